@@ -1,8 +1,8 @@
-// Package chain is what every source yields and every decoder reads: blocks and transactions in one
-// plain shape, whatever format they came in.
+// Package chain has the types that every source returns and every decoder reads: blocks and
+// transactions in one plain form, whatever format they came in.
 //
-// In: nothing. Out: types. Guarantees: a value borrows the bytes of the message it was parsed from;
-// whoever keeps one longer than its sink call copies it.
+// In: nothing. Out: types. Guarantees: a value borrows the bytes of the message it was parsed from.
+// Whoever keeps a value after the sink call must copy it.
 package chain
 
 import (
@@ -14,31 +14,31 @@ import (
 // Signature is a transaction's first signature, which is its id.
 type Signature [64]byte
 
-// Block is a confirmed block, or a lone transaction in the shape of one.
+// Block is a confirmed block, or a lone transaction in the form of a block.
 type Block struct {
 	Slot uint64
-	// ParentSlot is nil where the source does not say.
+	// ParentSlot is nil if the source does not state it.
 	ParentSlot *uint64
-	// ParentGuessed says that the source named the block itself as its parent, and ParentSlot is
-	// the slot before instead.
+	// ParentGuessed means that the source named the block itself as its parent. ParentSlot is then
+	// the slot before.
 	ParentGuessed   bool
 	Blockhash       pubkey.Key
 	ParentBlockhash pubkey.Key
-	// BlockTime is Unix seconds, 0 where the source does not say.
+	// BlockTime is Unix seconds; 0 if the source does not state it.
 	BlockTime int64
-	// Height is the number of blocks before this one; nil where the source does not say.
+	// Height is the number of blocks before this one; nil if the source does not state it.
 	Height *uint64
-	// Executed is how many transactions the block has on the chain, those that are not here
-	// included; 0 where the source does not say.
+	// Executed is how many transactions the block has on the chain, including those left out here;
+	// 0 if the source does not state it.
 	Executed uint64
-	// Whole says that every transaction that Mintlake asks for is here: the block may enter the
-	// slot ledger. False for single transactions.
+	// Whole means that every transaction that Mintlake asks for is here, so the block may enter the
+	// slot ledger. It is false for a lone transaction.
 	Whole        bool
 	Transactions []Transaction
-	// Accounts are the accounts that transactions of the block wrote, as far as the source showed
-	// them; none says nothing.
+	// Accounts are the accounts that the block's transactions wrote, as far as the source sent
+	// them. That an account is missing proves nothing.
 	Accounts []Account
-	// ReceivedAt is when the block reached this process; it measures freshness and decides nothing.
+	// ReceivedAt is when the block reached this process. It only measures freshness.
 	ReceivedAt time.Time
 }
 
@@ -46,19 +46,19 @@ type Block struct {
 type Account struct {
 	Key, Owner pubkey.Key
 	Data       []byte
-	// Signature is that of the transaction, Transaction its Index in the block; -1 while the block
-	// is not known.
+	// Signature is that of the transaction, and Transaction its Index in the block; -1 while the
+	// block is not known.
 	Signature   Signature
 	Transaction int
 }
 
-// Transaction is one transaction and what running it did. Of votes and failed transactions there is
-// only what identifies them: Signature, Index, Failed and Vote. They change no token, and are most
-// of what a block holds.
+// Transaction is one transaction and its results. A vote or a failed transaction has only
+// Signature, Index, Failed, Vote and Raw: it changes no token, and such transactions are most of a
+// block.
 type Transaction struct {
 	Signature Signature
-	// Index is the place in the block counting every transaction, from 0; -1 where the source does
-	// not say.
+	// Index is the place in the block, counting all transactions from 0; -1 if the source does not
+	// state it.
 	Index  int
 	Failed bool
 	Vote   bool
@@ -68,34 +68,35 @@ type Transaction struct {
 	Instructions []Instruction
 	// Signers is how many of the first keys signed.
 	Signers int
-	// PostBalances (and PreBalances) are the token balances as the node reports them.
+	// PreBalances and PostBalances are the token balances before and after the transaction, as the
+	// node reports them.
 	PreBalances  []TokenBalance
 	PostBalances []TokenBalance
-	// Details are what few ask for; nil where the source has none, and of a vote or a failed
-	// transaction.
+	// Details are parts that few callers need. They are nil if the source has none, and for votes
+	// and failed transactions.
 	Details Details
-	// Raw is the transaction as it came, also of a vote or a failed one; nil where nobody needs it:
-	// of a lone transaction that is no Geyser update.
+	// Raw is the transaction as it came, also for votes and failed ones. It is nil where nobody
+	// needs it: for a lone transaction that is not a Geyser update.
 	Raw Raw
 }
 
 // Raw is a transaction as it came.
 type Raw interface {
 	// AppendUpdate appends the transaction as a Geyser stream sends it: an encoded
-	// geyser.SubscribeUpdateTransactionInfo. Unless all is true it appends nothing when the
-	// transaction touches none of the programs that Mintlake subscribes to. An error says that the
-	// form it came in has not all that is needed.
+	// geyser.SubscribeUpdateTransactionInfo. If all is false, it appends nothing when the
+	// transaction touches none of the programs that Mintlake subscribes to. It returns an error if
+	// the original form lacks something that is needed.
 	AppendUpdate(to []byte, all bool) ([]byte, error)
 }
 
-// Details are the parts of a transaction's metadata that are read when asked for only: reading them
-// of every transaction costs more than all the rest.
+// Details are the parts of a transaction's metadata that are parsed only on demand: parsing them
+// for every transaction would cost more than all the rest.
 type Details interface {
-	// Logs calls visit with each line of the log, in order, until it returns false. A line is good
-	// until visit returns. What is not well-formed ends it.
+	// Logs calls visit with each line of the log, in order, until it returns false. A line is valid
+	// until visit returns. Malformed data ends the log.
 	Logs(visit func(line []byte) bool)
 	// Lamports appends the accounts' lamports before and after the transaction, in the order of
-	// Keys, to the slices. What is not well-formed is left out.
+	// Keys, to the slices. Malformed data is left out.
 	Lamports(pre, post []uint64) ([]uint64, []uint64)
 }
 
@@ -105,13 +106,13 @@ type Instruction struct {
 	Inner []Call
 }
 
-// Call is one program invocation. Indexes point into Transaction.Keys and may lie beyond it in
-// hostile data.
+// Call is one program invocation. Hostile data may contain indexes beyond the end of
+// Transaction.Keys.
 type Call struct {
 	ProgramIndex int
 	Accounts     []byte
 	Data         []byte
-	// StackHeight is 1 for outer instructions, 0 where the source does not say.
+	// StackHeight is 1 for outer instructions; 0 if the source does not state it.
 	StackHeight int
 }
 
@@ -119,16 +120,16 @@ type Call struct {
 type TokenBalance struct {
 	AccountIndex int
 	Mint         pubkey.Key
-	// Owner is the wallet; Program the token program. Zero where the source does not say (old
-	// blocks).
+	// Owner is the wallet, Program the token program. They are zero if the source does not state
+	// them (old blocks).
 	Owner    pubkey.Key
 	Program  pubkey.Key
 	Decimals uint8
 	Amount   uint64
 }
 
-// Account returns the key of the call's i-th account; false when the call or the transaction is too
-// short.
+// Account returns the key of the call's i-th account. It returns false if the call has no such
+// account, or its index is beyond the keys.
 func (t *Transaction) Account(c *Call, i int) (pubkey.Key, bool) {
 	if i < 0 || i >= len(c.Accounts) {
 		return pubkey.Key{}, false
@@ -136,7 +137,7 @@ func (t *Transaction) Account(c *Call, i int) (pubkey.Key, bool) {
 	return t.key(int(c.Accounts[i]))
 }
 
-// Program returns the key of the call's program; false when its index lies beyond the keys.
+// Program returns the key of the call's program; false if its index is beyond the keys.
 func (t *Transaction) Program(c *Call) (pubkey.Key, bool) {
 	return t.key(c.ProgramIndex)
 }

@@ -1,11 +1,12 @@
 // Package decode turns transactions into token events and swap legs.
 //
-// In: transactions of blocks, in any of the shapes the sources know. Out: one event per fact that
-// an instruction states about a mint, launches and graduations of launchpads among them, in the
-// order of execution, the mints that token balances show, and swap legs (see package swap).
-// Guarantees: pure and deterministic; instructions are found by program id at any depth, never by
-// logs; failed and vote transactions contribute nothing; hostile input never panics and never makes
-// more than it brought. What a token program was asked and no decoder reads is kept as a raw event.
+// In: transactions of blocks, from any source. Out: one event for each fact that an instruction
+// states about a mint, including launches and graduations of launchpads, in the order of execution;
+// the mints that token balances show; and swap legs (see package swap). Guarantees: pure and
+// deterministic. Instructions are found by program id at any depth, never in logs. Failed and vote
+// transactions contribute nothing. Hostile input never panics, and the output is never much larger
+// than the input. An instruction of a token program that no decoder understands becomes a raw
+// event.
 package decode
 
 import (
@@ -33,20 +34,20 @@ const (
 
 const (
 	// maxData is more than any instruction can hold: calls between programs are bounded to 10 KiB
-	// (MAX_CPI_INSTRUCTION_DATA_LEN), and transactions to less. Longer data is invented; it must
-	// not become records that no broker takes.
+	// (MAX_CPI_INSTRUCTION_DATA_LEN), and transactions to less. Longer data is invented. It must
+	// not become a record that is too large for the broker.
 	maxData = 16 << 10
 	// maxAccounts is how many accounts one instruction can name: an index is a byte.
 	maxAccounts = 256
 )
 
-// reasonTooLong is the reason of raw events whose data exceeds maxData and is cut.
+// reasonTooLong is the reason of a raw event whose data exceeded maxData and was cut.
 const reasonTooLong = "data is too long"
 
-// Programs are the labels of the programs whose instructions become token events.
+// Programs returns the labels of the programs whose instructions become token events.
 func Programs() []string { return []string{ProgramToken, ProgramToken2022, ProgramMetaplex} }
 
-// IgnoredReasons are what Observer.Ignored is told of their instructions.
+// IgnoredReasons returns the reasons with which Observer.Ignored is called for their instructions.
 func IgnoredReasons() []string {
 	return []string{
 		string(instruction.IgnoredTokenAccount), string(instruction.IgnoredReadOnly), string(instruction.IgnoredDelegation),
@@ -54,12 +55,11 @@ func IgnoredReasons() []string {
 	}
 }
 
-// Observer is told of what yields no typed event. Its methods may be called from several
-// goroutines.
+// Observer is told of instructions without a typed event. Its methods may be called concurrently.
 type Observer interface {
-	// Ignored is a well-formed instruction that changes no mint.
+	// Ignored is called for a well-formed instruction that changes no mint.
 	Ignored(program, reason string)
-	// Raw is an instruction kept as a raw event.
+	// Raw is called for an instruction that becomes a raw event.
 	Raw(program, reason string)
 }
 
@@ -68,26 +68,26 @@ type discard struct{}
 func (discard) Ignored(string, string) {}
 func (discard) Raw(string, string)     {}
 
-// program is one program's decoder.
+// program is the decoder of one program. batches means that it has SPL Token's Batch instruction.
 type program struct {
 	label   string
 	decode  func(instruction.View) (instruction.Outcome, error)
 	batches bool
 }
 
-// Decoder decodes transactions. It holds no state between them and may be used by many goroutines
-// at once.
+// Decoder decodes transactions. It holds no state between them, and its methods may be called
+// concurrently.
 type Decoder struct {
 	observer Observer
 	programs map[pubkey.Key]program
-	// launchpads are asked for launches and graduations only: what else they do is no event.
+	// launchpads decode only launches and graduations. Their other instructions are no events.
 	launchpads map[pubkey.Key]*launchpads.Launchpad
 	keys       []pubkey.Key // of programs and launchpads
 	swaps      *swap.Decoder
 }
 
-// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata, of the launchpads and of
-// the venues; observer may be nil.
+// New returns a decoder of SPL Token, Token-2022, Metaplex Token Metadata, the launchpads and the
+// venues. observer may be nil.
 func New(observer Observer) *Decoder {
 	if observer == nil {
 		observer = discard{}
@@ -130,29 +130,30 @@ func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) []
 	return w.events
 }
 
-// within are the calls that the call at a place made, and those that these made. Where the source
-// does not say how deep calls stand, all behind it are taken.
+// within returns the calls that the call at a place made, directly or through others. If the source
+// does not state stack heights, it returns all calls after that one.
 func (w *walk) within(at place) []chain.Call {
 	outer := &w.tx.Instructions[at.outer]
 	if at.inner == none {
 		return outer.Inner
 	}
-	behind := outer.Inner[at.inner+1:]
-	for i := range behind {
-		if behind[i].StackHeight != 0 && behind[i].StackHeight <= outer.Inner[at.inner].StackHeight {
-			return behind[:i]
+	after := outer.Inner[at.inner+1:]
+	for i := range after {
+		if after[i].StackHeight != 0 && after[i].StackHeight <= outer.Inner[at.inner].StackHeight {
+			return after[:i]
 		}
 	}
-	return behind
+	return after
 }
 
-// mask has a bit for each of a transaction's first 256 keys; no instruction can name another one.
+// mask has a bit for each of a transaction's first 256 keys. An instruction cannot name more, since
+// it names a key by one byte.
 type mask [4]uint64
 
 func (m *mask) has(i int) bool { return i >= 0 && i < 256 && m[i/64]&(1<<(i%64)) != 0 }
 
-// find marks the keys that are programs to decode. Most transactions have none, and looking here is
-// quicker than at each call.
+// find marks the keys that are programs to decode. Most transactions have none, and checking the
+// keys once is faster than checking each call.
 func (d *Decoder) find(keys []pubkey.Key) (found mask, any bool) {
 	for i := range keys[:min(len(keys), 256)] {
 		for j := range d.keys {
@@ -165,12 +166,13 @@ func (d *Decoder) find(keys []pubkey.Key) (found mask, any bool) {
 	return found, any
 }
 
+// none is the index of something that is absent.
 const none = -1
 
-// place is where an instruction stands in its transaction.
+// place is where an instruction is in its transaction. inner is none for an outer instruction.
 type place struct{ outer, inner int }
 
-// walk is the way through one transaction.
+// walk decodes one transaction.
 type walk struct {
 	decoder   *Decoder
 	found     mask
@@ -181,6 +183,7 @@ type walk struct {
 	events    []*eventspb.TokenEvent
 }
 
+// call decodes one call if its program is one to decode.
 func (w *walk) call(call *chain.Call, at place) {
 	if !w.found.has(call.ProgramIndex) {
 		return
@@ -222,8 +225,8 @@ func (w *walk) decode(p program, call *chain.Call, at place, batch int) {
 	}
 }
 
-// raw keeps an instruction as it is. Its mint is the first of its accounts known to be one, else
-// none.
+// raw makes a raw event of an instruction. Its mint is the first of its accounts that is known to
+// be a mint; none if there is no such account.
 func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason string) {
 	w.decoder.observer.Raw(p.label, reason)
 	cut := *call
@@ -256,7 +259,7 @@ func (w *walk) position(at place, batch int) *eventspb.Position {
 	return position
 }
 
-// optional is nil for a negative index.
+// optional returns a pointer to the index; nil if the index is negative.
 func optional(index int) *uint32 {
 	if index < 0 {
 		return nil

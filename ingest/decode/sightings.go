@@ -9,13 +9,13 @@ import (
 // Sighting is a mint that a transaction's token balances show.
 type Sighting struct {
 	Mint pubkey.Key
-	// Program is the token program; zero where the source does not say.
+	// Program is the token program; zero if the source does not state it.
 	Program  pubkey.Key
 	Decimals uint8
 }
 
 // Sightings returns the mints in the token balances before and after a successful transaction, each
-// once, in the order of their appearance.
+// once, in the order of their first balance.
 func Sightings(tx *chain.Transaction) []Sighting {
 	if tx.Failed || tx.Vote || len(tx.PreBalances)+len(tx.PostBalances) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func Sightings(tx *chain.Transaction) []Sighting {
 	return sightings
 }
 
-// sighted looks through the list: a transaction has few mints, and parsers bound its balances to
-// some hundreds.
+// sighted is a linear search: a transaction has few mints, and parsers bound its balances to some
+// hundreds.
 func sighted(sightings []Sighting, mint pubkey.Key) bool {
 	for i := range sightings {
 		if sightings[i].Mint == mint {
@@ -42,7 +42,7 @@ func sighted(sightings []Sighting, mint pubkey.Key) bool {
 	return false
 }
 
-// Event is the sighting as an event of the transaction in which the mint was seen.
+// Event returns the sighting as an event of the transaction in which the mint was seen.
 func (s Sighting) Event(tx *chain.Transaction, slot uint64, blockTime int64) *eventspb.TokenEvent {
 	event := &eventspb.TokenEvent{
 		Position:  &eventspb.Position{Slot: slot, TransactionIndex: optional(tx.Index)},

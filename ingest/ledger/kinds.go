@@ -1,8 +1,9 @@
 package ledger
 
 const (
+	// kindChunk is how many slots are allocated at once.
 	kindChunk = 1024
-	// maxKinds is how many kinds of sources are told apart; there are six. All further ones count
+	// maxKinds is how many kinds of sources are told apart. There are six; any further ones count
 	// as one.
 	maxKinds = 254
 )
@@ -31,7 +32,8 @@ func (k *kinds) put(slot uint64, kind string) {
 	c[slot%kindChunk] = id
 }
 
-// below finds the highest slot of the kind in [floor, slot).
+// below returns the highest slot below slot, and not below floor, whose latest record is of the
+// kind.
 func (k *kinds) below(slot, floor uint64, kind string) (uint64, bool) {
 	id, ok := k.names[kind]
 	for at := slot; ok && at > floor; {

@@ -1,9 +1,9 @@
 // Package ledger is what ingest knows of the slots that are in the log.
 //
-// In: records of chain.slots.v1, first those of earlier runs, then this run's as they are
-// acknowledged. Out: which blocks need not be read again, where a source reads on, what is covered,
-// what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O; what one
-// kind of source ingests never moves the place where another reads on.
+// In: records of chain.slots.v1: first those of earlier runs, then this run's as they are
+// acknowledged. Out: which blocks need not be read again, where a source resumes, what is covered
+// and what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O. What one
+// kind of source ingests never moves the place where another resumes.
 package ledger
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// DefaultReach is how far below the highest slot Resume looks for gaps: what Geyser servers
-// commonly replay on from_slot. Older gaps are shown by Coverage and are for getBlock to close.
+// DefaultReach is how many slots below the highest one Resume looks for gaps: what Geyser servers
+// commonly replay on from_slot. Coverage shows older gaps, and getBlock can close them.
 const DefaultReach = 1000
 
 // Ledger is the slot ledger. The zero value is not usable; see New.
@@ -25,7 +25,7 @@ type Ledger struct {
 
 	mu      sync.RWMutex
 	slots   *coverage.Ledger
-	highest map[string]uint64
+	highest map[string]uint64 // by kind of source
 	kinds   kinds
 }
 
@@ -53,50 +53,51 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	}
 }
 
-// Ingested says whether this very block is in the log with all its events.
+// Ingested reports whether this very block is in the log with all its events.
 func (l *Ledger) Ingested(slot uint64, blockhash pubkey.Key) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.slots.Ingested(slot, blockhash)
 }
 
-// Contradicted says that another block than this one is ingested in this slot.
+// Contradicted reports whether another block than this one is ingested in this slot.
 func (l *Ledger) Contradicted(slot uint64, blockhash pubkey.Key) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.slots.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED && !l.slots.Ingested(slot, blockhash)
 }
 
-// Known says that a block of this slot is ingested.
+// Known reports whether a block of this slot is ingested.
 func (l *Ledger) Known(slot uint64) bool {
 	return l.Status(slot) == eventspb.SlotStatus_SLOT_STATUS_INGESTED
 }
 
-// Status is what the latest record says of a slot; SLOT_STATUS_UNSPECIFIED when there is none.
+// Status returns the status of the latest record of a slot; SLOT_STATUS_UNSPECIFIED if there is
+// none.
 func (l *Ledger) Status(slot uint64) eventspb.SlotStatus {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.slots.Status(slot)
 }
 
-// Coverage is what is covered now.
+// Coverage returns what is covered now.
 func (l *Ledger) Coverage() coverage.Coverage {
 	l.mu.Lock() // it caches
 	defer l.mu.Unlock()
 	return l.slots.Coverage()
 }
 
-// Highest is the highest slot of any record of sources of this kind; 0 when there is none.
+// Highest returns the highest slot of any record of this kind of source; 0 if there is none.
 func (l *Ledger) Highest(kind string) uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.highest[kind]
 }
 
-// Resume is the slot behind which a source of this kind reads on: the highest that the kind has
-// ingested, or, when there is a gap within reach of it, the kind's own slot below the first such
-// gap. Slots of other kinds, e.g. those that a backfill is just reading, are never the place to go
-// on from. 0 when the kind has ingested nothing.
+// Resume returns the slot after which a source of this kind reads on: the highest one that the kind
+// has ingested. If there is a gap within reach below that, it is the kind's own last slot before
+// the first such gap. Slots of other kinds, such as a backfill's, do not count. It is 0 if the kind
+// has ingested nothing.
 func (l *Ledger) Resume(kind string) uint64 {
 	l.mu.Lock() // coverage caches
 	defer l.mu.Unlock()
@@ -122,9 +123,9 @@ func (l *Ledger) Resume(kind string) uint64 {
 	return highest
 }
 
-// Missing lists the runs of slots in from..to, both included, of which the log does not say that
-// their block is ingested or that they have none; ascending. Slots beyond the last block are
-// missing even when they turn out to be without one.
+// Missing returns the runs of slots in from..to, both included, whose block is not ingested and
+// that are not known to be empty; ascending. All slots after the last block are missing, even if
+// they later turn out to have no block.
 func (l *Ledger) Missing(from, to uint64) []coverage.Gap {
 	var missing []coverage.Gap
 	add := func(first, last uint64) {
@@ -147,7 +148,7 @@ func (l *Ledger) Missing(from, to uint64) []coverage.Gap {
 	return missing
 }
 
-// For is the ledger as sources of one kind see it.
+// For returns the ledger as a source of one kind uses it.
 func (l *Ledger) For(kind string) source.Ledger { return view{l, kind} }
 
 type view struct {

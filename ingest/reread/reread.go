@@ -1,10 +1,10 @@
-// Package reread tells which slots have to be read again when the log lost records of theirs.
+// Package reread finds the slots that must be read again when the log has lost records of them.
 //
-// In: when the lost records were written, and the lines of the slot ledger with the times they were
-// written at. Out: slots. Guarantees: pure; every slot of which a record can be among the lost ones
-// is in it, also where a backfill wrote beside the stream, and some more: reading a slot again
-// changes nothing. It rests on one rule: a slot's line is written after its last record, and no
-// more blocks than Ahead are under way.
+// In: when the lost records were written, and the lines of the slot ledger with the times at which
+// they were written. Out: slots. Guarantees: pure. The result has every slot that may have lost a
+// record, also if a backfill wrote beside the stream. It has some more: reading a slot again
+// changes nothing. This rests on one rule: a slot's line is written after its last record, and no
+// more than Ahead blocks are under way.
 package reread
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Ahead is how many lines behind the window may be of blocks whose records were written in it:
-// twice the blocks that ingest has under way, for a stream and a backfill.
+// Ahead is how many of the lines after the window may belong to blocks whose records were written
+// in it. It is twice the number of blocks that ingest has under way, for a stream and a backfill.
 const Ahead = 64
 
-// Slack is how far clocks of writers may be apart, and how long a write may be tried again.
+// Slack is how far the clocks of writers may differ, and how long a write may be retried.
 const Slack = 10 * time.Second
 
-// Window is the time in which lost records were written. A zero time is open.
+// Window is the time in which lost records were written. A zero time means no bound.
 type Window struct{ From, To time.Time }
 
 // Line is one line of the slot ledger.
@@ -31,8 +31,8 @@ type Line struct {
 	Written time.Time
 }
 
-// Slots are the slots to read again, ascending: those of which the ledger, given in its order, says
-// that they are ingested.
+// Slots returns the slots to read again, ascending: of those that a window concerns, the ones that
+// the ledger says are ingested. The ledger must be in its own order.
 func Slots(ledger []Line, windows []Window) []uint64 {
 	latest := make(map[uint64]eventspb.SlotStatus, len(ledger))
 	for _, line := range ledger {
@@ -40,13 +40,13 @@ func Slots(ledger []Line, windows []Window) []uint64 {
 	}
 	found := make(map[uint64]bool)
 	for _, w := range windows {
-		behind := 0
+		after := 0
 		for _, line := range ledger {
 			if !w.From.IsZero() && line.Written.Before(w.From.Add(-Slack)) {
 				continue
 			}
 			if !w.To.IsZero() && line.Written.After(w.To.Add(Slack)) {
-				if behind++; behind > Ahead {
+				if after++; after > Ahead {
 					break
 				}
 			}

@@ -9,14 +9,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Kinds of facts that accounts state: metric labels, and the second part of their records' type.
+// Kinds of facts from accounts: metric labels, and the second part of their records' type.
 const (
 	factMintAccount     = "mint_account"
 	factMetaplexAccount = "metaplex_account"
 )
 
-// factOf is what an account states of a mint, behind the transaction that wrote it; nil where it is
-// no mint and no metadata.
+// factOf returns what an account states about a mint, positioned after the transaction that wrote
+// it, and the kind of the fact. It returns nil if the account is neither a mint nor metadata.
 func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enrichment, string) {
 	order := schemas.EndOfTransaction(slot, uint32(account.Transaction)).Order
 	fact := &eventspb.Enrichment{Slot: slot, Order: &order, Signature: bytes.Clone(account.Signature[:]), BlockTime: blockTime}
@@ -26,8 +26,7 @@ func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enr
 		if err != nil {
 			return nil, ""
 		}
-		// The program gives a mint one metadata account; another that names the mint says nothing
-		// of it.
+		// A mint has only one metadata account. Another one that names the mint does not count.
 		if address, ok := tokenaccount.MetaplexAddress(metadata.Mint); !ok || address != account.Key {
 			return nil, ""
 		}

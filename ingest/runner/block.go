@@ -10,24 +10,25 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// output is what one block states.
+// output is everything to write for one block.
 type output struct {
 	slot         uint64
-	timed        bool // the block says its time
+	timed        bool // the block has a time
 	transactions int
 	events       int
 	legs         int
-	// records are token events, swaps and enrichment requests that depend on the block alone;
-	// introduce adds sightings.
+	// records are those that depend on the block alone: token events, swaps, facts from accounts
+	// and enrichment requests. introduce and introducePools add those that depend on earlier
+	// blocks.
 	records []kafka.Record
-	// mints are those that the block introduces or speaks of, each once.
+	// mints are the mints that the block introduces or mentions, each once.
 	mints []mention
-	// pools are those that the block shows, each once; poolAt is their places.
+	// pools are the pools that the block shows, each once. poolAt has their indexes.
 	pools  []*eventspb.Pool
 	poolAt map[pubkey.Key]int
 }
 
-// mention is how a block first speaks of a mint.
+// mention is what a block tells of a mint.
 type mention struct {
 	mint pubkey.Key
 	how  how
@@ -38,11 +39,11 @@ type mention struct {
 type how int
 
 const (
-	// spokenOf: an event is about the mint, and nothing in the block says what it is.
-	spokenOf how = iota
+	// mentioned: an event is about the mint, but nothing in the block tells what the mint is.
+	mentioned how = iota
 	// sighted in a token balance.
 	sighted
-	// initialized in this block: nothing is left to ask.
+	// initialized in this block: no more has to be asked.
 	initialized
 )
 
@@ -57,10 +58,10 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 	if !ok {
 		i = len(m.list)
 		m.at[mint] = i
-		m.list = append(m.list, mention{mint: mint, how: spokenOf})
+		m.list = append(m.list, mention{mint: mint, how: mentioned})
 	}
-	// the first that says what it is stays
-	if known := &m.list[i]; how > spokenOf && known.how == spokenOf {
+	// The first one that tells what the mint is stays.
+	if known := &m.list[i]; how > mentioned && known.how == mentioned {
 		known.how = how
 		if how == sighted {
 			known.sighting = sighting()
@@ -68,7 +69,7 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 	}
 }
 
-// decodeBlock decodes all transactions of the job's block. It is pure but for the metrics.
+// decodeBlock decodes all transactions of the job's block. It is pure apart from the metrics.
 func (r *Runner) decodeBlock(j *job) (output, error) {
 	block := j.block
 	out := output{slot: block.Slot, timed: block.BlockTime > 0, transactions: len(block.Transactions)}
@@ -119,13 +120,13 @@ func (m *mentions) event(event *eventspb.TokenEvent) {
 		m.add(mint, initialized, nil)
 		return
 	}
-	m.add(mint, spokenOf, nil)
+	m.add(mint, mentioned, nil)
 }
 
-// metadataRequest asks for what an event's metadata points to: the off-chain metadata at its URI,
-// or, where the event could not name the mint, the metadata account itself. Once for each in a
-// block, not in a run: what a block asks for must not depend on what an earlier run had asked;
-// enrichment itself leaves out what it has.
+// metadataRequest returns a request for what an event's metadata points to: the off-chain document
+// at its URI, or the metadata account itself if the event does not name the mint. It returns nil if
+// this block has made the same request before. Requests of earlier blocks do not count, because
+// what a block requests must not depend on the run; enrichment skips what it has.
 func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eventspb.EnrichmentRequest {
 	set := event.GetMetadataSet()
 	if set == nil {
@@ -150,8 +151,8 @@ func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eve
 	return request
 }
 
-// introduce adds what depends on earlier blocks: a sighting and an enrichment request for each mint
-// that no block before introduced, and a request for a mint that this block only speaks of.
+// introduce adds what depends on earlier blocks. A mint that no earlier block introduced gets a
+// sighting, if this block has one, and an enrichment request.
 func (r *Runner) introduce(j *job) error {
 	at := seenAt(j.out.slot, j.out.timed)
 	for _, m := range j.out.mints {
@@ -159,7 +160,7 @@ func (r *Runner) introduce(j *job) error {
 		case m.how == initialized:
 			r.seen.add(m.mint, at)
 			continue
-		case m.how == sighted && !r.seen.add(m.mint, at), m.how == spokenOf && r.seen.has(m.mint):
+		case m.how == sighted && !r.seen.add(m.mint, at), m.how == mentioned && r.seen.has(m.mint):
 			continue
 		}
 		if m.sighting != nil {
@@ -184,7 +185,7 @@ func (r *Runner) introduce(j *job) error {
 	return nil
 }
 
-// acknowledge takes note of a job all of whose records are in the log.
+// acknowledge handles a job whose records are all in the log.
 func (r *Runner) acknowledge(j *job) {
 	if j.slot != nil {
 		r.ledger.Apply(j.slot)

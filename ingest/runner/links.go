@@ -9,23 +9,24 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxContradictions is how many blocks in a row may take a slot in which the ledger has another
-// block. One or two are forks that were said to be confirmed; a chain that begins again takes every
-// slot.
+// maxContradictions is how many blocks in a row may be in slots where the ledger has another block.
+// One or two are forks that the server called confirmed. A chain that was reset has another block
+// in every slot.
 const maxContradictions = 8
 
-// links watches whether the blocks of a source continue the chain in the ledger. Sources without
-// getGenesisHash have nothing else to tell a chain by.
+// links checks whether the blocks of a source continue the chain in the ledger. Without
+// getGenesisHash, a source's chain cannot be recognised in any other way.
 type links struct {
 	mu sync.Mutex
-	// joined says that some block's parent was found in the ledger, as the ledger has it.
+	// joined means that the ledger has the parent of some block, with the hash that the block
+	// names.
 	joined         bool
 	contradictions int
 }
 
-// check returns an error when block is of another chain than the ledger. The first block whose
-// parent the ledger knows must name it as the ledger has it; and no run of blocks may take slots
-// that the ledger has other blocks in.
+// checkLink returns an error if block is of another chain than the ledger. The first block whose
+// parent slot is in the ledger must name the parent's hash. Also, at most maxContradictions blocks
+// in a row may contradict the ledger.
 func (r *Runner) checkLink(block *chain.Block, kind string) error {
 	if !r.cfg.CheckLinks || kind == source.KindFile || !block.Whole || block.ParentSlot == nil || block.ParentGuessed {
 		return nil
@@ -53,6 +54,6 @@ func (r *Runner) checkLink(block *chain.Block, kind string) error {
 		maxContradictions, block.Slot, block.Blockhash, otherChain)
 }
 
-// otherChain is the way on.
+// otherChain tells the operator what to do.
 const otherChain = "the chain was reset, or this is another cluster; start with another data folder (--data-dir), or another Kafka, to follow it. If the data's " +
 	"last block lost its fork, start once with --check-links=false"

@@ -11,8 +11,8 @@ import (
 )
 
 // Follow reads what another run writes until ctx ends, so that Run has little left to read when it
-// takes over. It writes nothing. ready, which may be nil, is called once, when what was in the log
-// is read. Call it before Run, and let it return first.
+// takes over. It writes nothing. It calls ready, which may be nil, once, when it has read what was
+// in the log at first. Run may be called only after Follow has returned.
 func (r *Runner) Follow(ctx context.Context, ready func()) error {
 	for {
 		if err := r.load(ctx); err != nil {
@@ -31,7 +31,7 @@ func (r *Runner) Follow(ctx context.Context, ready func()) error {
 	}
 }
 
-// load reads what other runs left in the log since the last call.
+// load reads what other runs have added to the log since the last call.
 func (r *Runner) load(ctx context.Context) error {
 	if r.deps.Ledger != nil {
 		if err := r.deps.Ledger.ReadSlots(ctx, r.ledger.Apply); err != nil {
@@ -43,8 +43,9 @@ func (r *Runner) load(ctx context.Context) error {
 		return nil
 	}
 	err := r.deps.Mints.ReadMints(ctx, func(mint pubkey.Key, slot uint64, timed bool) {
-		// A mint of a block without a slot record does not count: that block is ingested anew, with
-		// its sightings and requests. The record may still come while another run is followed.
+		// A mint of a block without a slot record does not count: that block is ingested again,
+		// with its sightings and requests. While another run is followed, the record may still
+		// come.
 		if r.ingested(slot) {
 			r.seen.add(mint, seenAt(slot, timed))
 			return
@@ -57,8 +58,8 @@ func (r *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// admit takes the mints that waited for their slot's record, and forgets those whose record does
-// not come.
+// admit marks the waiting mints as seen whose slot record has come. It forgets those whose record
+// will not come any more.
 func (r *Runner) admit() {
 	highest := r.ledger.Coverage().ToSlot
 	for slot, mints := range r.introduced {

@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// metrics are the runner's; all labels come from finite sets.
+// metrics are the runner's. All labels come from finite sets.
 type metrics struct {
 	transactions  prometheus.Counter
 	events        *prometheus.CounterVec
@@ -77,7 +77,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// preset leaves out raw instructions alone: their reasons are the decoders' error texts.
+// preset makes all series start at 0, except those of raw instructions: their reasons are the
+// decoders' error texts.
 func (m *metrics) preset() {
 	var kinds, venueNames, aggregators []string
 	for _, kind := range schemas.Kinds() {
@@ -110,7 +111,7 @@ func (m *metrics) request(reason eventspb.RequestReason) {
 	m.requests.WithLabelValues(label).Inc()
 }
 
-// leg counts a leg by how well its amounts are known.
+// leg counts a leg by how many sources agree on its amounts.
 func (m *metrics) leg(leg *eventspb.SwapLeg) {
 	sources := "two"
 	switch n := bits.OnesCount32(leg.GetAgreed()); {

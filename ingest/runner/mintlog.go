@@ -19,17 +19,17 @@ import (
 type MintLogConfig struct {
 	// Brokers are host:port addresses. Required.
 	Brokers []string
-	// maxRecords bounds what is read of each partition, from its end backwards. Default 250,000:
-	// about a second each.
+	// maxRecords bounds what is read of each partition, counted back from its end. Default 250,000:
+	// about a second for each.
 	maxRecords int64
 }
 
-// MintLog reads from chain.token-events.v1 which mints it introduces: a MintReader for a start that
-// goes on exactly where the last run stopped. It is for one goroutine.
+// MintLog is a MintReader over chain.token-events.v1, for a run that resumes exactly where the last
+// one stopped. It must not be used concurrently.
 type MintLog struct {
 	cfg  MintLogConfig
 	deps kafka.Deps
-	// read is how far the partitions are read; nil before the first call.
+	// read is up to which offsets the partitions are read; nil before the first call.
 	read map[kafka.TopicPartition]int64
 }
 
@@ -44,8 +44,8 @@ func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
 	return &MintLog{cfg: cfg, deps: deps}, nil
 }
 
-// ReadMints visits the mints of sighting and initialize_mint events, from where the last call
-// stopped, up to the end that the topic had when this one began.
+// ReadMints visits the mints of sighting and initialize_mint events. It reads from where the last
+// call stopped up to the end that the topic has when the call begins.
 func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slot uint64, timed bool)) error {
 	starts, ends, err := l.bounds(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slo
 	return nil
 }
 
-// bounds are the offsets to read from and to.
+// bounds returns the offsets to read from and to.
 func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicPartition]int64, err error) {
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: l.cfg.Brokers}, l.deps)
 	if err != nil {
@@ -100,6 +100,7 @@ func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicParti
 	return starts, ends, nil
 }
 
+// reached reports whether all positions have reached their end.
 func reached(positions, ends map[kafka.TopicPartition]int64) bool {
 	for partition, end := range ends {
 		if positions[partition] < end {
@@ -109,8 +110,8 @@ func reached(positions, ends map[kafka.TopicPartition]int64) bool {
 	return true
 }
 
-// introduction reads the mint and slot of a record that introduces a mint, from its key and headers
-// alone.
+// introduction returns the mint and slot of a record that introduces a mint. It looks only at the
+// record's key and headers.
 func introduction(record *kafka.Record) (mint pubkey.Key, slot uint64, ok bool) {
 	var position string
 	for _, h := range record.Headers {

@@ -14,27 +14,29 @@ import (
 
 // job is one block on its way from the source to its slot record.
 type job struct {
-	// block is nil where only a slot record is to be written; let go of once decoded.
+	// block is nil if only a slot record or a status is to be written, and once the block is
+	// decoded.
 	block      *chain.Block
 	receivedAt time.Time
-	// slot is written once everything else is acknowledged; nil for lone transactions.
+	// slot is the slot record, written once everything else of the job is acknowledged; nil for
+	// lone transactions.
 	slot *eventspb.SlotRecord
-	// recordOnly: there is no block, only a slot record or a status.
+	// recordOnly means that the job has no block, only a slot record or a status.
 	recordOnly bool
-	// stream is what the public stream gets of the block; status, where it is not unspecified, is
-	// what it is told of slot statusOf.
+	// stream is what the public stream gets of the block. status, if it is specified, is what the
+	// stream is told of the slot statusOf.
 	stream   *transactions.Block
 	status   eventspb.StreamSlotStatus
 	statusOf uint64
 
-	// decoded is closed when out is there.
+	// decoded is closed when out is set.
 	decoded chan struct{}
 	out     output
-	// produced is closed when the records of out are acknowledged, or err says why not.
+	// produced is closed when the records of out are acknowledged, or err is set.
 	produced chan struct{}
 	err      error
 
-	// span is from the arrival of a block to its slot record; nil where it is not traced.
+	// span lasts from the arrival of a block to its slot record; nil if the block is not traced.
 	span *tracing.Span
 }
 
@@ -47,7 +49,7 @@ func (j *job) trace(ctx context.Context, tracer *tracing.Tracer) {
 	}
 }
 
-// mark gives the block's records its traceparent, so that who reads them can link to it.
+// mark adds the block's traceparent to its records, so that their readers can link to it.
 func (j *job) mark() {
 	traceparent := j.span.Traceparent()
 	if traceparent == "" {
@@ -61,12 +63,12 @@ func (j *job) mark() {
 	j.span.Int("records", len(j.out.records))
 }
 
-// pipeline takes blocks through four steps: workers decode them in parallel; sequence, in order,
-// leaves out what earlier blocks said; the records of several blocks are under way at once; commit,
-// in order, writes the slot records.
+// pipeline takes blocks through four steps. Workers decode them in parallel. sequence, in order,
+// decides which mints and pools a block introduces. The records of several blocks are written
+// concurrently. commit, in order, writes the slot records.
 type pipeline struct {
 	runner *Runner
-	base   context.Context // the life of the pipeline, which outlives the sources' context
+	base   context.Context // ends with the pipeline, later than the sources' context
 	cancel context.CancelCauseFunc
 
 	inFlight chan struct{} // a semaphore: one token for each job in flight
@@ -89,8 +91,8 @@ func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc
 // fail ends the run with err.
 func (p *pipeline) fail(err error) { p.cancel(err) }
 
-// submit waits for the semaphore and puts the job on its way. It returns ctx's error, or the
-// pipeline's when that ended.
+// submit waits for a place in the pipeline and starts the job. It returns ctx's error, or the
+// pipeline's if that has ended.
 func (p *pipeline) submit(ctx context.Context, j *job) error {
 	select {
 	case p.inFlight <- struct{}{}:
@@ -105,14 +107,14 @@ func (p *pipeline) submit(ctx context.Context, j *job) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return context.Canceled // a source that outlived its own Run
+		return context.Canceled // a source that goes on after its Run returned
 	}
-	p.work <- j // never blocks: it has a place for each job in flight
+	p.work <- j // never blocks: it has room for each job in flight
 	p.ordered <- j
 	return nil
 }
 
-// start starts the steps. The first that fails ends the others.
+// start starts the steps. If one fails, the others end.
 func (p *pipeline) start() {
 	for range decodeWorkers {
 		p.step(p.decode)
@@ -129,8 +131,8 @@ func (p *pipeline) step(run func(context.Context) error) {
 	})
 }
 
-// drain says that no more jobs come and waits until those under way are done, or one of them
-// failed.
+// drain tells the steps that no more jobs come. It waits until the jobs under way are done, or one
+// of them fails.
 func (p *pipeline) drain() {
 	p.mu.Lock()
 	p.closed = true
@@ -180,7 +182,7 @@ func (p *pipeline) sequence(ctx context.Context) error {
 			return err
 		}
 		j.mark()
-		p.commits <- j // never blocks: it has a place for each job in flight
+		p.commits <- j // never blocks: it has room for each job in flight
 		durable := p.stream(j)
 		if len(j.out.records) == 0 && durable == nil {
 			close(j.produced)
@@ -201,8 +203,8 @@ func (p *pipeline) sequence(ctx context.Context) error {
 	return nil
 }
 
-// stream passes the job on to the public stream. The channel, nil when there is nothing to wait
-// for, is closed when the stream has the block for good.
+// stream passes the job on to the public stream. The returned channel is closed when the stream has
+// the block durably; it is nil if there is nothing to wait for.
 func (p *pipeline) stream(j *job) (durable <-chan struct{}) {
 	if p.runner.deps.Stream == nil {
 		return nil
@@ -217,10 +219,10 @@ func (p *pipeline) stream(j *job) (durable <-chan struct{}) {
 	return durable
 }
 
-// maxCommit bounds the slot records written at once.
+// maxCommit bounds the slot records in one write.
 const maxCommit = 256
 
-// commit writes slot records in order, as many at once as are ready.
+// commit writes slot records in order, as many in one write as are ready.
 func (p *pipeline) commit(ctx context.Context) error {
 	var next *job
 	for {
@@ -244,9 +246,9 @@ func (p *pipeline) commit(ctx context.Context) error {
 	}
 }
 
-// ready waits for the next job to be acknowledged and adds those behind it that already are. first
-// is the job that the last call returned as following: taken from the queue, not yet acknowledged
-// then.
+// ready waits for the next job to be acknowledged and adds the jobs after it that already are.
+// following is a job that was taken from the queue and is not acknowledged yet, or has failed; it
+// must be first in the next call.
 func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, following *job, err error) {
 	if first == nil {
 		j, ok := <-p.commits
@@ -310,8 +312,8 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	return p.runner.deps.Producer.Produce(ctx, records...)
 }
 
-// news says whether a slot record without a block tells anything that the ledger and the records
-// before it in the batch do not.
+// news reports whether a slot record without a block says anything that neither the ledger nor an
+// earlier record of the batch says.
 func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
 	known, ok := latest[record.GetSlot()]
 	if !ok {

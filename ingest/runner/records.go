@@ -25,10 +25,10 @@ const (
 // deadLetterSource is this room's name in dead letters.
 const deadLetterSource = "ingest"
 
-// marshal is deterministic, so that the same fact is the same bytes in every run.
+// marshal is deterministic, so that a fact has the same bytes in every run.
 var marshal = proto.MarshalOptions{Deterministic: true}
 
-// headers are those of every record; position may be nil.
+// headers returns the headers that every record has. position may be nil.
 func headers(kind string, receivedAt time.Time, position *schemas.Position) []kafka.Header {
 	all := []kafka.Header{
 		{Key: schemas.HeaderType, Value: []byte(kind)},
@@ -45,15 +45,15 @@ func receivedAtHeader(at time.Time) kafka.Header {
 	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)}
 }
 
-// positionText is 32 hexadecimal digits.
+// positionText returns the position as 32 hexadecimal digits.
 func positionText(position schemas.Position) []byte {
 	var raw [16]byte
 	position.BigInt().FillBytes(raw[:])
 	return hex.AppendEncode(nil, raw[:])
 }
 
-// eventRecord is a token event's record. An event that names no mint has its metadata account as
-// the key, or its program.
+// eventRecord returns the record of a token event. If the event names no mint, the key is its
+// metadata account, or else its program.
 func eventRecord(event *eventspb.TokenEvent, receivedAt time.Time) (kafka.Record, error) {
 	value, err := marshal.Marshal(event)
 	if err != nil {
@@ -88,10 +88,10 @@ func requestRecord(request *eventspb.EnrichmentRequest, receivedAt time.Time) (k
 	}, nil
 }
 
-// typeEnrichment begins the type of a fact's record.
+// typeEnrichment is the prefix of the type of a fact's record.
 const typeEnrichment = "enrichment."
 
-// factRecord is a read fact's record, as enrichment writes it.
+// factRecord returns the record of a fact, in the same form as package enrich writes it.
 func factRecord(fact *eventspb.Enrichment, kind string, receivedAt time.Time) (kafka.Record, error) {
 	value, err := marshal.Marshal(fact)
 	if err != nil {
@@ -115,8 +115,8 @@ func ledgerRecord(slot *eventspb.SlotRecord, receivedAt time.Time) (kafka.Record
 	}, nil
 }
 
-// slotRecord is the ledger's line of a whole block; the number of events is filled in once it is
-// decoded.
+// slotRecord returns the ledger's line of a whole block. Decoding adds the numbers of events and
+// legs.
 func slotRecord(block *chain.Block, kind string) *eventspb.SlotRecord {
 	record := &eventspb.SlotRecord{
 		Slot: block.Slot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),

@@ -1,14 +1,15 @@
 // Package runner runs ingest: it takes blocks from the sources, decodes them and writes what they
 // state to Kafka.
 //
-// In: blocks of one or more sources, one source after the other. Out: records of
-// chain.token-events.v1, registry.enrichment-requests.v1, registry.enrichments.v1 (accounts that a
-// stream showed), chain.slots.v1 and registry.dead-letters.v1. Guarantees: a block's slot record is
-// written only after every other record of the block is acknowledged, and slot records in the order
-// of the blocks; so after a crash the ledger says exactly what has to be read again, and reading it
-// again writes the same records (only received-at and the source's status differ). Blocks in the
-// ledger are not written twice. Memory is bounded by MaxInFlight blocks. With Deps.Stream the same
-// holds of the public stream: a block's slot record is written once the stream has it.
+// In: blocks of one or more sources, which run one after the other. Out: records of
+// chain.token-events.v1, chain.swaps.v1, chain.pools.v1, registry.enrichment-requests.v1,
+// registry.enrichments.v1 (accounts that a stream sent), chain.slots.v1 and
+// registry.dead-letters.v1. Guarantees: a block's slot record is written only after every other
+// record of the block is acknowledged, and slot records are in the order of the blocks. So after a
+// crash the ledger tells exactly what must be read again. Reading it again writes the same records
+// (only received-at and the source's status differ). Blocks in the ledger are not written twice.
+// Memory is bounded by MaxInFlight blocks. With Deps.Stream, the same holds for the public stream:
+// a block's slot record is written only once the stream has the block.
 package runner
 
 import (
@@ -35,51 +36,53 @@ import (
 )
 
 // LedgerReader reads the slot records of earlier runs, in the order of the log, up to its present
-// end. A reader that is asked again may leave out what it has read.
+// end. Later calls may leave out what was read before.
 type LedgerReader interface {
 	ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error
 }
 
-// MintReader reads which mints the log already introduces: those of sighting and initialize_mint
-// events, with the slot of the event. It may leave some out; then a mint is sighted once more,
-// which changes no token. A reader that is asked again may leave out what it has read.
+// MintReader reads the mints that the log introduces: those of sighting and initialize_mint events,
+// with the slot of the event. timed means that the event has a block time. It may leave some out:
+// such a mint is sighted once more, which changes no token. Later calls may leave out what was read
+// before.
 type MintReader interface {
 	ReadMints(ctx context.Context, visit func(mint pubkey.Key, slot uint64, timed bool)) error
 }
 
-// StreamWriter passes blocks and statuses on to the public stream: *transactions.Publisher.
+// StreamWriter passes blocks and statuses on to the public stream. *transactions.Publisher is one.
 type StreamWriter interface {
-	// Begin tells the highest slot that earlier runs wrote.
+	// Begin takes the highest slot that earlier runs wrote.
 	Begin(tip uint64)
 	// Block takes a block, which may be nil. The channel is closed when it is durable.
 	Block(block *transactions.Block) (durable <-chan struct{})
 	Status(slot uint64, status eventspb.StreamSlotStatus)
 }
 
-// decodeWorkers decode blocks in parallel.
+// decodeWorkers is how many goroutines decode blocks.
 const decodeWorkers = 2
 
 // Config configures a Runner. The zero value of each field takes its default.
 type Config struct {
-	// Sources run one after the other; an endless one must be the last. None: the run is done at
-	// once.
+	// Sources run one after the other; only the last may be endless. Without sources, the run is
+	// done at once.
 	Sources []source.Source
-	// AllTransactions passes all transactions but votes on to the public stream, and not only those
-	// that touch the programs that Mintlake subscribes to.
+	// AllTransactions passes all transactions except votes on to the public stream, instead of only
+	// those that touch the programs that Mintlake subscribes to.
 	AllTransactions bool
 	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.
 	// Default 32.
 	MaxInFlight int
-	// maxSeenMints bounds the memory of mints already sighted, about 40 bytes each. Beyond it the
-	// longest unseen are forgotten and sighted again; pools likewise. Default 2,000,000.
+	// maxSeenMints bounds the mints that are remembered as sighted, about 40 bytes each. Beyond it,
+	// those not seen for the longest time are forgotten and sighted again. The same bound holds for
+	// pools. Default 2,000,000.
 	maxSeenMints int
-	// ResumeReach: see ledger.New. Default ledger.DefaultReach.
+	// resumeReach: see ledger.New. Default ledger.DefaultReach.
 	resumeReach uint64
-	// CheckLinks ends the run with an error when a source's blocks do not continue the chain in the
+	// CheckLinks ends the run with an error if a source's blocks do not continue the chain in the
 	// ledger.
 	CheckLinks bool
-	// Beside says that this run works beside another one, whose status is the one to show: it
-	// writes no status records.
+	// Beside means that another run works at the same time, whose status is the one to show. This
+	// run then writes no status records.
 	Beside bool
 	// StatusInterval is the time between status records. Default 1 s.
 	StatusInterval time.Duration
@@ -103,7 +106,7 @@ type Deps struct {
 	Producer kafka.RecordProducer
 	// Ledger may be nil: then nothing was ingested before.
 	Ledger LedgerReader
-	// Mints may be nil: then every mint is sighted anew in each run.
+	// Mints may be nil: then every mint is sighted again in each run.
 	Mints MintReader
 	// Stream may be nil: then nothing is passed on to the public stream.
 	Stream StreamWriter
@@ -113,7 +116,7 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then there are no spans, and no record carries a traceparent.
 	Tracer *tracing.Tracer
-	// Clock tells received-at where a source does not, and the time of status records. Default
+	// Clock gives received-at if a source does not, and the time of status records. Default
 	// time.Now.
 	Clock func() time.Time
 }
@@ -129,11 +132,11 @@ type Runner struct {
 	seen    *seenMints
 	pools   *seenMints
 	status  *status
-	// guessed says that the log was told of a block with a guessed parent.
+	// guessed means that a block with a guessed parent has been logged.
 	guessed atomic.Bool
 	links   links
-	// introduced are mints that the log introduces, by the slots whose records were not read yet.
-	// See load.
+	// introduced are the mints that the log introduces in slots whose records have not been read
+	// yet, by slot. See load.
 	introduced map[uint64][]introduced
 }
 
@@ -169,12 +172,12 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	return r, nil
 }
 
-// Coverage is what is ingested now, earlier runs included.
+// Coverage returns what is ingested now, including earlier runs.
 func (r *Runner) Coverage() coverage.Coverage { return r.ledger.Coverage() }
 
-// Run ingests until the sources are done, ctx ends, or something fails that retrying cannot mend.
-// It returns nil when the sources are done and everything is acknowledged, and when ctx ended;
-// blocks under way get Config.Grace to finish. A Runner runs once.
+// Run ingests until the sources are done, ctx ends, or something fails that cannot be retried. It
+// returns nil when the sources are done and everything is acknowledged, and also when ctx ended.
+// Blocks under way then have Config.Grace to finish. A Runner runs once.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -182,12 +185,12 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	r.introduced = nil // their blocks are read anew
+	r.introduced = nil // their blocks are read again
 	if r.deps.Stream != nil {
 		r.deps.Stream.Begin(r.ledger.Coverage().ToSlot)
 	}
-	// What is under way goes on for the grace period when ctx ends; a failure ends everything at
-	// once.
+	// When ctx ends, the work under way may go on for the grace period. A failure ends everything
+	// at once.
 	base, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
 	stopGrace := context.AfterFunc(ctx, func() {
@@ -222,10 +225,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// errGraceOver ends what is under way when a stop has waited long enough.
+// errGraceOver ends the work under way when the grace period of a stop is over.
 var errGraceOver = errors.New("grace period is over")
 
-// runSources runs the sources in turn; done says that the last one ended by itself.
+// runSources runs the sources in turn. done means that the last one ended by itself.
 func (r *Runner) runSources(ctx context.Context, p *pipeline) (done bool, err error) {
 	sources, stop := context.WithCancel(ctx)
 	defer stop()

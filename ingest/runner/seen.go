@@ -6,15 +6,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// introduced is a mint that the log introduces; timed says whether with a block's time.
+// introduced is a mint that the log introduces. timed means that the event has a block time.
 type introduced struct {
 	key   pubkey.Key
 	timed bool
 }
 
-// seenAt is the slot to remember of a mint that a block shows. A block without a time does not say
-// when the mint was first seen: a mint that only such blocks have shown counts as seen at the
-// highest slot there can be, so that the next block with a time introduces it once more.
+// seenAt returns the slot to remember for a mint that a block shows. A block without a time does
+// not tell when the mint was first seen. So such a mint counts as seen at the highest possible
+// slot, and the next block with a time introduces it once more.
 func seenAt(slot uint64, timed bool) uint64 {
 	if !timed {
 		return math.MaxUint64
@@ -22,12 +22,12 @@ func seenAt(slot uint64, timed bool) uint64 {
 	return slot
 }
 
-// seenMints remembers mints and the lowest slot each was seen at, up to a bound. It holds two
-// generations: when the younger one has half the bound, it becomes the older one and the older one
-// is forgotten; a mint that is asked for moves to the younger. So what is in use stays, without a
-// list to keep.
+// seenMints remembers mints and the lowest slot at which each was seen, up to a bound. It is an
+// approximate LRU of two generations. When the young one has reached half the bound, it becomes the
+// older one, and the previous older one is forgotten. add moves a mint into the young generation,
+// so mints in use stay.
 //
-// Keys are the first 16 bytes of a mint: two mints that share them cannot be found.
+// A key is the first 16 bytes of a mint: nobody can find two mints that share them.
 type seenMints struct {
 	half         int
 	young, older map[[16]byte]uint64
@@ -46,8 +46,8 @@ func (s *seenMints) has(mint pubkey.Key) bool {
 	return ok
 }
 
-// add remembers the mint and says whether that is news: it is new, or was seen at higher slots
-// only, as when a gap is filled behind the stream.
+// add remembers the mint. It returns true if the mint is new, or was seen only at higher slots
+// before, which happens when a gap is filled later.
 func (s *seenMints) add(mint pubkey.Key, slot uint64) bool {
 	k := [16]byte(mint[:16])
 	lowest, known := s.young[k]

@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// sink is what a source hands its blocks to.
+// sink takes the blocks of one source.
 type sink struct {
 	runner   *Runner
 	pipeline *pipeline
@@ -17,7 +17,7 @@ type sink struct {
 	index    int
 }
 
-// Block passes a block on, unless the ledger has it.
+// Block submits a block, unless the ledger has it.
 func (s *sink) Block(ctx context.Context, block *chain.Block) error {
 	if block.Whole && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
 		s.runner.metrics.known.Inc()
@@ -40,17 +40,17 @@ func (s *sink) Block(ctx context.Context, block *chain.Block) error {
 	return s.pipeline.submit(ctx, j)
 }
 
-// Skipped writes a slot record, unless the ledger knows the slot by then.
+// Skipped writes a slot record, unless the ledger knows the slot when its turn comes.
 func (s *sink) Skipped(ctx context.Context, slot uint64) error {
 	return s.submitRecord(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_SKIPPED)
 }
 
-// Dead writes a slot record, unless the ledger has it as dead by then.
+// Dead writes a slot record, unless the ledger has the slot as dead when its turn comes.
 func (s *sink) Dead(ctx context.Context, slot uint64) error {
 	return s.submitRecord(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
 }
 
-// Finalized passes the status on to the public stream, behind the blocks before it.
+// Finalized passes the status on to the public stream, after the blocks submitted before.
 func (s *sink) Finalized(ctx context.Context, slot uint64) error {
 	if s.runner.deps.Stream == nil {
 		return ctx.Err()
@@ -58,8 +58,8 @@ func (s *sink) Finalized(ctx context.Context, slot uint64) error {
 	return s.pipeline.submit(ctx, &job{recordOnly: true, status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED, statusOf: slot})
 }
 
-// submitRecord submits a slot record without a block. Whether it says anything new is decided in
-// its turn, since a block of the slot may be under way.
+// submitRecord submits a slot record without a block. Whether it is news is decided when its turn
+// comes, since a block of the slot may be under way.
 func (s *sink) submitRecord(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
 	j := &job{
 		receivedAt: s.runner.deps.Clock(),
@@ -75,8 +75,8 @@ func (s *sink) submitRecord(ctx context.Context, slot uint64, status eventspb.Sl
 // maxReason bounds the text of a refusal, in bytes.
 const maxReason = 500
 
-// Refused counts an input and writes it to the dead letters. It returns when that is acknowledged;
-// a failure ends the run.
+// Refused counts an input and writes its dead letter. It returns when that is acknowledged. A
+// failure to write it ends the run.
 func (s *sink) Refused(ctx context.Context, name string, err error) {
 	r := s.runner
 	name, reason := shorten(name), shorten(err.Error())
@@ -92,7 +92,7 @@ func (s *sink) Refused(ctx context.Context, name string, err error) {
 // Progress notes how much of the source has been read.
 func (s *sink) Progress(read, total uint64) { s.runner.status.progress(s.index, read, total) }
 
-// shorten makes text valid UTF-8 of at most maxReason bytes.
+// shorten cuts text to valid UTF-8 of at most maxReason bytes.
 func shorten(text string) string {
 	if len(text) > maxReason {
 		text = text[:maxReason]
@@ -100,5 +100,5 @@ func shorten(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}
-	return string([]rune(text[:min(len(text), maxReason/3)])) // an invalid byte becomes three
+	return string([]rune(text[:min(len(text), maxReason/3)])) // U+FFFD has three bytes
 }

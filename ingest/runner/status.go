@@ -18,26 +18,26 @@ import (
 type Progress struct {
 	// Source is the kind of the source that runs, or of the last one.
 	Source string
-	// Blocks are whole ones, Transactions all of them and lone ones, Events those of instructions.
-	// Acknowledged in this run.
+	// Blocks counts whole blocks, Transactions all transactions including lone ones, and Events
+	// those of instructions. They count what was acknowledged in this run.
 	Blocks, Transactions, Events uint64
-	// EventsPerSecond is over the last status interval.
+	// EventsPerSecond is the average over the last status interval.
 	EventsPerSecond float64
-	// Slot is the highest ingested.
+	// Slot is the highest slot ingested.
 	Slot uint64
 	// Read and Total are how much of the finite sources has been read, in the sources' own units
-	// (bytes for files); Total is 0 when unknown.
+	// (bytes for files). Total is 0 if it is unknown.
 	Read, Total uint64
 	// Refused counts inputs that could not be read.
 	Refused uint64
-	// Done: the sources are done and everything is acknowledged.
+	// Done means that the sources are done and everything is acknowledged.
 	Done bool
 }
 
-// maxFailures is how many refusals SourceStatus lists; all are counted.
+// maxFailures is how many refusals SourceStatus lists. All are counted.
 const maxFailures = 100
 
-// status gathers what SourceStatus and Progress report.
+// status collects what SourceStatus and Progress report.
 type status struct {
 	clock func() time.Time
 	// changed holds a value when a report is due at once.
@@ -145,12 +145,12 @@ func (s *status) message() *eventspb.SourceStatus {
 	}
 }
 
-// Progress is how far this run is. It may be called from any goroutine.
+// Progress returns how far this run is. It may be called concurrently.
 func (r *Runner) Progress() Progress { return r.status.snapshot() }
 
-// Announce writes this run's first status, not done, under the first source's kind. Call it before
-// anyone may ask how far ingest is: until then the log's last status is that of an earlier run,
-// which may say "done".
+// Announce writes this run's first status, which is not done and has the first source's kind. Call
+// it before anyone can ask how far ingest is: until then the log's last status is an earlier run's,
+// which may say that ingest is done.
 func (r *Runner) Announce(ctx context.Context) error {
 	if len(r.cfg.Sources) > 0 {
 		r.status.update(func(p *Progress) { p.Source = r.cfg.Sources[0].Kind() })
@@ -161,7 +161,7 @@ func (r *Runner) Announce(ctx context.Context) error {
 	return nil
 }
 
-// report writes a status record each interval and on each change until stop is closed.
+// report writes a status record at each interval and after each change, until stop is closed.
 func (r *Runner) report(ctx context.Context, fail context.CancelCauseFunc, stop <-chan struct{}) {
 	ticker := time.NewTicker(r.cfg.StatusInterval)
 	defer ticker.Stop()

@@ -48,8 +48,8 @@ func (r *Runner) swaps(out *output, found swap.Result, receivedAt time.Time) err
 	return nil
 }
 
-// pool notes a pool that the block shows: the first word about it, but that it was created here
-// says more.
+// pool notes a pool that the block shows. The first record of a pool is kept, unless a later one
+// says that it was created here.
 func (o *output) pool(pool *eventspb.Pool) {
 	if len(pool.GetPool()) != len(pubkey.Key{}) {
 		return
@@ -68,8 +68,8 @@ func (o *output) pool(pool *eventspb.Pool) {
 	o.pools = append(o.pools, pool)
 }
 
-// introducePools adds a record of each pool that no block before showed, but for those that were
-// created in this one: they have theirs.
+// introducePools adds a record of each pool that no earlier block showed. A pool that was created
+// in this block has its record already.
 func (r *Runner) introducePools(j *job) error {
 	for _, pool := range j.out.pools {
 		if news := r.pools.add(pubkey.Key(pool.GetPool()), j.out.slot); !news || pool.GetCreated() {
@@ -86,8 +86,8 @@ func (r *Runner) introducePools(j *job) error {
 	return nil
 }
 
-// legRecords are a leg's two records: one under each of its mints. A leg between one and the same
-// mint has the first one only.
+// legRecords returns the two records of a leg, one under each of its mints. A leg with the same
+// mint on both sides has only the first one.
 func legRecords(leg *eventspb.SwapLeg, receivedAt time.Time) ([]kafka.Record, error) {
 	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
 	in, err := swapRecord(leg, schemas.TopicSwaps, schemas.TypeSwapLegIn, leg.GetMintIn(), &position, receivedAt)

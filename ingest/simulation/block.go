@@ -15,26 +15,26 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Block is one block of the cluster, of the chain or of a losing fork.
+// Block is one block of the cluster, on the chain or on a losing fork.
 type Block struct {
 	Slot, Parent     uint64
 	Hash, ParentHash pubkey.Key
 	txs              []*tx
-	// states are the mints after the block.
+	// states are the mints' accounts after the block.
 	states map[pubkey.Key]mintState
 }
 
-// tx is one transaction of a few keys: authority, token account, mint, its program.
+// tx is one transaction with four keys, see keyAuthority and following.
 type tx struct {
 	signature [64]byte
 	vote      bool
 	failed    bool
-	inner     bool // the last instruction is a call of the first
+	inner     bool // the last call is an inner one of the first
 	keys      [4]pubkey.Key
 	calls     []call
 	decimals  uint32
 	balance   bool
-	// account is the mint's account as the transaction left it; nil where it wrote none.
+	// account is the mint's account as the transaction left it; nil if it wrote none.
 	account []byte
 }
 
@@ -91,7 +91,7 @@ func (m *minter) vote(slot uint64, salt string, i byte) *tx {
 		key58("Vote111111111111111111111111111111111111111")}, calls: []call{{[]byte{1, 0}, []byte{12, 0, 0, 0}}}}
 }
 
-// token makes a transaction about one of few mints, so that order and completeness show in the
+// token makes a transaction about one of few mints, so that missing or misplaced blocks change the
 // fold.
 func (m *minter) token(slot uint64, salt string, i byte) *tx {
 	mint := mintKey(m.rng.Uint64N(mints))
@@ -102,7 +102,7 @@ func (m *minter) token(slot uint64, salt string, i byte) *tx {
 		t.failed, t.balance = false, false
 		data := append([]byte{opInitialize, byte(t.decimals)}, t.keys[keyAuthority][:]...)
 		data = append(append(data, 1), t.keys[keyAuthority][:]...)
-		// Enough for every burn to come: the program burns no more than there is.
+		// Enough for every later burn: the program burns no more than there is.
 		t.calls = append(t.calls, call{[]byte{keyMint}, data}, mintTo(1<<30))
 	}
 	for range m.rng.IntN(3) {
@@ -117,7 +117,7 @@ func (m *minter) token(slot uint64, salt string, i byte) *tx {
 			t.calls = append(t.calls, mintTo(amount+1<<20))
 		}
 	}
-	if len(t.calls) == 0 { // a transfer: only its balances tell of the mint
+	if len(t.calls) == 0 { // a transfer: only balances show the mint
 		t.calls = append(t.calls, call{[]byte{keyAccount, keyAccount, keyAuthority}, binary.LittleEndian.AppendUint64([]byte{opTransfer}, 1)})
 	}
 	return t
@@ -127,7 +127,7 @@ func mintTo(amount uint64) call {
 	return call{[]byte{keyMint, keyAccount, keyAuthority}, binary.LittleEndian.AppendUint64([]byte{opMintTo}, amount)}
 }
 
-// split are the outer instructions and what the first of them calls.
+// split returns the outer instructions, and those that the first one calls.
 func (t *tx) split() (outer, inner []call) {
 	if !t.inner || len(t.calls) < 2 {
 		return t.calls, nil
@@ -135,7 +135,8 @@ func (t *tx) split() (outer, inner []call) {
 	return t.calls[:len(t.calls)-1], t.calls[len(t.calls)-1:]
 }
 
-// Update is the block as Geyser streams it to a subscriber of the token programs: without votes.
+// Update returns the block as Geyser streams it to a subscriber of the token programs: without
+// votes.
 func (b *Block) Update() []byte {
 	out := &pb.SubscribeUpdateBlock{Slot: b.Slot, Blockhash: base58.Encode(b.Hash[:]), ParentSlot: b.Parent, ParentBlockhash: base58.Encode(b.ParentHash[:]),
 		BlockTime: &pb.UnixTimestamp{Timestamp: b.time()}, ExecutedTransactionCount: uint64(len(b.txs))}
@@ -182,8 +183,8 @@ func (t *tx) update(i int, b *Block) *pb.SubscribeUpdateTransactionInfo {
 		Transaction: &pb.Transaction{Signatures: [][]byte{t.signature[:]}, Message: m}}
 }
 
-// JSON is the block as getBlock's result in base64, with its votes; header alone without
-// transactions.
+// JSON returns the block as a result of getBlock in base64, including votes. If header is true, it
+// has no transactions.
 func (b *Block) JSON(header bool) []byte {
 	doc := map[string]any{"blockhash": base58.Encode(b.Hash[:]), "previousBlockhash": base58.Encode(b.ParentHash[:]), "parentSlot": b.Parent,
 		"blockTime": b.time(), "blockHeight": b.Slot}

@@ -15,10 +15,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// ErrKilled ends a run whose log was killed.
+// ErrKilled is the error of writes to a killed log.
 var ErrKilled = errors.New("killed")
 
-// Log is a broker in memory: what ingest writes to, and what it reads at its start. Safe for
+// Log is a broker in memory: ingest writes to it, and reads from it at its start. Safe for
 // concurrent use.
 type Log struct {
 	mu     sync.Mutex
@@ -30,9 +30,9 @@ type Log struct {
 	DeadLetters []*eventspb.DeadLetter
 }
 
-// Produce writes the records. A killed log writes a part of them and returns an error.
+// Produce writes the records. A killed log writes half of them and returns ErrKilled.
 func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) // a broker's latency, on the clock of the synctest bubble
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (l *Log) take(r *kafka.Record) error {
 	return err
 }
 
-// Kill makes every further Produce fail, until Revive.
+// Kill makes every later Produce fail, until Revive.
 func (l *Log) Kill() { l.set(true) }
 
-// Revive lets the log be written again.
+// Revive makes the log writable again.
 func (l *Log) Revive() { l.set(false) }
 
 func (l *Log) set(killed bool) {
@@ -87,7 +87,7 @@ func (l *Log) set(killed bool) {
 	l.killed = killed
 }
 
-// ReadSlots gives the slot records in order.
+// ReadSlots visits the slot records in order.
 func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 	return nil
 }
 
-// ReadMints gives the mints that the log introduces.
+// ReadMints visits the mints that the log introduces.
 func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,8 @@ func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool))
 	return nil
 }
 
-// Registry is the fold of the facts that were read before, of the accounts and of the events.
+// Registry returns the fold of before, which are reads of a bootstrap, and of everything in the
+// log.
 func (l *Log) Registry(before []*eventspb.Enrichment) map[string]*registry.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +135,7 @@ func (l *Log) Registry(before []*eventspb.Enrichment) map[string]*registry.State
 	return states
 }
 
-// Statuses is the last word on each slot.
+// Statuses returns the last status of each slot.
 func (l *Log) Statuses() map[uint64]eventspb.SlotStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,21 +16,22 @@ type Node struct {
 	provider *Provider
 	mu       sync.Mutex
 	rng      *rand.Rand
-	// missing is until when the node has not got a block.
+	// missing is the time until which the node pretends not to have a block, by slot.
 	missing map[uint64]time.Duration
 }
 
-// NewNode makes the node that goes with a provider.
+// NewNode returns the node that belongs to a provider.
 func NewNode(p *Provider) *Node {
 	return &Node{provider: p, rng: random(p.world.Seed, 5), missing: map[uint64]time.Duration{}}
 }
 
+// fault draws whether something goes wrong. Nothing does from 10 s after the world's last fault.
 func (n *Node) fault(chance float64) bool {
 	return chance > 0 && n.provider.Now() < n.provider.world.Calm+10*time.Second && n.rng.Float64() < chance
 }
 
-// enter takes a call's time, and fails it now and then. It returns the highest slot that the node
-// knows to be confirmed.
+// enter simulates a call: it waits for its latency and fails sometimes. It returns the highest slot
+// that the node knows to be confirmed.
 func (n *Node) enter(ctx context.Context) (uint64, error) {
 	n.mu.Lock()
 	takes := time.Duration(1+n.rng.IntN(30)) * time.Millisecond
@@ -39,7 +40,8 @@ func (n *Node) enter(ctx context.Context) (uint64, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case <-time.After(takes):
-		// not under the lock: a bubble's clock stands still while someone waits for one
+		// This must not hold mu: the bubble's clock stands still while a goroutine waits for a
+		// mutex.
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +61,7 @@ func (n *Node) enter(ctx context.Context) (uint64, error) {
 	return head, nil
 }
 
-// hides says that the node has not got a block for now.
+// hides reports whether the node pretends not to have a block at present.
 func (n *Node) hides(slot uint64) bool {
 	until, known := n.missing[slot]
 	if !known {
@@ -71,10 +73,10 @@ func (n *Node) hides(slot uint64) bool {
 	return n.provider.Now() < until
 }
 
-// GetSlot is the highest confirmed slot.
+// GetSlot returns the highest confirmed slot.
 func (n *Node) GetSlot(ctx context.Context, _ solana.Commitment) (uint64, error) { return n.enter(ctx) }
 
-// GetBlocks lists the slots with a block.
+// GetBlocks returns the slots that have a block.
 func (n *Node) GetBlocks(ctx context.Context, from, to uint64, _ solana.Commitment) ([]uint64, error) {
 	head, err := n.enter(ctx)
 	if err != nil {
@@ -91,7 +93,7 @@ func (n *Node) GetBlocks(ctx context.Context, from, to uint64, _ solana.Commitme
 	return slots, nil
 }
 
-// GetBlock is one block.
+// GetBlock returns one block, or an error that a real node might give.
 func (n *Node) GetBlock(ctx context.Context, slot uint64, opts solana.BlockOptions) (json.RawMessage, error) {
 	head, err := n.enter(ctx)
 	if err != nil {

@@ -2,39 +2,41 @@ package simulation
 
 import "time"
 
-// Plan is what goes wrong, and how often. Chances are per message or call; the zero value is a
-// perfect provider.
+// Plan is what goes wrong, and how often. Chances are from 0 to 1. The zero value is a provider
+// without faults.
 type Plan struct {
-	// Perfect: nothing goes wrong, so everything must be known.
+	// Perfect means that nothing goes wrong, so ingest must know everything in the end.
 	Perfect bool
 	// Cut breaks a connection of the stream after some bytes, also in the middle of a message.
 	Cut float64
 	// End ends the stream, with or without an error. Hang keeps it open, and sends nothing more.
 	End, Hang float64
-	// Repeat sends a message twice, Reorder sends it after later ones, Garbage sends bytes that are
-	// none, Drop does not send it.
+	// Repeat sends a message twice, Reorder sends it after later ones, Garbage sends bytes that do
+	// not parse before it, Drop does not send it.
 	Repeat, Reorder, Garbage, Drop float64
-	// Never are blocks that the stream never has.
+	// Never is the chance that the stream never has a block.
 	Never float64
-	// Betrays is how many blocks of losing forks the stream gives as confirmed. Never drawn: no log
-	// can be right then.
+	// Betrays is the chance that the stream gives the block of a losing fork as confirmed. NewPlan
+	// never sets it: no log can be right then.
 	Betrays float64
-	// Window is how many slots back from_slot reaches; Replay what the server says to older ones.
+	// Window is how many slots back from_slot reaches. Replay is how the server answers an older
+	// one.
 	Window uint64
 	Replay Replay
-	// Tells: SubscribeReplayInfo is offered.
+	// Tells means that the server offers SubscribeReplayInfo.
 	Tells bool
-	// Accounts is what the server makes of a subscription to accounts.
+	// Accounts is how the server answers a subscription to accounts.
 	Accounts AccountMode
-	// Statuses are told, each by up to StatusDelay late.
+	// Statuses are the slot statuses that the stream has. Each is up to StatusDelay late.
 	Statuses    StatusMode
 	StatusDelay time.Duration
-	// Fail makes a call of the node fail. Lagging has it answered by one that is up to Lag slots
-	// late. Missing says that there is no such block, until the fault is over. Rubbish answers with
-	// bytes that are no JSON.
+	// Fail makes a call of the node fail. Lagging makes the node answer as if it were up to Lag
+	// slots late. Missing makes it pretend that there is no such block, until the fault is over.
+	// Rubbish makes it answer with a block that does not parse.
 	Fail, Lagging, Missing, Rubbish float64
 	Lag                             uint64
-	// Stops are when ingest is stopped, Aways for how long; Kills says which of them are kills.
+	// Stops are the times at which ingest is stopped, and Aways for how long. Kills tells which
+	// stops are kills.
 	Stops, Aways []time.Duration
 	Kills        []bool
 }
@@ -65,7 +67,7 @@ type AccountMode int
 // The account updates of a stream.
 const (
 	AccountsConfirmed AccountMode = iota // of confirmed blocks, right before them
-	// of every block, losing and dead ones too, as soon as it is processed
+	// of every block, also of losing and dead ones, during its slot
 	AccountsEarly
 	AccountsRefused // the subscription is refused
 )
@@ -101,5 +103,5 @@ func NewPlan(w *World) *Plan {
 	return p
 }
 
-// Perfect is a provider without a fault.
+// Perfect returns a plan without faults.
 func Perfect() *Plan { return &Plan{Perfect: true, Window: 1 << 40, Tells: true} }

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Provider is a Geyser server of a world. Make and use it within one synctest bubble: its clock is
-// the bubble's.
+// Provider is the Geyser server of a world. Create and use it within one synctest bubble, whose
+// clock it uses.
 type Provider struct {
 	pb.UnimplementedGeyserServer
 	world    *World
@@ -36,17 +36,17 @@ type Provider struct {
 	rng      *rand.Rand // of the connections
 }
 
-// moment is a message that the stream has from some time on.
+// moment is a message that the stream has from a certain time on.
 type moment struct {
 	at    time.Duration
 	slot  uint64
 	block bool
-	// account: only for those who asked for accounts.
+	// account means that only subscribers to accounts get it.
 	account bool
 	data    []byte
 }
 
-// NewProvider starts the server; the world begins now.
+// NewProvider starts the server. The world begins now.
 func NewProvider(w *World, plan *Plan) *Provider {
 	p := &Provider{world: w, plan: plan, began: time.Now(), listener: bufconn.Listen(1 << 20), never: map[uint64]bool{}, rng: random(w.Seed, 3)}
 	rng := random(w.Seed, 4)
@@ -79,12 +79,13 @@ func (p *Provider) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	return p.listener.DialContext(ctx)
 }
 
-// Betrayed are the slots whose losing block the stream gives as confirmed.
+// Betrayed returns the slots whose losing block the stream gives as confirmed.
 func (p *Provider) Betrayed() []uint64 { return p.betrayed }
 
-// Now is how long the world has been.
+// Now returns the time since the beginning of the world.
 func (p *Provider) Now() time.Duration { return time.Since(p.began) }
 
+// statuses adds the slot's statuses to the timeline.
 func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
 	say := func(at time.Duration, st pb.SlotStatus, parent *uint64) {
 		if p.plan.Statuses == StatusNone || p.plan.Statuses == StatusSome && rng.IntN(2) == 0 {
@@ -111,7 +112,7 @@ func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
 	if s.Fate != OnChain {
 		return
 	}
-	if !p.world.Alpenglow || rng.IntN(2) == 0 { // fast finalisation passes confirmation over
+	if !p.world.Alpenglow || rng.IntN(2) == 0 { // fast finalisation skips confirmation
 		say(s.Confirmed, pb.SlotStatus_SLOT_CONFIRMED, parent)
 	}
 	say(s.Finalized, pb.SlotStatus_SLOT_FINALIZED, parent)
@@ -133,7 +134,7 @@ func (p *Provider) accounts(s *Slot, rng *rand.Rand) {
 	}
 }
 
-// head is the place in the timeline up to which everything has happened.
+// head returns the index after the last moment that has happened.
 func (p *Provider) head() int {
 	now := p.Now()
 	at, _ := slices.BinarySearchFunc(p.timeline, now, func(m moment, now time.Duration) int {
@@ -145,7 +146,7 @@ func (p *Provider) head() int {
 	return at
 }
 
-// oldest is the first slot that from_slot reaches.
+// oldest returns the first slot that from_slot reaches.
 func (p *Provider) oldest() uint64 {
 	top := uint64(firstSlot)
 	for _, m := range p.timeline[:p.head()] {
@@ -154,7 +155,7 @@ func (p *Provider) oldest() uint64 {
 	return top - min(p.plan.Window, top-firstSlot)
 }
 
-// SubscribeReplayInfo tells the oldest slot that can be replayed.
+// SubscribeReplayInfo returns the oldest slot that can be replayed.
 func (p *Provider) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
 	switch {
 	case !p.plan.Tells:
@@ -165,7 +166,7 @@ func (p *Provider) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoR
 	return &pb.SubscribeReplayInfoResponse{FirstAvailable: proto.Uint64(p.oldest())}, nil
 }
 
-// Subscribe tells the world from from_slot or now on.
+// Subscribe streams the world, from from_slot or from now on.
 func (p *Provider) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
 	req, err := stream.Recv()
 	if err != nil {
@@ -210,13 +211,14 @@ func (p *Provider) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest
 // session is one subscription.
 type session struct {
 	*Provider
-	accounts bool // were asked for
+	accounts bool // the client asked for accounts
 	stream   grpc.ServerStream
 	rng      *rand.Rand
-	held     []moment
-	last     []byte
+	held     []moment // to be sent after later ones
+	last     []byte   // the message sent last
 }
 
+// live sends each moment at its time, from index next on, and pings in between.
 func (s *session) live(next int) error {
 	for {
 		wait := 2 * time.Second // pings
@@ -246,7 +248,7 @@ func (s *session) live(next int) error {
 	}
 }
 
-// say sends a message, or what goes wrong instead.
+// say sends a message, or simulates what goes wrong instead.
 func (s *session) say(m moment) error {
 	fault := func(chance float64) bool { return chance > 0 && s.Now() < s.world.Calm && s.rng.Float64() < chance }
 	switch {
@@ -292,7 +294,7 @@ func (s *session) say(m moment) error {
 	return nil
 }
 
-// codec sends bytes as they are.
+// codec sends byte slices as they are.
 type codec struct{}
 
 func (codec) Name() string { return "proto" }
@@ -309,7 +311,7 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return proto.Unmarshal(data.Materialize(), v.(proto.Message))
 }
 
-// cutting cuts some connections after some bytes, wherever in a message that is.
+// cutting breaks some connections after a number of bytes, also in the middle of a message.
 type cutting struct {
 	net.Listener
 	provider *Provider

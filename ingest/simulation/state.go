@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// mints is how many mints a world has. Few, so that order and completeness show in the fold.
+// mints is how many mints a world has. They are few, so that missing or misplaced blocks change the
+// fold.
 const mints = 12
 
 // mintState is a mint's account.
@@ -23,7 +24,7 @@ type mintState struct {
 
 func mintKey(n uint64) pubkey.Key { return hash(n, "mint") }
 
-// genesis is every mint as it was before the world began.
+// genesis returns every mint as it was before the world began.
 func genesis() map[pubkey.Key]mintState {
 	states := map[pubkey.Key]mintState{}
 	for n := range uint64(mints) {
@@ -33,7 +34,7 @@ func genesis() map[pubkey.Key]mintState {
 	return states
 }
 
-// Reads are reads of all mints right before a slot: what a bootstrap gives.
+// Reads returns reads of all mints right before a slot, as a bootstrap makes them.
 func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
 	states := genesis()
 	for _, b := range w.Chain() {
@@ -50,7 +51,7 @@ func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
 	return reads
 }
 
-// run does what the transaction's calls do to its mint and remembers the account that they leave.
+// run applies the transaction's calls to its mint and remembers the resulting account.
 func (t *tx) run(states map[pubkey.Key]mintState) {
 	if t.failed {
 		return
@@ -91,7 +92,7 @@ const (
 	opInitialize   = 20
 )
 
-// account is the mint's account data, as the Token program lays it out.
+// account returns the mint's account data, in the Token program's layout.
 func (s *mintState) account() []byte {
 	data := binary.LittleEndian.AppendUint32(nil, 1)
 	data = append(data, s.mintAuthority[:]...)
@@ -101,7 +102,7 @@ func (s *mintState) account() []byte {
 	return append(data, s.freezing[:]...)
 }
 
-// AccountUpdates are the accounts that the block's transactions wrote, as Geyser streams them.
+// AccountUpdates returns the accounts that the block's transactions wrote, as Geyser streams them.
 func (b *Block) AccountUpdates() (updates [][]byte) {
 	owner := key58(schemas.ProgramToken)
 	for i, t := range b.txs {
@@ -117,7 +118,7 @@ func (b *Block) AccountUpdates() (updates [][]byte) {
 	return updates
 }
 
-// Wrote says that a transaction of the block left the mint with this account.
+// Wrote reports whether a transaction of the block left the mint with this supply.
 func (b *Block) Wrote(signature []byte, mint []byte, supply uint64) bool {
 	for _, t := range b.txs {
 		if t.account != nil && string(t.signature[:]) == string(signature) {
@@ -127,7 +128,7 @@ func (b *Block) Wrote(signature []byte, mint []byte, supply uint64) bool {
 	return false
 }
 
-// execute makes the block's states out of its parent's.
+// execute computes the block's states from its parent's.
 func (b *Block) execute(parent *Block) {
 	b.states = maps.Clone(parent.states)
 	for _, t := range b.txs {

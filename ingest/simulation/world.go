@@ -1,10 +1,10 @@
-// Package simulation is a made-up cluster, and a provider of it that fails in every way providers
-// are known to fail.
+// Package simulation is a made-up cluster, and a provider of its blocks that fails in every way in
+// which providers are known to fail.
 //
 // In: a seed. Out: a chain with forks, dead and skipped slots and token transactions; a Geyser
-// server and a JSON-RPC node that tell it, badly; a log that ingest writes to and reads from.
-// Guarantees: the same seed makes the same chain and the same plan of failures; faults end some
-// time before the chain does, so whoever recovers can be complete at its end.
+// server and a JSON-RPC node that serve it with faults; a log that ingest writes to and reads from.
+// Guarantees: the same seed makes the same chain and the same plan of faults. Faults end some time
+// before the chain does, so that a client that recovers can be complete at its end.
 package simulation
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Fate is what became of a slot.
+// Fate is what happened to a slot.
 type Fate int
 
 // The fates of a slot.
@@ -25,7 +25,7 @@ const (
 	Skipped Fate = iota
 	// OnChain: its block is confirmed.
 	OnChain
-	// Lost: it has a block, of a fork that lost.
+	// Lost: it has a block, but on a fork that lost.
 	Lost
 	// Dead: it has a block that does not replay.
 	Dead
@@ -35,10 +35,10 @@ const (
 type Slot struct {
 	Number uint64
 	Fate   Fate
-	// Block is nil where the slot was skipped.
+	// Block is nil if the slot was skipped.
 	Block *Block
-	// Begins is when the slot begins, Confirmed and Finalized when its block is; since the
-	// beginning of the world.
+	// Begins is when the slot begins. Confirmed and Finalized are when its block is. All count from
+	// the beginning of the world.
 	Begins, Confirmed, Finalized time.Duration
 }
 
@@ -57,11 +57,12 @@ type World struct {
 // firstSlot is where every world begins.
 const firstSlot = 300_000_000
 
-// calmTime is how long the chain goes on after the last fault: time to notice a silent connection
-// and to open another.
+// calmTime is how long the chain goes on after the last fault: long enough to notice a silent
+// connection and open another.
 const calmTime = 25 * time.Second
 
-// NewWorld makes the world of a seed: so many slots in which things go wrong, and some calm ones.
+// NewWorld makes the world of a seed, with slots slots in which things may go wrong, followed by
+// some calm ones.
 func NewWorld(seed uint64, slots int) *World {
 	rng := random(seed, 1)
 	w := &World{Seed: seed, Alpenglow: rng.IntN(3) == 0, SlotTime: 400 * time.Millisecond}
@@ -73,7 +74,7 @@ func NewWorld(seed uint64, slots int) *World {
 	slots += calmSlots
 	skip, fork, dead := rng.Float64()*0.3, rng.Float64()*0.15, rng.Float64()*0.1
 	tip := &Block{Slot: firstSlot - 1, Hash: hash(firstSlot-1, "genesis"), states: genesis()}
-	branch, left := tip, 0 // of a losing fork under way
+	branch, left := tip, 0 // a losing fork under way, and how long it may go on
 	m := newMinter(rng, !w.Alpenglow)
 	var confirmed time.Duration
 	for i := range slots {
@@ -87,7 +88,7 @@ func NewWorld(seed uint64, slots int) *World {
 			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
 			tip = s.Block
 		case rng.Float64() < skip:
-			// now and then a leader is away for all of its slots, and more
+			// Sometimes a leader misses all of its slots and more.
 			if rng.IntN(20) == 0 && !calm {
 				skip = 0.9 - skip
 			}
@@ -103,7 +104,7 @@ func NewWorld(seed uint64, slots int) *World {
 		if skip > 0.3 && rng.IntN(8) == 0 || calm {
 			skip = rng.Float64() * 0.3
 		}
-		if i == slots-1 && s.Fate != OnChain { // something must show that the end is the end
+		if i == slots-1 && s.Fate != OnChain { // a last block closes the chain
 			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
 			tip = s.Block
 		}
@@ -118,7 +119,7 @@ func NewWorld(seed uint64, slots int) *World {
 	return w
 }
 
-// Chain are the blocks of the chain, in order.
+// Chain returns the blocks of the chain, in order.
 func (w *World) Chain() (blocks []*Block) {
 	for _, s := range w.Slots {
 		if s.Fate == OnChain {
@@ -128,7 +129,7 @@ func (w *World) Chain() (blocks []*Block) {
 	return blocks
 }
 
-// At is the slot of that number; nil outside of the world.
+// At returns the slot with that number; nil outside of the world.
 func (w *World) At(slot uint64) *Slot {
 	if slot < firstSlot || slot >= firstSlot+uint64(len(w.Slots)) {
 		return nil
@@ -136,18 +137,18 @@ func (w *World) At(slot uint64) *Slot {
 	return w.Slots[slot-firstSlot]
 }
 
-// Last is the last slot; it has a block of the chain.
+// Last returns the last slot, which has a block of the chain.
 func (w *World) Last() uint64 { return firstSlot + uint64(len(w.Slots)) - 1 }
 
-// Goal is the slot that must be reached. It is not the last: what a stream loses at its very end,
-// nothing behind it can show.
+// Goal returns the slot that ingest must reach. It is not the last one: nothing later can show what
+// a stream loses at its very end.
 func (w *World) Goal() uint64 { return w.Last() - uint64(10*time.Second/w.SlotTime) }
 
 func hash(slot uint64, salt string, more ...byte) pubkey.Key {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(salt), slot), more...))
 }
 
-// random is a stream of choices of a seed.
+// random returns one of several independent generators of a seed.
 func random(seed, stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // the same seed has to make the same world
 }

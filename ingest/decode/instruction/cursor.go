@@ -7,20 +7,21 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Cursor reads the little-endian and Borsh fields of instruction data. The first failure sticks:
-// read all fields, then ask Err. Trailing bytes are allowed, as the programs allow them.
+// Cursor reads the little-endian and Borsh fields of instruction data. After the first failure all
+// reads return zero values: read all fields, then check Err. Trailing bytes are allowed, because
+// the programs allow them.
 type Cursor struct {
 	rest []byte
 	err  error
 }
 
-// NewCursor reads data from its first byte.
+// NewCursor returns a cursor at the first byte of data.
 func NewCursor(data []byte) *Cursor { return &Cursor{rest: data} }
 
-// Err is the first failure: ErrTruncated or ErrValue.
+// Err returns the first failure; nil if there is none. A read fails with ErrTruncated or ErrValue.
 func (c *Cursor) Err() error { return c.err }
 
-// Fail makes err the cursor's failure unless it has one.
+// Fail sets the cursor's failure to err, unless it has one already.
 func (c *Cursor) Fail(err error) {
 	if c.err == nil {
 		c.err = err
@@ -31,7 +32,7 @@ func (c *Cursor) Fail(err error) {
 // Len is the number of bytes left.
 func (c *Cursor) Len() int { return len(c.rest) }
 
-// take returns the next n bytes, which still belong to the transaction; nil after a failure.
+// take returns the next n bytes, without copying them; nil after a failure.
 func (c *Cursor) take(n int) []byte {
 	if c.err != nil || n < 0 || n > len(c.rest) {
 		c.Fail(ErrTruncated)
@@ -45,7 +46,7 @@ func (c *Cursor) take(n int) []byte {
 // Skip passes over n bytes.
 func (c *Cursor) Skip(n int) { c.take(n) }
 
-// Bytes returns n bytes, which still belong to the transaction; nil after a failure.
+// Bytes returns the next n bytes, without copying them; nil after a failure.
 func (c *Cursor) Bytes(n int) []byte { return c.take(n) }
 
 // U8 reads one byte.
@@ -96,7 +97,7 @@ func (c *Cursor) Key() pubkey.Key {
 	return key
 }
 
-// OptionKey reads a one-byte flag and, if it is 1, a key; nil for none.
+// OptionKey reads a one-byte flag and, if it is 1, a key; else it returns nil.
 func (c *Cursor) OptionKey() *pubkey.Key {
 	if !c.Bool() {
 		return nil
@@ -105,8 +106,8 @@ func (c *Cursor) OptionKey() *pubkey.Key {
 	return &key
 }
 
-// String reads a Borsh string: a four-byte length and that many bytes, copied, never nil. The
-// length is checked against what is left before anything is allocated.
+// String reads a Borsh string: a four-byte length and that many bytes. It returns a copy, never
+// nil. It checks the length before it allocates.
 func (c *Cursor) String() []byte {
 	n := c.U32()
 	if uint64(n) > uint64(len(c.rest)) {
@@ -119,10 +120,10 @@ func (c *Cursor) String() []byte {
 // Option reads a one-byte flag.
 func (c *Cursor) Option() bool { return c.Bool() }
 
-// HasPrefix says whether data starts with prefix.
+// HasPrefix reports whether data starts with prefix.
 func HasPrefix(data []byte, prefix [8]byte) bool { return bytes.HasPrefix(data, prefix[:]) }
 
-// OptionalBytes is the key's bytes; empty, never nil, for none.
+// OptionalBytes returns the key's bytes; empty, never nil, if key is nil.
 func OptionalBytes(key *pubkey.Key) []byte {
 	if key == nil {
 		return []byte{}
@@ -130,8 +131,8 @@ func OptionalBytes(key *pubkey.Key) []byte {
 	return key.Bytes()
 }
 
-// NonZeroBytes is the bytes of a key that is none when all zero (the programs'
-// OptionalNonZeroPubkey); empty, never nil, for none.
+// NonZeroBytes returns the key's bytes; empty, never nil, for an all-zero key, which the programs
+// use for none (OptionalNonZeroPubkey).
 func NonZeroBytes(key pubkey.Key) []byte {
 	if key == (pubkey.Key{}) {
 		return []byte{}

@@ -1,8 +1,8 @@
-// Package instruction is what every program decoder of ingest reads and returns.
+// Package instruction has what the decoders of all programs read and return.
 //
-// In: one program invocation of a successful transaction, all of it hostile. Out: at most one
-// event, or the reason why there is none. Guarantees: nothing here panics on any bytes, and nothing
-// allocates more than the instruction holds.
+// In: one program invocation of a successful transaction; all of it may be hostile. Out: at most
+// one event, or the reason why there is none. Guarantees: no bytes make it panic, and it never
+// allocates more than the size of the instruction.
 package instruction
 
 import (
@@ -14,20 +14,20 @@ import (
 )
 
 // Errors of a malformed instruction. Their texts become RawInstruction.reason and a metric label,
-// so they are few and constant.
+// so there are few, and they are constant.
 var (
-	// ErrTruncated says that the data ends before the last field.
+	// ErrTruncated means that the data ends before the last field.
 	ErrTruncated = errors.New("data is too short")
-	// ErrAccounts says that an account is missing or its index lies beyond the transaction's keys.
+	// ErrAccounts means that an account is missing, or its index is beyond the transaction's keys.
 	ErrAccounts = errors.New("account is missing")
-	// ErrValue says that a field holds a value that the program does not know.
+	// ErrValue means that a field has a value that the program does not know.
 	ErrValue = errors.New("field has an unknown value")
-	// ErrUnknown says that the program has no such instruction as far as this binary knows.
+	// ErrUnknown means that this binary does not know the instruction.
 	ErrUnknown = errors.New("unknown instruction")
 )
 
-// Ignored is why a well-formed instruction yields no event. The values are few and constant: they
-// are metric labels.
+// Ignored is why a well-formed instruction has no event. The values are metric labels, so there are
+// few, and they are constant.
 type Ignored string
 
 // Reasons shared by the programs.
@@ -36,34 +36,35 @@ const (
 	IgnoredTokenAccount Ignored = "token_account"
 	// IgnoredReadOnly changes nothing.
 	IgnoredReadOnly Ignored = "read_only"
-	// IgnoredDelegation gives, takes or uses rights of others than the update authority.
+	// IgnoredDelegation gives, takes or uses rights other than those of the update authority.
 	IgnoredDelegation Ignored = "delegation"
-	// IgnoredNonFungible is about editions, escrows and the like, which fungible tokens have not.
+	// IgnoredNonFungible is about editions, escrows and the like, which fungible tokens do not
+	// have.
 	IgnoredNonFungible Ignored = "non_fungible"
-	// IgnoredInner does its work by calls of its own, which are decoded where they stand.
+	// IgnoredInner does its work in inner instructions, which are decoded themselves.
 	IgnoredInner Ignored = "done_by_inner_calls"
 	// IgnoredConfidential moves amounts that only their owners can read.
 	IgnoredConfidential Ignored = "confidential"
 )
 
-// Outcome is what one well-formed instruction states: an event with Mint, Instruction and Payload
-// set, or the reason for none.
+// Outcome is the result of a well-formed instruction: an event with Mint, Instruction and Payload
+// set, or the reason why there is none.
 type Outcome struct {
 	Event   *eventspb.TokenEvent
 	Ignored Ignored
 }
 
-// Ignore is an outcome without an event.
+// Ignore returns an outcome without an event.
 func Ignore(reason Ignored) (Outcome, error) { return Outcome{Ignored: reason}, nil }
 
-// Fact is an outcome with an event; the caller of the decoder fills in position, time, signature
+// Fact returns an outcome with an event. The caller of the decoder sets position, time, signature
 // and program.
 func Fact(mint pubkey.Key, name string, event *eventspb.TokenEvent) (Outcome, error) {
 	event.Mint = mint.Bytes()
 	return FactWithoutMint(name, event)
 }
 
-// FactWithoutMint is a fact about a mint that the transaction does not name.
+// FactWithoutMint returns an outcome about a mint that the transaction does not name.
 func FactWithoutMint(name string, event *eventspb.TokenEvent) (Outcome, error) {
 	event.Instruction = name
 	return Outcome{Event: event}, nil
@@ -73,18 +74,17 @@ func FactWithoutMint(name string, event *eventspb.TokenEvent) (Outcome, error) {
 type View struct {
 	Tx   *chain.Transaction
 	Call *chain.Call
-	// Mints are the accounts of this transaction that are known to be mints before this
-	// instruction.
+	// Mints knows which accounts of the transaction are mints, as of just before this instruction.
 	Mints *Mints
 }
 
-// Data is the instruction's data.
+// Data returns the instruction's data.
 func (v View) Data() []byte { return v.Call.Data }
 
-// AccountCount is how many accounts the instruction was given.
+// AccountCount returns how many accounts the instruction was given.
 func (v View) AccountCount() int { return len(v.Call.Accounts) }
 
-// Account is the i-th account's key; ErrAccounts when there is none.
+// Account returns the i-th account's key; ErrAccounts if there is none.
 func (v View) Account(i int) (pubkey.Key, error) {
 	key, ok := v.Tx.Account(v.Call, i)
 	if !ok {
@@ -93,7 +93,7 @@ func (v View) Account(i int) (pubkey.Key, error) {
 	return key, nil
 }
 
-// Accounts are the keys at the given places; ErrAccounts when one is missing.
+// Accounts returns the keys at three places; ErrAccounts if one is missing.
 func (v View) Accounts(first, second, third int) (a, b, c pubkey.Key, err error) {
 	a, errA := v.Account(first)
 	b, errB := v.Account(second)
@@ -101,8 +101,8 @@ func (v View) Accounts(first, second, third int) (a, b, c pubkey.Key, err error)
 	return a, b, c, errors.Join(errA, errB, errC)
 }
 
-// AllAccounts copies the keys that the instruction was given, leaving out indexes beyond the
-// transaction's keys.
+// AllAccounts returns copies of the keys that the instruction was given. It leaves out indexes
+// beyond the transaction's keys.
 func (v View) AllAccounts() [][]byte {
 	all := make([][]byte, 0, len(v.Call.Accounts))
 	for i := range v.Call.Accounts {

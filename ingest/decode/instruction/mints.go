@@ -5,13 +5,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Mints knows which accounts of one transaction are mints and which are token accounts: from its
-// token balances, and from the instructions already decoded. An instruction that could be about
-// either (CloseAccount, WithdrawExcessLamports) is told apart by it.
+// Mints knows which accounts of one transaction are mints and which are token accounts. It learns
+// that from the token balances and from the instructions decoded so far. It tells what an
+// instruction is about that can apply to either (CloseAccount, WithdrawExcessLamports).
 type Mints struct {
 	tx *chain.Transaction
-	// made are the accounts that this transaction initialised so far, in order: an address may be
-	// closed and made again.
+	// made are the accounts that this transaction has initialised so far, in order. An address may
+	// be closed and created again.
 	made []initialized
 }
 
@@ -21,17 +21,19 @@ type initialized struct {
 	decimals uint8
 }
 
-// NewMints begins with the transaction's token balances.
+// NewMints returns what the transaction's token balances tell.
 func NewMints(tx *chain.Transaction) *Mints { return &Mints{tx: tx} }
 
-// Initialized notes that an instruction made the account a mint.
+// Initialized notes that an instruction initialised the account as a mint.
 func (m *Mints) Initialized(key pubkey.Key, decimals uint8) {
 	m.made = append(m.made, initialized{key, true, decimals})
 }
 
-// InitializedOther notes that an instruction made the account a token account or a multisignature.
+// InitializedOther notes that an instruction initialised the account as a token account or a
+// multisignature.
 func (m *Mints) InitializedOther(key pubkey.Key) { m.made = append(m.made, initialized{key: key}) }
 
+// lastMade finds the last initialisation of an account in this transaction.
 func (m *Mints) lastMade(key pubkey.Key) (mint, found bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
@@ -41,7 +43,7 @@ func (m *Mints) lastMade(key pubkey.Key) (mint, found bool) {
 	return false, false
 }
 
-// Decimals are the mint's, where the transaction tells them.
+// Decimals returns the decimals of a mint; false if the transaction does not tell them.
 func (m *Mints) Decimals(key pubkey.Key) (decimals uint8, known bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
@@ -58,7 +60,8 @@ func (m *Mints) Decimals(key pubkey.Key) (decimals uint8, known bool) {
 	return 0, false
 }
 
-// IsMint says that the account is a mint. False means only that this transaction does not show it.
+// IsMint reports whether the account is known to be a mint. False only means that this transaction
+// does not show it.
 func (m *Mints) IsMint(key pubkey.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return mint
@@ -66,11 +69,13 @@ func (m *Mints) IsMint(key pubkey.Key) bool {
 	return hasMint(m.tx.PostBalances, key) || hasMint(m.tx.PreBalances, key)
 }
 
-// IsOther says that the account is a token account, or a multisignature made by this transaction.
-// Nodes list the balance of every token account that was there before a transaction, and how one
-// came to be is an instruction: so an account that a token program reads as its own and that is no
-// other is a mint. Two things escape: a token account whose mint is gone has no balance, and a
-// multisignature of an earlier transaction never has one.
+// IsOther reports whether the account is a token account, or a multisignature that this transaction
+// made.
+//
+// A node lists the balance of every token account that existed before the transaction, and a new
+// one needs an instruction. So if a token program reads an account as its own and IsOther is false,
+// the account is a mint. There are two exceptions: a token account whose mint was closed has no
+// balance, and neither has a multisignature of an earlier transaction.
 func (m *Mints) IsOther(key pubkey.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return !mint

@@ -1,9 +1,9 @@
-// Package launchpads are the tables of the programs on which tokens are launched: a file each.
+// Package launchpads describes the programs on which tokens are launched, one file for each.
 //
-// In: one invocation of such a program. Out: a launch event where it creates a token, a graduate
-// event where it moves the token's trading to a pool of another program. Guarantees: pure; whatever
-// else the program is asked, and whatever is malformed, yields nothing: the token's own
-// instructions are decoded where they stand.
+// In: one invocation of such a program. Out: a launch event if it creates a token, a graduate event
+// if it moves the token's trading to a pool of another program. Guarantees: pure. Other
+// instructions of the program, and malformed ones, give nothing: the token's own instructions are
+// decoded separately.
 package launchpads
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Launchpad is one program.
 type Launchpad struct {
-	// Name is what tokens show, lower snake case.
+	// Name is the launchpad's name in the API, lower snake case.
 	Name string
 	// Program is its address, base58.
 	Program string
@@ -23,42 +23,44 @@ type Launchpad struct {
 	instructions []ins
 }
 
-// All are the tables of all launchpads.
+// All returns all launchpads.
 func All() []Launchpad { return []Launchpad{pump(), raydiumLaunchLab(), meteoraDBC()} }
 
-// none is a place that an instruction has not.
+// none stands for an account that an instruction does not have.
 const none = -1
 
-// ins is one instruction: the places of its accounts.
+// ins describes one instruction by the places of its accounts.
 type ins struct {
 	name string
 	tag  string
 	mint int
-	// pool is the curve of a launch, and the pool that a graduation makes.
+	// pool is the bonding curve of a launch, or the pool that a graduation makes.
 	pool int
-	// creator and config are those of a launch: who made the token, and the account with the terms
+	// creator and config belong to a launch: who created the token, and the account with the terms
 	// of the site on which that was done.
 	creator, config int
-	// creatorOf is read instead where the data says who made the token; false: it does not.
+	// creatorOf, if set, reads the creator from the data and takes precedence over creator. It
+	// returns false if the data has none.
 	creatorOf  func(data []byte) (pubkey.Key, bool)
 	graduation bool
-	// calls is the account of the program that a graduation calls; none: the instruction fails, or
-	// it graduates. Where it does nothing when it is repeated, only the call tells.
+	// calls is the place of the program that a graduation calls. It is set for an instruction that
+	// succeeds without effect when it is repeated: only the call shows that it graduated the token.
+	// If it is none, success is enough.
 	calls int
 }
 
-// launch is an instruction of a program made with Anchor that creates a token.
+// launch returns an instruction of an Anchor program that creates a token.
 func launch(name string, mint, pool, creator, config int) ins {
 	return ins{name: name, tag: instruction.AnchorTag(name), mint: mint, pool: pool, creator: creator, config: config, calls: none}
 }
 
-// graduate is one that moves its trading.
+// graduate returns an instruction of an Anchor program that moves a token's trading.
 func graduate(name string, mint, pool int) ins {
 	return ins{name: name, tag: instruction.AnchorTag(name), mint: mint, pool: pool, creator: none, config: none, graduation: true, calls: none}
 }
 
-// Decode reads an invocation; within are the calls that were made inside it. False: it launches and
-// graduates nothing.
+// Decode reads an invocation. within are the calls made inside it. It returns false if the
+// invocation launches and graduates nothing.
 func (l *Launchpad) Decode(v instruction.View, within []chain.Call) (*eventspb.TokenEvent, bool) {
 	data := v.Data()
 	for i := range l.instructions {
@@ -89,7 +91,7 @@ func (l *Launchpad) event(v instruction.View, in *ins, within []chain.Call) (*ev
 	return event, true
 }
 
-// key is the key at a place, nil where there is none.
+// key returns the key at a place; nil if there is none.
 func key(v instruction.View, place int) []byte {
 	k, err := v.Account(place)
 	if err != nil {
@@ -98,7 +100,7 @@ func key(v instruction.View, place int) []byte {
 	return k.Bytes()
 }
 
-// called says whether the program at a place was called.
+// called reports whether within has a call of the program at a place.
 func called(v instruction.View, place int, within []chain.Call) bool {
 	want, err := v.Account(place)
 	if err != nil {

@@ -2,8 +2,8 @@ package launchpads
 
 import "github.com/mintlake/mintlake/schemas"
 
-// meteoraDBC reads Meteora's dynamic bonding curve, on which sites launch under a configuration of
-// their own.
+// meteoraDBC reads Meteora's dynamic bonding curve. Sites launch tokens on it with a configuration
+// of their own.
 //
 // Layouts: the program's source (MeteoraAg/dynamic-bonding-curve, initialize_pool and migration).
 func meteoraDBC() Launchpad {

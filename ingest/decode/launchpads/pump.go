@@ -9,10 +9,11 @@ import (
 // pump reads pump.fun's bonding curve (pump).
 //
 // Layouts: pump-fun/pump-public-docs idl/pump.json, docs/PUMP_PROGRAM_README.md and
-// docs/instructions/COIN_CREATION.md (October 2026); withdraw: the IDL of 2024. The creator is an
-// argument, since a buyer may create a coin for somebody; create had none until May 2025, when its
-// user was the creator. migrate and migrate_v2 do nothing when they are repeated, so the call of
-// the AMM tells. withdraw took a finished curve's funds to Raydium, until March 2025.
+// docs/instructions/COIN_CREATION.md (October 2026); withdraw: the IDL of 2024.
+// The creator is an argument, since a buyer may create a coin for somebody else. Until May 2025
+// create had no such argument, and its user was the creator. migrate and migrate_v2 do nothing when
+// they are repeated, so only their call of the AMM shows a graduation. Until March 2025, withdraw
+// took the funds of a finished curve to Raydium.
 func pump() Launchpad {
 	l := Launchpad{Name: schemas.LaunchpadPump, Program: "6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P", instructions: []ins{
 		launch("create", 0, 2, 7, none), launch("create_v2", 0, 2, 5, none),
@@ -31,7 +32,7 @@ func pump() Launchpad {
 	return l
 }
 
-// pumpCreator is the argument behind name, symbol and URI.
+// pumpCreator reads the argument after name, symbol and URI.
 func pumpCreator(data []byte) (pubkey.Key, bool) {
 	c := instruction.NewCursor(data)
 	for range 3 {

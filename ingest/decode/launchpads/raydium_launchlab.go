@@ -2,8 +2,8 @@ package launchpads
 
 import "github.com/mintlake/mintlake/schemas"
 
-// raydiumLaunchLab reads Raydium's LaunchLab, on which sites such as LetsBONK launch under a
-// platform's configuration.
+// raydiumLaunchLab reads Raydium's LaunchLab. Sites such as LetsBONK launch tokens on it with a
+// platform configuration.
 //
 // Layouts: the program's IDL (raydium-io/raydium-idl raydium_launchpad).
 func raydiumLaunchLab() Launchpad {

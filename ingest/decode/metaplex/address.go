@@ -9,19 +9,20 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxBumps bounds the search for a metadata address. Half of all bumps are off the curve, so that
-// the canonical one lies below the 32nd for one mint in four thousand million.
+// maxBumps bounds the search for a metadata address. Half of all bumps give an address off the
+// curve, so only one mint in four billion needs a bump further down.
 const maxBumps = 32
 
-// maxCandidates bounds the accounts looked at; no transaction has more than 256, invented ones may.
+// maxCandidates bounds the accounts that are tried. No real transaction has more than 256; invented
+// ones may.
 const maxCandidates = 512
 
-// mintOf finds the mint of a metadata account that an instruction names without its mint: the mint
-// among the transaction's accounts whose metadata address it is. False when the transaction does
-// not name the mint at all.
+// mintOf finds the mint of a metadata account, for an instruction that names the account and not
+// the mint. It tries which account of the transaction has this metadata address. It returns false
+// if the transaction does not name the mint at all.
 //
-// The address is a hash, so equality proves it: no check against the curve is needed. It costs
-// about 5 µs for an account that is not the mint.
+// The address is a hash, so equality is proof and the curve need not be checked. An account that is
+// not the mint costs about 5 µs.
 func mintOf(v instruction.View, metadata pubkey.Key) (pubkey.Key, bool) {
 	program, ok := v.Tx.Program(v.Call)
 	if !ok {
@@ -35,7 +36,7 @@ func mintOf(v instruction.View, metadata pubkey.Key) (pubkey.Key, bool) {
 	return pubkey.Key{}, false
 }
 
-// candidates are the mints of the token balances and then all accounts.
+// candidates returns the mints of the token balances and then all accounts.
 func candidates(tx *chain.Transaction) []pubkey.Key {
 	var keys []pubkey.Key
 	for _, balances := range [][]chain.TokenBalance{tx.PostBalances, tx.PreBalances} {
@@ -48,8 +49,8 @@ func candidates(tx *chain.Transaction) []pubkey.Key {
 	return append(keys, tx.Keys[:min(len(tx.Keys), maxCandidates)]...)
 }
 
-// isMetadataOf says whether metadata is the program address of "metadata", the program, and the
-// mint.
+// isMetadataOf reports whether metadata is the program address for the seeds "metadata", the
+// program and the mint.
 func isMetadataOf(metadata, program, mint pubkey.Key) bool {
 	const prefix, suffix = "metadata", "ProgramDerivedAddress"
 	var seeds [len(prefix) + 32 + 32 + 1 + 32 + len(suffix)]byte

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// dataVersion is which of the program's two Data structures an instruction carries.
+// dataVersion is one of the program's two Data structures.
 type dataVersion int
 
 const (
@@ -16,7 +16,8 @@ const (
 	dataV2
 )
 
-// decodeCreateAccount: accounts are metadata, mint, mint authority, payer, update authority.
+// decodeCreateAccount decodes the older instructions that create metadata. Accounts are metadata,
+// mint, mint authority, payer, update authority.
 func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, mint, authority, err := v.Accounts(0, 1, 4)
 	if err != nil {
@@ -32,17 +33,17 @@ func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string,
 	if version == dataV2 {
 		set.TokenStandard = inferredStandard(v, mint)
 	}
-	// V3 ends with the collection's own details, which tell nothing of a fungible token.
+	// V3 ends with the collection's details, which do not matter for a fungible token.
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
 	}
 	return fact(mint, name, set)
 }
 
-// inferredStandard is what the program makes of the mint's decimals: CreateMetadataAccountV2 and V3
-// have always set it so, CreateMetadataAccount never sets any (add_token_standard of
-// process_create_metadata_accounts_logic, since version 1.1.0, which brought standards). Nil where
-// the transaction does not tell the decimals.
+// inferredStandard returns the token standard that the program derives from the mint's decimals.
+// CreateMetadataAccountV2 and V3 have always set it, CreateMetadataAccount never does
+// (add_token_standard of process_create_metadata_accounts_logic, since version 1.1.0, which
+// introduced standards). It returns nil if the transaction does not tell the decimals.
 func inferredStandard(v instruction.View, mint pubkey.Key) *uint32 {
 	decimals, known := v.Mints.Decimals(mint)
 	if !known {
@@ -55,7 +56,7 @@ func inferredStandard(v instruction.View, mint pubkey.Key) *uint32 {
 	return &standard
 }
 
-// decodeCreate decodes the unified Create, whose one version is CreateArgs::V1. Accounts are
+// decodeCreate decodes the unified Create. Its only version is CreateArgs::V1. Accounts are
 // metadata, master edition, mint, authority, payer, update authority.
 func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	metadata, mint, authority, err := v.Accounts(0, 2, 5)
@@ -74,32 +75,31 @@ func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	set.TokenStandard = readStandard(c)
 	readOptionalCollection(c, set)
 	seeded(v, 3, set)
-	// Uses, collection details, rule set, decimals and print supply follow; none of them is a fact
-	// that events carry. The mint's decimals come with the initialize instruction that the program
-	// calls.
+	// Uses, collection details, rule set, decimals and print supply follow. Events carry none of
+	// them. The mint's decimals come from the initialize instruction that the program calls.
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
 	}
 	return fact(mint, "Create", set)
 }
 
-// seedAuthority may create metadata of anyone's mint; the program then makes the mint's own
+// seedAuthority may create the metadata of any mint. The program then makes the mint's own
 // authority the update authority, and the metadata mutable (SEED_AUTHORITY in utils/metadata.rs).
-// Who the mint's authority is, the instruction does not say.
+// The instruction does not name the mint's authority.
 var seedAuthority = pubkey.Key{
 	0x92, 0x17, 0x2c, 0xc4, 0x72, 0x5d, 0xc0, 0x41, 0xf9, 0xdd, 0x8c, 0x51, 0x52, 0x60, 0x04, 0x26,
 	0x00, 0x93, 0xa3, 0x0b, 0x02, 0x73, 0xdc, 0xfa, 0x74, 0x92, 0x17, 0xfc, 0x94, 0xa2, 0x40, 0x49,
 }
 
-// seeded takes out what does not hold where seedAuthority is the mint authority that the
-// instruction names.
+// seeded clears update authority and mutability if the instruction names seedAuthority as the mint
+// authority: what the instruction says of them does not hold then.
 func seeded(v instruction.View, authorityAt int, set *eventspb.MetadataSet) {
 	if authority, err := v.Account(authorityAt); err == nil && authority == seedAuthority {
 		set.UpdateAuthority, set.IsMutable = nil, nil
 	}
 }
 
-// readData reads Data or DataV2: everything in it is set.
+// readData reads Data or DataV2. The instruction sets all fields of it.
 func readData(c *instruction.Cursor, set *eventspb.MetadataSet, version dataVersion) {
 	set.Name, set.Symbol, set.Uri = c.String(), c.String(), c.String()
 	fee := uint32(c.U16())
@@ -112,8 +112,8 @@ func readData(c *instruction.Cursor, set *eventspb.MetadataSet, version dataVers
 	}
 }
 
-// readCreators reads Option<Vec<Creator>>. More than the program allows is malformed: the
-// transaction could not have succeeded.
+// readCreators reads Option<Vec<Creator>>. More creators than the program allows are malformed:
+// such a transaction could not have succeeded.
 func readCreators(c *instruction.Cursor) []*eventspb.Creator {
 	if !c.Option() {
 		return nil
@@ -139,8 +139,8 @@ func readCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	set.Collection, set.CollectionVerified = c.Key().Bytes(), &verified
 }
 
-// readOptionalCollection sets an empty collection, not nil, for none: the instruction sets it to
-// none.
+// readOptionalCollection reads an optional collection. If there is none, it sets an empty
+// collection, not nil, because the instruction sets it to none.
 func readOptionalCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	if !c.Option() {
 		set.Collection = []byte{}
@@ -149,7 +149,7 @@ func readOptionalCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	readCollection(c, set)
 }
 
-// usesLength is that of Uses: the method, how many are left, how many there were.
+// usesLength is the length of Uses: the method, the remaining uses and the total.
 const usesLength = 1 + 8 + 8
 
 func skipUses(c *instruction.Cursor) {

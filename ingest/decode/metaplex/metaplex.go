@@ -1,12 +1,11 @@
 // Package metaplex decodes the Metaplex Token Metadata program.
 //
 // In: one invocation. Out: metadata_set events. Guarantees: texts are the instruction's bytes,
-// untouched; numbers, Borsh layouts and account orders are those of
+// unchanged. Numbers, Borsh layouts and account orders are those of
 // metaplex-foundation/mpl-token-metadata, programs/token-metadata/program/src/instruction. What the
-// program itself adds (the data that an edition takes over, the standard that SetTokenStandard
-// finds) is not in the instruction and so not in the event; the token standard that
-// CreateMetadataAccountV2 and V3 infer from the decimals is, where the transaction tells the
-// decimals.
+// program itself adds is not in the instruction, and so not in the event: the data that an edition
+// takes over, or the standard that SetTokenStandard finds. An exception is the token standard that
+// CreateMetadataAccountV2 and V3 derive from the decimals, if the transaction tells the decimals.
 package metaplex
 
 import (
@@ -47,7 +46,7 @@ const (
 	standards                  = 6
 )
 
-// prints is the number of versions of PrintArgs.
+// prints is how many versions of PrintArgs there are.
 const prints = 2
 
 // maxCreators is the program's MAX_CREATOR_LIMIT.
@@ -150,8 +149,8 @@ var ignored = map[uint8]instruction.Ignored{
 	57: instruction.IgnoredNonFungible, // CloseAccounts
 }
 
-// versions is how many forms the ignored instructions have whose second byte tells the form: a
-// later one may change what ours do not.
+// versions is how many versions of an ignored instruction are known, if its second byte is a
+// version. A later version might change what the known ones do not.
 var versions = map[uint8]uint8{
 	41: 1,  // Burn
 	43: 1,  // Mint
@@ -163,8 +162,7 @@ var versions = map[uint8]uint8{
 	51: 1,  // Use
 }
 
-// decodeStandard decodes an instruction whose only fact is the token standard that it makes the
-// mint.
+// decodeStandard decodes an instruction that states only the token standard that it gives the mint.
 func decodeStandard(v instruction.View, name string, mintAt, metadataAt int, standard uint32, creates bool) (instruction.Outcome, error) {
 	mint, err := v.Account(mintAt)
 	if err != nil {
@@ -179,7 +177,8 @@ func decodeStandard(v instruction.View, name string, mintAt, metadataAt int, sta
 	return fact(mint, name, set)
 }
 
-// decodeUpdatePrimarySale: accounts are metadata, owner, token account.
+// decodeUpdatePrimarySale decodes UpdatePrimarySaleHappenedViaToken. Accounts are metadata, owner,
+// token account.
 func decodeUpdatePrimarySale(v instruction.View) (instruction.Outcome, error) {
 	metadata, err := v.Account(0)
 	if err != nil {
@@ -190,9 +189,9 @@ func decodeUpdatePrimarySale(v instruction.View) (instruction.Outcome, error) {
 	return factOfAccount(v, metadata, "UpdatePrimarySaleHappenedViaToken", set)
 }
 
-// decodeUntold decodes an instruction whose outcome the program infers: that metadata changed is
-// known, what it holds only a read tells. (An edition takes over its master's data, and its
-// standard depends on the master's; SetTokenStandard looks at the mint.)
+// decodeUntold decodes an instruction that changes metadata without stating the new content. Only a
+// read of the account shows that. An edition takes over its master's data, and its standard depends
+// on the master's; SetTokenStandard looks at the mint.
 func decodeUntold(v instruction.View, name string, mintAt, metadataAt int, creates bool) (instruction.Outcome, error) {
 	mint, err := v.Account(mintAt)
 	if err != nil {
@@ -218,8 +217,8 @@ func fact(mint pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_MetadataSet{MetadataSet: set}})
 }
 
-// factOfAccount is the fact of an instruction that names the metadata account and not its mint:
-// with the mint where the transaction names it somewhere, else without.
+// factOfAccount returns the fact of an instruction that names the metadata account and not its
+// mint. The fact has the mint if the transaction names it somewhere.
 func factOfAccount(v instruction.View, metadata pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
 	if mint, ok := mintOf(v, metadata); ok {
 		return fact(mint, name, set)

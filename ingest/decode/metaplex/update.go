@@ -5,8 +5,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// decodeUpdateAccount: accounts are metadata and update authority. The mint is not among them, see
-// mintOf.
+// decodeUpdateAccount decodes the older update instructions. Accounts are metadata and update
+// authority. The mint is not among them, see mintOf.
 func decodeUpdateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, err := v.Account(0)
 	if err != nil {
@@ -77,8 +77,8 @@ func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	return fact(mint, "Update", set)
 }
 
-// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2; the latter has a token standard
-// behind the same fields.
+// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2. The latter has a token standard
+// after the same fields.
 func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStandard bool) {
 	set.UpdateAuthority = readOptionalKey(c)
 	if c.Option() {
@@ -96,7 +96,7 @@ func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStanda
 	set.TokenStandard = readOptionalStandard(c)
 }
 
-// readOptionalKey is nil for "leave it".
+// readOptionalKey reads an optional key; nil means that the instruction leaves the value as it is.
 func readOptionalKey(c *instruction.Cursor) []byte {
 	key := c.OptionKey()
 	if key == nil {
@@ -105,7 +105,8 @@ func readOptionalKey(c *instruction.Cursor) []byte {
 	return key.Bytes()
 }
 
-// readOptionalBool is nil for "leave it".
+// readOptionalBool reads an optional flag; nil means that the instruction leaves the value as it
+// is.
 func readOptionalBool(c *instruction.Cursor) *bool {
 	if !c.Option() {
 		return nil
@@ -114,7 +115,8 @@ func readOptionalBool(c *instruction.Cursor) *bool {
 	return &value
 }
 
-// readOptionalStandard is nil for "leave it".
+// readOptionalStandard reads an optional token standard; nil means that the instruction leaves the
+// value as it is.
 func readOptionalStandard(c *instruction.Cursor) *uint32 {
 	if !c.Option() {
 		return nil
@@ -129,7 +131,8 @@ const (
 	toggleSet   = 2
 )
 
-// readCollectionToggle leaves the collection nil for "leave it", and makes it empty for "clear it".
+// readCollectionToggle reads a collection's toggle. The collection stays nil if the instruction
+// leaves it as it is, and becomes empty if the instruction clears it.
 func readCollectionToggle(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	switch c.U8() {
 	case toggleNone:
@@ -152,7 +155,7 @@ func skipToggle(c *instruction.Cursor, skipValue func(*instruction.Cursor)) {
 	}
 }
 
-// readCollectionDetails reads CollectionDetails, whose two versions are eight bytes each.
+// readCollectionDetails skips CollectionDetails. It has two versions, both with eight bytes.
 func readCollectionDetails(c *instruction.Cursor) {
 	if c.U8() > 1 {
 		c.Fail(instruction.ErrValue)

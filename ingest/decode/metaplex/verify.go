@@ -9,17 +9,17 @@ import (
 // collection that metadata names.
 type verification struct {
 	instruction string
-	// metadataAt, creatorAt and collectionAt are places among the accounts; creatorAt or
+	// metadataAt, creatorAt and collectionAt are places among the accounts. One of creatorAt and
 	// collectionAt is absent.
 	metadataAt, creatorAt, collectionAt int
 	verified                            bool
 }
 
-// absent is no place among the accounts.
+// absent stands for an account that the instruction does not have.
 const absent = -1
 
-// verifications are those that are whole instructions. Accounts: instruction/metadata.rs,
-// collection.rs of the program.
+// verifications are the instructions of this kind that have a number of their own. Accounts:
+// instruction/metadata.rs and collection.rs of the program.
 var verifications = map[uint8]verification{
 	7:  {"SignMetadata", 0, 1, absent, true},
 	18: {"VerifyCollection", 0, absent, 3, true},
@@ -53,9 +53,9 @@ func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verifi
 	}
 }
 
-// decodeVerification states what the instruction proves or withdraws. A creator is listed with its
-// flag, while sets_creators is false: the list of creators stays. A collection is named, which the
-// metadata names too, now or already.
+// decodeVerification makes the event. A creator is listed with its flag, but sets_creators stays
+// false, because the list of creators does not change. A collection is stated too: the metadata
+// names it, either before or from now on.
 func decodeVerification(v instruction.View, what verification) (instruction.Outcome, error) {
 	metadata, err := v.Account(what.metadataAt)
 	if err != nil {

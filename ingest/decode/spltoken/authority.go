@@ -34,9 +34,9 @@ var authorityNames = [...]string{
 	"permissioned_burn",
 }
 
-// decodeSetAuthority yields an event for the authorities of mints. The old authority is the account
-// that the instruction names as the current one; when a multisignature signs, it is the
-// multisignature.
+// decodeSetAuthority returns an event if the authority is a mint's. The old authority is the
+// account that the instruction names as the current one; if a multisignature signs, it is the
+// multisignature's account.
 func decodeSetAuthority(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	kind, next := c.U8(), c.OptionKey()
 	if c.Err() != nil {

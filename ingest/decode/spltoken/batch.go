@@ -5,21 +5,21 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 )
 
-// batch is the number of p-token's Batch (SIMD-0266): several token instructions in one, run
+// batch is the number of p-token's Batch (SIMD-0266): several token instructions in one, which run
 // without inner instructions.
 const batch = 255
 
-// batchHeader is the length of a part's header: the number of its accounts and the length of its
-// data, a byte each.
+// batchHeader is the length of a part's header: a byte with the number of its accounts, and a byte
+// with the length of its data.
 const batchHeader = 2
 
-// IsBatch says whether data is a Batch instruction.
+// IsBatch reports whether data is a Batch instruction.
 func IsBatch(data []byte) bool { return len(data) > 0 && data[0] == batch }
 
-// SplitBatch cuts a Batch into its parts; data[i] and accounts of each part are slices of the
-// call's. The layout is that of pinocchio/program/src/processor/batch.rs. Parts read before a
-// malformed one are returned beside the error: the program would have failed, so such a transaction
-// cannot have succeeded, and what can be read is kept. A Batch inside a Batch is malformed too.
+// SplitBatch splits a Batch into its parts. The layout is that of
+// pinocchio/program/src/processor/batch.rs. The parts share the call's data and accounts. A
+// malformed part is an error, and so is a Batch inside a Batch. The parts before it are returned
+// too: such a transaction cannot have succeeded, but what can be read is kept.
 func SplitBatch(call *chain.Call) ([]chain.Call, error) {
 	rest, accounts := call.Data[1:], call.Accounts
 	var parts []chain.Call

@@ -44,9 +44,8 @@ const (
 	unwrapLamports         = 45
 )
 
-// Decode decodes one instruction of SPL Token, or one that Token-2022 has in common with it. Batch
-// is not one of them: see SplitBatch. An instruction number that the program does not have is
-// instruction.ErrUnknown.
+// Decode decodes one instruction of SPL Token, or one that Token-2022 shares with it, except Batch:
+// see SplitBatch. An unknown instruction number gives instruction.ErrUnknown.
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
@@ -133,7 +132,8 @@ func decodeBurn(v instruction.View, c *instruction.Cursor, name string, checked 
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_Burn{Burn: change}})
 }
 
-// Amount reads the amount of a mint or burn, and the decimals of its checked form.
+// Amount reads the amount of a mint or burn, and the decimals if the instruction is of the checked
+// form.
 func Amount(c *instruction.Cursor, account, authority pubkey.Key, checked bool) (*eventspb.AmountChange, error) {
 	change := &eventspb.AmountChange{
 		Amount:       c.U64(),
@@ -166,9 +166,9 @@ func decodeFreeze(v instruction.View, freeze bool) (instruction.Outcome, error) 
 	})
 }
 
-// decodeWithdrawExcessLamports yields an event where the source is a mint. The source may also be a
-// token account (see Mints.IsOther), or a multisignature, which is its own authority and brings
-// signers along.
+// decodeWithdrawExcessLamports returns an event if the source is a mint. The source may also be a
+// token account (see Mints.IsOther), or a multisignature: that is its own authority, and the
+// accounts include signers.
 func decodeWithdrawExcessLamports(v instruction.View) (instruction.Outcome, error) {
 	source, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// curveLeg is a leg of a curve that trades native SOL.
+// curveLeg is a leg of a curve that trades native SOL, kept until settleCurves checks it.
 type curveLeg struct {
 	leg   *eventspb.SwapLeg
-	curve int // among the transaction's keys
-	// lamports came in (buy) or went out; kept are the fees that may have stayed on the curve.
+	curve int // index among the transaction's keys
+	// lamports came in (buy) or went out. kept are fees that may have stayed on the curve.
 	lamports, kept uint64
 	buy            bool
 }
 
-// byEvents makes a leg of each of the program's own trade events inside an instruction.
+// byEvents makes a leg for each trade event that the program emitted in an instruction.
 func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
 	trades := 0
 	w.ledger.events(v, at, func(data []byte) bool {
@@ -43,7 +43,7 @@ func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
 	}
 }
 
-// trade makes one leg of a curve.
+// trade makes one leg of a curve from an event.
 func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -87,7 +87,7 @@ func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 	w.out.Legs = append(w.out.Legs, leg)
 }
 
-// tokenSide is the token's or the quote's side of a trade.
+// tokenSide is one side of a trade: the token or the quote. vault is none for native SOL.
 type tokenSide struct {
 	mint            pubkey.Key
 	vault           int
@@ -107,7 +107,8 @@ func (w *walk) fill(m *made, token, other *tokenSide, e *Event) {
 	}
 }
 
-// vault is the token account, or the curve itself for the lamports that it holds.
+// vault returns the token account of a side; for native SOL the curve itself, which holds the
+// lamports.
 func (w *walk) vault(m *made, s *tokenSide) []byte {
 	if s.vault == none {
 		return m.leg.GetPool()
@@ -115,7 +116,7 @@ func (w *walk) vault(m *made, s *tokenSide) []byte {
 	return m.key(&w.ledger.tx.Keys[s.vault])
 }
 
-// decimals are those of a side's mint, none if unknown.
+// decimals returns the decimals of a side's mint; none if they are unknown.
 func (w *walk) decimals(s *tokenSide) int {
 	if s.mint == wrappedSOL {
 		return solDecimals
@@ -126,9 +127,9 @@ func (w *walk) decimals(s *tokenSide) int {
 	return none
 }
 
-// verifyTrade compares the event with the movements of the token, of the quote where it is a token,
-// and of the lamports that a buy transfers. A sale's lamports move without an instruction: the
-// curve's balance says them.
+// verifyTrade compares the event with the movements of the token, of the quote if it is a token,
+// and of the lamports that a buyer transfers. A sale moves lamports without an instruction; only
+// the curve's balance shows them, see settleCurves.
 func (w *walk) verifyTrade(leg *eventspb.SwapLeg, at int, token, other *tokenSide, e *Event) {
 	l := &w.ledger
 	leg.Agreed |= byEvent
@@ -149,7 +150,7 @@ func (w *walk) verifyTrade(leg *eventspb.SwapLeg, at int, token, other *tokenSid
 	}
 }
 
-// moves says whether exactly the side's amount moved into, or out of, its vault.
+// moves reports whether exactly the side's amount moved into, or out of, its vault.
 func (l *ledger) moves(moved []flow, s *tokenSide, in bool) bool {
 	n := net(moved, s.vault)
 	if in {
@@ -158,8 +159,8 @@ func (l *ledger) moves(moved []flow, s *tokenSide, in bool) bool {
 	return n.out == s.amount
 }
 
-// lamportsSent says whether the instruction at a node sends one of two amounts of lamports to the
-// account by the system program.
+// lamportsSent reports whether a system program transfer inside the instruction at a node sends one
+// of the amounts of lamports to the account.
 func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 	const transfer = 2 // SystemInstruction::Transfer: u32 tag, u64 lamports
 	for i := at + 1; i < l.nodes[at].end; i++ {
@@ -182,7 +183,8 @@ func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 	return false
 }
 
-// settleCurves compares the lamports of each curve with all its trades of the transaction.
+// settleCurves compares the change of each curve's lamports with the sum of all its trades in the
+// transaction.
 func (w *walk) settleCurves() {
 	if len(w.curves) == 0 || w.ledger.tx.Details == nil {
 		return
@@ -194,7 +196,7 @@ func (w *walk) settleCurves() {
 		if c.curve >= len(l.pre) || c.curve >= len(l.post) {
 			continue
 		}
-		var plain, kept uint64 // wrapping: a sum of what came and went
+		var plain, kept uint64 // plain is negative, wrapped, if more went out
 		for j := range w.curves {
 			if o := &w.curves[j]; o.curve == c.curve {
 				signed := o.lamports
@@ -205,7 +207,7 @@ func (w *walk) settleCurves() {
 			}
 		}
 		if l.pre[c.curve] == 0 {
-			continue // made in this transaction: its rent is among the lamports
+			continue // created here: the lamports include its rent
 		}
 		moved := l.post[c.curve] - l.pre[c.curve]
 		settled, missing := l.tokenBalanceSettled(c.leg)
@@ -213,8 +215,8 @@ func (w *walk) settleCurves() {
 	}
 }
 
-// tokenBalanceSettled says whether the movements explain the balance of the leg's token vault;
-// missing, that there is no balance.
+// tokenBalanceSettled reports whether the movements explain the balance of the leg's token vault.
+// missing means that no balance is reported.
 func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bool) {
 	vault := leg.GetVaultIn()
 	if string(vault) == string(leg.GetPool()) {
@@ -228,7 +230,7 @@ func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bo
 	return b.settled, !b.hasPost
 }
 
-// indexOf is the place of a key among the transaction's, or none.
+// indexOf returns the index of a key among the transaction's; none if it is not there.
 func (l *ledger) indexOf(key pubkey.Key) int {
 	for i := range l.tx.Keys[:min(len(l.tx.Keys), maxKeys)] {
 		if l.tx.Keys[i] == key {
@@ -238,7 +240,8 @@ func (l *ledger) indexOf(key pubkey.Key) int {
 	return none
 }
 
-// vaultOf is the token account of a wallet for a mint, by the balances.
+// vaultOf returns the token account of a wallet for a mint, according to the balances; none if
+// there is none.
 func (l *ledger) vaultOf(owner, mint pubkey.Key) int {
 	for _, i := range l.touched {
 		if b := &l.balances[i]; b.owner == owner && b.mint == mint && i < len(l.tx.Keys) {
@@ -248,8 +251,8 @@ func (l *ledger) vaultOf(owner, mint pubkey.Key) int {
 	return none
 }
 
-// solDecimals are those of SOL: 10^9 lamports.
+// solDecimals are the decimals of SOL: 10^9 lamports.
 const solDecimals = 9
 
-// wrappedSOL is schemas.MintWrappedSOL. A test holds it to be that.
+// wrappedSOL is schemas.MintWrappedSOL as a key.
 var wrappedSOL = pubkey.MustParse(schemas.MintWrappedSOL)

@@ -8,42 +8,43 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Observer is told of swaps that yield no leg. Its method may be called from several goroutines.
+// Observer is told of swaps without a leg. Its method may be called concurrently.
 type Observer interface {
-	// Ignored is an instruction of a venue that exchanged nothing, or whose leg could not be read.
+	// Ignored is called for an instruction of a venue that exchanged nothing, or whose leg could
+	// not be read.
 	Ignored(venue, reason string)
 }
 
 // Reasons of instructions without a leg.
 const (
-	// ReasonNothing: nothing went into or out of the vaults.
+	// ReasonNothing: no tokens moved into or out of the vaults.
 	ReasonNothing = "nothing_exchanged"
-	// ReasonOneSided: tokens moved, and not in at one vault and out at the other.
+	// ReasonOneSided: tokens moved, but not into one vault and out of the other.
 	ReasonOneSided = "one_sided"
-	// ReasonMint: no balance and no account says the mint of a vault.
+	// ReasonMint: neither a balance nor an account tells the mint of a vault.
 	ReasonMint = "mint_unknown"
-	// ReasonVault: what should be a vault belongs to a signer, so the program's accounts stand in
-	// another order than is known.
+	// ReasonVault: the account in the place of a vault belongs to a signer, so the accounts are in
+	// an unknown order.
 	ReasonVault = "vault_of_signer"
 	// ReasonAccounts: an account of the leg is missing.
 	ReasonAccounts = "account_missing"
 )
 
-// Reasons are all of them.
+// Reasons returns all reasons.
 func Reasons() []string {
 	return []string{ReasonNothing, ReasonOneSided, ReasonMint, ReasonVault, ReasonAccounts}
 }
 
-// Result is what one transaction's instructions say of swaps, in the order of execution.
+// Result is what one transaction's instructions state about swaps, in the order of execution.
 type Result struct {
 	Legs   []*eventspb.SwapLeg
 	Routes []*eventspb.Route
-	// Pools are those that the transaction creates.
+	// Pools are the pools that the transaction creates.
 	Pools []*eventspb.Pool
 }
 
-// Decoder finds swaps. It holds no state between transactions and may be used by many goroutines at
-// once.
+// Decoder finds swaps. It holds no state between transactions, and its methods may be called
+// concurrently.
 type Decoder struct {
 	venues      []Venue
 	aggregators []Aggregator
@@ -52,8 +53,8 @@ type Decoder struct {
 	scratch     sync.Pool // of *walk
 }
 
-// New makes a decoder of the venues and aggregators; observer may be nil. A program may stand in
-// one entry only: of several the last counts, which a test of the tables refuses.
+// New returns a decoder of the venues and aggregators. observer may be nil. A program must be in
+// only one entry: of several, the last would count. A test checks the tables for that.
 func New(venues []Venue, aggregators []Aggregator, observer Observer) *Decoder {
 	d := &Decoder{venues: venues, aggregators: aggregators, observer: observer}
 	all := otherPrograms()
@@ -68,7 +69,7 @@ func New(venues []Venue, aggregators []Aggregator, observer Observer) *Decoder {
 	return d
 }
 
-// walk is the work on one transaction.
+// walk decodes one transaction. It is reused for others.
 type walk struct {
 	decoder   *Decoder
 	programs  programs
@@ -77,7 +78,7 @@ type walk struct {
 	blockTime int64
 	event     Event
 	out       Result
-	// curves are the legs whose lamports are judged once all are known.
+	// curves are the legs that settleCurves checks once all legs are known.
 	curves []curveLeg
 }
 
@@ -106,7 +107,7 @@ func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) Re
 	return w.out
 }
 
-// instruction reads one instruction of a venue.
+// instruction decodes one instruction of a venue, if it is in the venue's table.
 func (w *walk) instruction(at int, v *Venue) {
 	call := w.ledger.nodes[at].call
 	for i := range v.Instructions {
@@ -128,6 +129,7 @@ func (w *walk) instruction(at int, v *Venue) {
 	}
 }
 
+// shapes makes the legs of an instruction whose amounts are token transfers.
 func (w *walk) shapes(at int, v *Venue, ins *Instruction) {
 	l := &w.ledger
 	shapes := ins.Shapes

@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 )
 
-// selfCall is what Anchor puts before an event that a program sends to itself (anchor-lang
+// selfCall precedes an event that a program sends to itself by a call, as Anchor does (anchor-lang
 // event_cpi, EVENT_IX_TAG_LE).
 const selfCall = "\xe4\x45\xa5\x2e\x51\xcb\x9a\x1d"
 
@@ -13,8 +13,8 @@ func isSelfCall(data []byte) bool {
 	return len(data) >= len(selfCall) && string(data[:len(selfCall)]) == selfCall
 }
 
-// events calls visit with each event that the venue's program told in the instruction at a node
-// itself, not in deeper instructions of its, until it returns false.
+// events calls visit with each event of the venue's program until it returns false. It visits only
+// events that belong to the instruction at a node, not to instructions inside it.
 func (l *ledger) events(v *Venue, at int, visit func(data []byte) bool) {
 	l.source = byEvent
 	switch v.Events {
@@ -46,13 +46,14 @@ func (l *ledger) selfCalls(at int, visit func(data []byte) bool) {
 	}
 }
 
-// logEvent is a line with data, and the node whose program wrote it.
+// logEvent is a log line with an event, and the node whose program wrote it.
 type logEvent struct {
 	node int
 	ray  bool
 	data []byte // base64; borrows the log
 }
 
+// logged visits the events in the log that the instruction at a node wrote.
 func (l *ledger) logged(at int, ray bool, visit func(data []byte) bool) {
 	l.readLogs()
 	l.source = byLog
@@ -85,10 +86,10 @@ var (
 	lineFailed = []byte(" failed")
 )
 
-// readLogs finds the lines with data and who wrote them. The log has a line where a program begins
-// and one where it ends, and programs begin in the order of the instructions; precompiles alone log
-// nothing. A program cannot write such lines: its own begin with "Program log:" or "Program data:".
-// Should the log and the instructions ever part, what follows is left out.
+// readLogs finds the log lines with events, and the nodes that wrote them. The log has a line where
+// a program begins and one where it ends. Programs begin in the order of the instructions; only
+// precompiles log nothing. A program cannot fake such lines: its own begin with "Program log:" or
+// "Program data:". If log and instructions ever disagree, the rest of the log is ignored.
 func (l *ledger) readLogs() {
 	if l.logsRead {
 		return
@@ -102,7 +103,7 @@ func (l *ledger) readLogs() {
 	l.tx.Details.Logs(r.line)
 }
 
-// logReader walks through the log. next is the first node that has not begun.
+// logReader reads the log line by line. next is the first node that has not begun.
 type logReader struct {
 	ledger *ledger
 	next   int
@@ -132,7 +133,7 @@ func (r *logReader) line(line []byte) bool {
 	return true
 }
 
-// begin finds the node that begins and says whether log and instructions still agree.
+// begin finds the node that begins. It returns false if log and instructions disagree.
 func (r *logReader) begin(name []byte) bool {
 	l := r.ledger
 	depth := len(l.stack) + 1

@@ -9,31 +9,33 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// node is one instruction in the order of execution. end is the index behind its subtree.
+// node is one instruction. Nodes are in the order of execution; end is the index after the node's
+// subtree.
 type node struct {
 	call         *chain.Call
 	outer, inner int
 	height, end  int
-	// venue is the index of the program's venue, aggregator that of its aggregator; negative for
-	// none.
+	// venue is the index of the program's venue, aggregator that of its aggregator; each is
+	// negative if there is none.
 	venue, aggregator int16
-	// silent: a precompile, which logs nothing.
+	// silent means a precompile, which logs nothing.
 	silent bool
 }
 
-// flow is one movement of tokens. An account that a movement has not (mints and burns) is negative.
+// flow is one movement of tokens. from is none if tokens are minted, to is none if they are burned.
 type flow struct {
 	node     int
 	from, to int
 	amount   uint64
-	// fee is what a Token-2022 mint withheld of amount, so that the receiver got amount - fee;
-	// said: the instruction itself says it.
+	// fee is what a Token-2022 mint withheld of amount: the receiver got amount - fee. said means
+	// that the instruction itself states the fee. fee22 means that a fee is possible.
 	fee   uint64
 	said  bool
 	fee22 bool
 }
 
-// balance is what the node reports of one token account.
+// balance is what the node reports of one token account. settled means that the movements explain
+// it.
 type balance struct {
 	mint, owner      pubkey.Key
 	pre, post        uint64
@@ -43,8 +45,8 @@ type balance struct {
 	token22, settled bool
 }
 
-// ledger is one transaction laid out: instructions, movements, balances. It is reused from one
-// transaction to the next.
+// ledger is one transaction as a list of instructions, movements and balances. It is reused for the
+// next transaction.
 type ledger struct {
 	tx       *chain.Transaction
 	venues   []Venue
@@ -104,6 +106,7 @@ func (l *ledger) layOut(tx *chain.Transaction, programs *programs) {
 	l.settle()
 }
 
+// report notes a token balance before or after the transaction.
 func (l *ledger) report(b *chain.TokenBalance, before bool) {
 	if b.AccountIndex < 0 || b.AccountIndex >= maxKeys {
 		return
@@ -127,6 +130,7 @@ func (l *ledger) balance(account int) *balance {
 	return &l.balances[account]
 }
 
+// add appends an instruction and notes the movements of a token instruction.
 func (l *ledger) add(programs *programs, call *chain.Call, outer, inner int) {
 	at := len(l.nodes)
 	n := node{call: call, outer: outer, inner: inner, height: call.StackHeight, venue: none, aggregator: none}
@@ -144,9 +148,8 @@ func (l *ledger) add(programs *programs, call *chain.Call, outer, inner int) {
 	l.nodes = append(l.nodes, n)
 }
 
-// close finds where the subtrees of an outer instruction, which begins at first, end. Old nodes do
-// not say how deep a call was. Then a subtree is taken to end at the next call that no venue makes
-// inside a swap: everything but the token programs and calls of itself.
+// close finds where the subtrees of the outer instruction at first end. Old nodes do not state
+// stack heights: then closeUnknown guesses the end.
 func (l *ledger) close(first int) {
 	l.nodes[first].end = len(l.nodes)
 	l.stack = append(l.stack[:0], first)
@@ -167,6 +170,9 @@ func (l *ledger) close(first int) {
 	}
 }
 
+// closeUnknown ends a venue's subtree, whose stack height is unknown, before the next call of an
+// aggregator, of another venue or of the venue itself: a venue makes no such calls inside a swap.
+// Events that it sends to itself stay inside.
 func (l *ledger) closeUnknown(i int) {
 	n := &l.nodes[i]
 	n.end = i + 1
@@ -194,14 +200,14 @@ func (l *ledger) tokens(at int, call *chain.Call, token22 bool) {
 		l.token(at, call, token22)
 		return
 	}
-	// a malformed one cannot have succeeded; the token decoder tells of it
+	// A malformed Batch cannot have succeeded. The token decoder reports it.
 	parts, _ := spltoken.SplitBatch(call)
 	for i := range parts {
 		l.token(at, &parts[i], token22)
 	}
 }
 
-// Instructions of SPL Token that move tokens; Token-2022 has them too (program/src/instruction.rs
+// Instructions of SPL Token that move tokens. Token-2022 has them too (program/src/instruction.rs
 // of both).
 const (
 	tagTransfer        = 3
@@ -213,6 +219,7 @@ const (
 	tagTransferFee     = 26 // Token-2022's extension; 1 = TransferCheckedWithFee
 )
 
+// token notes the movement of one token instruction that is not a Batch.
 func (l *ledger) token(at int, call *chain.Call, token22 bool) {
 	d := call.Data
 	if len(d) < 9 {
@@ -242,7 +249,7 @@ func (l *ledger) token(at int, call *chain.Call, token22 bool) {
 	l.sum(&f)
 }
 
-// sum adds the movement to its accounts' sums.
+// sum adds the movement to the sums of its accounts.
 func (l *ledger) sum(f *flow) {
 	var carry uint64
 	if f.to != none {
@@ -256,7 +263,7 @@ func (l *ledger) sum(f *flow) {
 	}
 }
 
-// account is the transaction's index of the call's i-th account, or none.
+// account returns the transaction's index of the call's i-th account; none if there is none.
 func account(call *chain.Call, i int) int {
 	if i < 0 || i >= len(call.Accounts) {
 		return none
@@ -264,6 +271,7 @@ func account(call *chain.Call, i int) int {
 	return int(call.Accounts[i])
 }
 
+// none is the index of something that is absent.
 const none = -1
 
 // inside returns the movements in the subtree of a node.
@@ -272,7 +280,7 @@ func (l *ledger) inside(at int) []flow {
 	return l.flows[from:end]
 }
 
-// search is the index of the first movement of nodes from at on.
+// search returns the index of the first movement of node at or of a later one.
 func (l *ledger) search(at int) int {
 	low, high := 0, len(l.flows)
 	for low < high {

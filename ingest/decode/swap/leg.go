@@ -12,20 +12,20 @@ const (
 	byBalances  = uint32(eventspb.LegSource_LEG_SOURCE_BALANCES)
 )
 
-// side is what one vault saw inside the instruction.
+// side is what moved into and out of one vault inside the instruction.
 type side struct {
-	vault      int // index among the transaction's keys
+	vault      int // index among the transaction's keys, as mint
 	mint       int
 	in, out    uint64
-	feeIn      uint64 // withheld of what came in
-	feeOut     uint64 // withheld of what went out, behind the vault
-	unsaidFee  bool   // known from balances alone
-	from, to   int    // accounts of the largest movement in, and out
+	feeIn      uint64 // Token-2022 fee withheld from in
+	feeOut     uint64 // Token-2022 fee withheld from out, after it left
+	unsaidFee  bool   // feeIn is known from balances only
+	from, to   int    // other accounts of the largest movements in and out
 	fromAmount uint64
 	toAmount   uint64
 }
 
-// leg makes the leg of one shape; the reason why there is none otherwise.
+// leg makes the leg of one shape. If there is none, it returns the reason.
 func (w *walk) leg(at, index int, v *Venue, ins *Instruction, s *Shape) (reason string) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -70,7 +70,7 @@ func (w *walk) leg(at, index int, v *Venue, ins *Instruction, s *Shape) (reason 
 	return ""
 }
 
-// add sums the movements that touch the vault.
+// add adds the movements that touch the vault.
 func (s *side) add(moved []flow) {
 	s.from, s.to = none, none
 	for i := range moved {
@@ -93,8 +93,8 @@ func (s *side) add(moved []flow) {
 	}
 }
 
-// signerOwns says whether a wallet that signed owns the token account. Nobody who signs owns a
-// pool's vault: the accounts stand in an order that is not known.
+// signerOwns reports whether a signer owns the token account. No signer owns a pool's vault, so the
+// accounts are then in an unknown order.
 func (l *ledger) signerOwns(account int) bool {
 	b := l.balance(account)
 	if !b.known || b.owner == (pubkey.Key{}) {
@@ -108,7 +108,8 @@ func (l *ledger) signerOwns(account int) bool {
 	return false
 }
 
-// mintOf is the mint of a vault, and its decimals, none if the balances do not say them.
+// mintOf returns the mint of a vault and its decimals, which are none if no balance tells them. It
+// returns false if the mint is unknown.
 func (l *ledger) mintOf(s *side) (mint *pubkey.Key, decimals int, ok bool) {
 	if b := l.balance(s.vault); b.known {
 		return &b.mint, int(b.decimals), true
@@ -119,7 +120,7 @@ func (l *ledger) mintOf(s *side) (mint *pubkey.Key, decimals int, ok bool) {
 	return &l.tx.Keys[s.mint], none, true
 }
 
-// start makes a leg with what belongs to the instruction.
+// start makes a leg with the fields that depend only on the instruction.
 func (w *walk) start(at, index int, v *Venue, ins *Instruction) *made {
 	l := &w.ledger
 	n := &l.nodes[at]
@@ -144,7 +145,7 @@ func (w *walk) position(at, index int) *eventspb.Position {
 	}
 }
 
-// optional is nil for a negative index.
+// optional returns a pointer to the index; nil if the index is negative.
 func optional(index int) *uint32 {
 	if index < 0 {
 		return nil
@@ -153,7 +154,7 @@ func optional(index int) *uint32 {
 	return &value
 }
 
-// trades notes who trades, and the account that stood in for him if one did.
+// trades sets the trader, and the authority if another account traded on the trader's behalf.
 func (w *walk) trades(m *made, at, owner int) {
 	tx := w.ledger.tx
 	wallet := w.trader(at, owner)
@@ -165,9 +166,9 @@ func (w *walk) trades(m *made, at, owner int) {
 	}
 }
 
-// trader is the wallet that trades: the instruction's user if it signed, else the first signer that
-// the outer instruction names (an aggregator's own account stands in for the user, and a sponsor
-// may pay the fee), else the fee payer.
+// trader returns the wallet that trades. It is the instruction's user if that signed. Else an
+// aggregator's account acts for the user: then it is the first signer that the outer instruction
+// names. The fee payer, who may be a sponsor, comes last.
 func (w *walk) trader(at, owner int) int {
 	tx := w.ledger.tx
 	signers := min(tx.Signers, len(tx.Keys))
@@ -182,8 +183,8 @@ func (w *walk) trader(at, owner int) int {
 	return 0
 }
 
-// paid finds what the user's accounts paid and received: all that left the account which filled the
-// vault, and all that came into the one the vault filled.
+// paid sets what the trader paid and got: the net amount that left the account from which the vault
+// was filled, and the net amount that came into the account that the other vault paid.
 func (m *made) paid(moved []flow, in, out *side) {
 	if in.from != none {
 		if n := net(moved, in.from); n.out > n.in {
@@ -197,15 +198,16 @@ func (m *made) paid(moved []flow, in, out *side) {
 	}
 }
 
-// net sums the movements that touch an account.
+// net returns the sums of the movements that touch an account.
 func net(moved []flow, account int) side {
 	s := side{vault: account}
 	s.add(moved)
 	return s
 }
 
-// reserve is the vault's balance after the leg: its balance after the transaction with what
-// followed taken back, or simply that, where the movements do not explain it.
+// reserve returns the vault's balance after the leg: its balance after the transaction, minus the
+// movements after the leg. If the movements do not explain the balance, it returns the balance
+// after the transaction.
 func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	b := l.balance(vault)
 	if !b.hasPost {
@@ -214,12 +216,12 @@ func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	after := b.post
 	if b.settled {
 		s := net(l.flows[l.search(l.nodes[at].end):], vault)
-		after += s.out - s.in // wraps and comes back: the movements explain the balance
+		after += s.out - s.in // may wrap, but the sum is right
 	}
 	return m.amount(after)
 }
 
-// verify notes which sources say the same amounts.
+// verify notes which sources agree with the leg's amounts, and which do not.
 func (w *walk) verify(leg *eventspb.SwapLeg, at int, v *Venue, in, out *side) {
 	l := &w.ledger
 	if !in.unsaidFee {
@@ -254,8 +256,8 @@ func judge(leg *eventspb.SwapLeg, source uint32, agrees bool) {
 	}
 }
 
-// says whether the event states the leg's amounts. Programs differ in whether their amounts hold
-// Token-2022 fees.
+// says reports whether the event states the leg's amounts. Programs differ in whether their amounts
+// include Token-2022 fees, so each form is tried.
 func (e *Event) says(leg *eventspb.SwapLeg, in, out *side) bool {
 	given, taken := leg.GetAmountIn(), leg.GetAmountOut()
 	if e.Near {
@@ -266,7 +268,7 @@ func (e *Event) says(leg *eventspb.SwapLeg, in, out *side) bool {
 	return okIn && okOut
 }
 
-// alike says whether two amounts differ by no more than a unit and a 100,000th.
+// alike reports whether two amounts differ by at most a unit and a 100,000th.
 func alike(a, b uint64) bool {
 	return max(a, b)-min(a, b) <= 1+max(a, b)/100_000
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// made is a leg with all that it points to, in one piece of memory: a leg has some twenty parts,
-// and each allocated by itself they take most of the decoder's time.
+// made is a leg with everything that it points to in one allocation. A leg has some twenty parts;
+// allocating each separately took most of the decoder's time.
 type made struct {
 	leg       eventspb.SwapLeg
 	position  eventspb.Position
@@ -20,7 +20,7 @@ type made struct {
 	nLarge    int
 }
 
-// key copies a key.
+// key copies a key and returns its bytes.
 func (m *made) key(k *pubkey.Key) []byte {
 	if m.nKeys == len(m.keys) {
 		return k.Bytes()
@@ -31,7 +31,7 @@ func (m *made) key(k *pubkey.Key) []byte {
 	return at[:]
 }
 
-// number is a pointer to n.
+// number returns a pointer to n.
 func (m *made) number(n uint32) *uint32 {
 	if m.nSmall == len(m.small) {
 		return &n
@@ -42,7 +42,7 @@ func (m *made) number(n uint32) *uint32 {
 	return at
 }
 
-// amount is a pointer to n.
+// amount returns a pointer to n.
 func (m *made) amount(n uint64) *uint64 {
 	if m.nLarge == len(m.large) {
 		return &n
@@ -53,7 +53,7 @@ func (m *made) amount(n uint64) *uint64 {
 	return at
 }
 
-// index is a pointer to n, nil for a negative one.
+// index returns a pointer to n; nil if n is negative.
 func (m *made) index(n int) *uint32 {
 	if n < 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// create makes the pool that an instruction creates.
+// create makes the pool record of an instruction that creates a pool.
 func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -33,7 +33,7 @@ func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 	w.out.Pools = append(w.out.Pools, pool)
 }
 
-// created reads one side of a new pool.
+// created returns one side of a new pool. What neither an account nor a balance tells is nil.
 func (w *walk) created(call *chain.Call, mintPlace, vaultPlace int) (mint, vault []byte, decimals *uint32) {
 	l := &w.ledger
 	if key, ok := l.tx.Account(call, vaultPlace); ok {
@@ -52,7 +52,7 @@ func (w *walk) created(call *chain.Call, mintPlace, vaultPlace int) (mint, vault
 	return mint, vault, decimals
 }
 
-// quote fills in what a new curve is quoted in: SOL, or what the event of its creation says.
+// quote sets the quote of a new curve: SOL, or the mint that the event of the creation names.
 func (w *walk) quote(pool *eventspb.Pool, at int, v *Venue) {
 	mint := wrappedSOL
 	w.ledger.events(v, at, func(data []byte) bool {
@@ -72,7 +72,7 @@ func (w *walk) quote(pool *eventspb.Pool, at int, v *Venue) {
 	}
 }
 
-// sortMints puts the mint that sorts first first.
+// sortMints swaps the sides if needed, so that MintA is the lower key.
 func sortMints(p *eventspb.Pool) {
 	if bytes.Compare(p.GetMintA(), p.GetMintB()) > 0 {
 		p.MintA, p.MintB = p.MintB, p.MintA
@@ -81,7 +81,7 @@ func sortMints(p *eventspb.Pool) {
 	}
 }
 
-// PoolOf is the pool that a leg shows. It shares the leg's memory.
+// PoolOf returns the pool that a leg shows. It shares the leg's memory.
 func PoolOf(leg *eventspb.SwapLeg) *eventspb.Pool {
 	pool := &eventspb.Pool{
 		Position: leg.GetPosition(), BlockTime: leg.GetBlockTime(), Signature: leg.GetSignature(), ProgramId: leg.GetProgramId(), Venue: leg.GetVenue(),

@@ -18,7 +18,7 @@ const (
 	isAggregator
 )
 
-// known is a program that the walk cares for.
+// known is a program that matters to the decoder.
 type known struct {
 	key   pubkey.Key
 	kind  programKind
@@ -26,10 +26,10 @@ type known struct {
 }
 
 // table finds programs by key. It is a hash table with open addressing: every key of every
-// transaction is looked up, and a Go map takes several times as long. Of the keys of honest
-// programs the first bytes are as good as random, and hostile keys cannot make entries.
+// transaction is looked up, and a Go map takes several times as long. The entries are fixed, and
+// the first bytes of their keys are as good as random. Hostile keys cannot add entries.
 type table struct {
-	entries []known // a power of two; key zero is free
+	entries []known // their number is a power of two; isUnknown is free
 	mask    uint64
 }
 
@@ -66,10 +66,10 @@ func (t *table) find(key *pubkey.Key) *known {
 type programs struct {
 	found   [maxKeys]*known
 	count   int
-	nothing known
+	nothing known // for indexes beyond the keys
 }
 
-// read looks the keys up and says whether a venue or an aggregator is among them.
+// read looks the keys up and reports whether a venue or an aggregator is among them.
 func (p *programs) read(t *table, keys []pubkey.Key) (any bool) {
 	p.count = min(len(keys), maxKeys)
 	for i := range p.count {
@@ -87,6 +87,7 @@ func (p *programs) at(i int) *known {
 	return p.found[i]
 }
 
+// otherPrograms are the token programs and the precompiles.
 func otherPrograms() []known {
 	return []known{
 		{key: pubkey.MustParse("Ed25519SigVerify111111111111111111111111111"), kind: isPrecompile},

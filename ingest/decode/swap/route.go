@@ -6,18 +6,18 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Aggregator is a program that routes through venues. Its events are never volume.
+// Aggregator is a program that routes through venues. Its events never count as volume.
 type Aggregator struct {
-	// Name is the leg's aggregator, lower snake case.
+	// Name is the name in legs and routes, lower snake case.
 	Name string
 	// Program is the program's address, base58.
 	Program string
-	// Hops appends what an event of the program says of its route; nil when its events say nothing
-	// that is known.
+	// Hops appends the hops that an event of the program tells of its route. It is nil if no such
+	// event is known.
 	Hops func(data []byte, hops []*eventspb.RouteHop) []*eventspb.RouteHop
 }
 
-// route is the outermost aggregator's node above a node, or none.
+// route returns the node of the outermost aggregator that contains a node; none if there is none.
 func (w *walk) route(at int) int {
 	l := &w.ledger
 	outer := l.nodes[at].outer
@@ -33,7 +33,7 @@ func (w *walk) route(at int) int {
 	return none
 }
 
-// routes makes a route of each outermost aggregator instruction that holds legs or tells hops.
+// routes makes a route of each outermost aggregator instruction that contains legs or tells hops.
 func (w *walk) routes() {
 	l := &w.ledger
 	for i := 0; i < len(l.nodes); i++ {
@@ -42,7 +42,7 @@ func (w *walk) routes() {
 			continue
 		}
 		w.makeRoute(i)
-		i = max(i, n.end-1) // what lies inside is part of this route
+		i = max(i, n.end-1) // the instructions inside belong to this route
 	}
 }
 
@@ -78,7 +78,7 @@ func (w *walk) makeRoute(at int) {
 	w.out.Routes = append(w.out.Routes, route)
 }
 
-// holds says whether a position lies in the subtree of a node.
+// holds reports whether a position is in the subtree of a node.
 func (l *ledger) holds(n *node, at int, p *eventspb.Position) bool {
 	if int(p.GetInstructionIndex()) != n.outer {
 		return false
@@ -90,8 +90,9 @@ func (l *ledger) holds(n *node, at int, p *eventspb.Position) bool {
 	return inner >= n.inner && inner < n.inner+n.end-at
 }
 
-// ends fills what went into a route and what came out of it: all that entered by the first hop's
-// mint, all that left by the last one's. A split route has several hops of either.
+// ends sets what went into a route and what came out of it: all that went in of the first hop's
+// mint, and all that came out of the last hop's mint. A split route has several hops of either.
+// What flows back is subtracted.
 func ends(r *eventspb.Route) {
 	if len(r.GetHops()) == 0 {
 		return
@@ -116,12 +117,12 @@ func ends(r *eventspb.Route) {
 		r.AmountIn, r.AmountOut = in-min(in, backIn), out-min(out, backOut)
 		return
 	}
-	// A round trip: what the first hop took, what the last one gave.
+	// A round trip: what the first hop took and the last hop gave.
 	r.AmountIn, r.AmountOut = r.GetHops()[0].GetAmountIn(), r.GetHops()[len(r.GetHops())-1].GetAmountOut()
 }
 
-// JupiterHops reads Jupiter v6's SwapEvent and SwapsEvent; DFlow's are laid out alike (both
-// programs' IDLs).
+// JupiterHops reads the events SwapEvent and SwapsEvent of Jupiter v6. DFlow's have the same layout
+// (both programs' IDLs).
 func JupiterHops(data []byte, hops []*eventspb.RouteHop) []*eventspb.RouteHop {
 	const (
 		swapEvent  = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"

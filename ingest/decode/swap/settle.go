@@ -2,12 +2,12 @@ package swap
 
 import "math/bits"
 
-// settle finds the fees that Token-2022 withheld and says which accounts' balances the movements
+// settle finds the fees that Token-2022 withheld, and which accounts' balances the movements
 // explain.
 //
-// A TransferChecked of a mint with a transfer fee does not say the fee: the receiver's balance
-// does. Of an account with one such movement the shortfall is its fee; of several movements a rate
-// is sought that explains the sum exactly.
+// A TransferChecked of a mint with a transfer fee does not state the fee, but the receiver's
+// balance shows it. If an account has one such movement, the amount missing in its balance is the
+// fee. If it has several, settle looks for a rate whose fees have exactly that sum.
 func (l *ledger) settle() {
 	for _, account := range l.touched {
 		b := &l.balances[account]
@@ -25,8 +25,8 @@ func (l *ledger) settle() {
 	}
 }
 
-// expected is the balance that the movements lead to, fees that are not said left out; false when
-// it would be negative or beyond 64 bits.
+// expected returns the balance that the movements lead to, without the fees that are not stated. It
+// returns false if the balance would be negative or exceed 64 bits.
 func (l *ledger) expected(account int) (uint64, bool) {
 	in, carry := bits.Add64(l.balances[account].pre, l.in[account], 0)
 	if carry > 0 || l.over[account] || l.out[account] > in {
@@ -37,15 +37,16 @@ func (l *ledger) expected(account int) (uint64, bool) {
 
 const (
 	maxBasisPoints = 10_000
-	// near is how many basis points around the average rate are tried: each movement's fee is
-	// rounded up to a unit.
+	// near is how many basis points above and below the average rate are tried: each movement's fee
+	// is rounded up, so the average is not exact.
 	near = 2
-	// maxMovements is far more than the 64 instructions of a transaction can make; beyond it no
+	// maxMovements is far more than the 64 instructions of a transaction can make. With more, no
 	// fees are sought.
 	maxMovements = 1 << 12
 )
 
-// withhold spreads a shortfall over the movements into the account.
+// withhold divides the missing amount into the fees of the movements into the account. It returns
+// false if no rate fits.
 func (l *ledger) withhold(account int, short uint64) bool {
 	var sum uint64
 	count, last := 0, none
@@ -76,8 +77,8 @@ func (l *ledger) withhold(account int, short uint64) bool {
 	return false
 }
 
-// feesAt is the sum of the fees of the movements into the account at a rate in basis points, each
-// rounded up as the program does; it notes them if told so.
+// feesAt returns the sum of the fees of the movements into the account, at a rate in basis points.
+// Each fee is rounded up, as the program does. If note is true, it sets the fees.
 func (l *ledger) feesAt(account int, rate uint64, note bool) (sum uint64) {
 	for i := range l.flows {
 		if f := &l.flows[i]; f.to == account && f.fee22 && !f.said {

@@ -2,13 +2,13 @@ package token2022
 
 import "strings"
 
-// noCiphertext is ElGamal's encryption of nothing under no randomness, which is how the program
-// clears a ciphertext: 64 zero bytes.
+// noCiphertext is ElGamal's encryption of zero without randomness: 64 zero bytes. The program
+// clears a ciphertext with it.
 var noCiphertext = strings.Repeat("00", 64)
 
 // confidentialExtensions are the instructions that set an extension of confidential transfers.
-// Ciphertexts are in hexadecimal. What the program adds to a ciphertext of the mint (the supply,
-// burns and fees not yet applied) is in no instruction: only a read of the account tells.
+// Ciphertexts are in hexadecimal. No instruction contains what the program adds to a ciphertext of
+// the mint (the supply, burns and fees not yet applied): only a read of the account shows it.
 var confidentialExtensions = map[extensionKey]extensionSet{
 	{confidentialTransfer, 0}: {
 		instruction: "InitializeConfidentialTransferMint", extension: "confidential_transfer_mint",

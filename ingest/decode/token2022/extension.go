@@ -9,24 +9,25 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// extensionKey is an instruction number and the extension's own number behind it.
+// extensionKey is an instruction number and the extension's own number after it.
 type extensionKey struct{ number, sub uint8 }
 
-// noSubNumber stands for the missing second number of instructions that are no prefixes.
+// noSubNumber is the second number of an instruction that has none.
 const noSubNumber = 255
 
 // extensionSet is an instruction that initialises or changes a mint extension.
 type extensionSet struct {
-	// instruction is its published name, with the extension's where that is not part of it.
+	// instruction is the published name, with the extension's name added if it is not part of it.
 	instruction string
-	// extension is ExtensionType in snake case.
+	// extension is the extension's name: ExtensionType in snake case.
 	extension string
 	// mintAt is the mint's place among the accounts.
 	mintAt int
-	// fields in the order of the data. They are named as the extension's own fields in the account.
+	// fields are in the order of the data. They have the names of the extension's own fields in the
+	// account.
 	fields []field
-	// fixed are attributes that follow from the instruction itself. One that changes the extension
-	// and says nothing of how has neither.
+	// fixed are attributes that follow from the instruction itself. An instruction that changes the
+	// extension without saying how has neither fields nor fixed.
 	fixed []fixed
 }
 
@@ -134,7 +135,8 @@ var extensions = map[extensionKey]extensionSet{
 	},
 }
 
-// ignoredExtensions are the extensions' instructions that change no mint as the registry knows it.
+// ignoredExtensions are the extensions' instructions that change nothing of a mint that the
+// registry has.
 var ignoredExtensions = ignoredTable()
 
 func ignoredTable() map[extensionKey]instruction.Ignored {
@@ -145,15 +147,15 @@ func ignoredTable() map[extensionKey]instruction.Ignored {
 		}
 	}
 	ignore(instruction.IgnoredTokenAccount, transferFee, 1, 1) // a transfer
-	// withheld fees from accounts to an account
+	// Moves withheld fees from token accounts to one account.
 	ignore(instruction.IgnoredTokenAccount, transferFee, 3, 3)
-	// confidential token accounts
+	// About confidential token accounts.
 	ignore(instruction.IgnoredConfidential, confidentialTransfer, 2, 14)
-	// withheld fees from accounts to an account
+	// Moves withheld fees from token accounts to one account.
 	ignore(instruction.IgnoredConfidential, confidentialTransferFee, 2, 2)
-	// what a token account demands of transfers
+	// Whether a token account demands memos of transfers.
 	ignore(instruction.IgnoredTokenAccount, memoTransfer, 0, 1)
-	// what a token account forbids to programs
+	// What a token account forbids to programs.
 	ignore(instruction.IgnoredTokenAccount, cpiGuard, 0, 1)
 	return table
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// field is one field of an instruction's data and how it becomes an attribute's value.
+// field is one field of an instruction's data, and how to read it as an attribute's value.
 type field struct {
 	name string
 	read func(*instruction.Cursor) string
@@ -24,10 +24,10 @@ func keyValue(key pubkey.Key) string {
 	return key.String()
 }
 
-// nonZeroKey reads 32 bytes of which all zero means none.
+// nonZeroKey reads a key; empty if it is all zero, which means none.
 func nonZeroKey(c *instruction.Cursor) string { return keyValue(c.Key()) }
 
-// optionKey reads a flag and, if it is 1, a key.
+// optionKey reads a flag and, if it is 1, a key; else it is empty.
 func optionKey(c *instruction.Cursor) string {
 	key := c.OptionKey()
 	if key == nil {
@@ -44,23 +44,23 @@ func decimalI16(c *instruction.Cursor) string {
 
 func decimalU64(c *instruction.Cursor) string { return strconv.FormatUint(c.U64(), 10) }
 
-// timestamp is Unix seconds, which the program raises to 0.
+// timestamp reads Unix seconds. A negative time becomes 0, as in the program.
 func timestamp(c *instruction.Cursor) string {
 	return strconv.FormatInt(max(0, int64(c.U64())), 10)
 }
 
-// cipher36 is an AES ciphertext.
+// cipher36 reads an AES ciphertext of 36 bytes.
 func cipher36(c *instruction.Cursor) string { return hex.EncodeToString(c.Bytes(36)) }
 
-// decimalF64 writes the shortest text that reads back as the same number.
+// decimalF64 reads a float and returns the shortest text that parses to the same number.
 func decimalF64(c *instruction.Cursor) string {
 	return strconv.FormatFloat(math.Float64frombits(c.U64()), 'g', -1, 64)
 }
 
-// boolean is a byte of which anything but 0 is true, as the program reads it.
+// boolean reads a byte. Any value but 0 is true, as in the program.
 func boolean(c *instruction.Cursor) string { return strconv.FormatBool(c.U8() != 0) }
 
-// accountState is spl_token_2022_interface::state::AccountState.
+// accountState reads spl_token_2022_interface::state::AccountState.
 func accountState(c *instruction.Cursor) string {
 	switch c.U8() {
 	case 0:

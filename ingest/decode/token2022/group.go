@@ -17,7 +17,7 @@ var (
 
 const discriminatorLength = 8
 
-// decodeGroup decodes the group interface. In Token-2022 a group is the mint that holds it, so is a
+// decodeGroup decodes the group interface. In Token-2022 a group is stored in a mint, and so is a
 // member.
 func decodeGroup(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
@@ -35,8 +35,8 @@ func decodeGroup(v instruction.View) (instruction.Outcome, error) {
 	}
 }
 
-// decodeInitializeGroup: accounts are group, mint, mint authority; the program insists that the
-// first two are one.
+// decodeInitializeGroup decodes InitializeGroup. Accounts are group, mint, mint authority. The
+// program demands that group and mint are the same.
 func decodeInitializeGroup(v instruction.View) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {
@@ -64,9 +64,9 @@ func decodeGroupField(v instruction.View, name string, set field) (instruction.O
 	return extensionFact(mint, name, "token_group", attributes)
 }
 
-// decodeMember: accounts are member, its mint, the mint's authority, the group, the group's update
-// authority. The event is the member's: that the group grows by one is not another, since which
-// number the member gets depends on the group's account.
+// decodeMember decodes InitializeMember. Accounts are member, its mint, the mint's authority, the
+// group, the group's update authority. The event is about the member. There is no event about the
+// group's size, because the new size depends on the group's account.
 func decodeMember(v instruction.View) (instruction.Outcome, error) {
 	mint, err := v.Account(1)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package token2022 decodes the Token-2022 program: SPL Token's instructions, the mint extensions,
-// and the metadata and group interfaces that mints hold in themselves.
+// and the interfaces for metadata and groups that are stored in mints.
 //
-// In: one invocation. Out: what spltoken and tokenmetadata give, and extension_set events.
+// In: one invocation. Out: the events of spltoken and tokenmetadata, and extension_set events.
 // Guarantees: numbers, layouts and account orders are those of the published interface
 // (solana-program/token-2022, interface/src).
 package token2022
@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Numbers of instructions that Token-2022 has and SPL Token has not. Most are prefixes: the
-// extension's own number follows in the second byte.
+// Numbers of instructions that Token-2022 has and SPL Token does not. Most are prefixes: the second
+// byte is the extension's own number.
 const (
 	closeAccount            = 9 // which closes mints here, too
 	mintCloseAuthority      = 25
@@ -39,10 +39,10 @@ const (
 	permissionedBurn        = 46
 )
 
-// nativeMintDecimals is those of SOL: spl_token_2022_interface::native_mint::DECIMALS.
+// nativeMintDecimals are those of SOL: spl_token_2022_interface::native_mint::DECIMALS.
 const nativeMintDecimals = 9
 
-// Decode decodes one instruction of Token-2022; Batch parts come one by one, see
+// Decode decodes one instruction of Token-2022. The parts of a Batch are decoded one by one, see
 // spltoken.SplitBatch.
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
@@ -67,8 +67,7 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 	if err != instruction.ErrUnknown { //nolint:errorlint // compared with the very value that spltoken returns
 		return outcome, err
 	}
-	// The program, too, tries its own numbers first and the interfaces' eight-byte discriminators
-	// after them.
+	// The program also tries its own numbers first, then the interfaces' eight-byte discriminators.
 	if outcome, ok, err := tokenmetadata.Decode(v); ok {
 		return outcome, err
 	}
@@ -96,8 +95,8 @@ const (
 	permissionedBurnChecked = 2
 )
 
-// decodePermissionedBurn is a burn whose owner stands fourth, behind the permissioned burn
-// authority.
+// decodePermissionedBurn decodes a burn whose owner is the fourth account, after the permissioned
+// burn authority.
 func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outcome, error) {
 	account, mint, owner, err := v.Accounts(0, 1, 3)
 	if err != nil {
@@ -114,10 +113,10 @@ func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outco
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_Burn{Burn: change}})
 }
 
-// decodeCloseAccount yields an event where a mint is closed: Token-2022 lets those without supply
-// be. The instruction is the same for token accounts; what the account was, Mints.IsOther tells. A
-// token account whose mint was closed before it passes for a mint there; the registry holds nothing
-// of such an address, so that closing it changes nothing.
+// decodeCloseAccount returns an event if a mint is closed, which Token-2022 allows for mints
+// without supply. The instruction is the same for token accounts; Mints.IsOther tells them apart. A
+// token account whose mint was closed earlier looks like a mint here. That does no harm: the
+// registry has nothing about such an address.
 func decodeCloseAccount(v instruction.View) (instruction.Outcome, error) {
 	account, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package tokenmetadata decodes the SPL Token Metadata interface as Token-2022 implements it:
-// metadata that the mint holds in itself.
+// metadata that is stored in the mint.
 //
 // In: one invocation of Token-2022. Out: metadata_set events. Guarantees: texts are the
-// instruction's bytes, untouched; layouts are those of the published interface
+// instruction's bytes, unchanged. Layouts are those of the published interface
 // (solana-program/token-metadata, interface/src/instruction.rs).
 package tokenmetadata
 
@@ -24,7 +24,7 @@ var (
 
 const discriminatorLength = 8
 
-// Decode decodes an instruction of the interface; false when it is none.
+// Decode decodes an instruction of the interface; false if it is not one.
 func Decode(v instruction.View) (instruction.Outcome, bool, error) {
 	data := v.Data()
 	var decode func(instruction.View, *instruction.Cursor) (instruction.Outcome, error)
@@ -46,7 +46,8 @@ func Decode(v instruction.View) (instruction.Outcome, bool, error) {
 	return outcome, true, err
 }
 
-// decodeInitialize: accounts are metadata, update authority, mint, mint authority.
+// decodeInitialize decodes Initialize. Accounts are metadata, update authority, mint, mint
+// authority.
 func decodeInitialize(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	metadata, authority, mint, err := v.Accounts(0, 1, 2)
 	if err != nil {
@@ -67,8 +68,8 @@ const (
 	fieldKey    = 3
 )
 
-// decodeUpdateField: the metadata account is the mint, since Token-2022 keeps metadata nowhere
-// else.
+// decodeUpdateField decodes UpdateField. The metadata account is the mint, since Token-2022 stores
+// metadata nowhere else.
 func decodeUpdateField(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {

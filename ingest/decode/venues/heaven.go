@@ -2,13 +2,13 @@ package venues
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
 
-// heaven reads Heaven's curves, whose both sides are token accounts.
+// heaven reads Heaven's curves. Both sides of a curve are token accounts.
 //
 // Layouts: the program's IDL (sevenlabs-hq/carbon heaven-decoder): four programs, pool, user,
 // mints, the user's accounts, vaults. Amounts: transfers into and out of the vaults; checked by
 // balances.
-// Its tokens' transfer fees are withdrawn to where they came from inside the swap. The vaults hold
-// many pools' tokens, so that legs carry no reserves.
+// Inside the swap, the transfer fees of its tokens are withdrawn to where they came from. The
+// vaults hold the tokens of many pools, so legs have no reserves.
 func heaven() swap.Venue {
 	trade := swap.Shape{Pool: 4, VaultA: 10, VaultB: 11, Owner: 5, MintA: 6, MintB: 7}
 	return swap.Venue{

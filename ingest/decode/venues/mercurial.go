@@ -6,7 +6,7 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 //
 // Layouts: seen in mainnet transactions: pool, token program, authority, user, the vaults, source,
 // destination. Amounts: transfers into and out of the vaults; checked by balances.
-// Which two of the vaults trade is told by what moved.
+// The transfers show which two of the vaults trade.
 func mercurial() swap.Venue {
 	return swap.Venue{
 		Name: "mercurial", Program: "MERLuDFBMmsHnsBPZw2sDQZHvXFMwp8EdjudcU2HKky",
@@ -14,7 +14,7 @@ func mercurial() swap.Venue {
 	}
 }
 
-// mercurialVaults finds the one vault that gained and the one that lost.
+// mercurialVaults finds the vault that gained and the one that lost.
 func mercurialVaults(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	const authority, user, first = 2, 3, 4
 	gained, lost := swap.None, swap.None

@@ -9,8 +9,8 @@ import (
 //
 // Layouts: the program's IDL (MeteoraAg/damm-v1-sdk dynamic-amm). Amounts: transfers into and out
 // of the token vaults of the vault program, inside the swap's subtree; checked by the event in the
-// log, which a node may have cut, and by balances. A token vault is shared by many pools, so that
-// legs carry no reserves.
+// log, which a node may have cut off, and by balances. Many pools share a token vault, so legs have
+// no reserves.
 func meteoraDAMMv1() swap.Venue {
 	return swap.Venue{
 		Name: "meteora_damm_v1", Program: "Eo7WjKq67rjJQSZxS6z3YkapzY3eMj6Xy8X5EQVn5UaB", Events: swap.ProgramData, Event: meteoraDAMMv1Event, SharedVaults: true,
@@ -27,15 +27,15 @@ func meteoraDAMMv1() swap.Venue {
 	}
 }
 
-// meteoraDAMMv1Create is an instruction that makes a pool; mint and vault are the places of the
-// first of two.
+// meteoraDAMMv1Create returns an instruction that creates a pool. mint and vault are each the place
+// of the first of two.
 func meteoraDAMMv1Create(name string, accounts, mint, vault, payer int) swap.Instruction {
 	return swap.AnchorCreate(name, accounts, swap.Shape{Pool: 0, VaultA: vault, VaultB: vault + 1, Owner: payer, MintA: mint, MintB: mint + 1})
 }
 
-// meteoraDAMMv1Event reads Swap: amounts in and out, trade, protocol and host fees. It names no
-// pool. The protocol's fee goes past the vault. Amounts are the change of the pool's share of the
-// vaults, which is rounded: they come near to what moved.
+// meteoraDAMMv1Event reads Swap: amounts in and out, then the trade, protocol and host fees. It
+// names no pool. The protocol's fee does not pass through the vault. The amounts are changes of the
+// pool's share of the vaults, which is rounded, so they are only near to what moved.
 func meteoraDAMMv1Event(data []byte, e *swap.Event) bool {
 	const tag = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"
 	if !instruction.HasTag(data, tag) || len(data) < 8+5*8 {

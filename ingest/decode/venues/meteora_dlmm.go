@@ -30,7 +30,7 @@ func meteoraDLMM() swap.Venue {
 	}
 }
 
-// meteoraDLMMEvent reads Swap: pair, trader, first and last bin, amounts in and out.
+// meteoraDLMMEvent reads Swap: pair, trader, first and last bin, then the amounts in and out.
 func meteoraDLMMEvent(data []byte, e *swap.Event) bool {
 	const (
 		tag     = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"

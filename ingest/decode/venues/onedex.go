@@ -7,7 +7,7 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // Layouts: seen in mainnet transactions: state, pool, its authority, vaults in and out, user, the
 // user's accounts, fee accounts. Amounts: transfers into and out of the vaults; checked by
 // balances.
-// Fees leave the vault in again; amount_in is all that it received.
+// Fees leave the input vault again, and amount_in is all that it received.
 func oneDEX() swap.Venue {
 	return swap.Venue{
 		Name: "onedex", Program: "DEXYosS6oEGvk8uCDayvwEZz4qEyDJRf9nFgYCaqPMTm",

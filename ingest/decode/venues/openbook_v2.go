@@ -5,8 +5,8 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // openBookV2 reads OpenBook v2, an order book.
 //
 // Layouts: openbook-dex/openbook-v2 programs/openbook-v2/src/accounts_ix. Amounts: transfers into
-// and out of the market's vaults by place_take_order; checked by balances. Orders of makers settle
-// by deposits that cannot be told from a trade, and make no legs.
+// and out of the market's vaults by place_take_order; checked by balances. Orders of makers are
+// settled by transfers that look like deposits and withdrawals, so they are no legs.
 func openBookV2() swap.Venue {
 	return swap.Venue{
 		Name: "openbook_v2", Program: "opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb",

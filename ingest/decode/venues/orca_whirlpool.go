@@ -8,8 +8,8 @@ import (
 // whirlpool reads Orca's Whirlpools.
 //
 // Layouts: orca-so/whirlpools programs/whirlpool/src/instructions (accounts), events/mod.rs
-// (Traded). Amounts: transfers into and out of the vaults; checked by the event in the log, which
-// older builds do not write and a node may have cut, and by balances. A two-hop swap is two legs.
+// (Traded). Amounts: transfers into and out of the vaults; checked by balances and by the event in
+// the log, which older builds do not write and a node may have cut off. A two-hop swap is two legs.
 func whirlpool() []swap.Venue {
 	return []swap.Venue{
 		whirlpoolVenue("orca_whirlpool", "whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc"),
@@ -40,7 +40,7 @@ func whirlpoolVenue(name, program string) swap.Venue {
 }
 
 // whirlpoolEvent reads Traded: pool, direction, two square roots of prices, amounts, Token-2022
-// fees, fees.
+// fees, other fees.
 func whirlpoolEvent(data []byte, e *swap.Event) bool {
 	const (
 		tag     = "\xe1\xca\x49\xaf\x93\x2b\xa0\x96"

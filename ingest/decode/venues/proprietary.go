@@ -2,13 +2,13 @@ package venues
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
 
-// proprietary reads the market makers' own pools: closed programs without published
-// layouts, which make up half of the volume.
+// proprietary reads the pools of market makers: closed programs without published layouts, which
+// make up half of the volume.
 //
 // Layouts: seen in mainnet transactions, see docs/swaps.md. Amounts: transfers into and out of the
-// accounts that stand where the vaults stood; checked by balances. The programs tell no events. An
-// instruction that moves nothing, as their price updates, makes no leg; one of a form that was
-// never seen makes none either.
+// accounts in the places of the vaults; checked by balances. The programs emit no events. An
+// instruction that moves nothing, such as a price update, gives no leg. Neither does an instruction
+// of an unknown form.
 func proprietary() []swap.Venue {
 	return []swap.Venue{
 		proprietaryVenue("solfi", "SoLFiHG9TfgtdUXUjWAxi3LtvYuFyDLVhBWxdMZxyCe", proprietaryForm("07", 8, proprietaryPlaces(1, 2, 3, 0))),

@@ -15,9 +15,10 @@ const pumpCurveProgram = "6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P"
 // pumpCurve reads pump.fun's bonding curve (pump).
 //
 // Layouts: pump-fun/pump-public-docs idl/pump.json, docs/instructions/TRADE_V3.md and
-// MULTI_HOP_SWAP.md (October 2026). Amounts: the program's TradeEvent, a call to itself, without
-// fees, since lamports leave a curve without an instruction; checked by the token's transfer, by
-// the transfer of a buyer's lamports, and by the curve's lamports and token balance.
+// MULTI_HOP_SWAP.md (October 2026). Amounts: those of the program's TradeEvent, a call to itself,
+// without fees, since lamports leave a curve without an instruction. They are checked by the
+// token's transfer, by the buyer's transfer of lamports, and by the curve's lamports and token
+// balance.
 func pumpCurve() swap.Venue {
 	const none = swap.None
 	first := swap.Shape{Pool: 3, VaultA: 4, VaultB: none, Owner: 6, MintA: 2, MintB: none}
@@ -46,15 +47,16 @@ func pumpCurveTrade(name string, accounts int, shapes ...swap.Shape) swap.Instru
 	return ins
 }
 
-// pumpCurveAddress is the curve of a mint: the program's address of "bonding-curve" and the mint.
+// pumpCurveAddress returns the curve of a mint: the program address for "bonding-curve" and the
+// mint.
 func pumpCurveAddress(mint pubkey.Key) (pubkey.Key, bool) {
 	program := solana.PublicKey(pubkey.MustParse(pumpCurveProgram))
 	curve, _, err := solana.FindProgramAddress([][]byte{[]byte("bonding-curve"), mint[:]}, program)
 	return pubkey.Key(curve), err == nil
 }
 
-// Offsets in TradeEvent, tag included. Older builds end behind the reserves, behind the creator's
-// fee, or behind the volume; newer ones append.
+// Offsets in TradeEvent, counted from its tag. Older builds end after the reserves, after the
+// creator's fee, or after the volume; newer ones append fields.
 const (
 	pumpCurveMintAt      = 8
 	pumpCurveSolAmount   = 40
@@ -70,6 +72,7 @@ const (
 	pumpCurveIxName      = 258
 )
 
+// pumpCurveEvent reads TradeEvent and CreateEvent.
 func pumpCurveEvent(data []byte, e *swap.Event) bool {
 	const (
 		traded  = "\xbd\xdb\x7f\xd3\x4e\xe6\x61\xee"
@@ -102,9 +105,9 @@ func pumpCurveEvent(data []byte, e *swap.Event) bool {
 	return true
 }
 
-// pumpCurveAppended reads what newer builds put behind the instruction's name: mayhem, cashback
-// (rate and amount), buyback (rate and amount), shareholders, and of a curve quoted in a token its
-// mint, amount and reserves.
+// pumpCurveAppended reads what newer builds append after the instruction's name: mayhem, cashback
+// (rate and amount), buyback (rate and amount) and shareholders. If the curve is quoted in a token,
+// its mint, amount and reserves follow.
 func pumpCurveAppended(data []byte, e *swap.Event, quote *uint64) (buyback uint64) {
 	const shareholder = 32 + 2
 	at, ok := pumpCurveText(data, pumpCurveIxName)
@@ -135,7 +138,7 @@ func pumpCurveAppended(data []byte, e *swap.Event, quote *uint64) (buyback uint6
 	return buyback
 }
 
-// pumpCurveText is the offset behind a Borsh string.
+// pumpCurveText returns the offset after a Borsh string.
 func pumpCurveText(data []byte, at int) (int, bool) {
 	if at+4 > len(data) {
 		return 0, false
@@ -148,7 +151,7 @@ func pumpCurveText(data []byte, at int) (int, bool) {
 }
 
 // pumpCurveCreation reads CreateEvent: three texts, mint, curve, user, creator, time, four amounts,
-// token program, two flags, and of newer builds the quote's mint.
+// token program and two flags. Newer builds append the quote's mint.
 func pumpCurveCreation(data []byte, e *swap.Event) bool {
 	at := 8
 	for range 3 {

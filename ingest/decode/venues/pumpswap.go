@@ -1,6 +1,8 @@
 package venues
 
 import (
+	"encoding/binary"
+
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -12,9 +14,9 @@ const pumpSwapName = "pumpswap"
 //
 // Layouts: pump-fun/pump-public-docs idl/pump_amm.json, docs/instructions/PUMP_SWAP_TRADE_V2.md and
 // MULTI_HOP_SWAP.md (October 2026). Amounts: transfers into and out of the pool's vaults; checked
-// by the program's BuyEvent and SellEvent, calls to itself, and by balances. On a sale all fees
-// leave the quote vault; on a purchase they go from the buyer past it, but for the trades of
-// version 2, which keep the protocol's and the creator's fee in the vault.
+// by balances and by the program's BuyEvent and SellEvent, which are calls to itself. On a sale all
+// fees leave the quote vault. On a purchase the buyer pays them directly, except in version 2,
+// which keeps the protocol's and the creator's fee in the vault.
 func pumpSwap() swap.Venue {
 	trade := swap.Shape{Pool: 0, VaultA: 7, VaultB: 8, Owner: 1, MintA: 3, MintB: 4}
 	route := swap.Anchor("multi_hop_swap", 21)
@@ -31,18 +33,18 @@ func pumpSwap() swap.Venue {
 			swap.AnchorCreate("create_pool", 18, swap.Shape{Pool: 0, VaultA: 9, VaultB: 10, Owner: 2, MintA: 3, MintB: 4}),
 		},
 	}
-	told := v // what hops asks for the pools' events
+	asked := v // pumpSwapHops reads the pools' events with it
 	for i := range v.Instructions {
 		if v.Instructions[i].Name == route.Name {
-			v.Instructions[i].Find = func(in *swap.Input, shapes []swap.Shape) []swap.Shape { return pumpSwapHops(in, &told, shapes) }
+			v.Instructions[i].Find = func(in *swap.Input, shapes []swap.Shape) []swap.Shape { return pumpSwapHops(in, &asked, shapes) }
 		}
 	}
 	return v
 }
 
-// pumpSwapHops finds the pools of multi_hop_swap: behind sixteen fixed accounts five for each hop,
-// mints, pool, vaults. A hop over a bonding curve looks the same and is the curve's program to
-// tell; that a hop is a pool's is told by its event.
+// pumpSwapHops finds the pools of multi_hop_swap. After sixteen fixed accounts there are five for
+// each hop: mints, pool, vaults. A hop over a bonding curve looks the same, but belongs to the
+// curve's program. Only a pool's hop has an event of this program.
 func pumpSwapHops(in *swap.Input, v *swap.Venue, shapes []swap.Shape) []swap.Shape {
 	const first, group = 16, 5
 	for i := first; i+group <= in.Accounts(); i += group {
@@ -53,7 +55,7 @@ func pumpSwapHops(in *swap.Input, v *swap.Venue, shapes []swap.Shape) []swap.Sha
 	return shapes
 }
 
-// Offsets in BuyEvent and SellEvent, tag included: fourteen numbers, then keys.
+// Offsets in BuyEvent and SellEvent, counted from the tag: fourteen numbers, then keys.
 const (
 	pumpSwapBase       = 8 + 1*8  // base_amount_out, base_amount_in
 	pumpSwapQuote      = 8 + 7*8  // quote_amount_in, quote_amount_out: without fees
@@ -65,8 +67,8 @@ const (
 	pumpSwapCoinFee    = pumpSwapRecipient + 3*32 + 8
 	pumpSwapBuyLength  = pumpSwapCoinFee + 8
 	pumpSwapSellLength = pumpSwapCoinFee + 8
-	// Behind the creator's fee. A purchase: track_volume, four numbers, min_base_amount_out,
-	// ix_name, cashback (two), buyback (two); a sale: cashback, buyback.
+	// After the creator's fee, a purchase has track_volume, four numbers, min_base_amount_out,
+	// ix_name, cashback (two) and buyback (two). A sale has cashback and buyback.
 	pumpSwapAfterSale = pumpSwapCoinFee + 8
 )
 
@@ -82,8 +84,8 @@ func pumpSwapEvent(data []byte, e *swap.Event) bool {
 		e.Paid, _ = swap.U64(data, pumpSwapUser)
 		e.Got = e.Out
 		if pumpSwapKept(data) {
-			// Version 2: all that the buyer pays comes into the vault but for the buyback's share
-			// of the protocol's fee.
+			// Version 2: everything that the buyer pays enters the vault, except the buyback's
+			// share of the protocol's fee.
 			e.InFee = 0
 			e.In = e.Paid - min(pumpSwapBuybackOfBuy(data), e.Paid)
 		}
@@ -103,19 +105,19 @@ func pumpSwapEvent(data []byte, e *swap.Event) bool {
 	return true
 }
 
-// pumpSwapKept says whether the fees stayed in the vault: then the event names no recipient. The
-// docs show the zero key as the system program's address, which it is.
+// pumpSwapKept reports whether the fees stayed in the vault: the event then names no recipient. The
+// docs show the zero key as the system program's address, which is the same.
 func pumpSwapKept(data []byte) bool {
 	return len(data) >= pumpSwapBuyLength && swap.Key(data, pumpSwapRecipient) == (pubkey.Key{})
 }
 
-// pumpSwapBuybackOfBuy is BuyEvent's buyback_fee, behind a text of any length.
+// pumpSwapBuybackOfBuy returns BuyEvent's buyback_fee, which comes after a text of any length.
 func pumpSwapBuybackOfBuy(data []byte) uint64 {
 	const name = pumpSwapCoinFee + 8 + 1 + 4*8 + 8
 	if len(data) < name+4 {
 		return 0
 	}
-	length := int(uint32(data[name]) | uint32(data[name+1])<<8 | uint32(data[name+2])<<16 | uint32(data[name+3])<<24)
+	length := int(binary.LittleEndian.Uint32(data[name:]))
 	if length > len(data) {
 		return 0
 	}

@@ -9,10 +9,10 @@ import (
 // raydiumAMMv4 reads Raydium's AMM v4.
 //
 // Layouts: raydium-io/raydium-amm program/src/instruction.rs (accounts), log.rs (ray_log). Amounts:
-// transfers into and out of the coin and pc vaults; checked by ray_log, which a node may have cut,
-// and by balances. SPL Token only.
+// transfers into and out of the coin and pc vaults; checked by balances and by ray_log, which a
+// node may have cut off. SPL Token only.
 func raydiumAMMv4() swap.Venue {
-	// The target orders may be left out, which moves all behind them.
+	// The target orders may be left out. All accounts after them then move up.
 	full := swap.Shape{Pool: 1, VaultA: 5, VaultB: 6, Owner: 17, MintA: swap.None, MintB: swap.None}
 	short := swap.Shape{Pool: 1, VaultA: 4, VaultB: 5, Owner: 16, MintA: swap.None, MintB: swap.None}
 	second := swap.Shape{Pool: 1, VaultA: 3, VaultB: 4, Owner: 7, MintA: swap.None, MintB: swap.None}
@@ -36,8 +36,8 @@ func raydiumAMMv4() swap.Venue {
 	}
 }
 
-// Log types of swaps, and the lengths of their logs: a byte, then u64 fields; base_in ends with
-// direction, user_source, pool_coin, pool_pc, out_amount, base_out with the same and deduct_in.
+// Log types of swaps, and the length of their logs: a byte, then seven u64 fields, see
+// raydiumAMMv4Event.
 const (
 	raydiumAMMv4LogBaseIn, raydiumAMMv4LogBaseOut = 3, 4
 	raydiumAMMv4LogLength                         = 1 + 7*8

@@ -9,8 +9,8 @@ import (
 // raydiumCLMM reads Raydium's CLMM and the programs forked from it: PancakeSwap and Byreal.
 //
 // Layouts: raydium-io/raydium-clmm programs/amm/src/instructions (accounts), states/pool.rs
-// (SwapEvent). Amounts: transfers into and out of the vaults; checked by the event in the log,
-// which a node may have cut, and by balances. swap_router_base_in makes a leg of each of its pools.
+// (SwapEvent). Amounts: transfers into and out of the vaults; checked by balances and by the event
+// in the log, which a node may have cut off. swap_router_base_in gives a leg for each of its pools.
 func raydiumCLMM() []swap.Venue {
 	return []swap.Venue{
 		raydiumCLMMVenue("raydium_clmm", "CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK"),
@@ -35,9 +35,9 @@ func raydiumCLMMVenue(name, program string) swap.Venue {
 	}
 }
 
-// raydiumCLMMHops finds the pools of swap_router_base_in. Behind six fixed accounts there is for
-// each: config, pool, the user's account, the vaults in and out, the mint out, the observation, and
-// any number of tick arrays. Where one begins is told by the vaults: the pool owns both.
+// raydiumCLMMHops finds the pools of swap_router_base_in. After six fixed accounts, each pool has:
+// config, pool, the user's account, input and output vault, output mint, observation, and any
+// number of tick arrays. The vaults show where a pool begins: the pool owns both.
 func raydiumCLMMHops(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	const first, group = 6, 7
 	for i := first; i+group <= in.Accounts(); i++ {
@@ -51,8 +51,8 @@ func raydiumCLMMHops(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	return shapes
 }
 
-// raydiumCLMMEvent reads SwapEvent. amount_0 and transfer_fee_0 are of the vault of mint 0;
-// zero_for_one says that this one came in.
+// raydiumCLMMEvent reads SwapEvent. amount_0 and transfer_fee_0 belong to the vault of mint 0;
+// zero_for_one means that mint 0 came in.
 func raydiumCLMMEvent(data []byte, e *swap.Event) bool {
 	const (
 		tag     = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"

@@ -8,8 +8,8 @@ import (
 // raydiumCPMM reads Raydium's CPMM (cp-swap).
 //
 // Layouts: raydium-io/raydium-cp-swap programs/cp-swap/src/instructions (accounts),
-// states/events.rs (SwapEvent). Amounts: transfers into and out of the vaults; checked by the event
-// in the log, which a node may have cut, and by balances.
+// states/events.rs (SwapEvent). Amounts: transfers into and out of the vaults; checked by balances
+// and by the event in the log, which a node may have cut off.
 func raydiumCPMM() swap.Venue {
 	trade := []swap.Shape{{Pool: 3, VaultA: 6, VaultB: 7, Owner: 0, MintA: 10, MintB: 11}}
 	return swap.Venue{
@@ -23,8 +23,8 @@ func raydiumCPMM() swap.Venue {
 	}
 }
 
-// raydiumCPMMEvent reads SwapEvent: pool, both vaults before, amounts, Token-2022 fees; newer
-// builds append fields.
+// raydiumCPMMEvent reads SwapEvent: pool, both vaults before the swap, amounts, Token-2022 fees.
+// Newer builds append fields.
 func raydiumCPMMEvent(data []byte, e *swap.Event) bool {
 	const tag = "\x40\xc6\xcd\xe8\x26\x08\x71\xe2"
 	if !instruction.HasTag(data, tag) || len(data) < 8+32+6*8 {

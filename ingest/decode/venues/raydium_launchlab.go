@@ -5,13 +5,13 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 )
 
-// raydiumLaunchLab reads Raydium's LaunchLab, a bonding curve whose both sides are token
+// raydiumLaunchLab reads Raydium's LaunchLab, a bonding curve. Both sides of a curve are token
 // accounts.
 //
 // Layouts: the program's IDL (raydium-io/raydium-idl raydium_launchpad). Amounts: transfers into
-// and out of the vaults; checked by the program's TradeEvent, a call to itself, and by balances. A
-// sale's fees leave the quote vault beside the amount, a purchase's may stay in the vault or go
-// past it.
+// and out of the vaults; checked by balances and by the program's TradeEvent, a call to itself. The
+// fees of a sale leave the quote vault in addition to the amount. Those of a purchase may stay in
+// the vault, or not pass through it.
 func raydiumLaunchLab() swap.Venue {
 	trade := []swap.Shape{{Pool: 4, VaultA: 7, VaultB: 8, Owner: 0, MintA: 9, MintB: 10}}
 	create := []swap.Shape{{Pool: 5, VaultA: 8, VaultB: 9, Owner: 1, MintA: 6, MintB: 7}}
@@ -43,8 +43,8 @@ func raydiumLaunchLabEvent(data []byte, e *swap.Event) bool {
 	e.In, _ = swap.U64(data, amounts)
 	e.Out, _ = swap.U64(data, amounts+8)
 	fees := uint64(0)
-	// behind the protocol's fee, which stays in the vault: the platform's, the creator's, the
-	// referrer's share
+	// The protocol's fee comes first and stays in the vault. The shares of the platform, the
+	// creator and the referrer follow.
 	for i := 1; i < 4; i++ {
 		fee, _ := swap.U64(data, amounts+16+8*i)
 		fees += fee

@@ -6,7 +6,7 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 //
 // Layouts: saber-hq/stable-swap stable-swap-client/src/instruction.rs: pool, authority, user,
 // source, vaults in and out, destination, the admin's fee account. Amounts: transfers into and out
-// of the vaults; checked by balances. The admin's fee leaves the vault out too.
+// of the vaults; checked by balances. The admin's fee also leaves the output vault.
 func saber() swap.Venue {
 	const length = 1 + 2*8 // tag, amount in, least amount out
 	return swap.Venue{

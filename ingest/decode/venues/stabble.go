@@ -5,9 +5,9 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // stabble reads Stabble's stable and weighted pools.
 //
 // Layouts: the programs' IDLs (sevenlabs-hq/carbon stabble-*-swap-decoder). Amounts: transfers into
-// and out of the vaults; checked by balances. What leaves does so by the vault program, deeper
-// inside the swap, the beneficiary's fee beside it. The vaults hold many pools' tokens, so that
-// legs carry no reserves.
+// and out of the vaults; checked by balances. The vault program pays out, deeper inside the swap,
+// together with the beneficiary's fee. The vaults hold the tokens of many pools, so legs have no
+// reserves.
 func stabble() []swap.Venue {
 	return []swap.Venue{
 		stabbleVenue("stabble_stable", "swapNyd8XiQwJ6ianp9snpu4brUqFxadzvHebnAXjJZ"),

@@ -2,11 +2,11 @@ package venues
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
 
-// tokenSwap reads Saros and the other pools whose programs were made from SPL's token-swap.
+// tokenSwap reads Saros and other pools whose programs are derived from SPL's token-swap.
 //
 // Layouts: solana-program/token-swap program/src/instruction.rs: swap account, authority, user,
 // source, vaults in and out, destination. Amounts: transfers into and out of the vaults; checked by
-// balances. The programs tell no events.
+// balances. The programs emit no events.
 func tokenSwap() []swap.Venue {
 	return []swap.Venue{
 		tokenSwapVenue("saros_amm", "SSwapUtytfBdBn1b9NUGG6foMVPtcWgpRU32HToDUZr"),

@@ -1,12 +1,12 @@
-// Package venues are the tables of the programs on which tokens are swapped: a file each.
+// Package venues describes the programs on which tokens are swapped, one file for each.
 //
 // In: nothing. Out: which instructions of a program swap or create a pool, where their accounts
-// stand, and the reader of its event if it tells one (see package swap). Guarantees: pure.
+// are, and how to read the program's event, if it emits one (see package swap). Guarantees: pure.
 package venues
 
 import "github.com/mintlake/mintlake/ingest/decode/swap"
 
-// All are the tables of all venues whose swaps are read.
+// All returns all venues whose swaps are decoded.
 func All() []swap.Venue {
 	all := []swap.Venue{
 		raydiumAMMv4(), raydiumCPMM(), raydiumLaunchLab(), meteoraDLMM(), meteoraDAMMv1(), meteoraDAMMv2(), meteoraDBC(), pumpSwap(), pumpCurve(),
