@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -57,12 +58,8 @@ type Chain struct {
 
 // New makes a chain at slot 1000, epoch 2, Unix second 1,700,000,000, with wrapped SOL.
 func New() *Chain {
-	c := &Chain{slot: 1000, accounts: map[Key]*rpc.Account{}, calls: map[string]int{}, transactions: map[string]json.RawMessage{}, signatures: map[Key][]map[string]any{}}
-	clock := make([]byte, 40)
-	binary.LittleEndian.PutUint64(clock, c.slot)
-	binary.LittleEndian.PutUint64(clock[16:], 2)
-	binary.LittleEndian.PutUint64(clock[32:], 1_700_000_000)
-	c.Set(Clock, Key{}, clock)
+	c := &Chain{accounts: map[Key]*rpc.Account{}, calls: map[string]int{}, transactions: map[string]json.RawMessage{}, signatures: map[Key][]map[string]any{}}
+	c.At(venue.Clock{Slot: 1000, Epoch: 2, UnixTime: 1_700_000_000})
 	c.Mint(WrappedSOL, TokenProgram, 9)
 	return c
 }
@@ -72,6 +69,25 @@ func (c *Chain) Set(key, owner Key, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.accounts[key] = &rpc.Account{Owner: owner, Lamports: 1, Data: bytes.Clone(data)}
+}
+
+// Put puts accounts with their lamports.
+func (c *Chain) Put(accounts map[Key]*rpc.Account) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.Copy(c.accounts, accounts)
+}
+
+// At moves the chain to a time, which the clock tells from then on.
+func (c *Chain) At(now venue.Clock) {
+	clock := make([]byte, 40)
+	binary.LittleEndian.PutUint64(clock, now.Slot)
+	binary.LittleEndian.PutUint64(clock[16:], now.Epoch)
+	binary.LittleEndian.PutUint64(clock[32:], uint64(now.UnixTime))
+	c.Set(Clock, Key{}, clock)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slot = now.Slot
 }
 
 // Edit changes an account's data.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -62,30 +63,60 @@ func (c *Chain) Run(r Ran) json.RawMessage {
 		panic(err) // a mistake of the test
 	}
 	tx.Signatures = []solana.Signature{{byte(c.ran), byte(c.ran >> 8), 1}}
-	wire, err := tx.MarshalBinary()
-	if err != nil {
-		panic(err)
-	}
 	keys := tx.Message.AccountKeys
 	before := c.balances(keys)
 	if !r.Failed {
 		c.move(r.Pool.Vaults[r.Side], int64(r.In))
 		c.move(r.Pool.Vaults[1-r.Side], -int64(r.Out))
 	}
+	return c.remember(tx, before, 1_700_000_000, r.Failed, []any{map[string]any{"index": len(r.Beside), "instructions": []any{map[string]any{
+		"programIdIndex": slices.Index(keys, solana.PublicKey(TokenProgram)), "stackHeight": 2, "data": "3",
+		"accounts": []int{slices.Index(keys, solana.PublicKey(r.Pool.Vaults[0])), slices.Index(keys, solana.PublicKey(r.Pool.Vaults[1]))},
+	}}}})
+}
+
+// Execute puts what a transaction left that a program ran, and remembers it, in a slot of its own.
+// after are all of its accounts, nil for one that is gone; inner is innerInstructions as
+// getTransaction has them.
+func (c *Chain) Execute(wire []byte, unixTime int64, failed bool, after map[Key]*rpc.Account, inner []any) {
+	tx, err := solana.TransactionFromBytes(wire)
+	if err != nil {
+		panic(err) // a mistake of the test
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slot++
+	c.ran++
+	tx.Signatures[0] = solana.Signature{byte(c.ran), byte(c.ran >> 8), 1}
+	before := c.balances(tx.Message.AccountKeys)
+	for key, account := range after {
+		switch {
+		case account == nil:
+			delete(c.accounts, key)
+		case len(account.Data) > 0 || account.Owner == (Key{}): // programs keep theirs
+			c.accounts[key] = account
+		}
+	}
+	c.remember(tx, before, unixTime, failed, inner)
+}
+
+// remember keeps a transaction as getTransaction in base64 has it, and returns that.
+func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64, failed bool, inner []any) json.RawMessage {
+	wire, err := tx.MarshalBinary()
+	if err != nil {
+		panic(err) // a mistake of the test
+	}
+	keys := tx.Message.AccountKeys
 	after := c.balances(keys)
 	meta := map[string]any{
 		"err": nil, "preBalances": before.lamports, "postBalances": after.lamports, "preTokenBalances": before.tokens, "postTokenBalances": after.tokens,
-		"innerInstructions": []any{map[string]any{"index": len(r.Beside), "instructions": []any{map[string]any{
-			"programIdIndex": slices.Index(keys, solana.PublicKey(TokenProgram)), "stackHeight": 2, "data": "3",
-			"accounts": []int{slices.Index(keys, solana.PublicKey(r.Pool.Vaults[0])), slices.Index(keys, solana.PublicKey(r.Pool.Vaults[1]))},
-		}}}},
-		"loadedAddresses": map[string]any{"writable": []string{}, "readonly": []string{}},
+		"innerInstructions": inner, "loadedAddresses": map[string]any{"writable": []string{}, "readonly": []string{}},
 	}
-	if r.Failed {
+	if failed {
 		meta["err"] = "AccountInUse"
 	}
 	raw, err := json.Marshal(map[string]any{
-		"slot": c.slot, "blockTime": 1_700_000_000, "transaction": []string{base64.StdEncoding.EncodeToString(wire), "base64"}, "meta": meta,
+		"slot": c.slot, "blockTime": unixTime, "transaction": []string{base64.StdEncoding.EncodeToString(wire), "base64"}, "meta": meta,
 	})
 	if err != nil {
 		panic(err)
@@ -121,7 +152,7 @@ func (c *Chain) balances(keys []solana.PublicKey) (b balances) {
 			continue
 		}
 		b.lamports = append(b.lamports, account.Lamports)
-		if account.Owner == TokenProgram && len(account.Data) == 165 {
+		if account.Owner == TokenProgram && len(account.Data) == 165 || account.Owner == Token2022Program && len(account.Data) >= 165 {
 			b.tokens = append(b.tokens, map[string]any{"accountIndex": i, "mint": Key(account.Data[:32]).String(),
 				"uiTokenAmount": map[string]any{"amount": fmt.Sprint(binary.LittleEndian.Uint64(account.Data[64:]))}})
 		}

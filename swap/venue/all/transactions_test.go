@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/svmtest"
 	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
@@ -152,7 +153,7 @@ func TestRealTransactions(t *testing.T) {
 				at = 1
 			}
 			amount, limit := binary.LittleEndian.Uint64(c.data[at:]), binary.LittleEndian.Uint64(c.data[at+8:])
-			q, err := pool.Quote(venue.Order{In: mints[r.in], Amount: amount, Clock: now})
+			q, err := pool.Quote(venue.Order{In: mints[r.in], Amount: amount, Clock: svmtest.Now})
 			require.NoError(t, err)
 			list, err := pool.Instructions(q, limit, venue.UserAccounts{Owner: c.accounts[r.user], Source: c.accounts[r.source], Destination: c.accounts[r.dest]})
 			require.NoError(t, err)
@@ -182,7 +183,7 @@ func reals() []real {
 			account: func(c call) []byte {
 				data := make([]byte, cpmm.PoolSize)
 				copy(data, []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46})
-				keysAt(data, map[int]venue.Key{8: c.accounts[2], 72: c.accounts[7], 104: c.accounts[6], 168: c.accounts[11], 200: c.accounts[10], 232: c.accounts[9], 264: c.accounts[8], 296: c.accounts[12]})
+				svmtest.KeysAt(data, map[int]venue.Key{8: c.accounts[2], 72: c.accounts[7], 104: c.accounts[6], 168: c.accounts[11], 200: c.accounts[10], 232: c.accounts[9], 264: c.accounts[8], 296: c.accounts[12]})
 				return data
 			},
 			others: func(_ *testing.T, c call, chain *swaptest.Chain) {
@@ -193,8 +194,8 @@ func reals() []real {
 			name: "create_pool_raydium_v4_1", venue: ammv4.Venue{}, accounts: 8, user: 7, source: 5, dest: 6, pool: 1, vaults: [2]int{3, 4},
 			account: func(c call) []byte {
 				data := make([]byte, ammv4.PoolSize)
-				numbersAt(data, map[int]uint64{0: 6, 176: 25, 184: 10_000})
-				keysAt(data, map[int]venue.Key{336: c.accounts[3], 368: c.accounts[4], 400: swaptest.Named("coin"), 432: swaptest.Named("price")})
+				svmtest.NumbersAt(data, map[int]uint64{0: 6, 176: 25, 184: 10_000})
+				svmtest.KeysAt(data, map[int]venue.Key{336: c.accounts[3], 368: c.accounts[4], 400: swaptest.Named("coin"), 432: swaptest.Named("price")})
 				return data
 			},
 		},
@@ -204,7 +205,7 @@ func reals() []real {
 			account: func(c call) []byte {
 				data := make([]byte, dammv2.PoolSize)
 				copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc})
-				keysAt(data, map[int]venue.Key{168: c.accounts[6], 200: c.accounts[7], 232: c.accounts[4], 264: c.accounts[5]})
+				svmtest.KeysAt(data, map[int]venue.Key{168: c.accounts[6], 200: c.accounts[7], 232: c.accounts[4], 264: c.accounts[5]})
 				// Prices from 2^-32 to 2^32 of 2^64, and much liquidity.
 				data[360+14], data[424+4], data[440+12], data[456+8] = 1, 1, 1, 1
 				return data
@@ -230,7 +231,7 @@ func pumpSwap(name string, accounts, in, extras int) real {
 		data := make([]byte, 301)
 		copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc})
 		authority := venue.MustDerive(pumpswap.Curve, []byte("pool-authority"), c.accounts[3][:])
-		keysAt(data, map[int]venue.Key{11: authority, 43: c.accounts[3], 75: c.accounts[4], 139: c.accounts[7], 171: c.accounts[8], 211: creatorOf(c)})
+		svmtest.KeysAt(data, map[int]venue.Key{11: authority, 43: c.accounts[3], 75: c.accounts[4], 139: c.accounts[7], 171: c.accounts[8], 211: creatorOf(c)})
 		if len(c.accounts) > extras+1 {
 			data[244] = 1 // cashback: the account of the accumulator stands before the pool's
 		}
@@ -238,11 +239,10 @@ func pumpSwap(name string, accounts, in, extras int) real {
 	}
 	r.others = func(t *testing.T, c call, chain *swaptest.Chain) {
 		t.Helper()
-		s := scene{t: t}
-		config := s.shared("mainnet_global_config_ADyA8hde.json")[:643]
-		keysAt(config, map[int]venue.Key{57: c.accounts[9], 385: c.accounts[9]})
+		config := svmtest.Recorded(t, svmtest.PumpSwapConfig)[:643]
+		svmtest.KeysAt(config, map[int]venue.Key{57: c.accounts[9], 385: c.accounts[9]})
 		chain.Set(pumpswap.GlobalConfig, pumpswap.Program, config)
-		chain.Set(pumpswap.FeeConfig, pumpfees.Program, s.shared("mainnet_amm_fee_config_5PHirr8joyTMp9JMm6nW7hNDVyEYdkzDqazxPD7RaTjx_slot445186127.json"))
+		chain.Set(pumpswap.FeeConfig, pumpfees.Program, svmtest.Recorded(t, svmtest.PumpSwapFees))
 	}
 	return r
 }

@@ -1,0 +1,149 @@
+package svmtest
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Machine is a LiteSVM that keeps its accounts. It is for one goroutine.
+type Machine struct {
+	t    testing.TB
+	in   io.Writer
+	out  *bufio.Scanner
+	logs *logs
+}
+
+// Account as the scripts have it. Lamports are a decimal string.
+type Account struct {
+	Key      string `json:"key"`
+	Owner    string `json:"owner"`
+	Lamports string `json:"lamports"`
+	Data     []byte `json:"data"`
+}
+
+// Listed are accounts as the scripts have them.
+func Listed(accounts map[venue.Key]*solana.Account) (list []Account) {
+	for key, a := range accounts {
+		list = append(list, Account{key.String(), a.Owner.String(), strconv.FormatUint(a.Lamports, 10), a.Data})
+	}
+	return list
+}
+
+// Ran is what came of a transaction.
+type Ran struct {
+	// Err is empty for one that succeeded.
+	Err   string
+	Logs  []string
+	Units uint32
+	// Inner are the calls of each outer instruction.
+	Inner [][]Call
+	// Accounts of the transaction after it; nil for one that does not exist.
+	Accounts map[venue.Key]*solana.Account
+}
+
+// Call is an inner instruction. Program and Accounts are indexes of the transaction's accounts.
+type Call struct {
+	Height   int    `json:"height"`
+	Program  int    `json:"program"`
+	Accounts []int  `json:"accounts"`
+	Data     []byte `json:"data"`
+}
+
+// Start starts a machine without programs of venues.
+func Start(t testing.TB) *Machine {
+	t.Helper()
+	node := exec.CommandContext(t.Context(), "node", filepath.Join(Tool(t), "serve.mjs")) //nolint:gosec // a file of this repository
+	in, err := node.StdinPipe()
+	require.NoError(t, err)
+	out, err := node.StdoutPipe()
+	require.NoError(t, err)
+	m := &Machine{t: t, in: in, out: bufio.NewScanner(out), logs: &logs{}}
+	node.Stderr = m.logs
+	m.out.Buffer(nil, 64<<20)
+	require.NoError(t, node.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = node.Wait()
+	})
+	return m
+}
+
+// logs keeps the first bytes that a process writes.
+type logs struct{ text []byte }
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.text = append(l.text, p[:min(len(p), 4096-min(len(l.text), 4096))]...)
+	return len(p), nil
+}
+
+// ask sends a line and reads its answer.
+func (m *Machine) ask(line map[string]any, answer any) {
+	m.t.Helper()
+	raw, err := json.Marshal(line)
+	require.NoError(m.t, err)
+	_, err = m.in.Write(append(raw, '\n'))
+	require.NoError(m.t, err)
+	require.True(m.t, m.out.Scan(), "LiteSVM ended: %v", m.out.Err())
+	require.NoError(m.t, json.Unmarshal(m.out.Bytes(), answer))
+}
+
+// Load loads the programs of a build, or exchanges them for it.
+func (m *Machine) Load(dir string) {
+	m.t.Helper()
+	for name, program := range Programs {
+		m.ask(map[string]any{"t": "program", "key": program.String(), "file": filepath.Join(dir, name)}, &struct{}{})
+	}
+}
+
+// Set puts accounts.
+func (m *Machine) Set(accounts map[venue.Key]*solana.Account) {
+	m.t.Helper()
+	m.ask(map[string]any{"t": "set", "accounts": Listed(accounts)}, &struct{}{})
+}
+
+// Clock moves the clock.
+func (m *Machine) Clock(c venue.Clock) {
+	m.t.Helper()
+	m.ask(map[string]any{"t": "clock", "slot": c.Slot, "epoch": c.Epoch, "time": c.UnixTime}, &struct{}{})
+}
+
+// Run runs a transaction. What it changes stays.
+func (m *Machine) Run(wire []byte) *Ran {
+	m.t.Helper()
+	var answer struct {
+		Err      string
+		Logs     []string
+		Units    uint32
+		Inner    [][]Call
+		Accounts []Account
+	}
+	m.ask(map[string]any{"t": "run", "wire": base64.StdEncoding.EncodeToString(wire)}, &answer)
+	ran := &Ran{Err: answer.Err, Logs: answer.Logs, Units: answer.Units, Inner: answer.Inner, Accounts: map[venue.Key]*solana.Account{}}
+	for _, a := range answer.Accounts {
+		key, err := pubkey.Parse(a.Key)
+		require.NoError(m.t, err)
+		if a.Owner == "" {
+			ran.Accounts[key] = nil
+			continue
+		}
+		account := &solana.Account{Data: a.Data}
+		account.Owner, err = pubkey.Parse(a.Owner)
+		require.NoError(m.t, err)
+		account.Lamports, err = strconv.ParseUint(a.Lamports, 10, 64)
+		require.NoError(m.t, err)
+		ran.Accounts[key] = account
+	}
+	return ran
+}
