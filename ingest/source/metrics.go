@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/internal/counters"
 )
 
-// The kinds of sources: metric label, ledger column and `source.kind` in /status.
+// The kinds of sources: a metric label, the ledger's source column, and `source.kind` in /status.
 const (
 	KindFile   = "file"
 	KindRPC    = "rpc"
@@ -47,8 +47,8 @@ type Metrics struct {
 	highest    atomic.Uint64
 }
 
-// NewMetrics registers the metrics with reg (nil: keeps them to itself). Several sources may share
-// a registry.
+// NewMetrics registers the metrics with reg. If reg is nil, they are not exported. Several sources
+// may share a registry.
 func NewMetrics(kind string, reg prometheus.Registerer) (*Metrics, error) {
 	var failed error
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -89,13 +89,13 @@ func NewMetrics(kind string, reg prometheus.Registerer) (*Metrics, error) {
 
 // Reasons are the label values that a source uses.
 type Reasons struct {
-	// Reconnect is why it gives a connection up, Refused why it refuses an input.
+	// Reconnect are the reasons to give up a connection, Refused those to refuse an input.
 	Reconnect, Refused []string
-	// Accounts is what becomes of account updates.
+	// Accounts are the results of account updates.
 	Accounts []string
 }
 
-// Preset makes the series of these labels, so that they count from 0: see package counters.
+// Preset creates the series of these labels, so that they count from 0: see package counters.
 func (m *Metrics) Preset(r Reasons) {
 	kind := []string{m.kind}
 	counters.Preset(m.reconnects, kind, r.Reconnect)
@@ -103,6 +103,7 @@ func (m *Metrics) Preset(r Reasons) {
 	counters.Preset(m.accounts, kind, r.Accounts)
 }
 
+// share registers c, or returns the collector of the same name that another source has registered.
 func share[C prometheus.Collector](reg prometheus.Registerer, c C, failed *error) C {
 	if reg == nil {
 		return c
@@ -165,23 +166,23 @@ func (m *Metrics) Lost() { m.lost.Inc() }
 // Gap counts a hole in the chain of parents.
 func (m *Metrics) Gap() { m.gaps.Inc() }
 
-// Waiting says how many blocks wait for their parent.
+// Waiting sets how many blocks wait for their parent.
 func (m *Metrics) Waiting(blocks int) { m.waiting.Set(float64(blocks)) }
 
-// Coverage says how many runs of slots are missing, how many slots they have, and up to which slot
-// none is.
+// Coverage sets how many runs of slots are missing, how many slots they have, and up to which slot
+// none is missing.
 func (m *Metrics) Coverage(gaps int, slots, completeTo uint64) {
 	m.openGaps.Set(float64(gaps))
 	m.missing.Set(float64(slots))
 	m.completeTo.Set(float64(completeTo))
 }
 
-// Accounts counts account updates by what became of them. result comes from a finite set.
+// Accounts counts account updates by their result, which comes from a finite set.
 func (m *Metrics) Accounts(result string, n int) {
 	m.accounts.WithLabelValues(m.kind, result).Add(float64(n))
 }
 
-// AccountUpdates says whether the stream brings account updates.
+// AccountUpdates sets whether the stream has account updates.
 func (m *Metrics) AccountUpdates(on bool) {
 	if on {
 		m.accountsOn.Set(1)

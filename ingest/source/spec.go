@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/internal/nearest"
 )
 
-// Spec is a SOURCE string taken apart; see docs/sources.md.
+// Spec is a parsed SOURCE string; see docs/sources.md.
 type Spec struct {
 	// Kind is one of the Kind constants.
 	Kind string
@@ -18,23 +18,23 @@ type Spec struct {
 	// Speed is how fast a file source replays: 0 = as fast as it can, 1 = as fast as it was
 	// recorded, 10 = ten times that.
 	Speed float64
-	// Endpoint is the http(s) URL of an rpc or geyser source, without the parameters that are
-	// Mintlake's own. It may hold a key.
+	// Endpoint is the http(s) URL of an rpc or geyser source, without Mintlake's own parameters. It
+	// may contain a key.
 	Endpoint string
-	// From and To are the first and last slot of an rpc source; nil when not said.
+	// From and To are the first and last slot of an rpc source; nil if not given.
 	From, To *uint64
-	// Commitment is confirmed or finalized where said; empty otherwise.
+	// Commitment is confirmed or finalized; empty if not given.
 	Commitment string
 	// Params are the parameters of a demo source, which checks them itself.
 	Params url.Values
 }
 
-// schemes are what a source may begin with.
+// schemes are the possible beginnings of a source, for hints.
 var schemes = []string{KindGeyser + "+https", KindGeyser + "+http", KindRPC + "+https", KindRPC + "+http", KindFile, KindDemo, KindNone}
 
-// ParseSpec reads a SOURCE: geyser+https://host:port, geyser+http://…,
+// ParseSpec parses a SOURCE: geyser+https://host:port, geyser+http://…,
 // rpc+https://…?from=SLOT&to=SLOT, file:PATH[?speed=realtime], demo:?tps=&tokens=&seed=, none.
-// Errors are one line and show no key.
+// Errors have one line and contain no key.
 func ParseSpec(s string) (Spec, error) {
 	scheme, rest, found := strings.Cut(s, ":")
 	switch {
@@ -69,11 +69,11 @@ func ParseSpec(s string) (Spec, error) {
 	return spec, nil
 }
 
-// maxSpeed is beyond what any machine reads.
+// maxSpeed is faster than any machine can read.
 const maxSpeed = 100_000
 
-// fileSpec reads PATH or PATH?speed=realtime. Only this parameter is taken off the path, in whose
-// name a question mark is allowed.
+// fileSpec parses PATH or PATH?speed=realtime. A path may contain a question mark, so only this
+// parameter is cut off.
 func fileSpec(rest string) (Spec, error) {
 	spec := Spec{Kind: KindFile, Path: rest}
 	if i := strings.LastIndex(rest, "?speed="); i >= 0 {
@@ -104,7 +104,8 @@ func demoSpec(rest string) (Spec, error) {
 	return Spec{Kind: KindDemo, Params: params}, nil
 }
 
-// own takes Mintlake's parameters out of query; what stays belongs to the server, e.g. its key.
+// own removes Mintlake's parameters from query and sets them. The rest, such as a key, belongs to
+// the server.
 func (spec *Spec) own(query url.Values) error {
 	take := func(name string) (string, bool) {
 		values, ok := query[name]

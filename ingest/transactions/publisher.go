@@ -1,11 +1,11 @@
 // Package transactions passes the transactions that ingest reads on to the public stream.
 //
-// In: blocks as ingest decodes them, statuses of slots, in the order of the source. Out: the topic
-// chain.transactions.v2: for each slot its transactions, then a StreamBlock; StreamStatus records
-// as they come. Guarantees: the order of the log is the order in. A block is durable, in Kafka or
-// in the spill, before its slot record is written: what the ledger has is in the stream, or told as
-// left out. When Kafka is slower than the chain, blocks wait on disk, and ingest goes on. When the
-// spill is full too, transactions are left out, and the slot's StreamBlock says so.
+// In: blocks as ingest decodes them, and statuses of slots, in the order of the source. Out: the
+// topic chain.transactions.v2: for each slot its transactions, then a StreamBlock; StreamStatus
+// records as they come. Guarantees: the log has the order of the input. A block is durable, in
+// Kafka or in the spill, before its slot record is written: what the ledger has is in the stream,
+// or reported as left out. If Kafka is slower than the chain, blocks wait on disk, and ingest goes
+// on. If the spill is full too, transactions are left out, and the slot's StreamBlock says so.
 package transactions
 
 import (
@@ -25,24 +25,24 @@ import (
 )
 
 const (
-	// memoryBlocks and memoryBytes bound what waits in memory; memoryTime is how long it may. Then
-	// it goes into the spill. The blocks are half of what ingest has in flight, so that it does not
-	// stand still before.
+	// memoryBlocks and memoryBytes bound what waits in memory, and memoryTime bounds how long.
+	// Beyond them, entries go into the spill. memoryBlocks is half of what ingest has in flight, so
+	// that ingest does not stall first.
 	memoryBlocks = 16
 	memoryBytes  = 32 << 20
 	memoryTime   = 2 * time.Second
 	// requestBytes bounds what is written at once.
 	requestBytes = 8 << 20
-	// fullReserve is the part of the disk above the bound that is for ends of slots whose
+	// fullReserve is how much the spill may exceed its bound for the ends of slots whose
 	// transactions were left out.
 	fullReserve = 4 << 20
 )
 
-// Config of a Publisher.
+// Config configures a Publisher.
 type Config struct {
-	// Folder of the spill. Required.
+	// Folder is the folder of the spill. Required.
 	Folder string
-	// SpillBytes bounds the spill on disk. 0 = none.
+	// SpillBytes bounds the spill on disk. 0 means no spill.
 	SpillBytes int64
 
 	// memoryTime: see the constant.
@@ -67,22 +67,22 @@ type Publisher struct {
 	mu      sync.Mutex
 	spill   *spill // nil until the first entry needs it, or Run opens it
 	pending []*entry
-	// memory counts the entries that are only in memory, and bytes theirs.
+	// memory counts the entries that are only in memory, and bytes is their size.
 	memory int
 	bytes  int
 	tip    uint64
-	// full says that the last block had to be left out.
+	// full means that the transactions of the last block had to be left out.
 	full bool
 }
 
-// entry is some records on their way.
+// entry is the records of one block or status, on their way to Kafka.
 type entry struct {
 	records []kafka.Record // nil when they are on disk
 	block   *Block         // nil for a status
 	size    int
 	place   *place
 	since   time.Time
-	// durable is closed when the entry is on a disk: Kafka's or ours.
+	// durable is closed when the entry is in Kafka or in the spill.
 	durable chan struct{}
 }
 
@@ -106,15 +106,15 @@ func New(cfg Config, deps Deps) (*Publisher, error) {
 	return p, nil
 }
 
-// Begin tells the highest slot that earlier runs wrote. Call it before Block and Status.
+// Begin sets the highest slot that earlier runs wrote. Call it before Block and Status.
 func (p *Publisher) Begin(tip uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tip = max(p.tip, tip)
 }
 
-// Block takes a block, which may be nil. The channel is closed when it is durable. It never waits
-// for Kafka.
+// Block adds a block, which may be nil. The channel is closed when the block is durable. Block
+// never waits for Kafka.
 func (p *Publisher) Block(b *Block) (durable <-chan struct{}) {
 	e := &entry{block: b, since: time.Now(), durable: make(chan struct{})}
 	if b == nil {
@@ -130,7 +130,7 @@ func (p *Publisher) Block(b *Block) (durable <-chan struct{}) {
 	return e.durable
 }
 
-// encode makes the entry's records; false when that is impossible.
+// encode makes the entry's records. It returns false if that fails.
 func (p *Publisher) encode(e *entry) bool {
 	records, err := e.block.withEnd()
 	if err != nil { // a message that is made here can be encoded
@@ -143,6 +143,7 @@ func (p *Publisher) encode(e *entry) bool {
 	return true
 }
 
+// mark adds the tip to the records of a slot below it, and moves the tip. The caller holds mu.
 func (p *Publisher) mark(records []kafka.Record, slot uint64) {
 	if slot < p.tip {
 		below(records, p.tip)
@@ -150,8 +151,8 @@ func (p *Publisher) mark(records []kafka.Record, slot uint64) {
 	p.tip = max(p.tip, slot)
 }
 
-// Status tells what became of a slot. It is not waited for: what is lost of it with the process is
-// told by later ones.
+// Status adds the status of a slot. Nobody waits for it. If it is lost with the process, later
+// statuses make up for it.
 func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	value, err := proto.Marshal(&eventspb.StreamStatus{Slot: slot, Status: status})
 	if err != nil {
@@ -166,7 +167,7 @@ func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	p.add(e)
 }
 
-// add puts the entry behind the others. The caller holds mu.
+// add appends the entry. The caller holds mu.
 func (p *Publisher) add(e *entry) {
 	p.pending = append(p.pending, e)
 	p.memory++
@@ -180,7 +181,7 @@ func (p *Publisher) add(e *entry) {
 	}
 }
 
-// spilled is the spill's size on disk.
+// spilled returns the spill's size on disk.
 func (p *Publisher) spilled() int64 {
 	if p.spill == nil {
 		return 0
@@ -188,8 +189,8 @@ func (p *Publisher) spilled() int64 {
 	return p.spill.bytes
 }
 
-// toDisk moves all entries that are in memory to the disk, those that are being written to Kafka
-// among them: how long that takes is not known. The caller holds mu.
+// toDisk moves all entries that are in memory to the disk. It includes those that are being written
+// to Kafka, because nobody knows how long that takes. The caller holds mu.
 func (p *Publisher) toDisk() {
 	for _, e := range p.pending {
 		if e.place == nil && e.records != nil {
@@ -198,6 +199,7 @@ func (p *Publisher) toDisk() {
 	}
 }
 
+// spillOne moves one entry to the disk. If a block does not fit, its transactions are left out.
 func (p *Publisher) spillOne(e *entry) {
 	at, err := p.store(e.records, 0)
 	if err != nil && e.block != nil {
@@ -210,8 +212,8 @@ func (p *Publisher) spillOne(e *entry) {
 	p.bytes -= e.size
 	close(e.durable)
 	if err != nil {
-		// Of a status nothing is kept, of a block not even its end: readers see the next block
-		// name a parent that they have not got.
+		// Of a status nothing is kept, and of a block not even its end: readers see that the parent
+		// of the next block is missing.
 		e.records = nil
 		return
 	}
@@ -225,7 +227,7 @@ func (p *Publisher) store(records []kafka.Record, reserve int64) (place, error) 
 	return p.spill.add(records, reserve)
 }
 
-// leaveOut takes the transactions out of the entry.
+// leaveOut removes the transactions from the entry.
 func (p *Publisher) leaveOut(e *entry, why error) {
 	p.metrics.leftOut.Add(float64(len(e.block.records)))
 	if !p.full {
@@ -245,7 +247,7 @@ func (p *Publisher) leaveOut(e *entry, why error) {
 	e.records = records
 }
 
-// open opens the spill, and puts what an earlier run left before everything else. The caller holds
+// open opens the spill, and puts the entries of an earlier run before all others. The caller holds
 // mu.
 func (p *Publisher) open() error {
 	if p.spill != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Block is what the topic gets of one block, in the order of its transactions.
+// Block is what the topic gets of one block: the records of its transactions in order, and its end.
 type Block struct {
 	slot    uint64
 	records []kafka.Record
@@ -24,12 +24,12 @@ type Block struct {
 	receivedAt time.Time
 }
 
-// maxRecord bounds a transaction's record: what the topic takes.
+// maxRecord bounds a transaction's record to what the topic accepts.
 const maxRecord = kafka.DefaultMaxRecordBytes - 1024
 
-// NewBlock encodes a block; nil when the topic gets nothing of it. It takes the transactions that
-// touch our programs, or all, and never votes. A transaction that cannot be encoded is counted as
-// left out.
+// NewBlock encodes a block; nil if the topic gets nothing of it. It includes the transactions that
+// touch our programs, or all of them if all is true, but never votes. A transaction that cannot be
+// encoded counts as left out.
 func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 	b := &Block{slot: block.Slot, receivedAt: receivedAt}
 	leftOut := uint32(0)
@@ -64,10 +64,10 @@ const (
 	fieldSlot        protowire.Number = 2
 )
 
-// infoGuess is the room that most transactions fit into.
+// infoGuess is the size of a buffer that most transactions fit into.
 const infoGuess = 4096
 
-// updateOf encodes a SubscribeUpdateTransaction; nil when it is not for the stream.
+// updateOf encodes a SubscribeUpdateTransaction; nil if it is not for the stream.
 func updateOf(raw chain.Raw, slot uint64, all bool) ([]byte, error) {
 	info, err := raw.AppendUpdate(make([]byte, 0, infoGuess), all)
 	if err != nil || len(info) == 0 {
@@ -91,7 +91,7 @@ func record(kind string, slot uint64, value []byte, receivedAt time.Time) kafka.
 	}
 }
 
-// withEnd returns all records of the block.
+// withEnd returns all records of the block, including its end.
 func (b *Block) withEnd() ([]kafka.Record, error) {
 	if b.end == nil {
 		return b.records, nil
@@ -103,7 +103,8 @@ func (b *Block) withEnd() ([]kafka.Record, error) {
 	return append(b.records, record(schemas.TypeStreamBlock, b.slot, value, b.receivedAt)), nil
 }
 
-// leaveOut takes the transactions out of the block: only its end is left, which tells of them.
+// leaveOut removes the transactions from the block. Its end remains, and says how many were left
+// out.
 func (b *Block) leaveOut() {
 	if b.end != nil {
 		b.end.LeftOut += b.end.Published
@@ -112,7 +113,7 @@ func (b *Block) leaveOut() {
 	b.records = nil
 }
 
-// below marks records of a slot below tip.
+// below adds the tip to records of a slot below it.
 func below(records []kafka.Record, tip uint64) {
 	header := kafka.Header{Key: schemas.HeaderTip, Value: strconv.AppendUint(nil, tip, 10)}
 	for i := range records {

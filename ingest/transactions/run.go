@@ -9,7 +9,7 @@ import (
 )
 
 // Run writes until ctx ends. What is not written by then is in the spill, or its slot is not in the
-// ledger. An error is the producer's.
+// ledger. It returns an error of the producer or of opening the spill.
 func (p *Publisher) Run(ctx context.Context) error {
 	p.mu.Lock()
 	err := p.open()
@@ -37,7 +37,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// age moves what has waited in memory for too long to the disk.
+// age moves the entries in memory to the disk if the oldest has waited for too long.
 func (p *Publisher) age(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Publisher) write(ctx context.Context) error {
 	}
 }
 
-// batch returns the oldest entries, as many as make one request.
+// batch returns the oldest entries, as many as one request may have, and their records.
 func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 		if e.place != nil {
 			var err error
 			if list, err = e.place.records(); err != nil {
-				// The disk broke its word. Readers see the missing slot by the next one's parent.
+				// The disk lost the entry. Readers see that the parent of the next slot is missing.
 				p.deps.Logger.Error("a slot was left out of the stream", "err", err)
 				p.metrics.lost.Inc()
 				list = nil
@@ -101,7 +101,7 @@ func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 	return batch, records
 }
 
-// written takes the entries, which are the oldest, out.
+// written removes the oldest entries, which have been written.
 func (p *Publisher) written(batch []*entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,6 +124,7 @@ func (p *Publisher) written(batch []*entry) {
 	}
 }
 
+// close closes the spill. Entries that are still in it wait for the next run.
 func (p *Publisher) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

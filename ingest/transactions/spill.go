@@ -15,52 +15,53 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// segmentBytes is the size from which on a new segment is begun.
+// segmentBytes is the size at which the next segment begins.
 const segmentBytes = 64 << 20
 
-// headBytes are the length and the CRC-32C before each entry's bytes.
+// headBytes is the size of an entry's head: its length and its CRC-32C.
 const headBytes = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errSpillFull says that the spill has as many bytes as it may.
+// errSpillFull means that the spill has reached its bound.
 var errSpillFull = errors.New("the spill is full")
 
-// spill is a folder of segments: files of entries, each a list of records, in the order in which
-// they were added. A segment is removed when all of its entries were taken. It is for one goroutine
-// at a time.
+// spill is a folder of segments. A segment is a file of entries, each a list of records, in the
+// order in which they were added. A segment is removed when all its entries are done. It must not
+// be used concurrently.
 type spill struct {
 	folder string
 	most   int64
 	bytes  int64
 	next   int
-	last   *segment // that entries are added to; nil = the next entry begins one
+	last   *segment // entries are added to it; nil: the next entry begins one
 }
 
 type segment struct {
 	file *os.File
 	size int64
-	// live counts the entries that are still wanted.
+	// live counts the entries that are not done.
 	live int
 }
 
-// place is where an entry stands.
+// place is where an entry is on disk.
 type place struct {
 	segment *segment
 	at      int64
 	length  int
 }
 
-// unread is a piece of a segment that holds no entry. One that the segment's end cuts off is what a
-// kill leaves; any other is damage.
+// unread is a piece of a segment that cannot be read as an entry. If the end of the segment cuts it
+// off, a kill may be the reason; else it is damage.
 type unread struct {
 	file      string
 	at, bytes int64
 	cutOff    bool
 }
 
-// openSpill makes the folder and returns the entries that an earlier run left, and what cannot be
-// read between them. An entry that is cut off at a segment's end was never promised.
+// openSpill creates the folder if needed. It returns the entries that an earlier run left, and the
+// pieces between them that cannot be read. An entry that is cut off at the end of a segment was
+// never reported as durable.
 func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, nil, fmt.Errorf("open spill: %w", err)
@@ -85,7 +86,7 @@ func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread
 	return s, left, gaps, nil
 }
 
-// load reads a segment. Behind an entry that is damaged it goes on where the entry's length says.
+// load reads a segment. After a damaged entry it goes on where the entry's length says.
 func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
@@ -98,11 +99,11 @@ func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	seg := &segment{file: file, size: info.Size()}
 	for at := int64(0); at < seg.size; {
 		var head [headBytes]byte
-		_, _ = file.ReadAt(head[:], at) // what is not there has no length
+		_, _ = file.ReadAt(head[:], at) // a missing head reads as length 0
 		p := place{seg, at, int(binary.BigEndian.Uint32(head[:]))}
 		end := at + headBytes + int64(p.length)
 		cutOff := end > seg.size
-		if cutOff || p.length == 0 { // what follows cannot be found
+		if cutOff || p.length == 0 { // the next entry cannot be found
 			end = seg.size
 		} else if _, err := p.bytes(); err == nil {
 			seg.live++
@@ -120,8 +121,8 @@ func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	return places, gaps, nil
 }
 
-// add returns when the entry is on the disk. reserve allows it to exceed the bound: for entries
-// that tell of others that did not fit.
+// add appends an entry and syncs it to the disk. It may exceed the bound by reserve, for entries
+// that report others that did not fit.
 func (s *spill) add(records []kafka.Record, reserve int64) (place, error) {
 	var body bytes.Buffer
 	body.Write(make([]byte, headBytes))
@@ -153,8 +154,8 @@ func (s *spill) add(records []kafka.Record, reserve int64) (place, error) {
 	return p, nil
 }
 
-// begin begins a segment. Its name has the process in it: for a moment two may lead, and share a
-// folder.
+// begin begins a segment. Its name contains the process id: for a moment two processes may lead and
+// share a folder.
 func (s *spill) begin() error {
 	file, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d-%d.spill", s.next, os.Getpid())), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -165,7 +166,7 @@ func (s *spill) begin() error {
 	return nil
 }
 
-// done takes an entry out.
+// done marks an entry as done.
 func (s *spill) done(p place) error {
 	if p.segment.live--; p.segment.live > 0 {
 		return nil
@@ -181,13 +182,14 @@ func (s *spill) remove(seg *segment) error {
 	return errors.Join(seg.file.Close(), os.Remove(seg.file.Name()))
 }
 
-// close lets go of the files; the entries stay.
+// close closes the files of the entries that are left. The entries stay on disk.
 func (s *spill) close(left []place) {
 	for _, p := range left {
 		_ = p.segment.file.Close() // nothing was written since it was synced
 	}
 }
 
+// bytes reads the entry and checks it.
 func (p place) bytes() ([]byte, error) {
 	entry := make([]byte, 0, min(p.length, 1<<20))
 	reader := io.NewSectionReader(p.segment.file, p.at, headBytes+int64(p.length))
@@ -202,7 +204,7 @@ func (p place) bytes() ([]byte, error) {
 	return entry[headBytes:], nil
 }
 
-// records reads the entry.
+// records reads and decodes the entry.
 func (p place) records() (records []kafka.Record, err error) {
 	body, err := p.bytes()
 	if err != nil {

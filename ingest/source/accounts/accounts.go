@@ -1,10 +1,10 @@
-// Package accounts joins the account updates of a stream to the blocks that they belong to.
+// Package accounts joins the account updates of a stream to their blocks.
 //
 // In: accounts as transactions left them, with slot and signature, before their block. Out: blocks
 // with the accounts that their own transactions wrote. Guarantees: an update counts only with a
-// block that is handed over and holds its transaction, so one of a slot that never confirms, or of
-// another fork, contributes nothing; what is lost, repeated or late changes no other; memory is
-// bounded by MaxBytes.
+// block that is passed on and contains its transaction. So an update of a slot that is never
+// confirmed, or of another fork, contributes nothing. Lost, repeated or late updates do not affect
+// others. Memory is bounded by MaxBytes.
 package accounts
 
 import (
@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// MaxBytes bounds what waits for its block, in bytes of account data and bookkeeping. A block
-	// of the chain writes a few hundred mints at most.
+	// MaxBytes bounds the updates that wait for their block, in bytes of data and bookkeeping. A
+	// block writes a few hundred mints at most.
 	MaxBytes = 64 << 20
-	// MaxData is more than any mint or metadata account holds that this service reads: 64 KiB of
+	// MaxData is more than any mint or metadata account has that this service reads: 64 KiB of
 	// token metadata and the other extensions.
 	MaxData = 128 << 10
-	// reach is how many slots behind the highest block updates are kept: the block of a gap comes
-	// late.
+	// reach is for how many slots below the highest block updates are kept, since the block of a
+	// gap comes late.
 	reach = 2_000
-	// ahead is how many slots ahead of the highest block an update is believed.
+	// ahead is how many slots above the highest block an update is believed.
 	ahead = 10_000
-	// overhead is about what an update costs beside its data.
+	// overhead is about how many bytes an update takes beside its data.
 	overhead = 256
 )
 
@@ -39,8 +39,8 @@ const (
 	Dropped = "dropped"
 )
 
-// Buffer holds updates until their block is handed over. Safe for concurrent use. Make it with
-// NewBuffer.
+// Buffer keeps updates until their block is passed on. Make it with NewBuffer. Safe for concurrent
+// use.
 type Buffer struct {
 	metrics *source.Metrics
 
@@ -61,7 +61,7 @@ func NewBuffer(metrics *source.Metrics) *Buffer {
 	return &Buffer{metrics: metrics, slots: map[uint64]*waiting{}}
 }
 
-// Add takes an update, whose data it copies.
+// Add adds an update and copies its data.
 func (b *Buffer) Add(slot uint64, account *chain.Account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,8 +108,8 @@ func (b *Buffer) count(result string, n int) {
 	}
 }
 
-// Join adds to a block the accounts that its transactions wrote, in the order of the transactions,
-// each once. Updates of its slot are forgotten with that, and those of slots far behind.
+// Join adds to a block the accounts that its transactions wrote, each once, in the order of the
+// transactions. It removes the updates of the block's slot and of slots below reach.
 func (b *Buffer) Join(block *chain.Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,13 +163,13 @@ func join(transactions []chain.Transaction, updates []chain.Account) (joined []c
 	return joined
 }
 
-// Sink joins the accounts of the buffer to the blocks that it hands on.
+// Sink adds the accounts of the buffer to the blocks that it passes on.
 type Sink struct {
 	source.Sink
 	Buffer *Buffer
 }
 
-// Block hands the block on with its accounts.
+// Block passes the block on with its accounts.
 func (s Sink) Block(ctx context.Context, block *chain.Block) error {
 	s.Buffer.Join(block)
 	return s.Sink.Block(ctx, block)

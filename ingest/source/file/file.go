@@ -1,10 +1,9 @@
 // Package file is the source that reads recorded blocks and transactions from disk.
 //
 // In: files, or folders of them (one level deep). Out: whole blocks in slot order, then lone
-// transactions and recordings in name order. Guarantees: a file that cannot be read is refused with
-// its reason and the others go on; memory is bounded by two Config.MaxFileBytes for block and
-// transaction files and by four messages for recordings; blocks that the ledger knows are not
-// handed over again.
+// transactions and recordings in the order of their names. Guarantees: a file that cannot be read
+// is refused with its reason, and the others go on. Memory is bounded by two files of maxFileBytes,
+// and by four messages for recordings. Blocks that the ledger knows are not passed on again.
 package file
 
 import (
@@ -31,19 +30,19 @@ type Config struct {
 	maxFileBytes int64
 	// maxMessageBytes bounds one message of a recording. Default 256 MiB.
 	maxMessageBytes int64
-	// Speed holds the replay back to so many times the speed at which things happened, by the
-	// recording's clock or else by block time; pauses of more than 30 s are shortened to that. 0 =
-	// as fast as it can.
+	// Speed slows the replay to so many times the original speed, by the recording's clock or else
+	// by block time. Pauses of more than 30 s are shortened to that. 0 = as fast as it can.
 	Speed float64
 }
 
-// Deps are the source's collaborators; nil ones mean a silent log and no metrics.
+// Deps are the source's collaborators. A nil Logger logs nothing; a nil Registerer exports no
+// metrics.
 type Deps struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Source reads files once and is done.
+// Source reads files once.
 type Source struct {
 	cfg     Config
 	log     *slog.Logger
@@ -52,7 +51,7 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// New checks the configuration; files are first looked at by Run.
+// New checks the configuration. Only Run looks at the files.
 func New(cfg Config, deps Deps) (*Source, error) {
 	if len(cfg.Paths) == 0 {
 		return nil, errors.New("new file source: no paths")
@@ -81,8 +80,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns "file".
 func (s *Source) Kind() string { return source.KindFile }
 
-// Run reads every file and returns nil, also when ctx ends. A path that does not exist is an error;
-// so is a sink that cannot go on. Progress counts bytes on disk.
+// Run reads every file and returns nil, also when ctx ends. It returns an error if a path does not
+// exist or the sink cannot go on. Progress counts bytes on disk.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	inputs, refused, err := list(s.cfg.Paths)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Source) refuse(ctx context.Context, sink source.Sink, name string, err 
 	sink.Refused(ctx, name, err)
 }
 
-// reason is the metric label of a refusal.
+// reason returns the metric label of a refusal.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, parse.ErrMalformed):
@@ -136,14 +135,13 @@ func reason(err error) string {
 	return "unreadable"
 }
 
-// sinkError is an error of the sink, which ends the run, as against one of the input, which ends
-// the file.
+// sinkError is an error of the sink, which ends the run. An error of the input only ends its file.
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return e.err.Error() }
 func (e *sinkError) Unwrap() error { return e.err }
 
-// reader is one run.
+// reader is the state of one run.
 type reader struct {
 	*Source
 	ledger source.Ledger
@@ -152,7 +150,8 @@ type reader struct {
 	player *player
 }
 
-// read hands over one file. What could be read of it is handed over also when an error is returned.
+// read passes on one file. If it returns an error, what could be read of the file was passed on all
+// the same.
 func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)) error {
 	if in.format == recording {
 		f, err := os.Open(in.path)
@@ -195,7 +194,8 @@ func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 			return err
 		}
 	}
-	// A recorded block is history: its parent link proves the slots between to be without a block.
+	// A recorded block is on the chain, so its parent link proves that the slots between have no
+	// block.
 	if b.Whole && b.ParentSlot != nil && b.Slot-*b.ParentSlot <= maxSkips {
 		for slot := *b.ParentSlot + 1; slot < b.Slot; slot++ {
 			r.metrics.Skipped()
@@ -211,5 +211,5 @@ func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 	return nil
 }
 
-// maxSkips bounds the run of skipped slots that one block is believed about.
+// maxSkips bounds how many skipped slots one block can prove.
 const maxSkips = 10_000

@@ -27,7 +27,7 @@ type input struct {
 	size   int64
 	format format
 	gzip   bool
-	// slot is what the name says, nil when it says none.
+	// slot is the slot in the name; nil if there is none.
 	slot *uint64
 }
 
@@ -41,12 +41,12 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// dataLike are endings that look as if someone meant the file to be read. Any other unknown name in
-// a folder, such as README.md, is passed over in silence; a file that was named itself is always
-// refused aloud.
+// dataLike are endings of files that someone probably meant to be read. Other unknown names in a
+// folder, such as README.md, are silently ignored. A file that was named itself is always refused
+// with a reason.
 var dataLike = []string{".json", ".gz", ".pb", ".zst", ".bin", ".bz2", ".xz", ".zip", ".car", ".jsonl", ".ndjson", ".parquet", ".csv"}
 
-// list finds the inputs: those with a slot in the name by slot, then the others by name.
+// list returns the inputs: those with a slot in the name by slot, then the others by name.
 func list(paths []string) (inputs []input, refused []refusal, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -107,7 +107,7 @@ func add(inputs *[]input, refused *[]refusal, path string, info os.FileInfo, nam
 	}
 }
 
-// classify reads a file name.
+// classify determines format and slot from a file name.
 func classify(name string) (input, error) {
 	var in input
 	if strings.HasSuffix(name, ".geyser.zst") {
@@ -138,8 +138,8 @@ func slotOf(stem string) *uint64 {
 	return &slot
 }
 
-// prefetch returns a function that gives the contents of the inputs that are no recordings, one by
-// one in order. While one is being used, the next is read and decompressed.
+// prefetch returns a function that returns the contents of the inputs, without recordings, one by
+// one in order. While one is in use, the next is read and decompressed.
 func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	type content struct {
 		data []byte
@@ -172,7 +172,7 @@ func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	}
 }
 
-// slurp reads a whole file within bounds.
+// slurp reads a whole file, up to the bound.
 func (s *Source) slurp(in input) ([]byte, error) {
 	f, err := os.Open(in.path)
 	if err != nil {

@@ -7,22 +7,21 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
-// maxPause bounds one pause of a replay in time: a longer one was an outage of the recording, since
-// a source gives a connection up that is silent for so long.
+// maxPause bounds one pause of a replay. A longer pause was an outage of the recording, since a
+// source gives up a connection that is silent for so long.
 const maxPause = 30 * time.Second
 
-// pacer holds a replay back to the speed at which things happened. The zero value holds nothing
-// back.
+// pacer slows a replay to a multiple of the original speed. The zero value does not slow it.
 type pacer struct {
 	speed float64
-	// origin on the recording's clock is start on ours; last is the latest time seen on the
-	// recording's clock.
+	// origin on the recording's clock corresponds to start on ours. last is the latest time seen on
+	// the recording's clock.
 	origin, last time.Time
 	start        time.Time
 }
 
-// wait returns when it is time for what happened at the given time; a time of zero, or before
-// another, is now. It returns ctx's error.
+// wait returns when it is time for what happened at the given time. A zero time, or one before an
+// earlier one, needs no wait. It returns ctx's error.
 func (p *pacer) wait(ctx context.Context, at time.Time) error {
 	if p.speed <= 0 || at.IsZero() {
 		return ctx.Err()

@@ -10,14 +10,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Recorder writes Geyser messages as a *.geyser.zst recording: zstd of [u32 big endian
-// length][SubscribeUpdate] …, as the file source reads it. Safe for concurrent use.
+// Recorder writes Geyser messages as a *.geyser.zst recording, which the file source reads: zstd of
+// [u32 big endian length][SubscribeUpdate] …. Safe for concurrent use.
 type Recorder struct {
 	mu  sync.Mutex
 	out *zstd.Encoder
 }
 
-// NewRecorder starts a recording on w, which stays the caller's to close.
+// NewRecorder starts a recording on w. The caller closes w.
 func NewRecorder(w io.Writer) (*Recorder, error) {
 	out, err := zstd.NewWriter(w)
 	if err != nil {
@@ -26,7 +26,7 @@ func NewRecorder(w io.Writer) (*Recorder, error) {
 	return &Recorder{out: out}, nil
 }
 
-// Write appends one message. It is on disk after the next Flush or Close.
+// Write appends one message. Flush or Close passes it on to the file.
 func (r *Recorder) Write(message []byte) error {
 	if len(message) > math.MaxUint32 {
 		return fmt.Errorf("record: message of %d bytes", len(message))
@@ -44,8 +44,8 @@ func (r *Recorder) Write(message []byte) error {
 	return nil
 }
 
-// Flush passes everything written so far on, so that a kill loses only what comes after. Flushing
-// costs compression: once a second is fine.
+// Flush passes on everything written so far, so that a kill loses only what comes after. Frequent
+// flushes cost compression; once a second is fine.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/parse"
 )
 
-// maxZstdMemory bounds what a zstd frame may ask for as its window.
+// maxZstdMemory bounds the window that a zstd frame may demand.
 const maxZstdMemory = 256 << 20
 
-// recording reads zstd of [u32 big endian length][SubscribeUpdate] … as `mintlake record` writes
+// recording reads zstd of [u32 big endian length][SubscribeUpdate] …, as `mintlake record` writes
 // it.
 func (s *Source) recording(ctx context.Context, r io.Reader, p *player) error {
 	z, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(maxZstdMemory), zstd.WithDecoderConcurrency(1))
@@ -31,8 +31,8 @@ func (s *Source) recording(ctx context.Context, r io.Reader, p *player) error {
 	return s.stream(ctx, z, p)
 }
 
-// stream reads messages until the end. Undecodable messages are counted and passed over; the first
-// one's reason is returned at the end. A break in the framing ends the file there.
+// stream reads messages until the end. It counts and skips messages that do not parse, and returns
+// the reason of the first at the end. Broken framing ends the file.
 func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	p.bad, p.first = 0, nil
 	inner, stop := context.WithCancel(ctx)
@@ -69,19 +69,18 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	return parse.Join(broken, p.reason())
 }
 
-// maxAhead is how many messages are decompressed ahead of their decoding. Few: a message may be
-// large.
+// maxAhead is how many messages are decompressed ahead of their decoding. They are few, since a
+// message may be large.
 const maxAhead = 2
 
-// intake is messages read ahead, on a core of their own where there is one. err is set before
-// messages closes.
+// intake has the messages that a goroutine reads ahead. err is set before messages is closed.
 type intake struct {
 	messages chan []byte
 	spare    chan []byte
 	err      error
 }
 
-// give lets the memory of a message be used again.
+// give returns the memory of a message for another one.
 func (in *intake) give(message []byte) {
 	select {
 	case in.spare <- message[:0]:
@@ -114,7 +113,7 @@ func (s *Source) ahead(ctx context.Context, r io.Reader) *intake {
 	return in
 }
 
-// frame reads one message into buf, or a new one when it is too small.
+// frame reads one message into buf, or into a new buffer if buf is too small.
 func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -124,7 +123,7 @@ func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 	if size > s.cfg.maxMessageBytes {
 		return nil, fmt.Errorf("%w: claims %d bytes, at most %d", errTooLarge, size, s.cfg.maxMessageBytes)
 	}
-	// A claimed length is not believed until the bytes are there: buf grows with what is read.
+	// A claimed length is not believed until the bytes have come: buf grows with what is read.
 	buf = buf[:0]
 	for int64(len(buf)) < size {
 		step := int(min(size-int64(len(buf)), 4<<20))
@@ -145,8 +144,8 @@ func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// player hands over what recordings hold. One player reads all recordings of a run: what one file
-// says of a slot, a death for instance, may be about a block of the file before.
+// player passes on what recordings contain. One player reads all recordings of a run, since a
+// message in one file may concern a block of the file before, such as the death of its slot.
 type player struct {
 	*Source
 	line    *order.Line

@@ -15,24 +15,25 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// RecordingsConfig says where recordings go. Zero values take the defaults named at each field.
+// RecordingsConfig configures Recordings. Zero values take the defaults named at each field.
 type RecordingsConfig struct {
-	// Dir is the folder; made when it is not there. Required.
+	// Dir is the folder, which is created if it does not exist. Required.
 	Dir string
-	// file is the name of the one file in Dir, which must not be there yet; empty = files are named
-	// by the time of their beginning.
+	// file is the name of the only file in Dir, which must not exist yet. If it is empty, files are
+	// named by the time at which they begin.
 	file string
-	// MaxBytes and MaxAge end a file and begin the next. Defaults 1 GiB on disk and one hour.
+	// MaxBytes and MaxAge are when the next file begins. Defaults 1 GiB on disk and one hour.
 	MaxBytes int64
 	MaxAge   time.Duration
-	// SyncEvery is how much of the newest messages a crash may lose. Default 1 s.
+	// SyncEvery is the time between syncs: a crash loses at most the messages of this time. Default
+	// 1 s.
 	SyncEvery time.Duration
 }
 
-// Recordings writes Geyser messages into a folder of *.geyser.zst files, one after the other, named
-// by the time of their beginning, so that their order by name is that of the messages. Each run
-// begins a new file and never touches an older one. After a crash, of the process or the machine,
-// everything up to the last sync is there and readable.
+// Recordings writes Geyser messages into a folder of *.geyser.zst files, one after the other. A
+// file is named by the time at which it begins, so the order of names is that of the messages. Each
+// run begins a new file and never changes an older one. After a crash of the process or the
+// machine, everything up to the last sync is there and readable.
 type Recordings struct {
 	cfg RecordingsConfig
 
@@ -41,15 +42,15 @@ type Recordings struct {
 	out   *Recorder
 	begun time.Time
 	files int
-	// written counts compressed bytes of the present file as far as the encoder has let go of them,
-	// done those of the files before.
+	// written counts the compressed bytes that the encoder has passed to the present file. done
+	// counts those of the files before.
 	written, done int64
 	messages      uint64
 	err           error
 	failed        chan struct{}
 }
 
-// NewRecordings checks the configuration; it does no I/O. Run must run for messages to be kept.
+// NewRecordings checks the configuration; it does no I/O. Messages are synced only while Run runs.
 func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 	if cfg.Dir == "" || cfg.MaxBytes < 0 || cfg.MaxAge < 0 || cfg.SyncEvery < 0 {
 		return nil, errors.New("new recordings: a folder is required, and no negative bound")
@@ -69,7 +70,8 @@ func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 	return &Recordings{cfg: cfg, failed: make(chan struct{})}, nil
 }
 
-// RecordingsAt is where path says: one file where it is named *.geyser.zst, else a folder of files.
+// RecordingsAt returns the configuration for path: one file if its name ends with .geyser.zst, else
+// a folder of files.
 func RecordingsAt(path string) RecordingsConfig {
 	if strings.HasSuffix(path, recordingSuffix) {
 		return RecordingsConfig{Dir: filepath.Dir(path), file: filepath.Base(path)}
@@ -77,12 +79,12 @@ func RecordingsAt(path string) RecordingsConfig {
 	return RecordingsConfig{Dir: path}
 }
 
-// recordingSuffix ends the names of recordings.
+// recordingSuffix is the end of a recording's name.
 const recordingSuffix = ".geyser.zst"
 
-// Tap takes a message as it came; it is what geyser.Deps.Tap wants. A message without the time of
-// its making gets the present one, so that the recording can be replayed in time. The first failure
-// ends Run; later messages are dropped.
+// Tap takes a message as it came; it serves as geyser.Deps.Tap. A message without a creation time
+// gets the present time, so that the recording can be replayed at its speed. The first failure ends
+// Run; later messages are dropped.
 func (r *Recordings) Tap(message []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +120,7 @@ func (r *Recordings) write(message []byte, now time.Time) error {
 	return nil
 }
 
-// begin opens a file that was not there before.
+// begin opens a new file.
 func (r *Recordings) begin(now time.Time) error {
 	if err := os.MkdirAll(r.cfg.Dir, 0o755); err != nil { //nolint:gosec // recordings are public chain data
 		return fmt.Errorf("record: %w", err)
@@ -142,7 +144,7 @@ func (r *Recordings) begin(now time.Time) error {
 	return nil
 }
 
-// counter counts what reaches the file.
+// counter counts the bytes that reach the file.
 type counter struct{ *Recordings }
 
 func (c counter) Write(p []byte) (int, error) {
@@ -161,7 +163,7 @@ func (r *Recordings) end() error {
 	return nil
 }
 
-// Run syncs what was written every SyncEvery until ctx ends, then closes the file. An error is the
+// Run syncs what was written every SyncEvery until ctx ends, then closes the file. It returns the
 // first failure to write.
 func (r *Recordings) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.SyncEvery)
@@ -189,8 +191,8 @@ func (r *Recordings) sync() {
 		r.fail(err)
 	}
 	r.mu.Unlock()
-	// Outside of the lock: the stream must not wait for the disk. A file that was ended meanwhile
-	// is synced by that.
+	// This is outside of the lock, so that the stream does not wait for the disk. If the file was
+	// ended meanwhile, that synced it.
 	if err == nil {
 		if err = f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
 			r.mu.Lock()
@@ -221,7 +223,7 @@ func (r *Recordings) close() error {
 
 var errClosed = errors.New("recordings are closed")
 
-// Recorded is how many messages were taken, in how many files and bytes on disk.
+// Recorded returns how many messages were taken, and into how many files and bytes on disk.
 func (r *Recordings) Recorded() (messages uint64, files int, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

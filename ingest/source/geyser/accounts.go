@@ -10,9 +10,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Places that tell an account's kind: Token-2022 writes the type behind the padding that makes a
-// mint as long as a token account, Metaplex writes it first. A mint without extensions has no type
-// but its length.
+// What tells an account's kind. A mint without extensions is known by its length alone. Token-2022
+// writes the type of a larger account after padding, which makes a mint as long as a token account.
+// Metaplex writes it first.
 const (
 	mintLength   = 82
 	typeOffset   = 165
@@ -20,9 +20,9 @@ const (
 	typeMetadata = 4
 )
 
-// accountFilters ask for mints and Metaplex metadata as transactions write them; each filter's
-// conditions all hold. The account_include of blocks names account addresses, not owners, so that a
-// block's own accounts cannot be had this way, see docs/decisions/0007-account-updates.md.
+// accountFilters select mints and Metaplex metadata as transactions write them. All conditions of a
+// filter must hold. A block's own accounts cannot be had by the account_include of blocks: that
+// names account addresses, not owners, see docs/decisions/0007-account-updates.md.
 func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
 	written := true
 	filter := func(condition *pb.SubscribeRequestFilterAccountsFilter, owners ...string) *pb.SubscribeRequestFilterAccounts {
@@ -45,16 +45,17 @@ func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
 	}
 }
 
-// accountsAgain is how long a server that refused account updates is not asked for them.
+// accountsAgain is how long a server that refused account updates is not asked for them again.
 const accountsAgain = time.Hour
 
-// accountUpdates is what is known of the server's willingness. Only a subscription without them
-// that works proves that they were the reason of a refusal: servers refuse for many reasons, and
-// with many codes.
+// accountUpdates is what is known of whether the server gives account updates. Servers refuse
+// subscriptions for many reasons, and with many codes. Only if a subscription without account
+// updates works were they the reason.
 type accountUpdates struct {
-	// asked: this session's subscription names accounts.
+	// asked means that this session's subscription includes accounts.
 	asked bool
-	// suspect is the refusal that may have been because of them; the next session goes without.
+	// suspect is a refusal whose reason may have been the account updates. The next session then
+	// goes without them.
 	suspect *ended
 	// until is when they are asked for again.
 	until time.Time
@@ -64,7 +65,7 @@ func (f *follower) asksAccounts(now time.Time) bool {
 	return !f.cfg.NoAccountUpdates && f.suspect == nil && !now.Before(f.until)
 }
 
-// suspects says that the session ended in a way in which a server refuses account updates.
+// suspects reports whether the session ended as if the server refuses account updates.
 func (f *follower) suspects(end *ended) bool {
 	if f.received > 0 || !f.asked {
 		if f.received == 0 {
@@ -85,7 +86,7 @@ func (f *follower) suspects(end *ended) bool {
 	}
 }
 
-// answered takes note of a session's first message.
+// answered handles a session's first message, which shows that the subscription works.
 func (f *follower) answered(now time.Time) {
 	if f.suspect == nil {
 		f.metrics.AccountUpdates(f.asked)

@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
-// rawCodec hands received messages over undecoded: the block is parsed in place, and an undecodable
-// message is ours to judge and not gRPC's.
+// rawCodec passes received messages on without decoding them. The block is parsed in place, and we
+// decide what to do with a message that does not parse, not gRPC.
 type rawCodec struct{}
 
 func (rawCodec) Name() string { return "proto" }
@@ -37,7 +37,7 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("unmarshal into %T", v)
 }
 
-// server is where the source's server is.
+// server returns how to reach the source's server.
 func (s *Source) server() yellowstone.Server {
 	return yellowstone.Server{URL: s.url, Token: s.cfg.Token, TLS: s.deps.TLS, Dial: s.deps.Dial}
 }
@@ -56,8 +56,8 @@ func commitmentLevel(name string) (pb.CommitmentLevel, error) {
 	return 0, fmt.Errorf("commitment %.20q, want confirmed or finalized", name)
 }
 
-// request is the subscription: blocks with the transactions that touch our programs, every slot
-// status, dead ones included, and the accounts where they are asked for.
+// request returns the subscription: blocks with the transactions that touch our programs, every
+// slot status including dead ones, and the accounts if they are asked for.
 func (s *Source) request(from *uint64, accounts bool) *pb.SubscribeRequest {
 	level, _ := commitmentLevel(s.cfg.Commitment) // checked by New
 	yes, no := true, false

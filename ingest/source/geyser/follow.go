@@ -21,50 +21,51 @@ import (
 )
 
 const (
-	// maxReplays is how often a server is asked for the same missing slots before they are a gap.
+	// maxReplays is how often a server is asked for the same missing slots before they count as a
+	// gap.
 	maxReplays = 2
-	// maxGarbage is how often one and the same place is asked for again because of an undecodable
-	// message before the message is passed over.
+	// maxGarbage is how often the stream is restarted from one place because a message does not
+	// parse. After that the message is skipped.
 	maxGarbage = 3
 	// replayDoubt is how long a server that could not replay the last few seconds is not asked to
-	// again. A reconnection to a server without replay loses blocks itself: asked for every gap, it
-	// would never come to rest.
+	// do so. Without replay, a reconnection itself loses blocks: if each gap led to one, gaps would
+	// never end.
 	replayDoubt = 10 * time.Minute
 )
 
-// follower is the state that outlives a connection. One goroutine uses it.
+// follower is the state that outlives a connection. Only one goroutine uses it.
 type follower struct {
 	*Source
 	line    *order.Line
 	carrier order.Carrier
 	sink    *repair.Serial
 	buffer  *accounts.Buffer
-	// repairer is told of gaps and of the line's tip.
+	// repairer gets gaps and the line's tip.
 	repairer *repair.Repairer
 
 	accountUpdates
 
-	// tip is the line's tip when it last moved, at progress; replays counts the times the slots
-	// behind it were asked for in vain.
+	// tip is the line's tip, and progress when it last moved. replays counts the failed attempts to
+	// get the slots after it.
 	tip      uint64
 	progress time.Time
 	replays  int
-	// forGap says that the connection was given up to have missing blocks replayed; noReplay is
-	// until when that is known to be in vain.
+	// forGap means that the connection was given up to have missing blocks replayed. noReplay is
+	// until when that is known to be useless.
 	forGap   bool
 	noReplay time.Time
-	// garbage counts undecodable messages since the tip last moved.
+	// garbage counts the messages that do not parse since the tip last moved.
 	garbage uint
-	// connected says that some session has brought a message; received and useful count this
-	// session's messages, and of these those about blocks and slots.
+	// connected means that some session has received a message. received counts this session's
+	// messages, and useful those of them about blocks and slots.
 	connected        bool
 	received, useful int
-	// replayKnown says that the server told this session that it can replay.
+	// replayKnown means that the server told this session that it can replay.
 	replayKnown bool
 	failures    uint
 }
 
-// follow opens session after session until ctx ends.
+// follow opens one session after another until ctx ends.
 func (f *follower) follow(ctx context.Context) error {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = f.cfg.firstPause, f.cfg.MaxPause
@@ -90,7 +91,7 @@ func (f *follower) follow(ctx context.Context) error {
 			delays.Reset()
 			f.failures = 0
 		}
-		// sampled: the first, second, fourth, eighth …
+		// Only the first, second, fourth, eighth … failure is logged.
 		if f.failures++; bits.OnesCount(f.failures) == 1 {
 			f.log.Warn("geyser connection given up", "reason", end.reason, "err", end.err, "failures", f.failures, "slot", f.line.Tip())
 		}
@@ -100,7 +101,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// judge learns from a session's end whether asking for the same slots again makes sense.
+// judge decides from a session's end whether it makes sense to ask for the same slots again.
 func (f *follower) judge(end *ended) {
 	switch end.reason {
 	case endFromSlot:
@@ -109,8 +110,8 @@ func (f *follower) judge(end *ended) {
 		f.metrics.Garbage()
 		f.replays++
 	case endServerError:
-		// Servers without replay answer from_slot with an internal error, which a crash may give
-		// too: count only where nothing speaks for the server being able to replay.
+		// A server without replay answers from_slot with an internal error, but a crash may give
+		// the same error. It counts only if nothing shows that the server can replay.
 		if f.useful == 0 && !f.replayKnown {
 			f.replays++
 			if f.forGap {
@@ -120,7 +121,7 @@ func (f *follower) judge(end *ended) {
 	}
 }
 
-// cannotReplay notes that the server has not got what it was asked for.
+// cannotReplay notes that the server does not have what it was asked for.
 func (f *follower) cannotReplay() {
 	f.replays = maxReplays
 	if f.forGap {
@@ -128,8 +129,9 @@ func (f *follower) cannotReplay() {
 	}
 }
 
-// fromSlot is what to ask the server to replay from; nil = only what comes from now on. It asks the
-// server first what it still has; servers that cannot tell are simply tried.
+// fromSlot returns the slot from which the server shall replay; nil means only what comes from now
+// on. It first asks the server what it still has. If the server cannot tell, the slot is simply
+// tried.
 func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) *uint64 {
 	if f.line.Tip() == 0 || f.replays >= maxReplays {
 		return nil
@@ -147,7 +149,7 @@ func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) 
 		f.cannotReplay()
 		return nil
 	case *info.FirstAvailable > from:
-		f.cannotReplay() // what lies before is gone: no use in asking again
+		f.cannotReplay() // older slots are gone for good
 		from = *info.FirstAvailable
 	default:
 		f.replayKnown = true
@@ -155,7 +157,7 @@ func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) 
 	return &from
 }
 
-// consume acts on messages until the session is over.
+// consume handles messages until the session is over.
 func (f *follower) consume(ctx context.Context, in *intake, pings chan<- struct{}) error {
 	silence := time.NewTimer(f.cfg.Silence)
 	defer silence.Stop()
@@ -183,7 +185,7 @@ func (f *follower) consume(ctx context.Context, in *intake, pings chan<- struct{
 	}
 }
 
-// message acts on one message.
+// message handles one message.
 func (f *follower) message(ctx context.Context, message []byte, pings chan<- struct{}) error {
 	f.metrics.Message(len(message))
 	now := time.Now()
@@ -228,17 +230,17 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 	}
 	if tip := f.line.Tip(); tip > f.tip {
 		f.forGap = false
-		// after the sink took it: a full pipeline is no standstill
+		// The time counts from here: waiting for a full pipeline is not the stream's standstill.
 		f.tip, f.progress, f.replays, f.garbage = tip, time.Now(), 0, 0
 	}
 	return nil
 }
 
-// maxAhead is how many slots ahead of the tip a slot's status is believed.
+// maxAhead is how many slots above the tip a slot's status is believed.
 const maxAhead = 10_000
 
-// witnessed says that a status tells of a block in its slot, of whatever fork. Shreds alone do not:
-// a block that never was complete is none.
+// witnessed reports whether a status shows a block in its slot, on whatever fork. Shreds alone do
+// not: a block that was never complete does not count.
 func (f *follower) witnessed(u parse.Update) bool {
 	if !f.believed(u.Slot) {
 		return false
@@ -251,12 +253,13 @@ func (f *follower) witnessed(u parse.Update) bool {
 	return false
 }
 
-// believed says that a status of the slot can be true.
+// believed reports whether a status of the slot can be true.
 func (f *follower) believed(slot uint64) bool {
 	tip := f.line.Tip()
 	return tip == 0 || slot <= tip+maxAhead && slot+maxAhead >= tip
 }
 
+// steps returns what follows from a block or a slot status.
 func (f *follower) steps(u parse.Update, now time.Time) []order.Step {
 	switch {
 	case u.Kind == parse.Block:
@@ -278,13 +281,13 @@ func (f *follower) steps(u parse.Update, now time.Time) []order.Step {
 	return nil
 }
 
-// undecodable counts a message that says nothing. The stream is asked again from the last good
-// place, unless that place is known to give the same: then the message is passed over, and what it
-// may have held shows as a gap.
+// undecodable handles a message that does not parse. It restarts the stream after the last good
+// block. If that has given the same message before, the message is skipped, and what it may have
+// contained shows as a gap.
 func (f *follower) undecodable(ctx context.Context, err error) error {
 	f.metrics.Garbage()
 	f.garbage++
-	// sampled: a flood of garbage must not become a flood of dead letters
+	// Only some get a dead letter: there may be very many of them.
 	if bits.OnesCount(f.garbage) == 1 {
 		f.sink.Refused(ctx, "geyser message", err)
 	}
@@ -294,8 +297,8 @@ func (f *follower) undecodable(ctx context.Context, err error) error {
 	return nil
 }
 
-// unstick acts when blocks wait for a parent that does not come: the server is asked to replay, and
-// when that was in vain the missing slots become a gap.
+// unstick handles blocks that wait for a parent that does not come. It has the server replay. If
+// that was useless, the missing slots become a gap.
 func (f *follower) unstick(ctx context.Context, now time.Time) error {
 	if f.progress.IsZero() || now.Sub(f.progress) <= f.cfg.maxWait || !f.line.Stuck(now) {
 		return nil
@@ -314,7 +317,7 @@ func (f *follower) unstick(ctx context.Context, now time.Time) error {
 	return f.carry(ctx, steps)
 }
 
-// carry carries steps out and tells how far the stream is by then.
+// carry carries out steps, and then reports how far the stream is.
 func (f *follower) carry(ctx context.Context, steps []order.Step) error {
 	if err := f.carrier.Carry(ctx, steps); err != nil {
 		return err

@@ -1,12 +1,12 @@
 // Package geyser is the source that follows the chain over Yellowstone gRPC.
 //
-// In: a Geyser server's stream of filtered blocks, slot statuses and, where it takes the
-// subscription, mint and metadata accounts. Out: blocks, each once, parents first where the parent
-// comes in time, with the accounts that their transactions wrote; slots without a block; slots
-// whose block lost its fork. Guarantees: a connection that ends, falls silent or sends garbage is
-// given up and opened again from the slot behind the last one handed over; what the server cannot
-// replay is a gap that is told to the filler and counted, never passed over in silence; nothing the
-// server sends ends the process, and a message larger than Config.MaxMessageBytes is not read.
+// In: a Geyser server's stream of filtered blocks, slot statuses and, if the server allows it, mint
+// and metadata accounts. Out: blocks, each once, parents first if the parent comes in time, with
+// the accounts that their transactions wrote; slots without a block; slots whose block lost its
+// fork. Guarantees: a connection that ends, falls silent or sends garbage is given up, and opened
+// again from the slot after the last one passed on. What the server cannot replay becomes a gap,
+// which is counted and passed to the filler, never silently ignored. Nothing that the server sends
+// ends the process, and a message larger than maxMessageBytes is not read.
 package geyser
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Config says whom to follow and how. Zero values take the defaults named at each field.
+// Config configures a Source. Zero values take the defaults named at each field.
 type Config struct {
 	// Kind is the source's kind in metrics and the ledger: source.KindGeyser (default) or
 	// source.KindDemo.
@@ -41,36 +41,36 @@ type Config struct {
 	Token string
 	// Commitment is confirmed (default) or finalized.
 	Commitment string
-	// accounts are the programs of which at least one must be among a transaction's accounts.
-	// Default: Token, Token-2022 and Metaplex Token Metadata.
+	// accounts are programs. Only transactions that name one of them are sent. Default: Token,
+	// Token-2022 and Metaplex Token Metadata.
 	accounts []string
 	// AllTransactions asks for all transactions of a block instead.
 	AllTransactions bool
-	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. The server may
-	// refuse it; then the stream goes on without.
+	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. If the server
+	// refuses that subscription, the stream goes on without it too.
 	NoAccountUpdates bool
-	// BlocksMeta subscribes to block headers too, which a recording keeps for others; the source
-	// itself does not need them.
+	// BlocksMeta also subscribes to block headers. The source does not need them, but a recording
+	// keeps them for others.
 	BlocksMeta bool
-	// Silence is how long no message at all, pings included, makes the connection be given up.
+	// Silence is after how long without any message, including pings, the connection is given up.
 	// Default 30 s; servers ping every 10 to 15 s.
 	Silence time.Duration
-	// pingEvery is the pause between our own pings, which servers answer. Default 10 s.
+	// pingEvery is the time between our own pings, which servers answer. Default 10 s.
 	pingEvery time.Duration
-	// firstPause is the pause after a first failure; it doubles, jittered, up to MaxPause. Defaults
-	// 250 ms and 30 s.
+	// firstPause is the pause after a first failure. It doubles, with jitter, up to MaxPause.
+	// Defaults 250 ms and 30 s.
 	firstPause, MaxPause time.Duration
 	// maxMessageBytes bounds one message, after decompression. Default 128 MiB.
 	maxMessageBytes int
-	// maxWaiting and MaxWait bound how many blocks wait for a parent that has not come, and how
+	// maxWaiting and maxWait bound how many blocks wait for a parent that has not come, and for how
 	// long. Defaults 64 and 2 s.
 	maxWaiting int
 	maxWait    time.Duration
-	// repairEvery is the pause between looks at the ledger for gaps to fill, growing to 10 min
+	// repairEvery is the time between checks of the ledger for gaps to fill. It grows to 10 min
 	// while a gap cannot be closed. Default 10 s.
 	repairEvery time.Duration
-	// repairReach is how many slots behind the tip gaps are filled by themselves; older ones are
-	// for a backfill. Default 216,000, a day of 400 ms slots.
+	// repairReach is how many slots below the tip gaps are filled automatically. Older ones need a
+	// backfill. Default 216,000, a day of 400 ms slots.
 	repairReach uint64
 }
 
@@ -94,10 +94,10 @@ func (c Config) withDefaults() Config {
 
 // Deps are the source's collaborators; all may be nil.
 type Deps struct {
-	// Filler closes the gaps that the server cannot replay; without one they stay open and coverage
-	// shows them.
+	// Filler closes the gaps that the server cannot replay. Without one they stay open, and
+	// coverage shows them.
 	Filler repair.Filler
-	// Tap is given every decodable message as it came, before it is acted on. It must not keep or
+	// Tap gets every message that parses, as it came, before it is handled. It must not keep or
 	// change it.
 	Tap func(message []byte)
 	TLS *tls.Config
@@ -146,9 +146,9 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns Config.Kind.
 func (s *Source) Kind() string { return s.cfg.Kind }
 
-// Run follows the chain until ctx ends, then returns nil. An error is the sink's, or the server's
-// refusal of the token at the first connection; later refusals are waited out like any other
-// failure.
+// Run follows the chain until ctx ends, then returns nil. It returns an error of the sink, or if
+// the server refuses the token at the first connection. Later refusals are waited out like any
+// other failure.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	group, inner := errgroup.WithContext(ctx)
 	buffer := accounts.NewBuffer(s.metrics)

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ended is why a session is over: a label for metrics, and the error behind it.
+// ended is why a session is over: a metric label, and the error behind it.
 type ended struct {
 	reason string
 	err    error
@@ -36,7 +36,8 @@ const (
 	endGap         = "gap"
 )
 
-// verdict sorts a stream's error, by gRPC status code alone.
+// verdict classifies a stream's error by its gRPC status code alone. asked is the from_slot of the
+// request.
 func verdict(err error, asked *uint64) *ended {
 	if errors.Is(err, io.EOF) {
 		return &ended{endClosed, err}
@@ -56,10 +57,10 @@ func verdict(err error, asked *uint64) *ended {
 	return &ended{endServerError, err}
 }
 
-// maxQueued is how many messages are read ahead of what the sink takes.
+// maxQueued is how many messages are received ahead of the sink.
 const maxQueued = 8
 
-// session is one connection's life. It returns *ended, or the sink's or the context's error.
+// session runs one connection. It returns *ended, or an error of the sink or the context.
 func (f *follower) session(ctx context.Context) error {
 	conn, err := f.dial()
 	if err != nil {
@@ -74,7 +75,7 @@ func (f *follower) session(ctx context.Context) error {
 		return verdict(err, from)
 	}
 	f.asked = f.asksAccounts(time.Now())
-	// EOF: the reason comes with the next receive
+	// After io.EOF, the next receive returns the reason.
 	if err := stream.SendMsg(f.request(from, f.asked)); err != nil && !errors.Is(err, io.EOF) {
 		return verdict(err, from)
 	}
@@ -89,8 +90,8 @@ func (f *follower) session(ctx context.Context) error {
 	return err
 }
 
-// intake is what was received and not yet taken. err is set before messages closes: what came
-// before the end is taken first.
+// intake has the messages that were received and not yet handled. err is set before messages is
+// closed, so that messages before the end are handled first.
 type intake struct {
 	messages chan []byte
 	err      error

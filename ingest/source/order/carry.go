@@ -8,20 +8,20 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// errLost is for people: nothing is taken back from the log, see
+// errLost tells people what happened. Nothing is taken back from the log, see
 // docs/decisions/0005-only-confirmed-blocks.md.
 var errLost = errors.New("its block came as confirmed and lost its fork: the provider's fault; its events stay in the log")
 
-// Carrier carries steps out on a sink. Errors are the sink's.
+// Carrier carries out steps on a sink. Its errors are the sink's.
 type Carrier struct {
 	Ledger  source.Ledger
 	Sink    source.Sink
 	Metrics *source.Metrics
-	// OnGap is told of missing slots, both ends included; nil = counted only.
+	// OnGap is called with missing slots, both ends included. If it is nil, gaps are only counted.
 	OnGap func(from, to uint64)
 }
 
-// Carry does the steps in order. Blocks that the ledger knows are not handed over again.
+// Carry carries out the steps in order. It does not pass on blocks that the ledger knows.
 func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		var err error

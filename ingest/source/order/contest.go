@@ -5,18 +5,18 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// settled is how many blocks on top of a fork decide it where the stream says nothing of finality:
-// two blocks that both were said to be confirmed contradict each other, so one of them is the
-// provider's fault, and the chain shows which. 32 is the depth at which the longest-lived consensus
-// of the chain could not go back any more; nothing else depends on it.
+// settled is how many blocks on top of a fork decide it if the stream tells nothing of finality.
+// Two blocks that were both called confirmed contradict each other, so one of them is the
+// provider's fault, and the chain shows which. 32 blocks is where the chain's older consensus could
+// no longer go back. Nothing else depends on the number.
 const settled = 32
 
 // link is what is remembered of a delivered block.
 type link struct{ parent place }
 
-// contest notes what b contradicts among the blocks that were delivered before it.
+// contest notes which delivered blocks b contradicts.
 func (l *Line) contest(b *chain.Block) {
-	if !l.cfg.Skips { // several forks are the stream's nature
+	if !l.cfg.Skips { // the stream has several forks
 		return
 	}
 	parent := place{*b.ParentSlot, b.ParentBlockhash}
@@ -34,13 +34,14 @@ func (l *Line) contest(b *chain.Block) {
 	}
 }
 
+// doubt marks the delivered block at p as contested if contradicted is true.
 func (l *Line) doubt(p place, contradicted bool) {
 	if _, ok := l.bySlot[p.slot]; ok && contradicted {
 		l.contested[p] = true
 	}
 }
 
-// settle says which contested blocks lost, as far as the chain on top of them tells.
+// settle decides which contested blocks lost, as far as the chain on top of them tells.
 func (l *Line) settle(steps []Step) []Step {
 	for p := range l.contested {
 		switch l.passes(p) {
@@ -63,8 +64,7 @@ const (
 	offPath
 )
 
-// passes says whether the chain that ends at the tip goes through p, once it goes on for long
-// enough after p.
+// passes reports whether the chain that ends at the tip contains p, once it is long enough after p.
 func (l *Line) passes(p place) verdict {
 	here := place{l.tip, l.bySlot[l.tip]}
 	for depth := 0; ; depth++ {
@@ -78,14 +78,14 @@ func (l *Line) passes(p place) verdict {
 		}
 		from, ok := l.delivered[here]
 		if !ok {
-			return undecided // behind a gap
+			return undecided // there is a gap
 		}
 		here = from.parent
 	}
 }
 
-// lose forgets a delivered block, so that it is taken again should it come again, and says that it
-// lost its fork.
+// lose removes a delivered block that lost its fork, so that it is delivered again if it comes
+// again. It returns the steps that follow.
 func (l *Line) lose(p place) []Step {
 	if _, ok := l.delivered[p]; !ok {
 		return nil
@@ -93,12 +93,12 @@ func (l *Line) lose(p place) []Step {
 	delete(l.delivered, p)
 	delete(l.contested, p)
 	if l.bySlot[p.slot] != p.hash {
-		return nil // its slot's last record is another block's
+		return nil // the last block of its slot is another one
 	}
 	delete(l.bySlot, p.slot)
 	steps := []Step{{Kind: Lost, From: p.slot}}
 	for other, from := range l.delivered {
-		// the slot's true block has to be read (again)
+		// The slot has another block, which must be read (again).
 		if other.slot == p.slot || from.parent.slot == p.slot && from.parent != p {
 			return append(steps, Step{Kind: Gap, From: p.slot, To: p.slot})
 		}
@@ -106,7 +106,7 @@ func (l *Line) lose(p place) []Step {
 	return steps
 }
 
-// built says that a delivered block names p as its parent.
+// built reports whether a delivered block names p as its parent.
 func (l *Line) built(p place) bool {
 	for _, from := range l.delivered {
 		if from.parent == p {

@@ -1,9 +1,9 @@
 // Package order puts the blocks of a stream into the order of their parents.
 //
-// In: blocks in any order, any number of times, with holes; slots that died or were finalised. Out:
-// steps: each block once, parents first where the parent comes in time; slots without a block;
-// holes. Guarantees: pure (time comes in as an argument), memory bounded by Config.MaxBlocks and
-// the window; every block that was added comes out, except the unbelievable, which are counted.
+// In: blocks in any order, any number of times, with gaps; slots that died or were finalised. Out:
+// steps: each block once, parents first if the parent comes in time; slots without a block; gaps.
+// Guarantees: pure (time is an argument). Memory is bounded by Config.MaxBlocks and the window.
+// Every block that was added comes out, except unbelievable ones, which are counted.
 package order
 
 import (
@@ -15,57 +15,58 @@ import (
 
 // Config bounds the waiting for a parent.
 type Config struct {
-	// MaxBlocks is how many blocks wait for a parent before the line is stuck. Default 64.
+	// MaxBlocks is how many blocks may wait for a parent before the line is stuck. Default 64.
 	MaxBlocks int
-	// MaxWait is how long a block waits for its parent before the line is stuck; 0 = for ever.
+	// MaxWait is how long a block may wait for its parent before the line is stuck; 0 = for ever.
 	MaxWait time.Duration
-	// Skips says that a block's parent link proves the slots between them to be without a block:
-	// true at commitment confirmed and above, false where several forks come.
+	// Skips means that the link of a block to its parent proves that the slots between have no
+	// block. It is true at commitment confirmed and above, and false if the stream has several
+	// forks.
 	Skips bool
 }
 
-// window is how many slots back blocks are remembered, to know repeats and links. Geyser servers
-// replay a few thousand at most.
+// window is for how many slots back blocks are remembered, to recognise repeats and links. Geyser
+// servers replay a few thousand at most.
 const window = 16384
 
-// maxJump bounds, in slots, how far a block may lie ahead before a child must vouch for it, and how
-// long a run of skipped slots is believed.
+// maxJump bounds, in slots, how far above the tip a block without a waiting child is believed, and
+// how long a run of skipped slots may be.
 const maxJump = 10_000
 
-// StepKind says what to do.
+// StepKind is what to do.
 type StepKind int
 
 // The kinds of steps.
 const (
-	// Deliver hands over Step.Block.
+	// Deliver passes on Step.Block.
 	Deliver StepKind = iota
-	// Skip says that slot From has no block.
+	// Skip means that slot From has no block.
 	Skip
-	// Lost says that the block of slot From, delivered before, lost its fork. At commitment
+	// Lost means that the block of slot From, which was delivered, lost its fork. At commitment
 	// confirmed that is the provider's fault.
 	Lost
-	// Gap says that blocks from slot From to To, both included, are missing.
+	// Gap means that blocks from slot From to To, both included, are missing.
 	Gap
 )
 
-// Step is one thing that follows from what came in. Steps are carried out in order.
+// Step is one thing to do. Steps must be carried out in order.
 type Step struct {
 	Kind     StepKind
 	Block    *chain.Block
 	From, To uint64
 }
 
-// Line is the state: what was delivered lately and what waits. Not safe for concurrent use.
+// Line is the state: the blocks delivered lately, and those that wait. Not safe for concurrent use.
 type Line struct {
 	cfg       Config
 	tip       uint64
 	base      uint64 // everything up to here was ingested before the line started
 	started   bool
-	first     uint64 // where a line that resumes nothing begins
+	first     uint64 // the lowest slot delivered, if the line resumes nothing
 	before    uint64 // the parent of first
 	delivered map[place]link
 	bySlot    map[uint64]pubkey.Key // the last hash delivered of each slot
-	// jumped are slots that a delivered block's link passed over; contested are delivered blocks
+	// jumped are slots that the link of a delivered block skips. contested are delivered blocks
 	// that others contradict.
 	jumped    map[uint64]bool
 	contested map[place]bool
@@ -73,8 +74,8 @@ type Line struct {
 	dropped   int
 }
 
-// place names a block. The hash alone would let a block that lies about its slot stand in the way
-// of the true one.
+// place identifies a block. The hash alone is not enough: a block with a false slot could then keep
+// the true one out.
 type place struct {
 	slot uint64
 	hash pubkey.Key
@@ -87,8 +88,8 @@ type waiter struct {
 	since time.Time
 }
 
-// New starts a line behind slot resume, up to which everything was ingested before; 0 starts with
-// the first block that comes.
+// New starts a line after slot resume, up to which everything was ingested before. If resume is 0,
+// it starts with the first block that comes.
 func New(cfg Config, resume uint64) *Line {
 	if cfg.MaxBlocks <= 0 {
 		cfg.MaxBlocks = 64
@@ -97,16 +98,17 @@ func New(cfg Config, resume uint64) *Line {
 		jumped: map[uint64]bool{}, contested: map[place]bool{}, waiting: map[place]waiter{}}
 }
 
-// Tip is the highest slot delivered, or the slot the line was started behind; 0 when there is none.
+// Tip returns the highest slot delivered, or the slot after which the line started; 0 if there is
+// none.
 func (l *Line) Tip() uint64 { return l.tip }
 
-// Waiting is the number of blocks that wait for a parent.
+// Waiting returns the number of blocks that wait for a parent.
 func (l *Line) Waiting() int { return len(l.waiting) }
 
-// Dropped counts blocks thrown away as unbelievable since the start.
+// Dropped returns how many blocks were dropped as unbelievable.
 func (l *Line) Dropped() int { return l.dropped }
 
-// Add takes a block with its parent slot set. repeated says that it came before.
+// Add adds a block, whose parent slot must be set. repeated means that the block came before.
 func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) {
 	_, waits := l.waiting[at(b)]
 	_, delivered := l.delivered[at(b)]
@@ -117,26 +119,26 @@ func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) 
 		return l.drain(l.deliver(nil, b)), false
 	}
 	l.waiting[at(b)] = waiter{b, now}
-	// the owner does not release: keep to the bound all the same
+	// The caller does not call Release: keep the bound nevertheless.
 	if len(l.waiting) > 4*l.cfg.MaxBlocks {
 		return l.Release(), false
 	}
 	return nil, false
 }
 
-// fits says that b can be delivered now: its parent was, or it lies behind the tip (a late block,
-// or one of another fork).
+// fits reports whether b can be delivered now: its parent was delivered, or b is not above the tip
+// (a late block, or one of another fork).
 func (l *Line) fits(b *chain.Block) bool {
 	return b.Slot <= l.tip || b.Slot-*b.ParentSlot <= maxJump && l.linked(b)
 }
 
-// linked says that b's parent was delivered.
+// linked reports whether b's parent was delivered.
 func (l *Line) linked(b *chain.Block) bool {
 	if _, ok := l.delivered[place{*b.ParentSlot, b.ParentBlockhash}]; ok {
 		return true
 	}
-	// A parent known by its slot only: the one the line was started behind, or of a source that
-	// says no parent hash or the wrong slot.
+	// The parent may be known by its slot only: it is the one after which the line started, or the
+	// source gives no parent hash or the wrong parent slot.
 	if _, known := l.bySlot[*b.ParentSlot]; known {
 		return b.ParentBlockhash == (pubkey.Key{}) || b.ParentGuessed
 	}
@@ -160,8 +162,8 @@ func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
 	return l.settle(append(steps, Step{Kind: Deliver, Block: b}))
 }
 
-// begin notes where the line begins. A late block may lie in front of that: then the line begins
-// there, and what lies between is missing.
+// begin notes where the line begins. If a late block is before that, the line begins there, and the
+// slots between are missing.
 func (l *Line) begin(steps []Step, b *chain.Block) []Step {
 	switch {
 	case l.started && b.Slot >= l.first:
@@ -173,7 +175,7 @@ func (l *Line) begin(steps []Step, b *chain.Block) []Step {
 	return steps
 }
 
-// drain delivers the waiting blocks whose parents have come, lowest slot first.
+// drain delivers the waiting blocks that can be delivered now, lowest slot first.
 func (l *Line) drain(steps []Step) []Step {
 	for {
 		next := l.lowest(l.fits)
@@ -185,6 +187,7 @@ func (l *Line) drain(steps []Step) []Step {
 	}
 }
 
+// lowest returns the lowest waiting block for which ok is true.
 func (l *Line) lowest(ok func(*chain.Block) bool) (b *chain.Block) {
 	for _, w := range l.waiting {
 		if (b == nil || w.block.Slot < b.Slot || w.block.Slot == b.Slot && string(w.block.Blockhash[:]) < string(b.Blockhash[:])) && ok(w.block) {
@@ -194,8 +197,8 @@ func (l *Line) lowest(ok func(*chain.Block) bool) (b *chain.Block) {
 	return b
 }
 
-// Stuck says that blocks have waited for a parent for too long, or too many of them wait: the
-// missing ones have to be asked for again, or given up with Release.
+// Stuck reports whether blocks have waited for a parent for too long, or too many wait. The missing
+// blocks must then be asked for again, or given up with Release.
 func (l *Line) Stuck(now time.Time) bool {
 	if len(l.waiting) > l.cfg.MaxBlocks {
 		return true
@@ -211,8 +214,8 @@ func (l *Line) Stuck(now time.Time) bool {
 	return false
 }
 
-// Release gives up on what the lowest waiting block waits for: a Gap, the block, and what follows
-// from it. A block far ahead for which no child vouches is dropped instead.
+// Release gives up on the parent of the lowest waiting block. It returns a Gap, the block, and what
+// follows from it. Instead, it drops a block that is far above the tip and has no waiting child.
 func (l *Line) Release() []Step {
 	for len(l.waiting) > 0 {
 		b := l.lowest(func(*chain.Block) bool { return true })
@@ -227,6 +230,7 @@ func (l *Line) Release() []Step {
 	return nil
 }
 
+// vouched reports whether a waiting block names b as its parent.
 func (l *Line) vouched(b *chain.Block) bool {
 	for _, w := range l.waiting {
 		if w.block.ParentBlockhash == b.Blockhash && *w.block.ParentSlot == b.Slot {
@@ -236,7 +240,7 @@ func (l *Line) vouched(b *chain.Block) bool {
 	return false
 }
 
-// Flush releases everything that waits, at the end of a finite stream.
+// Flush releases all waiting blocks, at the end of a finite stream.
 func (l *Line) Flush() (steps []Step) {
 	for len(l.waiting) > 0 {
 		steps = append(steps, l.Release()...)
@@ -244,9 +248,9 @@ func (l *Line) Flush() (steps []Step) {
 	return steps
 }
 
-// SlotDead takes word that the block of a slot died. A block that still waits is thrown away. A
-// delivered one on which others are built is not believed to be dead: then the server contradicts
-// itself, which is counted as dropped.
+// SlotDead handles the report that the block of a slot died. A waiting block is dropped. A
+// delivered block with children is not believed to be dead: the server contradicts itself, which
+// counts as dropped.
 func (l *Line) SlotDead(slot uint64) []Step {
 	for p := range l.waiting {
 		if p.slot == slot {
@@ -265,8 +269,8 @@ func (l *Line) SlotDead(slot uint64) []Step {
 	}
 }
 
-// Finalized takes word that slot is final and parent its parent: whatever was delivered between
-// them lost its fork.
+// Finalized handles the report that slot is final and parent is its parent. All blocks delivered
+// between them lost their fork.
 func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
 	if slot <= parent || slot-parent > maxJump {
 		return nil
@@ -284,7 +288,7 @@ func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
 	return steps
 }
 
-// forget drops what lies behind the window.
+// forget removes what is below the window.
 func (l *Line) forget() {
 	if len(l.delivered) < 2*window || l.tip < window {
 		return

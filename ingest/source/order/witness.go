@@ -2,19 +2,19 @@ package order
 
 import "sync"
 
-// Witness remembers of which slots a block was seen that is not on the chain, or not yet: a stream
-// tells of blocks that are processed, completed or dead long before, and often long after, the
-// chain shows that it went on without them. So a slot without a block of the chain can be told
-// apart: nobody produced one, or its block lost. Safe for concurrent use; remembers the last window
-// slots. The zero value knows nothing.
+// Witness remembers in which slots a block was seen that is not, or not yet, on the chain. A stream
+// reports blocks as processed, completed or dead, sometimes long before and often long after the
+// chain shows that it goes on without them. With that, two kinds of slots without a block on the
+// chain can be told apart: nobody produced a block, or its block lost. Safe for concurrent use. It
+// remembers the last window slots. The zero value knows nothing.
 type Witness struct {
 	mu          sync.Mutex
 	seen, empty map[uint64]bool
 	highest     uint64
 }
 
-// Seen takes word that slot has a block. dead says that the chain was known to go on without it: it
-// has to be told now.
+// Seen notes that slot has a block. dead means that the chain is already known to go on without it,
+// so the slot must be reported as dead now.
 func (w *Witness) Seen(slot uint64) (dead bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,7 +26,7 @@ func (w *Witness) Seen(slot uint64) (dead bool) {
 	return false
 }
 
-// Empty takes word that the chain goes on without a block in slot. dead says that it has one.
+// Empty notes that the chain goes on without a block in slot. dead means that the slot has a block.
 func (w *Witness) Empty(slot uint64) (dead bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,8 +37,8 @@ func (w *Witness) Empty(slot uint64) (dead bool) {
 	return false
 }
 
-// Chain takes word that slot has a block of the chain: whatever else is said of it makes no dead
-// one.
+// Chain notes that slot has a block on the chain. What else is reported of the slot then does not
+// make it dead.
 func (w *Witness) Chain(slot uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

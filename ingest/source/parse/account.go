@@ -3,7 +3,7 @@ package parse
 import "github.com/mintlake/mintlake/ingest/chain"
 
 // account parses SubscribeUpdateAccount. An account that no transaction wrote (at a node's start,
-// by the runtime itself) says Other.
+// or by the runtime itself) becomes Other.
 func (u *Update) account(data []byte) error {
 	*u = Update{}
 	a := chain.Account{Transaction: -1}

@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// decodeBase58 reads base58 of any length, the empty one included. The work grows with len(s)
-// squared: callers bound it.
+// decodeBase58 decodes base58 of any length, also empty. The work grows with the square of len(s),
+// so callers must bound it.
 func decodeBase58(s []byte) ([]byte, error) {
 	if len(s) == 0 {
 		return nil, nil
@@ -19,7 +19,7 @@ func decodeBase58(s []byte) ([]byte, error) {
 	return base58.Decode(string(s))
 }
 
-// decodeKey reads a 32-byte base58 key or hash.
+// decodeKey decodes a 32-byte base58 key or hash.
 func decodeKey(s []byte) (pubkey.Key, error) {
 	key, err := pubkey.Parse(s)
 	if err != nil {
@@ -38,26 +38,27 @@ func decodeSignature(s []byte) (sig chain.Signature, err error) {
 }
 
 const (
+	// recentSets is how many keys are remembered at most: 2^9, see recentKeys.key.
 	recentSets = 512
-	// recentAfter is how many keys are decoded before remembering them begins to pay: a lone
-	// transaction does without.
+	// recentAfter is how many keys are decoded before remembering them pays. A lone transaction has
+	// fewer.
 	recentAfter = 16
 )
 
-// recentKeys remembers keys by their base58 text. The token balances of a block name the same
-// mints, programs and owners over and over, before and after each transaction. It forgets by
-// overwriting, and holds at most recentSets keys. The zero value is empty.
+// recentKeys is a cache of keys by their base58 text, at most recentSets. The token balances of a
+// block name the same mints, programs and owners again and again. A new key overwrites an old one
+// with the same hash. The zero value is empty.
 type recentKeys struct {
 	asked int
 	sets  *[recentSets]recentKey
 }
 
 type recentKey struct {
-	text [44]byte // padded with zeros, which no base58 text holds
+	text [44]byte // padded with zeros, which base58 does not have
 	key  pubkey.Key
 }
 
-// key is decodeKey.
+// key is decodeKey with the cache.
 func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	if k.asked++; k.asked < recentAfter || len(s) < 32 || len(s) > len(recentKey{}.text) {
 		return decodeKey(s)
@@ -65,8 +66,8 @@ func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	if k.sets == nil {
 		k.sets = new([recentSets]recentKey)
 	}
-	// Eight of the first characters and eight of the last ones, since vanity addresses share one
-	// end.
+	// The hash uses eight of the first and eight of the last characters, since vanity addresses
+	// have one end in common.
 	hash := (binary.LittleEndian.Uint64(s) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(s[len(s)-12:]), 29)) * 0x9e3779b97f4a7c15
 	at := &k.sets[hash>>(64-9)]
 	if string(at.text[:len(s)]) == string(s) && (len(s) == len(at.text) || at.text[len(s)] == 0) {

@@ -8,16 +8,16 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 )
 
-// details implements chain.Details over the unread text or message.
+// details implements chain.Details. It keeps the text or message and parses it on demand.
 type details struct {
-	// json says that the fields hold JSON arrays; else logs are fields of the message, and the
-	// balances packed varints.
+	// json means that the fields are JSON arrays. Else logs has the message's fields with log
+	// lines, and the balances are packed varints.
 	json            bool
 	logs, pre, post []byte
 }
 
-// maxLines bounds the log lines of one transaction. Nodes cut logs at 10 KB; one that is set up to
-// keep all of them comes nowhere near.
+// maxLines bounds the log lines of one transaction. Nodes cut logs at 10 KB. A node that keeps all
+// lines has far fewer.
 const maxLines = 1 << 14
 
 // Field numbers of TransactionStatusMeta.
@@ -27,7 +27,7 @@ const (
 	fieldLogMessages  = 6
 )
 
-// errStop ends a walk that found what it wanted, or too much.
+// errStop ends a walk before its end.
 var errStop = errors.New("stop")
 
 // Logs implements chain.Details.
@@ -85,8 +85,8 @@ func packedNumbers(to []uint64, data []byte) []uint64 {
 	return to
 }
 
-// log notes that the current field, a log line, ends where w stands in data. The lines of one
-// transaction lie side by side.
+// log adds the current field, a log line, to d.logs. w stands after it in data. The lines of one
+// transaction follow each other without a gap.
 func (d *details) log(w *walk, data []byte) {
 	end := len(data) - len(w.rest)
 	start := end - 1 - protowire.SizeBytes(len(w.v))
@@ -98,7 +98,7 @@ func (d *details) log(w *walk, data []byte) {
 	}
 }
 
-// detailsOf keeps d.
+// detailsOf copies d into the block's memory.
 func (b *builder) detailsOf(d details) *details {
 	kept := &b.details.take(1)[0]
 	*kept = d

@@ -44,18 +44,19 @@ type Update struct {
 	Kind UpdateKind
 	// Slot is set for Block, Transaction, Slot, BlockMeta and Account.
 	Slot uint64
-	// Block is set for Block (Whole: every transaction that the filter lets through) and
-	// Transaction (a lone one). For BlockMeta it holds the header and no transactions.
+	// Block is set for Block and Transaction. For Block it is Whole, with every transaction that
+	// the filter lets through. For Transaction it has a lone one. For BlockMeta it has the header
+	// and no transactions.
 	Block *chain.Block
-	// Account is set for Account: as the transaction of its signature left it.
+	// Account is set for Account: the account as the transaction of its signature left it.
 	Account *chain.Account
-	// Status and Parent (nil when not said) are set for Slot.
+	// Status and Parent are set for Slot. Parent is nil if the server does not state it.
 	Status SlotStatus
 	Parent *uint64
-	// Executed counts the transactions that the block really has, set for Block and BlockMeta; 0
-	// when not said.
+	// Executed is how many transactions the block has on the chain, set for Block and BlockMeta; 0
+	// if the server does not state it.
 	Executed uint64
-	// CreatedAt is when the server sent the message; zero when it does not say.
+	// CreatedAt is when the server sent the message; zero if it does not state it.
 	CreatedAt time.Time
 }
 
@@ -95,7 +96,7 @@ func GeyserUpdate(data []byte) (u Update, err error) {
 // nanoseconds field 2.
 const fieldCreatedAt = 11
 
-// timestamp reads a google.protobuf.Timestamp; an impossible one is no time.
+// timestamp parses a google.protobuf.Timestamp. An impossible time becomes the zero time.
 func timestamp(data []byte) (time.Time, error) {
 	var seconds, nanos uint64
 	w := walk{rest: data}
@@ -113,9 +114,8 @@ func timestamp(data []byte) (time.Time, error) {
 	return time.Unix(int64(seconds), int64(nanos)), nil
 }
 
-// Stamp appends the time to a geyser.SubscribeUpdate that says none, which makes it as if the
-// server had said so: fields of a message may stand in any order. The result may share data's
-// memory.
+// Stamp adds the time to a geyser.SubscribeUpdate that has none, as if the server had set it: the
+// fields of a message may be in any order. The result may share data's memory.
 func Stamp(data []byte, at time.Time) []byte {
 	w := walk{rest: data}
 	for w.next() {
@@ -132,7 +132,8 @@ func Stamp(data []byte, at time.Time) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(out, fieldCreatedAt, protowire.BytesType), stamp)
 }
 
-// maxSlot bounds what is believed: at ten slots a second it is reached after 28 million years.
+// maxSlot bounds the slots that are believed: at ten slots a second, the chain reaches it after 28
+// million years.
 const maxSlot = 1 << 53
 
 func (u *Update) slot(data []byte) error {
@@ -158,7 +159,7 @@ func (u *Update) slot(data []byte) error {
 	return w.err
 }
 
-// transaction parses SubscribeUpdateTransaction into a lone transaction.
+// transaction parses SubscribeUpdateTransaction, which has a lone transaction.
 func (u *Update) transaction(data []byte) error {
 	*u = Update{Kind: Transaction}
 	b := &builder{}
@@ -188,7 +189,7 @@ func (u *Update) transaction(data []byte) error {
 }
 
 // headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta
-// differ; 0 = has none.
+// differ; 0 means that the message has no such field.
 type headerFields struct{ parentSlot, parentHash, executed, transactions, height int32 }
 
 var (
@@ -246,7 +247,7 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 	return err
 }
 
-// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it.
+// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it to the block.
 func (b *builder) geyserTransaction(data []byte) error {
 	if len(b.block.Transactions) >= maxTransactions {
 		return malformed("more than %d transactions", maxTransactions)

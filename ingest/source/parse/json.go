@@ -9,15 +9,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxWrapping bounds how deep a block or transaction may sit under raw, result, params, value,
+// maxWrapping bounds how deep a block or transaction may be nested in raw, result, params, value,
 // block and lists.
 const maxWrapping = 6
 
-// maxReasons bounds the errors that one list of transactions reports one by one.
+// maxReasons bounds how many errors are listed of one document.
 const maxReasons = 10
 
-// BlockJSON parses the result of getBlock, bare or with its JSON-RPC envelope, for the slot that
-// was asked for.
+// BlockJSON parses the result of getBlock for a slot, with or without its JSON-RPC envelope.
 func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
 	blocks, err := JSON(data, &slot)
 	switch {
@@ -29,8 +28,8 @@ func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
 	return blocks[0], nil
 }
 
-// BlockHeaderJSON parses what getBlock answers with transactionDetails none: a block without
-// transactions, Whole false.
+// BlockHeaderJSON parses the result of getBlock with transactionDetails none: a block without
+// transactions, with Whole false.
 func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 	r := jsonwalk.New(data)
 	f, err := gather(r, "blockhash", "previousBlockhash", "parentSlot", "blockTime")
@@ -45,11 +44,11 @@ func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 	return b.finish(slot, false)
 }
 
-// JSON parses a document that holds a getBlock result, a blockSubscribe notification, or one or
-// more getTransaction results: bare, in a list, or under raw, result and the like; transactions in
-// any encoding. Each lone transaction becomes a block of its own with Whole false. slot is what the
-// input's name says, nil when it says nothing; it must agree with what the content says. In a list
-// the good ones are returned together with an error that tells of the bad ones.
+// JSON parses a document with a getBlock result, a blockSubscribe notification, or one or more
+// getTransaction results. They may be bare, in a list, or nested in raw, result and the like.
+// Transactions may have any encoding. Each lone transaction becomes a block of its own with Whole
+// false. slot is the slot in the input's name, or nil; it must agree with the content. If a list
+// has good and bad entries, JSON returns the good ones and an error about the bad ones.
 func JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
 	d := document{named: slot}
 	r := jsonwalk.New(data)
@@ -66,6 +65,7 @@ func JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
 	return d.blocks, Join(d.reasons...)
 }
 
+// document is the state of parsing one document. named is the slot in its name.
 type document struct {
 	named   *uint64
 	blocks  []*chain.Block
@@ -82,19 +82,19 @@ func (d *document) refuse(err error) {
 	}
 }
 
-// context is what wrappers say about what they wrap.
+// context is what an outer object states about what is nested in it.
 type context struct {
 	slot      *uint64
 	blockTime int64
 }
 
-// fields are the places of an object's values that matter, in whatever order they come.
+// fields are the places of an object's values, by name. The object may have them in any order.
 type fields map[string]jsonwalk.Reader
 
 func gather(r *jsonwalk.Reader, names ...string) (fields, error) { return gatherWith(r, nil, names...) }
 
-// gatherWith is gather that reads a list of transactions where it stands, if there is one and list
-// is not nil: a block is too large to be walked over twice.
+// gatherWith is gather, but if list is not nil it also reads the list of transactions in the same
+// pass: a block is too large to walk over twice.
 func gatherWith(r *jsonwalk.Reader, list *blockList, names ...string) (fields, error) {
 	f := fields{}
 	err := r.Object(func(key []byte) error {
@@ -115,14 +115,14 @@ func gatherWith(r *jsonwalk.Reader, list *blockList, names ...string) (fields, e
 	return f, err
 }
 
-// blockList is a block's transactions; its header may come before or after them.
+// blockList is a block's transactions. The block's header may come before or after them.
 type blockList struct {
 	b   *builder
 	err error
 }
 
-// read reads the list at r. What is wrong with a transaction is kept for when it is known to be a
-// block's; the error returned is that of a text that cannot even be walked over.
+// read reads the list at r. An error in a transaction is kept in err until it is known that the
+// list belongs to a block. The returned error means that the text is not even valid JSON.
 func (l *blockList) read(r *jsonwalk.Reader) error {
 	l.b = &builder{}
 	start := *r
@@ -206,7 +206,7 @@ func (d *document) object(r *jsonwalk.Reader, ctx context, depth int) error {
 	return ErrNoTransaction
 }
 
-// read takes slot and block time where f says them; the innermost word counts.
+// read sets slot and block time if f has them. An inner object overrides an outer one.
 func (c *context) read(f fields) error {
 	if at, ok := f["slot"]; ok {
 		slot, err := at.Uint64()
@@ -224,7 +224,7 @@ func (c *context) read(f fields) error {
 	return nil
 }
 
-// slotOf settles what content and name say.
+// slotOf returns the slot according to content and name, which must agree.
 func (d *document) slotOf(ctx context) (slot uint64, known bool, err error) {
 	switch {
 	case ctx.slot == nil && d.named == nil:
@@ -247,7 +247,7 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	}
 	if list.b == nil {
 		at := f["transactions"]
-		return at.Array(func(int) error { return nil }) // it is none: the error says what it is
+		return at.Array(func(int) error { return nil }) // not a list: Array returns the error
 	}
 	b := list.b
 	b.block.BlockTime = ctx.blockTime
@@ -265,7 +265,7 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	return err
 }
 
-// blockHeader reads the hashes and the parent; a whole block has them all.
+// blockHeader reads the hashes and the parent, which every block must have, and the height.
 func (b *builder) blockHeader(f fields) error {
 	for name, key := range map[string]*pubkey.Key{"blockhash": &b.block.Blockhash, "previousBlockhash": &b.block.ParentBlockhash} {
 		at, ok := f[name]

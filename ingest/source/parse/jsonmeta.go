@@ -9,10 +9,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// jsonMeta reads a transaction's metadata. With whole it reads all of it: the outer instructions
-// are known, and compiled, so the inner ones can be hung on them at once. Without, it stops short
-// of the inner instructions, at which inner then stands. recorded is false when the node did not
-// record them. Once a transaction is known to be a vote or to have failed, the rest is passed over.
+// jsonMeta reads a transaction's metadata. If whole is true, it reads all of it: the outer
+// instructions are known and compiled, so the inner ones can be joined to them at once. Else it
+// leaves the inner instructions for later and returns their place as inner. recorded is false if
+// the node did not record them. Once a transaction is known to be a vote or failed, the rest is
+// skipped.
 func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message, whole bool) (inner *jsonwalk.Reader, recorded bool, err error) {
 	var loaded [2][]pubkey.Key
 	var at jsonwalk.Reader
@@ -72,14 +73,14 @@ func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message,
 	return &at, recorded, b.load(tx, m, loaded[0], loaded[1])
 }
 
-// jsonUnread keeps the text of a value. It is copied: a block must not hold on to its text.
+// jsonUnread copies the text of a value, because a block must not keep its whole text in memory.
 func (b *builder) jsonUnread(r *jsonwalk.Reader, to *[]byte) error {
 	text, err := r.Raw()
 	*to = b.bytes.copyOf(text)
 	return err
 }
 
-// load appends the addresses that lookup tables gave, writable first, and checks that there are as
+// load appends the addresses from lookup tables, writable ones first. It checks that they are as
 // many as the message asks for.
 func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []pubkey.Key) error {
 	if m.allKeys {
@@ -210,7 +211,7 @@ func parseAmount(text []byte) (uint64, error) {
 	return n, nil
 }
 
-// optionalKey reads a key that old nodes leave out, give as null or as the empty string.
+// optionalKey reads a key that old nodes omit, or give as null or as the empty string.
 func (b *builder) optionalKey(r *jsonwalk.Reader, key *pubkey.Key) error {
 	if r.Null() {
 		return nil
@@ -288,7 +289,7 @@ func (b *builder) jsonAccounts(tx *chain.Transaction, r *jsonwalk.Reader) ([]byt
 	return b.bytes.copyOf(b.plain), err
 }
 
-// keyIndex reads a key and returns its place among the transaction's keys.
+// keyIndex reads a key and returns its index among the transaction's keys.
 func (b *builder) keyIndex(tx *chain.Transaction, r *jsonwalk.Reader) (byte, error) {
 	var key pubkey.Key
 	if err := jsonKey(r, &key); err != nil {

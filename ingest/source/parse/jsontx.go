@@ -9,8 +9,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order, and then
-// a transaction in base64 or base58 is read in one pass; of any other the places are noted first.
+// jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order. If the
+// transaction is in base64 or base58, one pass is then enough. For any other entry, it notes the
+// places and parses again.
 func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	var m message
 	var version jsonwalk.Reader
@@ -60,8 +61,7 @@ func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) erro
 	return nil
 }
 
-// entryPlaces are where the values of an entry stand: to gather them anew would be to walk over all
-// of it twice.
+// entryPlaces are the places of an entry's values. They save gathering them in another pass.
 type entryPlaces struct {
 	at   [3]jsonwalk.Reader
 	have [3]bool
@@ -69,7 +69,7 @@ type entryPlaces struct {
 
 var entryNames = [3]string{"transaction", "meta", "version"}
 
-// note keeps the place of the value that r stands at; null is none.
+// note keeps the place of the value at r, unless it is null.
 func (p *entryPlaces) note(key string, r *jsonwalk.Reader) {
 	for i, name := range entryNames {
 		if key == name && r.Peek() != 'n' {
@@ -88,7 +88,7 @@ func (p *entryPlaces) fields() fields {
 	return f
 }
 
-// jsonVersion reads "legacy", which is a string, null, or a number.
+// jsonVersion reads the version: null, a number, or the string "legacy".
 func jsonVersion(r *jsonwalk.Reader, m *message) error {
 	if c := r.Peek(); c == '"' || c == 'n' {
 		return nil
@@ -104,7 +104,7 @@ func jsonVersion(r *jsonwalk.Reader, m *message) error {
 	return nil
 }
 
-// jsonEntry parses {transaction, meta, version}, in whatever order they stood.
+// jsonEntry parses {transaction, meta, version}, whatever order they were in.
 func (b *builder) jsonEntry(tx *chain.Transaction, f fields) error {
 	body, ok := f["transaction"]
 	if !ok {
@@ -122,7 +122,7 @@ func (b *builder) jsonEntry(tx *chain.Transaction, f fields) error {
 	if err != nil {
 		return fmt.Errorf("meta: %w", err)
 	}
-	if outer != nil { // only now are all keys known that parsed instructions name
+	if outer != nil { // parsed instructions may name any key: all are known now
 		if err := b.jsonOuter(tx, outer); err != nil {
 			return fmt.Errorf("instructions: %w", err)
 		}
@@ -143,8 +143,8 @@ func (b *builder) jsonEntry(tx *chain.Transaction, f fields) error {
 	return nil
 }
 
-// jsonBody parses the transaction value in any encoding. For the JSON encodings outer stands at the
-// instructions, yet unread.
+// jsonBody parses the transaction value in any encoding. For the JSON encodings, outer is the place
+// of the instructions, which are not read yet.
 func (b *builder) jsonBody(tx *chain.Transaction, r *jsonwalk.Reader) (m message, outer *jsonwalk.Reader, err error) {
 	switch r.Peek() {
 	case '{':
@@ -202,7 +202,7 @@ func (b *builder) base58Bytes(text []byte) ([]byte, error) {
 	return b.bytes.copyOf(data), nil
 }
 
-// jsonTransaction parses the json and jsonParsed encodings up to the instructions.
+// jsonTransaction parses the json and jsonParsed encodings, except the instructions.
 func (b *builder) jsonTransaction(tx *chain.Transaction, r *jsonwalk.Reader) (m message, outer *jsonwalk.Reader, err error) {
 	f, err := gather(r, "signatures", "message", "accountKeys")
 	if err != nil {
@@ -250,8 +250,8 @@ func orMalformed(err error, what string) error {
 	return malformed("%s", what)
 }
 
-// jsonKeys reads account keys: strings, or in jsonParsed objects, which then include those loaded
-// from lookup tables.
+// jsonKeys reads account keys. They are strings, or in jsonParsed objects, which include the keys
+// loaded from lookup tables.
 func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message) error {
 	var keys [maxKeys]pubkey.Key
 	n := 0
@@ -321,7 +321,7 @@ func (b *builder) jsonOuter(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	return nil
 }
 
-// jsonInner reads innerInstructions and hangs them on their outer ones.
+// jsonInner reads innerInstructions and joins them to their outer ones.
 func (b *builder) jsonInner(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	b.scratch, b.groups = b.scratch[:0], b.groups[:0]
 	err := r.Array(func(int) error {

@@ -1,11 +1,11 @@
 // Package parse turns every format that a block or a transaction comes in into chain.Block: JSON of
 // getBlock and getTransaction in all encodings, solana.storage.ConfirmedBlock, Geyser updates.
 //
-// In: whole messages, hostile. Out: chain.Block values that borrow the message's bytes (so the
-// message must not be reused).
-// Guarantees: never panics; work and memory stay in proportion to the input's length; what is not
-// understood is an error that says where and why, never a guess; of one block either every
-// transaction is returned or none.
+// In: whole messages, which may be hostile. Out: chain.Block values that borrow the message's
+// bytes, so the message must not be reused.
+// Guarantees: never panics. Work and memory are proportional to the input's length. What is not
+// understood is an error that says where and why, never a guess. Of one block, either all
+// transactions are returned or none.
 package parse
 
 import (
@@ -17,24 +17,23 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Reasons of refusal, for errors.Is and metric labels.
+// Reasons to refuse an input, for errors.Is and metric labels.
 var (
-	// ErrMalformed says that the bytes break their format, or that their content is impossible.
+	// ErrMalformed means that the bytes break their format, or that their content is impossible.
 	ErrMalformed = errors.New("malformed")
-	// ErrNoTransaction says that the input is well-formed but holds no block and no transaction,
-	// e.g. an account.
+	// ErrNoTransaction means that the input is well-formed but has neither a block nor a
+	// transaction: it is an account, for example.
 	ErrNoTransaction = errors.New("holds no block and no transaction")
-	// ErrUnsupported says that the input is a transaction of a version or encoding that is not
-	// known here.
+	// ErrUnsupported means that the input is a transaction of an unknown version or encoding.
 	ErrUnsupported = errors.New("unsupported")
 )
 
-// Bounds on one transaction. Account indexes are bytes, so 256 keys; an instruction trace is 64
-// long (agave, MAX_INSTRUCTION_TRACE_LENGTH) and a CPI's data 10 KiB (MAX_INSTRUCTION_DATA_LEN):
-// ours leave room for change.
+// Bounds on one transaction and block. Account indexes are bytes, so there are at most 256 keys. An
+// instruction trace has at most 64 entries (agave, MAX_INSTRUCTION_TRACE_LENGTH) and a CPI's data
+// 10 KiB (MAX_INSTRUCTION_DATA_LEN). Our bounds leave room for change.
 const (
 	maxKeys         = 256
-	maxAccounts     = 1232 // a byte each in a transaction of at most so many
+	maxAccounts     = 1232 // one byte each; a transaction has at most 1232 bytes
 	maxInstructions = 1024
 	maxInner        = 8192
 	maxBalances     = 512
@@ -50,7 +49,7 @@ func because(reason error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", reason, fmt.Sprintf(format, args...))
 }
 
-// Join is one error, in one line, of those that are not nil; nil when all are.
+// Join joins the errors that are not nil into one error of one line; nil if all are nil.
 func Join(errs ...error) error {
 	var all list
 	for _, err := range errs {
@@ -79,8 +78,8 @@ func (l list) Error() string {
 
 func (l list) Unwrap() []error { return l }
 
-// builder assembles one block. Its slabs save an allocation per list; they live as long as the
-// block.
+// builder assembles one block. Its slabs save an allocation for each list, and live as long as the
+// block. The other slices are scratch space.
 type builder struct {
 	block     chain.Block
 	keys      slab[pubkey.Key]
@@ -97,24 +96,26 @@ type builder struct {
 	rawKeys   [][]byte
 	plain     []byte
 	recent    recentKeys
-	// innerUnknown: a transaction that matters came without the record of its inner instructions.
+	// innerUnknown means that the node did not record the inner instructions of a transaction that
+	// matters.
 	innerUnknown bool
 }
 
-// innerGroup is the inner list of one outer instruction before it is joined to it:
+// innerGroup is the list of inner instructions of one outer one, before they are joined:
 // scratch[from:to].
 type innerGroup struct {
 	index    uint64
 	from, to int
 }
 
-// slab hands out short slices of large ones.
+// slab allocates short slices from large ones.
 type slab[T any] struct {
 	free []T
 	next int
 }
 
-// take returns n zero values with no room to grow into their neighbours.
+// take returns n zero values. The slice has no spare capacity, so append cannot overwrite its
+// neighbours.
 func (s *slab[T]) take(n int) []T {
 	if n > len(s.free) {
 		s.next = min(max(64, s.next*2), 16384)
@@ -134,7 +135,7 @@ func (s *slab[T]) copyOf(from []T) []T {
 	return out
 }
 
-// finish closes the block's books.
+// finish sets slot and Whole and checks the block.
 func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
 	b.block.Slot, b.block.Whole = slot, whole && !b.innerUnknown
 	if parent := b.block.ParentSlot; parent != nil {
@@ -149,9 +150,9 @@ func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
 	return &b.block, nil
 }
 
-// ownParent changes a parent that is the block's own slot to the slot before, and says that it did.
-// Surfpool, a development node, names the slot itself as the parent of every block with
-// transactions; its slots all have a block.
+// ownParent changes a parent that is the block's own slot to the slot before, and reports whether
+// it did. Surfpool, a development node, names the slot itself as the parent of every block with
+// transactions. All its slots have a block.
 func ownParent(slot uint64, parent *uint64) bool {
 	if slot == 0 || *parent != slot {
 		return false
@@ -160,7 +161,7 @@ func ownParent(slot uint64, parent *uint64) bool {
 	return true
 }
 
-// joinInner hangs the inner lists gathered in scratch on their outer instructions.
+// joinInner joins the inner instructions in scratch to their outer ones.
 func (b *builder) joinInner(tx *chain.Transaction) error {
 	for _, g := range b.groups {
 		if g.index >= uint64(len(tx.Instructions)) {
@@ -175,7 +176,7 @@ func (b *builder) joinInner(tx *chain.Transaction) error {
 	return nil
 }
 
-// appendKeys grows the transaction's keys, within bounds.
+// appendKeys appends to the transaction's keys, up to maxKeys.
 func (b *builder) appendKeys(tx *chain.Transaction, more []pubkey.Key) error {
 	if len(more) == 0 {
 		return nil
@@ -193,7 +194,7 @@ func (b *builder) appendKeys(tx *chain.Transaction, more []pubkey.Key) error {
 var voteProgram = pubkey.Key{0x07, 0x61, 0x48, 0x1d, 0x35, 0x74, 0x74, 0xbb, 0x7c, 0x4d, 0x76, 0x24, 0xeb, 0xd3, 0xbd, 0xb3,
 	0xd8, 0x35, 0x5e, 0x73, 0xd1, 0x10, 0x43, 0xfc, 0x0d, 0xa3, 0x53, 0x80, 0x00, 0x00, 0x00, 0x00}
 
-// isVote is agave's is_simple_vote_transaction: legacy, fewer than three signatures, its one
+// isVote is agave's is_simple_vote_transaction: legacy, fewer than three signatures, and its only
 // instruction calls the vote program.
 func isVote(tx *chain.Transaction, signatures int, versioned bool) bool {
 	if versioned || signatures >= 3 || len(tx.Instructions) != 1 {
@@ -203,8 +204,8 @@ func isVote(tx *chain.Transaction, signatures int, versioned bool) bool {
 	return ok && program == voteProgram
 }
 
-// drop takes from a failed transaction or a vote what nobody reads of it, so that every format
-// gives the same.
+// drop clears what nobody reads of a failed transaction or a vote, so that every format gives the
+// same.
 func drop(tx *chain.Transaction) {
 	if tx.Failed || tx.Vote {
 		tx.Keys, tx.Instructions, tx.PreBalances, tx.PostBalances = nil, nil, nil, nil

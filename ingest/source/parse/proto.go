@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// walk steps over the fields of one protobuf message in place. Generated types would allocate each
-// message and string of it; on a real block that is most of the time.
+// walk goes over the fields of one protobuf message in place. Generated types would allocate each
+// message and string, which for a real block is most of the time.
 type walk struct {
 	rest []byte
 	num  protowire.Number
@@ -21,8 +21,8 @@ type walk struct {
 	err error
 }
 
-// next moves to the following field; false at the end or at the first error. Short tags and
-// lengths, which nearly all are, take no call.
+// next moves to the next field. It returns false at the end or after an error. The usual case, a
+// short length-delimited field, needs no call.
 func (w *walk) next() bool {
 	d := w.rest
 	if len(d) == 0 || w.err != nil {
@@ -37,6 +37,7 @@ func (w *walk) next() bool {
 	return true
 }
 
+// slow is next for all other fields.
 func (w *walk) slow() bool {
 	num, kind, size := protowire.ConsumeTag(w.rest)
 	if size < 0 {
@@ -60,17 +61,17 @@ func (w *walk) slow() bool {
 	return true
 }
 
-// message says that the current field is length-delimited field num.
+// message reports whether the current field is length-delimited field num.
 func (w *walk) message(num protowire.Number) bool {
 	return w.num == num && w.kind == protowire.BytesType
 }
 
-// varint says that the current field is varint field num.
+// varint reports whether the current field is varint field num.
 func (w *walk) varint(num protowire.Number) bool {
 	return w.num == num && w.kind == protowire.VarintType
 }
 
-// firstVarint returns varint field num of a small message; 0 when absent.
+// firstVarint returns varint field num of a small message; 0 if it is absent.
 func firstVarint(data []byte, num protowire.Number) (n uint64, err error) {
 	w := walk{rest: data}
 	for w.next() {
@@ -82,7 +83,7 @@ func firstVarint(data []byte, num protowire.Number) (n uint64, err error) {
 }
 
 // ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto
-// confirmed_block.proto), for the slot that its name says.
+// confirmed_block.proto). The message does not contain its slot.
 func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	b := &builder{}
 	var parent uint64
@@ -148,8 +149,8 @@ func (b *builder) confirmedTransaction(data []byte) error {
 	return nil
 }
 
-// protoTransaction parses solana.storage Transaction and TransactionStatusMeta; vote is what the
-// source says, nil when it doesn't.
+// protoTransaction parses solana.storage Transaction and TransactionStatusMeta. vote is what the
+// source says; nil if it does not say.
 func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vote *bool) error {
 	if body == nil || meta == nil {
 		return malformed("no transaction or no metadata")
@@ -238,7 +239,7 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 	return w.err
 }
 
-// protoCall parses CompiledInstruction and InnerInstruction, which share their first three fields.
+// protoCall parses CompiledInstruction and InnerInstruction, whose first three fields are the same.
 func protoCall(data []byte) (call chain.Call, err error) {
 	w := walk{rest: data}
 	for w.next() {
@@ -262,8 +263,8 @@ func protoCall(data []byte) (call chain.Call, err error) {
 	return call, w.err
 }
 
-// protoMeta parses TransactionStatusMeta; of a vote or failed transaction only that it failed.
-// recorded is false when the node did not record inner instructions.
+// protoMeta parses TransactionStatusMeta. Of a vote or a failed transaction it reads only whether
+// it failed. recorded is false if the node did not record inner instructions.
 func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (recorded bool, err error) {
 	var writable, readonly []pubkey.Key
 	var pre, post []chain.TokenBalance
@@ -272,7 +273,7 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 	var d details
 	w := walk{rest: data}
 	for w.next() {
-		if w.message(1) { // the first field, where there is one
+		if w.message(1) { // err, which comes first
 			tx.Failed = true
 			return true, nil
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// rawForm is what a transaction came as.
+// rawForm is the form in which a transaction came.
 type rawForm uint8
 
 const (
@@ -23,7 +23,8 @@ const (
 	rawJSON
 )
 
-// rawTransaction is a transaction as it came. It borrows the message.
+// rawTransaction is a transaction as it came. It borrows the message. index is its place in the
+// block.
 type rawTransaction struct {
 	form  rawForm
 	index int
@@ -36,8 +37,9 @@ func (b *builder) raw(r rawTransaction) chain.Raw {
 	return one
 }
 
-// AppendUpdate implements chain.Raw. A Geyser server has left out what touches none of our programs
-// already; of whole blocks it is left out here, so that the stream is the same whatever the source.
+// AppendUpdate implements chain.Raw. A Geyser server has already left out transactions that touch
+// none of our programs. For whole blocks it is done here, so that the stream is the same whatever
+// the source.
 func (r *rawTransaction) AppendUpdate(to []byte, all bool) ([]byte, error) {
 	switch r.form {
 	case rawUpdate:
@@ -59,7 +61,8 @@ const (
 	fieldInfoIndex       protowire.Number = 5
 )
 
-// appendInfo appends a SubscribeUpdateTransactionInfo that is no vote: votes are not passed on.
+// appendInfo appends a SubscribeUpdateTransactionInfo. It never sets the vote flag, because votes
+// are not passed on.
 func appendInfo(to, signature, transaction, meta []byte, index int) []byte {
 	to = appendMessage(to, fieldInfoSignature, signature)
 	to = appendMessage(to, fieldInfoTransaction, transaction)
@@ -71,7 +74,7 @@ func appendMessage(to []byte, field protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, field, protowire.BytesType), value)
 }
 
-// appendNumber leaves zero out, as proto3 does.
+// appendNumber appends a number. It leaves out zero, as proto3 does.
 func appendNumber(to []byte, field protowire.Number, value uint64) []byte {
 	if value == 0 {
 		return to
@@ -79,14 +82,14 @@ func appendNumber(to []byte, field protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), value)
 }
 
-// subscribed are the programs of which a transaction must touch one.
+// subscribed are the programs of which a transaction must touch at least one.
 var subscribed = []pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022), pubkey.MustParse(schemas.ProgramMetaplex)}
 
 func isSubscribed(key []byte) bool {
 	return slices.ContainsFunc(subscribed, func(k pubkey.Key) bool { return bytes.Equal(k[:], key) })
 }
 
-// appendStored takes the messages of a ConfirmedTransaction as they are: Geyser's are the same.
+// appendStored copies the messages of a ConfirmedTransaction: Geyser's have the same format.
 func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	var transaction, meta, signature []byte
 	touches := all
@@ -114,7 +117,7 @@ func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	return appendInfo(to, signature, transaction, meta, r.index), nil
 }
 
-// hasSubscribed says that one of the two fields of a message holds one of our programs.
+// hasSubscribed reports whether one of two fields of a message is one of our programs.
 func hasSubscribed(message []byte, one, other protowire.Number) bool {
 	w := walk{rest: message}
 	for w.next() {

@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/txerror"
 )
 
-// rawEntry is an entry of getBlock's transactions in base64. Names are those of agave's
+// rawEntry is an entry of getBlock's transactions in base64. The names are those of agave's
 // UiTransactionStatusMeta.
 type rawEntry struct {
 	Transaction json.RawMessage `json:"transaction"`
@@ -95,8 +95,8 @@ func (b *rawBase58) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// appendJSON makes the update of a transaction in base64. The encodings json and jsonParsed do not
-// hold all that an update has, or not in its bytes.
+// appendJSON appends the update of a transaction in base64. The encodings json and jsonParsed lack
+// some of what an update needs.
 func (r *rawTransaction) appendJSON(to []byte, all bool) ([]byte, error) {
 	var entry rawEntry
 	if err := json.Unmarshal(r.all, &entry); err != nil {
@@ -126,7 +126,7 @@ func (r *rawTransaction) appendJSON(to []byte, all bool) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(to, info)
 }
 
-// transactionOfWire reads what wireTransaction has checked.
+// transactionOfWire decodes a transaction that wireTransaction has checked.
 func transactionOfWire(wire []byte) (*pb.Transaction, bool) {
 	c := cursor{data: wire}
 	out := &pb.Transaction{Message: &pb.Message{Header: &pb.MessageHeader{}}}

@@ -13,18 +13,18 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// In jsonParsed a node shows token instructions as {type, info} and drops their bytes (agave,
-// transaction-status/src/parse_token.rs). Decoders read bytes, so they are put back here. What is
-// not in the table keeps its program, without accounts and data: a decoder then counts it as
-// unreadable rather than missing it.
+// In jsonParsed, a node shows token instructions as {type, info} without their bytes (agave,
+// transaction-status/src/parse_token.rs). Decoders read bytes, so the functions below restore them.
+// An instruction that is not in the table keeps its program, without accounts and data: a decoder
+// then counts it as unreadable instead of missing it.
 
-// tokenPrograms are those whose instructions nodes parse and Mintlake decodes.
+// tokenPrograms are the programs whose instructions nodes parse and Mintlake decodes.
 var tokenPrograms = [2]pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022)}
 
 // maxInfo bounds the fields of one parsed instruction.
 const maxInfo = 64
 
-// encoder puts one parsed instruction back into bytes.
+// encoder encodes one parsed instruction.
 type encoder struct {
 	b        *builder
 	tx       *chain.Transaction
@@ -34,7 +34,7 @@ type encoder struct {
 	err      error
 }
 
-// reencode gives call the accounts and data that the parsed form at r stands for.
+// reencode sets the call's accounts and data from the parsed form at r.
 func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.Reader) error {
 	if call.ProgramIndex >= len(tx.Keys) || !slices.Contains(tokenPrograms[:], tx.Keys[call.ProgramIndex]) || r.Peek() != '{' {
 		return nil
@@ -50,8 +50,8 @@ func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.
 	return nil
 }
 
-// instruction appends the accounts and data of {type, info}; false when the type is not in the
-// table.
+// instruction appends the accounts and data of {type, info}. known is false if the type is not in
+// the table.
 func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err error) {
 	f, err := gather(r, "type", "info")
 	if err != nil {
@@ -88,8 +88,8 @@ func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err
 	return true, nil
 }
 
-// batch is p-token's Batch: for each part, number of accounts, length of data, data; the accounts
-// one after the other.
+// batch encodes p-token's Batch. Its data has for each part the number of accounts, the length of
+// the data, and the data. The accounts of all parts follow each other.
 func (e *encoder) batch() (known bool, err error) {
 	list := e.info["instructions"]
 	out, known := []byte{255}, true
@@ -130,7 +130,7 @@ func (e *encoder) fail(err error) {
 	}
 }
 
-// text returns field name as a string; false when it is absent.
+// text returns field name as a string; false if it is absent.
 func (e *encoder) text(name string) ([]byte, bool) {
 	at, ok := e.info[name]
 	if !ok {
@@ -143,6 +143,7 @@ func (e *encoder) text(name string) ([]byte, bool) {
 	return s, true
 }
 
+// must returns field name as a string, and fails if it is absent.
 func (e *encoder) must(name string) []byte {
 	s, ok := e.text(name)
 	if !ok {
@@ -151,6 +152,7 @@ func (e *encoder) must(name string) []byte {
 	return s
 }
 
+// account appends the index of the account in field name.
 func (e *encoder) account(name string) {
 	s, ok := e.text(name)
 	if !ok && name == "mint" { // setAuthority names what it is about
@@ -174,7 +176,8 @@ func (e *encoder) account(name string) {
 	e.accounts = append(e.accounts, index)
 }
 
-// signer appends the one who signs: field name, or its multisig form followed by the signers.
+// signer appends the account in field name, or in the field's multisig form followed by the
+// signers.
 func (e *encoder) signer(name string) {
 	if _, ok := e.info[name]; ok {
 		e.account(name)
@@ -201,12 +204,13 @@ func (e *encoder) signer(name string) {
 	}
 }
 
-// part appends one piece of an instruction's data.
+// part encodes one piece of an instruction's data.
 type part func(*encoder)
 
+// raw encodes fixed bytes.
 func raw(b ...byte) part { return func(e *encoder) { e.data = append(e.data, b...) } }
 
-// key is 32 bytes; one that is absent is zero where absent is true.
+// key encodes 32 bytes. If absent is true, a missing field is encoded as zeros.
 func key(name string, absent bool) part {
 	return func(e *encoder) {
 		s, ok := e.text(name)
@@ -225,7 +229,7 @@ func key(name string, absent bool) part {
 	}
 }
 
-// option is a flag byte and, when it is 1, a key.
+// option encodes a flag byte and, if the field is there, a key.
 func option(name string) part {
 	return func(e *encoder) {
 		if _, ok := e.info[name]; !ok {
@@ -237,7 +241,7 @@ func option(name string) part {
 	}
 }
 
-// amount is a u64 that JSON holds as a string.
+// amount encodes a u64, which JSON has as a string.
 func amount(name string) part {
 	return func(e *encoder) {
 		n, err := parseAmount(e.must(name))
@@ -248,7 +252,7 @@ func amount(name string) part {
 	}
 }
 
-// number is an unsigned or signed whole number of so many bytes that JSON holds as a number.
+// number encodes a signed or unsigned integer of so many bytes, which JSON has as a number.
 func number(name string, bytes int) part {
 	return func(e *encoder) {
 		at, ok := e.info[name]
@@ -275,7 +279,7 @@ func number(name string, bytes int) part {
 	}
 }
 
-// tokenAmount is the u64 of a {amount, decimals} object and, if withDecimals, its u8.
+// tokenAmount encodes the u64 of an {amount, decimals} object and, if withDecimals, its u8.
 func tokenAmount(name string, withDecimals bool) part {
 	return func(e *encoder) {
 		at, ok := e.info[name]
@@ -300,7 +304,7 @@ func tokenAmount(name string, withDecimals bool) part {
 	}
 }
 
-// float is an f64 that JSON holds as a string.
+// float encodes an f64, which JSON has as a string.
 func float(name string) part {
 	return func(e *encoder) {
 		v, err := strconv.ParseFloat(string(e.must(name)), 64)
@@ -311,7 +315,7 @@ func float(name string) part {
 	}
 }
 
-// word is the place of a field's text in a list of names, as one byte.
+// word encodes a field's text as one byte: its index in a list of names.
 func word(name string, names ...string) part {
 	return func(e *encoder) {
 		s := string(e.must(name))
@@ -323,7 +327,7 @@ func word(name string, names ...string) part {
 	}
 }
 
-// str is a borsh string: u32 length, bytes.
+// str encodes a Borsh string: a u32 length and the bytes.
 func str(name string) part {
 	return func(e *encoder) {
 		s := e.must(name)
@@ -332,8 +336,8 @@ func str(name string) part {
 	}
 }
 
-// metadataField is the metadata interface's Field: 0 to 2 for the fixed ones, 3 and a string for
-// others.
+// metadataField encodes the metadata interface's Field: 0 to 2 for the fixed names; 3 and a string
+// for others.
 func metadataField(name string) part {
 	return func(e *encoder) {
 		if i := slices.Index([]string{"name", "symbol", "uri"}, string(e.must(name))); i >= 0 {

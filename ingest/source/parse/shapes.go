@@ -1,10 +1,11 @@
 package parse
 
-// shape is how one parsed token instruction lies in accounts and data.
+// shape describes the accounts and data of one parsed token instruction.
 type shape struct {
-	// accounts are the fields that name the accounts, in order; "mint" may go by the name account.
+	// accounts are the fields that name the accounts, in order. If there is no field mint, account
+	// replaces it.
 	accounts []string
-	// signer is the field of the signing account, which comes last; empty = none.
+	// signer is the field of the signing account, which comes last; empty if there is none.
 	signer string
 	data   []part
 }
@@ -13,10 +14,10 @@ func sh(accounts []string, signer string, data ...part) shape { return shape{acc
 
 func on(accounts ...string) []string { return accounts }
 
-// Field names and account orders: agave's transaction-status/src/parse_token.rs and
-// parse_token/extension/*.rs; numbers and layouts: spl-token-2022-interface's instruction.rs and
-// spl-token-metadata-interface's. Instructions that change no mint and whose details nobody reads
-// are given by their number alone.
+// shapes are the token instructions by their type. Field names and account orders are those of
+// agave's transaction-status/src/parse_token.rs and parse_token/extension/*.rs. Numbers and layouts
+// are those of spl-token-2022-interface's and spl-token-metadata-interface's instruction.rs. For
+// instructions that change no mint and whose details nobody reads, the data has only the number.
 var shapes = map[string]shape{
 	"initializeMint":         sh(on("mint", "rentSysvar"), "", raw(0), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
 	"initializeMint2":        sh(on("mint"), "", raw(20), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
@@ -91,10 +92,10 @@ var shapes = map[string]shape{
 	"emitTokenMetadata": sh(on("metadata"), "", raw(250, 166, 180, 250, 13, 12, 184, 70)),
 }
 
-// authorityTypes is AuthorityType as agave names it (UiAuthorityType), by number.
+// authorityTypes are the names of AuthorityType in agave (UiAuthorityType), by number.
 var authorityTypes = []string{"mintTokens", "freezeAccount", "accountOwner", "closeAccount", "transferFeeConfig", "withheldWithdraw", "closeMint",
 	"interestRate", "permanentDelegate", "confidentialTransferMint", "transferHookProgramId", "confidentialTransferFeeConfig", "metadataPointer",
 	"groupPointer", "groupMemberPointer", "scaledUiAmount", "pause", "permissionedBurn"}
 
-// accountStates is AccountState by number.
+// accountStates are the names of AccountState, by number.
 var accountStates = []string{"uninitialized", "initialized", "frozen"}

@@ -5,19 +5,20 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// message is what a transaction's signed part says beyond its instructions.
+// message is what a transaction's signed part says, apart from keys and instructions.
 type message struct {
 	signatures int
 	versioned  bool
-	// looked up addresses that the metadata must list, when known
+	// writable and readonly count the addresses that the message looks up. If hasLookups, the
+	// metadata must list as many.
 	writable, readonly int
 	hasLookups         bool
-	// allKeys: the message listed the looked-up addresses itself (jsonParsed)
+	// allKeys means that the message itself lists the looked-up addresses (jsonParsed).
 	allKeys bool
 }
 
-// cursor reads Solana's wire format. After the first failure every read returns zeros and bad stays
-// true.
+// cursor reads Solana's wire format. After the first failure, bad is true and every read returns
+// zeros.
 type cursor struct {
 	data []byte
 	bad  bool
@@ -40,7 +41,7 @@ func (c *cursor) byte() byte {
 	return 0
 }
 
-// length reads a compact-u16: seven bits a byte, at most three bytes, and no more than 65,535.
+// length reads a compact-u16: seven bits in each byte, at most three bytes, at most 65,535.
 func (c *cursor) length() int {
 	n := 0
 	for shift := 0; shift <= 14; shift += 7 {
@@ -58,7 +59,7 @@ func (c *cursor) length() int {
 	return 0
 }
 
-// keys reads n 32-byte keys into the slab.
+// keys reads n 32-byte keys.
 func (c *cursor) keys(b *builder, n int) []pubkey.Key {
 	raw := c.take(n * 32)
 	if raw == nil {
@@ -71,14 +72,14 @@ func (c *cursor) keys(b *builder, n int) []pubkey.Key {
 	return out
 }
 
-// wireTransaction reads a serialised transaction, legacy or v0. The layout: compact list of
-// signatures, then the message: a version byte (v0: 0x80) when its high bit is set, three header
-// bytes, compact list of keys, recent blockhash, compact list of instructions, and for v0 the
-// compact list of lookups.
+// wireTransaction parses a serialised transaction, legacy or v0. It has a compact list of
+// signatures and the message: a version byte (0x80 for v0; legacy has none), three header bytes, a
+// compact list of keys, the recent blockhash, a compact list of instructions, and for v0 a compact
+// list of lookups.
 func (b *builder) wireTransaction(tx *chain.Transaction, data []byte) (m message, err error) {
 	c := cursor{data: data}
 	if len(data) > 0 && data[0]&0x80 != 0 && len(data) > 1 && data[0] >= 0x81 && data[0] < 0x90 {
-		// A v1 transaction (SIMD-0385) leads with its version, and no legacy one has 128
+		// A v1 transaction (SIMD-0385) begins with its version. A legacy one never has 128
 		// signatures.
 		return m, errVersion(data[0] & 0x7f)
 	}
@@ -94,7 +95,7 @@ func (b *builder) wireTransaction(tx *chain.Transaction, data []byte) (m message
 		}
 		m.versioned = true
 	}
-	c.take(3) // header: who signs and who may be written, which nobody here asks
+	c.take(3) // the header is not needed
 	n := c.length()
 	if n > maxKeys {
 		return m, malformed("%d account keys, at most %d", n, maxKeys)

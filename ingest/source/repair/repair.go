@@ -1,9 +1,9 @@
-// Package repair closes the gaps of a live source beside it.
+// Package repair closes the gaps of a live source while it runs.
 //
-// In: gaps that the source saw, the ledger, and where the source is. Out: calls of a filler, for
-// one gap after the other. Guarantees: every gap that the ledger shows within reach is tried again
-// and again, ever more slowly while nothing comes of it; an input that is refused again and again
-// is told once.
+// In: gaps that the source saw, the ledger, and the source's tip. Out: calls of a filler, for one
+// gap after the other. Guarantees: every gap that the ledger shows within reach is tried again and
+// again, with growing pauses while that brings nothing. An input that is refused repeatedly is
+// reported once.
 package repair
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// Gap is a run of slots whose blocks the source did not bring, both ends included.
+// Gap is a run of slots whose blocks the source did not deliver, both ends included.
 type Gap struct{ From, To uint64 }
 
-// Filler gets the blocks of slots from..to, both included, from elsewhere and hands them to sink;
-// the rpc source is one.
+// Filler gets the blocks of slots from..to, both included, from elsewhere and passes them to sink.
+// The rpc source is one.
 type Filler interface {
 	Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error
 }
@@ -28,21 +28,21 @@ type Filler interface {
 // DefaultReach is a day of 400 ms slots.
 const DefaultReach = 216_000
 
-// maxPause bounds the pause between two looks for gaps that could not be closed.
+// maxPause bounds the pause between two attempts at gaps that could not be closed.
 const maxPause = 10 * time.Minute
 
-// Config of a Repairer.
+// Config configures a Repairer.
 type Config struct {
-	// Every is the pause between looks at the ledger, growing to 10 min while a gap cannot be
+	// Every is the time between checks of the ledger. It grows to maxPause while a gap cannot be
 	// closed.
 	Every time.Duration
-	// Reach is how many slots behind the tip gaps are filled; older ones are for a backfill.
+	// Reach is how many slots below the tip gaps are filled. Older ones need a backfill.
 	Reach uint64
-	// Resume is the slot up to which everything was ingested before, 0 for none.
+	// Resume is the slot up to which everything was ingested before; 0 if there is none.
 	Resume uint64
 }
 
-// Deps are the collaborators; Filler may be nil: then gaps are only counted.
+// Deps are the collaborators. If Filler is nil, gaps are only counted.
 type Deps struct {
 	Ledger  source.Ledger
 	Sink    source.Sink
@@ -51,21 +51,21 @@ type Deps struct {
 	Logger  *slog.Logger
 }
 
-// Repairer closes gaps, one after the other: at once those that the source just showed, and by and
-// by every one that the ledger still shows, since a server may not have a block yet, or say for a
-// while that there is none.
+// Repairer closes gaps one after the other. It tries a new gap of the source at once. Later it
+// tries every gap that the ledger still shows, since a server may not have a block yet, or may
+// claim for a while that there is none.
 type Repairer struct {
 	cfg  Config
 	deps Deps
 	gaps chan Gap
-	// tip is the source's, begin where it began when nothing was ingested before; 0 until something
-	// was delivered.
+	// tip is the source's tip. begin is the first tip, for a source that resumes nothing. Both are
+	// 0 until something is delivered.
 	tip, begin atomic.Uint64
 
-	// One goroutine uses the rest. from is where looking begins, 0 = at begin. before is the tip at
-	// the last look, left how many slots were missing at the last try.
+	// Only Run uses the rest. from is where checks begin; 0 means at begin. before is the tip at
+	// the last check. left is how many slots were missing at the last attempt.
 	from, before, left uint64
-	// pause is how long after a try the next one comes, next when that is.
+	// pause is the time between two attempts, and next when the next one is due.
 	pause time.Duration
 	next  time.Time
 }
@@ -75,13 +75,13 @@ func New(cfg Config, deps Deps) *Repairer {
 	return &Repairer{cfg: cfg, deps: deps, gaps: make(chan Gap, 1024), from: cfg.Resume - min(cfg.Resume, cfg.Reach), pause: cfg.Every}
 }
 
-// At tells where the source is. It and OnGap may be called while Run runs.
+// At sets the source's tip. At and OnGap may be called while Run runs.
 func (r *Repairer) At(tip uint64) {
 	r.tip.Store(tip)
 	r.begin.CompareAndSwap(0, tip)
 }
 
-// OnGap passes a gap on to whoever fills it.
+// OnGap notes a new gap, which Run will fill.
 func (r *Repairer) OnGap(from, to uint64) {
 	r.deps.Logger.Warn("blocks are missing in the stream", "from_slot", from, "to_slot", to, "filler", r.deps.Filler != nil)
 	if r.deps.Filler == nil {
@@ -89,7 +89,7 @@ func (r *Repairer) OnGap(from, to uint64) {
 	}
 	select {
 	case r.gaps <- Gap{from, to}:
-	default: // the ledger remembers it for repair
+	default: // the ledger still shows it to repair
 	}
 }
 
@@ -105,15 +105,15 @@ func (r *Repairer) Run(ctx context.Context) error {
 			for _, part := range r.missing(g) {
 				r.fill(ctx, part)
 			}
-			r.pause, r.next = r.cfg.Every, time.Time{} // something new: worth a look soon
+			r.pause, r.next = r.cfg.Every, time.Time{} // try again soon
 		case now := <-tick.C:
 			r.repair(ctx, now)
 		}
 	}
 }
 
-// missing are the parts of a new gap that the ledger has not got; the block at its end is known to
-// be, whatever the ledger says.
+// missing returns the parts of a new gap that the ledger lacks. The block at its end is known to
+// exist, so it is included whatever the ledger says.
 func (r *Repairer) missing(g Gap) (parts []Gap) {
 	for _, m := range r.deps.Ledger.Missing(g.From, g.To) {
 		parts = append(parts, Gap{m.FromSlot, m.ToSlot})
@@ -124,8 +124,8 @@ func (r *Repairer) missing(g Gap) (parts []Gap) {
 	return parts
 }
 
-// look lists what the ledger shows as missing up to where the source was at the last look: what
-// came since may be on its way.
+// look returns the gaps in the ledger up to the tip of the last check: newer slots may be on their
+// way.
 func (r *Repairer) look() (open []Gap, slots uint64) {
 	tip, upTo := r.tip.Load(), r.before
 	r.before = tip
@@ -138,7 +138,7 @@ func (r *Repairer) look() (open []Gap, slots uint64) {
 		return nil, 0
 	}
 	for _, m := range r.deps.Ledger.Missing(first, upTo) {
-		// goes on below: what lies there was not to be read, or is for a backfill
+		// This run begins below first: such slots were not to be read, or need a backfill.
 		if m.FromSlot == first {
 			continue
 		}
@@ -152,7 +152,7 @@ func (r *Repairer) look() (open []Gap, slots uint64) {
 	return open, slots
 }
 
-// repair fills what is missing.
+// repair fills the gaps that look finds, if an attempt is due.
 func (r *Repairer) repair(ctx context.Context, now time.Time) {
 	open, slots := r.look()
 	if r.deps.Filler == nil || now.Before(r.next) {
@@ -161,7 +161,7 @@ func (r *Repairer) repair(ctx context.Context, now time.Time) {
 	for _, g := range open {
 		r.fill(ctx, g)
 	}
-	if slots > 0 && slots == r.left { // no use in haste
+	if slots > 0 && slots == r.left { // the attempt brought nothing
 		r.pause = min(2*r.pause, maxPause)
 	} else {
 		r.pause = r.cfg.Every
@@ -175,8 +175,8 @@ func (r *Repairer) fill(ctx context.Context, g Gap) {
 	}
 }
 
-// Once is a sink that passes the refusal of an input on once: a gap is tried again and again. Safe
-// for concurrent use if Sink is.
+// Once is a sink that passes on the refusal of an input only once, because a gap is tried again and
+// again. Safe for concurrent use if Sink is.
 type Once struct {
 	source.Sink
 
@@ -184,9 +184,10 @@ type Once struct {
 	refused map[string]bool
 }
 
+// maxRefused bounds the inputs that Once remembers.
 const maxRefused = 10_000
 
-// Refused passes the first refusal of an input on.
+// Refused passes on the first refusal of an input.
 func (o *Once) Refused(ctx context.Context, name string, err error) {
 	o.mu.Lock()
 	again := o.refused[name]

@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 )
 
-// Serial lets the stream and the filler share a sink, one call at a time. Whoever waits for his
-// turn stops waiting when his context ends.
+// Serial lets the stream and the filler share a sink, one call at a time. A caller that waits for
+// its turn stops waiting when its context ends.
 type Serial struct {
 	turn    *semaphore.Weighted // of one
 	sink    source.Sink
@@ -19,7 +19,7 @@ type Serial struct {
 	witness order.Witness
 }
 
-// NewSerial makes one; metrics count the slots that turn out dead.
+// NewSerial returns a Serial over sink. metrics count the slots that turn out to be dead.
 func NewSerial(sink source.Sink, metrics *source.Metrics) *Serial {
 	return &Serial{turn: semaphore.NewWeighted(1), sink: sink, metrics: metrics}
 }
@@ -32,7 +32,7 @@ func (s *Serial) call(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Block hands the block on; its slot is on the chain.
+// Block passes the block on, and notes that its slot has a block on the chain.
 func (s *Serial) Block(ctx context.Context, b *chain.Block) error {
 	return s.call(ctx, func() error {
 		s.witness.Chain(b.Slot)
@@ -40,8 +40,8 @@ func (s *Serial) Block(ctx context.Context, b *chain.Block) error {
 	})
 }
 
-// Skipped hands a slot on as dead where the stream told of a block in it: the chain goes on without
-// it.
+// Skipped passes the slot on. If the stream has reported a block in it, it is passed on as dead:
+// the chain goes on without that block.
 func (s *Serial) Skipped(ctx context.Context, slot uint64) error {
 	if s.witness.Empty(slot) {
 		s.metrics.Dead()
@@ -50,17 +50,18 @@ func (s *Serial) Skipped(ctx context.Context, slot uint64) error {
 	return s.call(ctx, func() error { return s.sink.Skipped(ctx, slot) })
 }
 
-// Dead hands the slot on.
+// Dead passes the slot on.
 func (s *Serial) Dead(ctx context.Context, slot uint64) error {
 	return s.call(ctx, func() error { return s.sink.Dead(ctx, slot) })
 }
 
-// Finalized hands the slot on.
+// Finalized passes the slot on.
 func (s *Serial) Finalized(ctx context.Context, slot uint64) error {
 	return s.call(ctx, func() error { return s.sink.Finalized(ctx, slot) })
 }
 
-// Seen takes the stream's word that a slot has a block, on the chain or not.
+// Seen notes that the stream reported a block in a slot, on the chain or not. If the chain goes on
+// without it, the slot is passed on as dead.
 func (s *Serial) Seen(ctx context.Context, slot uint64) error {
 	if !s.witness.Seen(slot) {
 		return nil
@@ -69,10 +70,10 @@ func (s *Serial) Seen(ctx context.Context, slot uint64) error {
 	return s.Dead(ctx, slot)
 }
 
-// Refused hands the refusal on.
+// Refused passes the refusal on.
 func (s *Serial) Refused(ctx context.Context, name string, err error) {
 	_ = s.call(ctx, func() error { s.sink.Refused(ctx, name, err); return nil })
 }
 
-// Progress is dropped: a stream has no end, and a filler's progress is not the source's.
+// Progress does nothing: a stream has no end, and a filler's progress is not the source's.
 func (s *Serial) Progress(uint64, uint64) {}

@@ -10,14 +10,14 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 )
 
-// Backfill is the source that reads what the ledger misses of a range of the past, and nothing
-// else: a run that was ended goes on where it stopped, and slots that another source reads beside
-// it are left to that one if they were there when the backfill began.
+// Backfill is the source that reads only what the ledger lacks in a range of the past. A run that
+// was interrupted goes on where it stopped. If another source reads at the same time, Backfill
+// skips the slots that this one had ingested when the backfill began.
 type Backfill struct{ *Source }
 
 var _ source.Source = Backfill{}
 
-// NewBackfill checks the configuration, which must name From and To; it does no I/O. The kind is
+// NewBackfill checks the configuration, which must have From and To. It does no I/O. The kind is
 // source.KindBackfill.
 func NewBackfill(cfg Config, deps Deps) (Backfill, error) {
 	if cfg.From == nil || cfg.To == nil {
@@ -28,16 +28,16 @@ func NewBackfill(cfg Config, deps Deps) (Backfill, error) {
 	return Backfill{s}, err
 }
 
-// Run reads the missing slots in order and returns nil, also when ctx ends. It waits for slots that
-// are still to come. Errors are those of Source.Run. Progress counts the slots From..To, those that
-// were not missing included.
+// Run reads the missing slots in order and returns nil, also when ctx ends. It waits for slots in
+// the future. Errors are those of Source.Run. Progress counts the slots From..To, including those
+// that were not missing.
 func (b Backfill) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	from, to := *b.cfg.From, *b.cfg.To
 	runs := ledger.Missing(from, to)
 	return b.fill(ctx, runs, to-from+1-slotsIn(runs), to-from+1, ledger, sink)
 }
 
-// fill reads runs of slots of which done of total are there already.
+// fill reads runs of slots. done of total slots are there already.
 func (s *Source) fill(ctx context.Context, runs []coverage.Gap, done, total uint64, ledger source.Ledger, sink source.Sink) error {
 	sink.Progress(done, total)
 	for _, run := range runs {
@@ -61,13 +61,13 @@ func slotsIn(runs []coverage.Gap) (slots uint64) {
 	return slots
 }
 
-// Gaps is the source that reads whatever the ledger misses between the first and the last slot that
-// it knows, and nothing else.
+// Gaps is the source that reads only what the ledger lacks between the first and the last slot that
+// it knows.
 type Gaps struct{ *Source }
 
 var _ source.Source = Gaps{}
 
-// NewGaps checks the configuration, which must name neither From nor To; it does no I/O. The kind
+// NewGaps checks the configuration, which must have neither From nor To. It does no I/O. The kind
 // is source.KindBackfill.
 func NewGaps(cfg Config, deps Deps) (Gaps, error) {
 	if cfg.From != nil || cfg.To != nil {
@@ -85,8 +85,8 @@ func (g Gaps) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) e
 	return g.fill(ctx, runs, 0, slotsIn(runs), ledger, sink)
 }
 
-// openGaps leaves out what lies before the first slot that the ledger knows and behind the last:
-// that is missing too, but no gap.
+// openGaps returns the missing slots between the first and the last slot that the ledger knows.
+// Slots outside of these are missing too, but are no gap.
 func openGaps(ledger source.Ledger) (runs []coverage.Gap) {
 	for _, run := range ledger.Missing(0, math.MaxUint64) {
 		if run.FromSlot > 0 && run.ToSlot < math.MaxUint64 {
@@ -96,7 +96,7 @@ func openGaps(ledger source.Ledger) (runs []coverage.Gap) {
 	return runs
 }
 
-// partSink tells the progress of one run of slots as that of the whole range.
+// partSink reports the progress of one run of slots as that of the whole range.
 type partSink struct {
 	source.Sink
 	done, total uint64

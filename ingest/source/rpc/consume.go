@@ -13,17 +13,17 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// maxWalk bounds how many blocks a missing parent is followed back.
+// maxWalk bounds how many missing parents of a block are fetched, one after another.
 const maxWalk = 256
 
-// run is the consuming half of Run: one goroutine hands over, in order.
+// run is the consuming half of Source.Run: one goroutine that passes blocks on in order.
 type run struct {
 	*Source
 	ledger  source.Ledger
 	sink    source.Sink
 	line    *order.Line
 	carrier order.Carrier
-	// repairer is nil where no tip is followed.
+	// repairer is nil if the source does not follow the tip.
 	repairer *repair.Repairer
 	refused  map[uint64]bool
 	from     uint64
@@ -47,7 +47,7 @@ func (r *run) consume(ctx context.Context, queue <-chan *job) error {
 		if err := r.take(ctx, j); err != nil {
 			return err
 		}
-		r.progress(j.behind)
+		r.progress(j.through)
 		if r.repairer != nil && r.line.Tip() > 0 {
 			r.repairer.At(r.line.Tip())
 		}
@@ -75,7 +75,7 @@ func (r *run) take(ctx context.Context, j *job) error {
 	case hopeless(j.err):
 		return fmt.Errorf("slot %d: %w", j.slot, j.err)
 	case solana.SkippedSlot(j.err):
-		return nil // believed once the next block's parent link says so too
+		return nil // believed only if the next block's parent link agrees
 	}
 	r.refuse(ctx, j.slot, j.err)
 	return nil
@@ -95,7 +95,7 @@ func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 	r.sink.Refused(ctx, fmt.Sprintf("slot %d", slot), err)
 }
 
-// add hands b over, after the parents that the server did not list.
+// add passes b on, after the parents that the server did not list.
 func (r *run) add(ctx context.Context, b *chain.Block) error {
 	steps, repeated := r.line.Add(b, time.Time{})
 	if repeated {

@@ -16,23 +16,23 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// maxChunk is how many slots one getBlocks call asks about; nodes allow 500,000.
+// maxChunk is how many slots one getBlocks call asks about. Nodes allow 500,000.
 const maxChunk = 5_000
 
-// job is one slot being fetched. Its fields are set when done is closed.
+// job is the fetch of one slot. block and err are set before done is closed.
 type job struct {
 	slot uint64
-	// known: the ledger may have it, so look at the header first
+	// known means that the ledger may have the block, so the header is fetched first.
 	known bool
 	done  chan struct{}
 	block *chain.Block
 	err   error
-	// behind is the slot up to which all is read once this job is done.
-	behind uint64
+	// through is the slot up to which everything has been read once this job is done.
+	through uint64
 }
 
-// produce starts a fetch for every slot that has a block, in order. The queue's bound is the bound
-// on blocks held.
+// produce starts a fetch for every slot that has a block, in order. The capacity of the queue
+// bounds the blocks in memory.
 func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger source.Ledger, queue chan<- *job) error {
 	next, err := s.first(ctx, ledger)
 	if err != nil {
@@ -59,9 +59,9 @@ func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger sour
 			return err
 		}
 		for i, slot := range slots {
-			j := &job{slot: slot, known: slot <= resume, done: make(chan struct{}), behind: slot}
+			j := &job{slot: slot, known: slot <= resume, done: make(chan struct{}), through: slot}
 			if i == len(slots)-1 {
-				j.behind = last
+				j.through = last
 			}
 			select {
 			case queue <- j:
@@ -79,6 +79,7 @@ func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger sour
 	return nil
 }
 
+// first returns the first slot to read.
 func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error) {
 	switch {
 	case s.cfg.From != nil:
@@ -93,7 +94,7 @@ func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error
 	return tip, nil
 }
 
-// slots lists the slots in [from, to] that have a block, or all of them where the server does not
+// slots returns the slots in [from, to] that have a block, or all slots if the server does not
 // offer getBlocks.
 func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 	listed, err := retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
@@ -107,7 +108,7 @@ func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 		}
 		return listed, nil
 	}
-	out, last := listed[:0], from // no server is trusted to keep to what it was asked
+	out, last := listed[:0], from // a server may return slots that it was not asked for
 	for _, slot := range listed {
 		if slot >= last && slot <= to {
 			out = append(out, slot)
@@ -121,7 +122,7 @@ func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
 	if j.known {
 		if header, err := s.block(ctx, j.slot, true); err == nil && ledger.Ingested(j.slot, header.Blockhash) {
-			// of an ingested block nothing is handed over, so nothing of it is missing
+			// An ingested block is not passed on, so it needs no transactions.
 			header.Whole = true
 			j.block = header
 			return
@@ -130,8 +131,8 @@ func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
 	j.block, j.err = s.block(ctx, j.slot, false)
 }
 
-// maxGarbage is how often an unreadable answer is asked for again: another server, or the same one
-// later, may do better.
+// maxGarbage is how often an unreadable answer is asked for: another server, or the same one later,
+// may do better.
 const maxGarbage = 3
 
 func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chain.Block, error) {
@@ -187,7 +188,7 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 	}
 }
 
-// hopeless says that every other call will fail in the same way.
+// hopeless reports whether every other call will fail in the same way.
 func hopeless(err error) bool {
 	var status *solana.HTTPError
 	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden || status.Status == http.StatusNotFound)

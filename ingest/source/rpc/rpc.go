@@ -1,10 +1,10 @@
 // Package rpc is the source that reads blocks from a Solana JSON-RPC server by getBlock.
 //
 // In: a range of slots, or the tip to follow. Out: whole blocks in slot order, and the slots
-// without a block. Guarantees: what the parent links do not confirm is asked for again; what is
-// missing behind the tip is asked for until it comes; a server that is away is waited for; a block
-// that cannot be had is refused with its reason and the others go on. At most Config.Parallel
-// blocks are held.
+// without a block. Guarantees: what the parent links do not confirm is asked for again. Blocks that
+// are missing below the tip are asked for until they come. A server that is away is waited for. A
+// block that cannot be had is refused with its reason, and the others go on. At most
+// Config.Parallel blocks are in memory.
 package rpc
 
 import (
@@ -25,33 +25,33 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// Client is what the source asks; *solana.Client is one.
+// Client is the part of a JSON-RPC client that the source uses. *solana.Client is one.
 type Client interface {
 	GetSlot(ctx context.Context, commitment solana.Commitment) (uint64, error)
 	GetBlocks(ctx context.Context, from, to uint64, commitment solana.Commitment) ([]uint64, error)
 	GetBlock(ctx context.Context, slot uint64, opts solana.BlockOptions) (json.RawMessage, error)
 }
 
-// Config says which slots to read. Zero values take the defaults named at each field.
+// Config configures a Source. Zero values take the defaults named at each field.
 type Config struct {
 	// kind is the source's kind in metrics and the ledger: source.KindRPC (default) or
 	// source.KindBackfill.
 	kind string
-	// From is the first slot; nil = behind what the ledger holds, else at the tip.
+	// From is the first slot. nil means after what the ledger has, else at the tip.
 	From *uint64
-	// To is the last slot; nil = follow the tip for ever.
+	// To is the last slot. nil means to follow the tip for ever.
 	To *uint64
 	// Commitment is solana.Confirmed (default) or solana.Finalized.
 	Commitment solana.Commitment
 	// Parallel is how many blocks are fetched at a time. Default 8. The client's own bounds hold
 	// too.
 	Parallel int
-	// Poll is the pause between looks at the tip. Default 400 ms, a slot's length.
+	// Poll is the time between checks of the tip. Default 400 ms, a slot's length.
 	Poll time.Duration
 	// patience is how long a block that the server does not have yet is asked for. Default 2 min. A
 	// server that cannot be reached at all is asked for ever.
 	patience time.Duration
-	// repairEvery and RepairReach say how often and how far back gaps are looked for while the tip
+	// repairEvery and repairReach are how often and how far back gaps are looked for while the tip
 	// is followed. Defaults 10 s and repair.DefaultReach.
 	repairEvery time.Duration
 	repairReach uint64
@@ -114,9 +114,9 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns Config.Kind.
 func (s *Source) Kind() string { return s.cfg.kind }
 
-// Run reads the range and returns nil, also when ctx ends; without To it returns only then. An
-// error is the sink's, or the server's refusal of every call (wrong key, method not offered).
-// Progress counts slots, of an unknown total when the tip is followed.
+// Run reads the range and returns nil, also when ctx ends. Without To it returns only then. It
+// returns an error of the sink, or if the server refuses every call (wrong key, method not
+// offered). Progress counts slots; the total is 0 if the tip is followed.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	if s.cfg.To == nil {
 		return s.follow(ctx, ledger, sink)
@@ -124,8 +124,8 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	return s.read(ctx, &run{Source: s, ledger: ledger, sink: sink})
 }
 
-// follow reads behind the tip for ever, and closes beside that what the server did not have when it
-// was asked.
+// follow reads along the tip for ever. At the same time it closes the gaps of blocks that the
+// server did not have when it was asked.
 func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	one := &repair.Once{Sink: repair.NewSerial(sink, s.metrics)}
 	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: ledger.Resume()},
@@ -142,7 +142,7 @@ func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.S
 	return err
 }
 
-// progressing tells the progress of the main reader alone.
+// progressing reports only the progress of the main reader.
 type progressing struct {
 	source.Sink
 	whole source.Sink
@@ -173,16 +173,15 @@ func (s *Source) read(ctx context.Context, r *run) error {
 	return err
 }
 
-// Fill reads the slots from..to, both included, once. It is what the geyser source closes its gaps
-// with.
+// Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it.
 func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
 	part := *s
 	part.cfg.From, part.cfg.To = &from, &to
 	return part.Run(ctx, missing{ledger}, sink)
 }
 
-// missing is a ledger of slots that are known to be missing: looking at headers first would only
-// double the calls.
+// missing is the ledger for slots that are known to be missing. Its Resume is 0, because fetching
+// headers first would only double the calls.
 type missing struct{ source.Ledger }
 
 func (missing) Resume() uint64 { return 0 }

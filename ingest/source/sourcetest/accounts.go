@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// mintAccount is the account of the block's i-th mint: nobody's, of some supply, six decimals.
+// mintAccount returns the account of the block's i-th mint: without authorities, with a supply and
+// six decimals.
 func (b *Block) mintAccount(i int) []byte {
 	data := make([]byte, 82)
 	binary.LittleEndian.PutUint64(data[36:], b.Slot<<8|uint64(i))
@@ -20,7 +21,8 @@ func (b *Block) mintAccount(i int) []byte {
 	return data
 }
 
-// AccountUpdates are the mint accounts that the block's transactions wrote, as Geyser streams them.
+// AccountUpdates returns the mint accounts that the block's transactions wrote, as Geyser streams
+// them.
 func (b *Block) AccountUpdates() (updates []*pb.SubscribeUpdate) {
 	owner, _ := base58.Decode(schemas.ProgramToken)
 	for i := range b.Transactions {
@@ -33,8 +35,7 @@ func (b *Block) AccountUpdates() (updates []*pb.SubscribeUpdate) {
 	return updates
 }
 
-// RequireAccounts compares a block's accounts with the truth: those that its own transactions
-// wrote.
+// RequireAccounts checks that a block has exactly the accounts that its own transactions wrote.
 func (b *Block) RequireAccounts(t testing.TB, got *chain.Block) {
 	t.Helper()
 	require.Len(t, got.Accounts, b.Transactions)

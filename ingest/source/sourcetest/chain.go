@@ -1,8 +1,8 @@
-// Package sourcetest holds what every source is tested with: a made-up chain in every format, a
-// sink and a ledger that remember, and the contract that all sources keep.
+// Package sourcetest has what every source is tested with: a made-up chain in every format, a sink
+// and a ledger that remember, and the contract that all sources keep.
 //
-// In: a way to open a source over a made-up chain. Out: failed tests where the contract is broken.
-// Guarantees: the chain is the same on every run.
+// In: a way to open a source over a made-up chain. Out: failed tests if the contract is broken.
+// Guarantees: the chain is the same in every run.
 package sourcetest
 
 import (
@@ -35,7 +35,7 @@ type Block struct {
 // Chain is a made-up chain in slot order.
 type Chain []*Block
 
-// NewChain makes n blocks from slot first on. After every third block a slot is skipped, after
+// NewChain makes n blocks from slot first on. After every third block a slot is skipped, and after
 // every seventh three more.
 func NewChain(first uint64, n int) Chain {
 	c := make(Chain, 0, n)
@@ -54,7 +54,7 @@ func NewChain(first uint64, n int) Chain {
 	return c
 }
 
-// NewBlock makes the child of parent in slot; blocks of other forks differ by salt.
+// NewBlock makes a child of parent in slot. Another salt gives a block of another fork.
 func NewBlock(slot uint64, parent *Block, salt string) *Block {
 	b := &Block{Slot: slot, Parent: parent.Slot, Hash: hash(slot, salt), ParentHash: parent.Hash, BlockTime: 1_700_000_000 + int64(slot)}
 	b.Transactions = int(slot%4) + 1
@@ -71,7 +71,7 @@ func hash(slot uint64, salt string, more ...byte) pubkey.Key {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(salt), slot), more...))
 }
 
-// Skipped lists the slots inside the chain that have no block.
+// Skipped returns the slots inside the chain that have no block.
 func (c Chain) Skipped() (slots []uint64) {
 	for _, b := range c[1:] {
 		for s := b.Parent + 1; s < b.Slot; s++ {
@@ -81,7 +81,7 @@ func (c Chain) Skipped() (slots []uint64) {
 	return slots
 }
 
-// At returns the block of a slot, nil when there is none.
+// At returns the block of a slot; nil if there is none.
 func (c Chain) At(slot uint64) *Block {
 	for _, b := range c {
 		if b.Slot == slot {
@@ -109,7 +109,7 @@ func (b *Block) transaction(i int) (*pb.Transaction, *pb.TransactionStatusMeta) 
 			ProgramId: schemas.ProgramToken, UiTokenAmount: &pb.UiTokenAmount{Decimals: 6, Amount: "12"}}}}
 }
 
-// Update is the block as Geyser streams it.
+// Update returns the block as Geyser streams it.
 func (b *Block) Update() *pb.SubscribeUpdate {
 	out := &pb.SubscribeUpdateBlock{Slot: b.Slot, Blockhash: base58.Encode(b.Hash[:]), ParentSlot: b.Parent,
 		ParentBlockhash: base58.Encode(b.ParentHash[:]), BlockTime: &pb.UnixTimestamp{Timestamp: b.BlockTime},
@@ -121,7 +121,7 @@ func (b *Block) Update() *pb.SubscribeUpdate {
 	return &pb.SubscribeUpdate{Filters: []string{"mintlake"}, UpdateOneof: &pb.SubscribeUpdate_Block{Block: out}}
 }
 
-// ConfirmedBlock is the block as solana.storage.ConfirmedBlock.
+// ConfirmedBlock returns the block as solana.storage.ConfirmedBlock.
 func (b *Block) ConfirmedBlock(t testing.TB) []byte {
 	t.Helper()
 	out := &pb.ConfirmedBlock{PreviousBlockhash: base58.Encode(b.ParentHash[:]), Blockhash: base58.Encode(b.Hash[:]), ParentSlot: b.Parent,
@@ -135,7 +135,7 @@ func (b *Block) ConfirmedBlock(t testing.TB) []byte {
 	return data
 }
 
-// JSON is the block as getBlock's result in base64.
+// JSON returns the block as a result of getBlock in base64.
 func (b *Block) JSON(t testing.TB) []byte {
 	t.Helper()
 	list := make([]any, 0, b.Transactions)

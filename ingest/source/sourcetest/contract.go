@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// Setup says what a source under test is to read.
+// Setup is what a source under test shall read.
 type Setup struct {
 	Chain Chain
 	// Broken asks for at least one unreadable input among the good ones.
@@ -22,7 +22,8 @@ type Setup struct {
 // Opener opens a source over a made-up chain.
 type Opener func(t *testing.T, setup Setup) source.Source
 
-// Contract runs every source test. endless says that Run returns only when its context ends.
+// Contract tests everything that a source must keep. endless means that Run returns only when its
+// context ends.
 func Contract(t *testing.T, endless bool, open Opener) {
 	run := func(t *testing.T, s source.Source, l source.Ledger, sink *Sink, enough func() bool) error {
 		t.Helper()
@@ -100,8 +101,7 @@ func wait(t *testing.T, done <-chan error) error {
 	}
 }
 
-// inside leaves out slots before the chain's first block, about which sources may say what they
-// know.
+// inside leaves out slots before the chain's first block: sources may report any of these.
 func inside(c Chain, slots []uint64) (out []uint64) {
 	for _, s := range slots {
 		if s >= c[0].Slot {
@@ -111,8 +111,7 @@ func inside(c Chain, slots []uint64) (out []uint64) {
 	return out
 }
 
-// RequireChain compares blocks handed over with the truth: each once, in order, whole, with every
-// transaction.
+// RequireChain checks the blocks passed on: each once, in order, whole, with every transaction.
 func RequireChain(t testing.TB, want Chain, got []*chain.Block) {
 	t.Helper()
 	wantSlots, gotSlots := make([]uint64, 0, len(want)), make([]uint64, 0, len(got))
@@ -128,7 +127,7 @@ func RequireChain(t testing.TB, want Chain, got []*chain.Block) {
 	}
 }
 
-// Require compares one block with the truth.
+// Require checks one block.
 func (b *Block) Require(t testing.TB, got *chain.Block) {
 	t.Helper()
 	require.True(t, got.Whole)

@@ -27,7 +27,7 @@ const voteProgram = "Vote111111111111111111111111111111111111111"
 // it.
 type RealBlock struct {
 	*pb.SubscribeUpdateBlock
-	// File is the recorded file's content, decompressed: JSON, or ConfirmedBlock where Proto is
+	// File is the content of the recorded file, decompressed: JSON, or ConfirmedBlock if Proto is
 	// set.
 	File  []byte
 	Proto bool
@@ -35,8 +35,8 @@ type RealBlock struct {
 	Votes int
 }
 
-// RealBlocks are the whole blocks of the shared recordings, in slot order. Made with other people's
-// parsers, not ours.
+// RealBlocks returns the whole blocks of the shared recordings, in slot order. Other people's
+// parsers make them, not ours.
 func RealBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	return []RealBlock{
@@ -74,7 +74,7 @@ func (b *RealBlock) add(tx *pb.Transaction, meta *pb.TransactionStatusMeta) {
 	})
 }
 
-// Confirmed is the block as solana.storage.ConfirmedBlock.
+// Confirmed returns the block as solana.storage.ConfirmedBlock.
 func (b RealBlock) Confirmed() *pb.ConfirmedBlock {
 	out := &pb.ConfirmedBlock{
 		PreviousBlockhash: b.ParentBlockhash, Blockhash: b.Blockhash, ParentSlot: b.ParentSlot, BlockTime: b.BlockTime, BlockHeight: b.BlockHeight,
@@ -216,7 +216,7 @@ func (m *jsonMeta) proto(t testing.TB) *pb.TransactionStatusMeta {
 		ComputeUnitsConsumed: m.ComputeUnitsConsumed, ReturnDataNone: m.ReturnData == nil,
 	}
 	if m.Err != nil {
-		// bincode of an InstructionError; which one is of no account
+		// This is bincode of an InstructionError. It does not matter which one.
 		out.Err = &pb.TransactionError{Err: []byte{8, 0, 0, 0, 3, 25, 0, 0, 0}}
 	}
 	if m.ReturnData != nil {

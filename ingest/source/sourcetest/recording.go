@@ -19,9 +19,9 @@ import (
 // firstSlot is where a long chain begins.
 const firstSlot = 400_000_000
 
-// LongChain writes blocks with at least so many transactions as Geyser updates: the given blocks
-// over and over under new slots, hashes and signatures, linked into one chain without a gap. It
-// changes the blocks.
+// LongChain writes blocks with at least so many transactions as Geyser updates. It repeats the
+// given blocks under new slots, hashes and signatures, linked into one chain without a gap. It
+// changes the given blocks.
 func LongChain(t testing.TB, real []RealBlock, atLeast int, write func(update []byte) error) (blocks, transactions int) {
 	t.Helper()
 	for ; transactions < atLeast; blocks++ {
@@ -46,7 +46,7 @@ func hashText(slot uint64) string {
 	return base58.Encode(h[:])
 }
 
-// WithoutVotes are the whole blocks of the shared recordings without their votes: failed
+// WithoutVotes returns the whole blocks of the shared recordings without their votes. Failed
 // transactions and those that touch no token stay.
 func WithoutVotes(t testing.TB) []RealBlock {
 	t.Helper()
@@ -63,15 +63,15 @@ func WithoutVotes(t testing.TB) []RealBlock {
 	return real
 }
 
-// What mainnet has, about: transactions that are no votes, and swap legs, both a second.
+// About what mainnet has each second: transactions that are not votes, and swap legs.
 const (
 	MainnetRate = 1_570.
 	MainnetLegs = 100e6 / 86_400
 )
 
-// DenseBlocks are the whole blocks of the shared recordings with as many legs as mainnet has today,
-// a multiple of what it had when they were recorded: all transactions in which the goldens see legs
-// stay, and so many of the others, evenly, as mainnet has to a leg.
+// DenseBlocks returns the whole blocks of the shared recordings with as dense legs as mainnet has
+// today, which is several times what it had when they were recorded. All transactions with legs in
+// the golden files stay. Of the others, evenly, only as many stay as mainnet has for each leg.
 func DenseBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	blocks := WithoutVotes(t)
@@ -95,7 +95,7 @@ func DenseBlocks(t testing.TB) []RealBlock {
 	return blocks
 }
 
-// goldenLegs are how many swap legs the goldens see in each transaction of a block that has any, by
+// goldenLegs returns how many swap legs the golden files have for each transaction of a block, by
 // signature, and their sum.
 func goldenLegs(t testing.TB, slot uint64) (bySignature map[string]int, sum int) {
 	t.Helper()

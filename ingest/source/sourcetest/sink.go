@@ -15,9 +15,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Sink remembers what a source hands over. Safe for concurrent use.
+// Sink remembers what a source passes on. Safe for concurrent use.
 type Sink struct {
-	// OnBlock, when set, runs inside every Block call, before it is remembered.
+	// OnBlock, if set, is called in every Block call, before the block is remembered.
 	OnBlock func(ctx context.Context, b *chain.Block) error
 
 	mu          sync.Mutex
@@ -81,7 +81,7 @@ func (s *Sink) Refused(_ context.Context, name string, err error) {
 	})
 }
 
-// Progress remembers how far.
+// Progress remembers the progress.
 func (s *Sink) Progress(read, total uint64) { s.update(func() { s.read, s.total = read, total }) }
 
 func (s *Sink) update(f func()) {
@@ -94,14 +94,14 @@ func (s *Sink) update(f func()) {
 	}
 }
 
-// Blocks returns what was handed over, in order.
+// Blocks returns the blocks passed on, in order.
 func (s *Sink) Blocks() []*chain.Block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.blocks)
 }
 
-// Slots returns the slots of the blocks handed over, in order.
+// Slots returns the slots of the blocks passed on, in order.
 func (s *Sink) Slots() (slots []uint64) {
 	for _, b := range s.Blocks() {
 		slots = append(slots, b.Slot)
@@ -141,7 +141,7 @@ func (s *Sink) ProgressSaid() (read, total uint64) {
 	return s.read, s.total
 }
 
-// Wait returns once done holds, which it asks after every change, and fails the test after two
+// Wait returns once done is true. It calls done after every change, and fails the test after two
 // minutes.
 func (s *Sink) Wait(t testing.TB, what string, done func() bool) {
 	t.Helper()
@@ -165,11 +165,11 @@ func (s *Sink) Wait(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Ledger remembers blocks that an earlier run ingested.
+// Ledger has the blocks that an earlier run ingested.
 type Ledger struct {
 	From  uint64
 	Known map[pubkey.Key]bool
-	// Chain is what Known is about; only Missing asks.
+	// Chain is the chain of the blocks in Known. Only Missing uses it.
 	Chain Chain
 }
 
@@ -181,7 +181,7 @@ func (l Ledger) Ingested(_ uint64, hash pubkey.Key) bool { return l.Known[hash] 
 // Resume returns From.
 func (l Ledger) Resume() uint64 { return l.From }
 
-// Missing is the rest of from..to behind the last known block of Chain.
+// Missing returns the part of from..to after the last known block of Chain.
 func (l Ledger) Missing(from, to uint64) []coverage.Gap {
 	for _, b := range l.Chain {
 		if b.Slot >= from && l.Known[b.Hash] {
@@ -194,7 +194,7 @@ func (l Ledger) Missing(from, to uint64) []coverage.Gap {
 	return []coverage.Gap{{FromSlot: from, ToSlot: to}}
 }
 
-// LedgerOf knows the first n blocks of a chain.
+// LedgerOf returns a ledger with the first n blocks of a chain.
 func LedgerOf(c Chain, n int) Ledger {
 	l := Ledger{Known: map[pubkey.Key]bool{}, Chain: c}
 	for _, b := range c[:n] {
