@@ -177,8 +177,8 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 	return delays
 }
 
-// call makes one call. At most RPCConcurrency calls are under way, counting those of the other
-// stage.
+// call makes one call of getMultipleAccounts. At most RPCConcurrency calls are under way, counting
+// those of the other stage.
 func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (uint64, []*solana.Account, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
 		return 0, nil, err

@@ -70,6 +70,8 @@ func (e *Enricher) intake(ctx context.Context) error {
 	}
 }
 
+// begin passes a request to the first stage that it needs. A request that does not parse becomes a
+// dead letter.
 func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	j := &job{record: *record, entry: e.tracker.add(record), request: &eventspb.EnrichmentRequest{}}
 	if err := proto.Unmarshal(record.Value, j.request); err != nil {

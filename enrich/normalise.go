@@ -3,6 +3,7 @@ package enrich
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -55,11 +56,7 @@ func normalise(uri string, body []byte) (*eventspb.OffchainMetadata, error) {
 	}, nil
 }
 
-type notAnObjectError struct{}
-
-func (notAnObjectError) Error() string { return "no JSON object" }
-
-var errNotAnObject = notAnObjectError{}
+var errNotAnObject = errors.New("no JSON object")
 
 // decodeObject decodes an object, or a list that begins with one. Numbers stay text, so that
 // floating point cannot change them.

@@ -39,6 +39,7 @@ type fetchMark struct {
 	at   time.Time
 }
 
+// uriDigest is the start of a URI's SHA-256: URIs may be long.
 type uriDigest [16]byte
 
 func digestOf(uri string) uriDigest {
@@ -169,6 +170,8 @@ func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	return delay, time.Since(j.firstAttempt)+delay < s.e.cfg.patience
 }
 
+// succeed writes the fact and remembers the document, unless a document of a later slot is
+// remembered.
 func (s *offchainStage) succeed(ctx context.Context, j *job, document *eventspb.OffchainMetadata) error {
 	fact := &eventspb.Enrichment{Mint: j.mint[:], Slot: j.slot, Fact: &eventspb.Enrichment_Offchain{Offchain: document}}
 	if err := s.e.publish(ctx, []*eventspb.Enrichment{fact}); err != nil {

@@ -21,6 +21,7 @@ type partitionLog struct {
 	pending []*entry
 }
 
+// entry is a record that may be answered already.
 type entry struct {
 	record kafka.Record // without key, value and headers
 	done   bool

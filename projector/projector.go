@@ -45,8 +45,8 @@ type Config struct {
 	// folds. Default 30,000. It also bounds BatchRecords, because only a full batch makes the
 	// projector check its lag.
 	BulkLag int64
-	// FoldEvery is the minimum wait between such folds while there is more to come. Default 1
-	// minute; longer if a fold takes long.
+	// FoldEvery is how long such folds wait at least while there is more to come. Default 1 minute;
+	// longer if a fold takes long.
 	FoldEvery time.Duration
 }
 
@@ -138,6 +138,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// projectAll projects one batch after the other. Batches are larger while there is a backlog.
 func (p *Projector) projectAll(ctx context.Context) error {
 	wait := p.config.batchWait
 	for {

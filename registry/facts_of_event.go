@@ -162,6 +162,8 @@ const (
 	AttributeMetadataAddress = "metadata_address"
 )
 
+// metadata sets what the instruction or account states. A field that is nil is not stated. It
+// ignores numbers that are greater than the program can store.
 func (l *factList) metadata(payload *eventspb.MetadataSet) {
 	if payload.GetMetadataProgram() == eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022 {
 		l.token2022Metadata(payload)

@@ -1,7 +1,7 @@
 package registry
 
-// registerNames are the names of the registers, indexed by number. Views show them. There is no
-// register 0.
+// registerNames are the names of the registers in ClickHouse's views, indexed by number. There is
+// no register 0.
 var registerNames = [...]string{ //nolint:gosec // the names of authorities are no credentials
 	RegisterProgram: "program", RegisterDecimals: "decimals", RegisterSupply: "supply", RegisterSupplyDelta: "supply_delta",
 	RegisterMintAuthority: "mint_authority", RegisterFreezeAuthority: "freeze_authority",

@@ -64,10 +64,10 @@ type Config struct {
 	Seed uint64
 	// Commitment of the reads. Default confirmed, as the registry's own source.
 	Commitment solana.Commitment
-	// Wait is how long the registry may take to pass the slot of a read; 0 = do not wait, which
-	// compares a registry that stands still with a chain that went on.
+	// Wait is how long the registry may take to pass the slot of a read. If it is 0, the audit does
+	// not wait: it compares a registry that has stopped with a chain that has gone on.
 	Wait time.Duration
-	// settle is how long rows may take to follow after the registry has passed the slot. Default 1
+	// settle is how long rows may take to follow, after the registry has passed the slot. Default 1
 	// s.
 	settle time.Duration
 	// Rounds is how often a mint is compared at most, the first time included. It is compared again
@@ -110,7 +110,7 @@ type Deps struct {
 	RPC      RPC
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
-	// Meter is told how many mints of a round were read. It may be nil.
+	// Meter shows how many mints of a round have been read. It may be nil.
 	Meter meter.Meter
 }
 

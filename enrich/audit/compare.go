@@ -30,7 +30,7 @@ const (
 
 // Row is what the registry has of a mint.
 type Row struct {
-	// Facts behind the row.
+	// Facts are what the row was made of.
 	Facts []registry.Fact
 	// Columns of the row by name, as text; empty for null.
 	Columns map[string]string

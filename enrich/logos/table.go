@@ -35,6 +35,7 @@ type entry struct {
 	mint   pubkey.Key
 }
 
+// listed is the logo that one token list names, as of a version of the list.
 type listed struct {
 	list    string
 	version uint64

@@ -15,6 +15,7 @@ type kinds struct {
 	chunks map[uint64]*[kindChunk]uint8
 }
 
+// put notes the kind of source that wrote the latest record of a slot.
 func (k *kinds) put(slot uint64, kind string) {
 	if k.names == nil {
 		k.names, k.chunks = make(map[string]uint8), make(map[uint64]*[kindChunk]uint8)

@@ -151,6 +151,7 @@ func (l *Ledger) Missing(from, to uint64) []coverage.Gap {
 // For returns the ledger as a source of one kind uses it.
 func (l *Ledger) For(kind string) source.Ledger { return view{l, kind} }
 
+// view is the ledger for one kind of source.
 type view struct {
 	ledger *Ledger
 	kind   string

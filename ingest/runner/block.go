@@ -53,6 +53,7 @@ type mentions struct {
 	at   map[pubkey.Key]int
 }
 
+// add notes that the block mentions a mint. It calls sighting only if the event may be needed.
 func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.TokenEvent) {
 	i, ok := m.at[mint]
 	if !ok {

@@ -142,6 +142,7 @@ func (p *pipeline) drain() {
 	p.steps.Wait()
 }
 
+// decode is one of the workers that decode blocks.
 func (p *pipeline) decode(ctx context.Context) error {
 	for j := range p.work {
 		if ctx.Err() != nil {
@@ -288,6 +289,8 @@ func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, followi
 	return batch, nil, nil
 }
 
+// writeSlots writes the slot records of the batch. It leaves out those without a block that are no
+// news.
 func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	var records []kafka.Record
 	latest := make(map[uint64]eventspb.SlotStatus)

@@ -135,8 +135,8 @@ type Runner struct {
 	// guessed means that a block with a guessed parent has been logged.
 	guessed atomic.Bool
 	links   links
-	// introduced are the mints that the log introduces in slots whose records have not been read
-	// yet, by slot. See load.
+	// introduced are mints of the log that wait for the slot record of their block, by slot. See
+	// load.
 	introduced map[uint64][]introduced
 }
 

@@ -43,6 +43,7 @@ type call struct {
 	data     []byte
 }
 
+// Indexes of a transaction's keys.
 const (
 	keyAuthority = iota
 	keyAccount
@@ -67,6 +68,8 @@ func key58(text string) (k pubkey.Key) {
 	return k
 }
 
+// block makes a block of up to three token transactions. salt is chain, lost or dead, and makes its
+// hashes differ.
 func (m *minter) block(slot uint64, parent *Block, salt string) *Block {
 	b := &Block{Slot: slot, Parent: parent.Slot, Hash: hash(slot, salt), ParentHash: parent.Hash}
 	for i := range m.rng.IntN(4) {
@@ -158,6 +161,7 @@ func marshal(m proto.Message) []byte {
 	return data
 }
 
+// update returns the transaction as Geyser streams it. i is its index in the block.
 func (t *tx) update(i int, b *Block) *pb.SubscribeUpdateTransactionInfo {
 	m := &pb.Message{Header: &pb.MessageHeader{NumRequiredSignatures: 1, NumReadonlyUnsignedAccounts: 1}, RecentBlockhash: b.ParentHash[:]}
 	for k := range t.keys {
@@ -202,6 +206,8 @@ func (b *Block) JSON(header bool) []byte {
 	return data
 }
 
+// json returns the transaction as an entry of getBlock. The wire format is: signatures; a header
+// with one signer and one read-only program; keys; blockhash; instructions.
 func (t *tx) json(b *Block) any {
 	wire := append([]byte{1}, t.signature[:]...)
 	wire = append(wire, 1, 0, 1, byte(len(t.keys)))

@@ -317,6 +317,7 @@ type cutting struct {
 	provider *Provider
 }
 
+// Accept accepts a connection. Some break after 200 to 40,200 bytes.
 func (c cutting) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err != nil {
@@ -331,6 +332,7 @@ func (c cutting) Accept() (net.Conn, error) {
 	return &cutConn{Conn: conn, provider: p, left: 200 + p.rng.IntN(40_000)}, nil
 }
 
+// cutConn is a connection that breaks after left more bytes.
 type cutConn struct {
 	net.Conn
 	provider *Provider

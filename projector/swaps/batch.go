@@ -64,6 +64,7 @@ func header(record *kafka.Record, key string) string {
 	return ""
 }
 
+// addLeg adds a leg, and what it says of its pool, its minute and the last trades of its mints.
 func (b *Batch) addLeg(record *kafka.Record) error {
 	leg := new(eventspb.SwapLeg)
 	if err := proto.Unmarshal(record.Value, leg); err != nil {

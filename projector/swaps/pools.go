@@ -15,6 +15,7 @@ import (
 // poolKey is a pool and its two mints, of which mintA sorts first as text.
 type poolKey struct{ pool, mintA, mintB string }
 
+// poolMinute is a pool in a minute of block time.
 type poolMinute struct {
 	minute time.Time
 	poolKey
@@ -120,6 +121,7 @@ func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 // below the partitions of chain.swaps.v1 and below -1, which a rebuild uses.
 func poolPartition(partition int) int { return -2 - partition }
 
+// addPool adds what a pool's record says, and the minute in which a pool was created.
 func (b *Batch) addPool(record *kafka.Record) error {
 	pool := new(eventspb.Pool)
 	if err := proto.Unmarshal(record.Value, pool); err != nil {

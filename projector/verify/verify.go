@@ -173,6 +173,7 @@ func command(table string, from, to uint64) string {
 	return text
 }
 
+// rangeSum is the number of rows of a range, and the XOR of their checksums.
 type rangeSum struct{ rows, sum uint64 }
 
 // sums counts all rows of a table and returns the XOR of their checksums.

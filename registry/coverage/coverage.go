@@ -116,6 +116,8 @@ type scan struct {
 	gaps []Gap
 }
 
+// step adds the next slot that has a record. A lost block counts as ingested, since its place in
+// the chain is known, but its slot is a gap.
 func (s *scan) step(slots *slotTable, e entry) {
 	lost := e.status == eventspb.SlotStatus_SLOT_STATUS_LOST
 	ingested := e.status == eventspb.SlotStatus_SLOT_STATUS_INGESTED || lost

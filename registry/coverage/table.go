@@ -26,6 +26,7 @@ func tagOf(blockhash []byte) uint64 {
 	return binary.BigEndian.Uint64(blockhash)
 }
 
+// chunkSlots is how many slots are allocated at once.
 const chunkSlots = 1024
 
 // chunk stores chunkSlots slots by columns, so that no padding is needed.
@@ -37,6 +38,7 @@ type chunk struct {
 	status  [chunkSlots]uint8
 }
 
+// farParent in chunk.parents means that the parent is in slotTable.far.
 const farParent = math.MaxUint16
 
 // slotTable is a sparse table of slots. The zero value is empty.

@@ -53,6 +53,7 @@ func (t *Token) Registry() *registry.Token {
 	return token
 }
 
+// kind is where a token comes from, see Corpus.
 type kind uint8
 
 const (

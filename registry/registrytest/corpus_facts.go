@@ -66,6 +66,7 @@ func (c *Corpus) AppendFacts(dst []registry.Fact, t *Token) []registry.Fact {
 	return w.facts
 }
 
+// supply adds supply, mint authority and freeze authority.
 func (c *Corpus) supply(w *factWriter, t *Token, r *random, read schemas.Position) {
 	var mintAuthority, freezeAuthority string
 	amount := uint64(1_000_000_000_000_000)
@@ -93,6 +94,7 @@ func (c *Corpus) supply(w *factWriter, t *Token, r *random, read schemas.Positio
 	w.set(registry.RegisterFreezeAuthority, read, freezeAuthority)
 }
 
+// metaplex adds the metadata of a token with a Metaplex account.
 func (c *Corpus) metaplex(w *factWriter, t *Token, r *random, at schemas.Position) {
 	uri := r.uri()
 	w.set(registry.RegisterMetaplexName, at, t.Name)
@@ -110,6 +112,7 @@ func (c *Corpus) metaplex(w *factWriter, t *Token, r *random, at schemas.Positio
 	c.document(w, t, r, uri)
 }
 
+// extended adds the metadata and extensions of a Token-2022 token.
 func (c *Corpus) extended(w *factWriter, t *Token, r *random, read schemas.Position) {
 	uri := r.uri()
 	w.set(registry.RegisterToken2022Name, read, t.Name)

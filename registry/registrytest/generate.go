@@ -114,6 +114,7 @@ func decimals(t *rapid.T) uint32 {
 	return rapid.SampledFrom([]uint32{0, 6, 9, 255}).Draw(t, "decimals")
 }
 
+// event draws a token event. Its signature depends only on slot and transaction, as on the chain.
 func event(t *rapid.T) *eventspb.TokenEvent {
 	transaction := rapid.Uint32Range(0, 3).Draw(t, "transaction")
 	slot := rapid.Uint64Range(1, 5).Draw(t, "slot")
@@ -198,6 +199,7 @@ func fields(t *rapid.T) (list []*eventspb.AdditionalField) {
 	return list
 }
 
+// pointer draws a metadata pointer, to the mint itself or to no account.
 func pointer(t *rapid.T, mint []byte) *eventspb.ExtensionSet {
 	address := ""
 	if rapid.Bool().Draw(t, "to itself") {

@@ -48,6 +48,7 @@ func (c *chain) write(event bool, message proto.Message) {
 	c.records = append(c.records, Record{event, value})
 }
 
+// event writes an event. Six follow each other in one transaction, as inner instructions.
 func (c *chain) event(mint []byte, instruction string, set func(*eventspb.TokenEvent)) {
 	c.index++
 	e := &eventspb.TokenEvent{
@@ -58,6 +59,7 @@ func (c *chain) event(mint []byte, instruction string, set func(*eventspb.TokenE
 	c.write(true, e)
 }
 
+// amount writes a mint_to or a burn.
 func (c *chain) amount(mint []byte) {
 	change := &eventspb.AmountChange{Amount: c.random.Uint64N(1 << 40), TokenAccount: c.newKey(), Authority: c.newKey()}
 	c.event(mint, "MintTo", func(e *eventspb.TokenEvent) {

@@ -85,6 +85,7 @@ func (l *leaves) put(number, bucket uint32, leaf *Sum) bool {
 	return true
 }
 
+// add adds a leaf to the bucket's first cell. If that is full, it puts a new first cell in front.
 func (l *leaves) add(number, bucket uint32, leaf *Sum) {
 	var (
 		first = l.firstOf(bucket)

@@ -24,6 +24,7 @@ func supply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 	return sum.low, sum.high == 0
 }
 
+// total is a sum of 128 bits in two's complement.
 type total struct{ high, low uint64 }
 
 // add adds an optional minus sign and the digits of a u64. It returns false for any other text.

@@ -15,6 +15,7 @@ type Mints struct {
 	made []initialized
 }
 
+// initialized is an account that an instruction initialised. decimals is set if it is a mint.
 type initialized struct {
 	key      pubkey.Key
 	mint     bool

@@ -94,6 +94,7 @@ type tokenSide struct {
 	amount, reserve uint64
 }
 
+// fill sets mints, vaults, decimals and reserves of the leg.
 func (w *walk) fill(m *made, token, other *tokenSide, e *Event) {
 	in, out := other, token
 	if !e.Curve.Buy {

@@ -35,6 +35,8 @@ func (l *ledger) events(v *Venue, at int, visit func(data []byte) bool) {
 	}
 }
 
+// selfCalls visits the events that the program sent to itself directly from the instruction at a
+// node.
 func (l *ledger) selfCalls(at int, visit func(data []byte) bool) {
 	n := &l.nodes[at]
 	for i := at + 1; i < n.end; i++ {
@@ -109,6 +111,7 @@ type logReader struct {
 	next   int
 }
 
+// line reads one line. It returns false if the rest of the log is to be ignored.
 func (r *logReader) line(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, linePrefix)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// What can confirm a leg's amounts, as bits of Agreed and Disagreed.
 const (
 	byTransfers = uint32(eventspb.LegSource_LEG_SOURCE_TRANSFERS)
 	byEvent     = uint32(eventspb.LegSource_LEG_SOURCE_EVENT)
@@ -248,6 +249,7 @@ func (w *walk) verify(leg *eventspb.SwapLeg, at int, v *Venue, in, out *side) {
 	}
 }
 
+// judge notes whether a source agrees with the leg.
 func judge(leg *eventspb.SwapLeg, source uint32, agrees bool) {
 	if agrees {
 		leg.Agreed |= source

@@ -7,6 +7,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// programKind is what a program is to the decoder. Kinds from isVenue on make a transaction worth
+// decoding.
 type programKind uint8
 
 const (
@@ -33,6 +35,7 @@ type table struct {
 	mask    uint64
 }
 
+// newTable makes a table that is at most a quarter full, so that searches are short.
 func newTable(all []known) table {
 	size := 64
 	for size < 4*len(all) {

@@ -46,6 +46,8 @@ func (w *walk) routes() {
 	}
 }
 
+// makeRoute makes the route of the aggregator instruction at a node. There is none if it contains
+// no legs and its events tell no hops.
 func (w *walk) makeRoute(at int) {
 	l := &w.ledger
 	n := &l.nodes[at]

@@ -72,6 +72,8 @@ const (
 	pumpSwapAfterSale = pumpSwapCoinFee + 8
 )
 
+// pumpSwapEvent reads BuyEvent and SellEvent. In and Out are what enters and leaves the vaults,
+// Paid and Got what the user pays and gets.
 func pumpSwapEvent(data []byte, e *swap.Event) bool {
 	const (
 		buy  = "\x67\xf4\x52\x1f\x2c\xf5\x77\x77"
@@ -86,7 +88,6 @@ func pumpSwapEvent(data []byte, e *swap.Event) bool {
 		if pumpSwapKept(data) {
 			// Version 2: everything that the buyer pays enters the vault, except the buyback's
 			// share of the protocol's fee.
-			e.InFee = 0
 			e.In = e.Paid - min(pumpSwapBuybackOfBuy(data), e.Paid)
 		}
 	case instruction.HasTag(data, sell) && len(data) >= pumpSwapPool+32:

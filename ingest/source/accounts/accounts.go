@@ -131,6 +131,8 @@ func (b *Buffer) Join(block *chain.Block) {
 	}
 }
 
+// join returns the updates whose transaction is in the block and did not fail, each account once
+// for a transaction.
 func join(transactions []chain.Transaction, updates []chain.Account) (joined []chain.Account) {
 	index := make(map[chain.Signature]int, len(updates))
 	for i := range updates {

@@ -25,8 +25,8 @@ import (
 type Config struct {
 	// Paths are files or folders; at least one.
 	Paths []string
-	// maxFileBytes bounds a block or transaction file, before and after decompression. Default 1
-	// GiB.
+	// maxFileBytes bounds a block or transaction file, both before and after decompression. Default
+	// 1 GiB.
 	maxFileBytes int64
 	// maxMessageBytes bounds one message of a recording. Default 256 MiB.
 	maxMessageBytes int64
@@ -184,6 +184,7 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 	return err
 }
 
+// deliver passes on one block when it is time for it, after the slots that its parent link skips.
 func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 	if b.Whole && r.ledger.Ingested(b.Slot, b.Blockhash) {
 		r.metrics.Known()

@@ -31,6 +31,7 @@ type input struct {
 	slot *uint64
 }
 
+// refusal is a file that cannot be read, with the reason.
 type refusal struct {
 	name string
 	err  error
@@ -89,6 +90,8 @@ func list(paths []string) (inputs []input, refused []refusal, err error) {
 	return inputs, refused, nil
 }
 
+// add adds a file to the inputs or the refusals. named means that the file itself was named, not
+// only its folder.
 func add(inputs *[]input, refused *[]refusal, path string, info os.FileInfo, named bool) {
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".") && !named {

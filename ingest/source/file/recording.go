@@ -178,6 +178,7 @@ func (p *player) reason() error {
 	return fmt.Errorf("%w (and %d more bad messages)", p.first, p.bad-1)
 }
 
+// play passes one message on: a block by the line, an account by the buffer.
 func (p *player) play(ctx context.Context, u parse.Update) error {
 	at := u.CreatedAt
 	if at.IsZero() && u.Kind == parse.Block && u.Block.BlockTime > 0 {

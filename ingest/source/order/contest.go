@@ -56,6 +56,7 @@ func (l *Line) settle(steps []Step) []Step {
 	return steps
 }
 
+// verdict is whether a block is on the chain, as far as that is known.
 type verdict int
 
 const (
@@ -85,7 +86,8 @@ func (l *Line) passes(p place) verdict {
 }
 
 // lose removes a delivered block that lost its fork, so that it is delivered again if it comes
-// again. It returns the steps that follow.
+// again. It returns Lost for its slot, and a Gap if another block shows that the slot has one on
+// the chain.
 func (l *Line) lose(p place) []Step {
 	if _, ok := l.delivered[p]; !ok {
 		return nil
@@ -98,7 +100,6 @@ func (l *Line) lose(p place) []Step {
 	delete(l.bySlot, p.slot)
 	steps := []Step{{Kind: Lost, From: p.slot}}
 	for other, from := range l.delivered {
-		// The slot has another block, which must be read (again).
 		if other.slot == p.slot || from.parent.slot == p.slot && from.parent != p {
 			return append(steps, Step{Kind: Gap, From: p.slot, To: p.slot})
 		}

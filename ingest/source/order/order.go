@@ -83,6 +83,7 @@ type place struct {
 
 func at(b *chain.Block) place { return place{b.Slot, b.Blockhash} }
 
+// waiter is a block that waits for its parent.
 type waiter struct {
 	block *chain.Block
 	since time.Time
@@ -145,6 +146,8 @@ func (l *Line) linked(b *chain.Block) bool {
 	return *b.ParentSlot == l.tip || *b.ParentSlot <= l.base && l.started
 }
 
+// deliver appends the steps for b: the skipped slots before it, b itself, and what it decides about
+// contested blocks.
 func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
 	l.contest(b)
 	steps = l.begin(steps, b)

@@ -46,6 +46,7 @@ func (w *Witness) Chain(slot uint64) {
 	delete(w.empty, slot)
 }
 
+// note adds slot to a set. If the set has grown large, note removes what is below the window.
 func (w *Witness) note(set *map[uint64]bool, slot uint64) {
 	if *set == nil {
 		*set = make(map[uint64]bool)

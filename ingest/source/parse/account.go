@@ -2,8 +2,8 @@ package parse
 
 import "github.com/mintlake/mintlake/ingest/chain"
 
-// account parses SubscribeUpdateAccount. An account that no transaction wrote (at a node's start,
-// or by the runtime itself) becomes Other.
+// account parses SubscribeUpdateAccount (geyser.proto). An account that no transaction wrote (at a
+// node's start, or by the runtime itself) becomes Other.
 func (u *Update) account(data []byte) error {
 	*u = Update{}
 	a := chain.Account{Transaction: -1}

@@ -28,6 +28,7 @@ func decodeKey(s []byte) (pubkey.Key, error) {
 	return key, nil
 }
 
+// decodeSignature decodes a 64-byte signature, which has at most 88 characters in base58.
 func decodeSignature(s []byte) (sig chain.Signature, err error) {
 	if len(s) <= 88 {
 		if out, err := decodeBase58(s); err == nil && len(out) == len(sig) {
@@ -53,6 +54,7 @@ type recentKeys struct {
 	sets  *[recentSets]recentKey
 }
 
+// recentKey is one entry of the cache.
 type recentKey struct {
 	text [44]byte // padded with zeros, which base58 does not have
 	key  pubkey.Key

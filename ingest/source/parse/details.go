@@ -20,11 +20,18 @@ type details struct {
 // lines has far fewer.
 const maxLines = 1 << 14
 
-// Field numbers of TransactionStatusMeta.
+// Field numbers of TransactionStatusMeta (agave's storage-proto confirmed_block.proto).
 const (
-	fieldPreBalances  = 3
-	fieldPostBalances = 4
-	fieldLogMessages  = 6
+	fieldErr                   = 1
+	fieldPreBalances           = 3
+	fieldPostBalances          = 4
+	fieldInnerInstructions     = 5
+	fieldLogMessages           = 6
+	fieldPreTokenBalances      = 7
+	fieldPostTokenBalances     = 8
+	fieldInnerInstructionsNone = 10
+	fieldLoadedWritable        = 12
+	fieldLoadedReadonly        = 13
 )
 
 // errStop ends a walk before its end.

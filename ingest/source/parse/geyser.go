@@ -136,6 +136,7 @@ func Stamp(data []byte, at time.Time) []byte {
 // million years.
 const maxSlot = 1 << 53
 
+// slot parses SubscribeUpdateSlot (geyser.proto).
 func (u *Update) slot(data []byte) error {
 	*u = Update{Kind: Slot}
 	w := walk{rest: data}
@@ -159,7 +160,7 @@ func (u *Update) slot(data []byte) error {
 	return w.err
 }
 
-// transaction parses SubscribeUpdateTransaction, which has a lone transaction.
+// transaction parses SubscribeUpdateTransaction (geyser.proto), which has a lone transaction.
 func (u *Update) transaction(data []byte) error {
 	*u = Update{Kind: Transaction}
 	b := &builder{}
@@ -197,6 +198,8 @@ var (
 	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8, height: 5}
 )
 
+// header parses SubscribeUpdateBlock or SubscribeUpdateBlockMeta (geyser.proto), whose differing
+// field numbers are f.
 func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 	*u = Update{Kind: kind}
 	b := &builder{}

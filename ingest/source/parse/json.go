@@ -148,6 +148,7 @@ func (l *blockList) read(r *jsonwalk.Reader) error {
 
 func (f fields) has(name string) bool { _, ok := f[name]; return ok }
 
+// value parses the value at r: a list of values, or an object.
 func (d *document) value(r *jsonwalk.Reader, ctx context, depth int) error {
 	if depth > maxWrapping {
 		return because(ErrNoTransaction, "wrapped deeper than %d", maxWrapping)
@@ -172,6 +173,8 @@ func (d *document) value(r *jsonwalk.Reader, ctx context, depth int) error {
 	return because(ErrNoTransaction, "neither an object nor a list")
 }
 
+// object parses an object: a block, a lone transaction, or a wrapper of one. It says why it is none
+// of them.
 func (d *document) object(r *jsonwalk.Reader, ctx context, depth int) error {
 	var list blockList
 	f, err := gatherWith(r, &list, "slot", "blockTime", "transactions", "transaction", "meta", "version", "transactionIndex", "raw", "result", "params",
@@ -237,6 +240,7 @@ func (d *document) slotOf(ctx context) (slot uint64, known bool, err error) {
 	return *ctx.slot, true, nil
 }
 
+// wholeBlock makes a block of a getBlock result, whose transactions are in list.
 func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	slot, known, err := d.slotOf(ctx)
 	if err != nil {
@@ -295,6 +299,7 @@ func (b *builder) blockHeader(f fields) error {
 	return nil
 }
 
+// lone makes a block of a getTransaction result.
 func (d *document) lone(f fields, ctx context, depth int) error {
 	at := f["transaction"]
 	// {slot, transaction: {transaction, meta}}, as stream notifications wrap it

@@ -95,6 +95,7 @@ func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []pu
 	return b.appendKeys(tx, readonly)
 }
 
+// jsonLoaded reads loadedAddresses: the writable ones into loaded[0], the others into loaded[1].
 func (b *builder) jsonLoaded(r *jsonwalk.Reader, loaded *[2][]pubkey.Key) error {
 	return r.Object(func(key []byte) error {
 		to := &loaded[0]
@@ -183,6 +184,7 @@ func (b *builder) jsonBalance(r *jsonwalk.Reader, t *chain.TokenBalance) error {
 	return err
 }
 
+// bounded returns err with a name, or an error if n is greater than most.
 func bounded(err error, n, most uint64, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -193,8 +195,9 @@ func bounded(err error, n, most uint64, what string) error {
 	return nil
 }
 
+// parseAmount parses a decimal u64.
 func parseAmount(text []byte) (uint64, error) {
-	if len(text) > 0 && len(text) < 19 { // no overflow
+	if len(text) > 0 && len(text) < 19 { // cannot overflow: faster than strconv
 		n := uint64(0)
 		for _, c := range text {
 			if c -= '0'; c > 9 {
@@ -271,6 +274,7 @@ func (b *builder) jsonCall(tx *chain.Transaction, r *jsonwalk.Reader) (call chai
 	return call, err
 }
 
+// jsonAccounts reads an instruction's accounts, which are indexes or keys, as indexes.
 func (b *builder) jsonAccounts(tx *chain.Transaction, r *jsonwalk.Reader) ([]byte, error) {
 	b.plain = b.plain[:0]
 	err := r.Array(func(i int) (err error) {

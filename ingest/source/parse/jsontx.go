@@ -171,6 +171,7 @@ func (b *builder) jsonBody(tx *chain.Transaction, r *jsonwalk.Reader) (m message
 	return m, nil, err
 }
 
+// encoded parses a transaction in base64 or base58.
 func (b *builder) encoded(tx *chain.Transaction, text []byte, encoding string) (m message, err error) {
 	var data []byte
 	switch encoding {
@@ -290,6 +291,7 @@ func jsonKey(r *jsonwalk.Reader, key *pubkey.Key) error {
 	return err
 }
 
+// jsonLookups counts the addresses that the message looks up in tables.
 func jsonLookups(r *jsonwalk.Reader, m *message) error {
 	return r.Array(func(int) error {
 		f, err := gather(r, "writableIndexes", "readonlyIndexes")

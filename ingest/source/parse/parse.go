@@ -66,6 +66,7 @@ func Join(errs ...error) error {
 	return all
 }
 
+// list is the error of Join.
 type list []error
 
 func (l list) Error() string {

@@ -10,7 +10,8 @@ import (
 )
 
 // walk goes over the fields of one protobuf message in place. Generated types would allocate each
-// message and string, which for a real block is most of the time.
+// message and string, which for a real block is most of the time. The field numbers in this package
+// are those of agave's confirmed_block.proto and yellowstone-grpc's geyser.proto.
 type walk struct {
 	rest []byte
 	num  protowire.Number
@@ -190,6 +191,7 @@ func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vot
 	return nil
 }
 
+// protoMessage parses a transaction's Message: keys, outer instructions and lookups.
 func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) error {
 	b.scratch, b.rawKeys = b.scratch[:0], b.rawKeys[:0]
 	w := walk{rest: data}
@@ -273,7 +275,7 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 	var d details
 	w := walk{rest: data}
 	for w.next() {
-		if w.message(1) { // err, which comes first
+		if w.message(fieldErr) { // it comes first
 			tx.Failed = true
 			return true, nil
 		}
@@ -283,21 +285,21 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 		switch {
 		case w.message(fieldLogMessages):
 			d.log(&w, data)
-		case w.message(5):
+		case w.message(fieldInnerInstructions):
 			err = b.protoInner(w.v)
-		case w.message(7):
+		case w.message(fieldPreTokenBalances):
 			pre, err = b.protoBalance(pre, w.v)
-		case w.message(8):
+		case w.message(fieldPostTokenBalances):
 			post, err = b.protoBalance(post, w.v)
 		case w.message(fieldPreBalances):
 			d.pre = w.v
 		case w.message(fieldPostBalances):
 			d.post = w.v
-		case w.varint(10):
+		case w.varint(fieldInnerInstructionsNone):
 			recorded = w.n == 0
-		case w.message(12):
+		case w.message(fieldLoadedWritable):
 			writable, err = protoLoaded(writable, w.v)
-		case w.message(13):
+		case w.message(fieldLoadedReadonly):
 			readonly, err = protoLoaded(readonly, w.v)
 		}
 		if err != nil {
@@ -326,6 +328,7 @@ func protoLoaded(to []pubkey.Key, data []byte) ([]pubkey.Key, error) {
 	return append(to, pubkey.Key(data)), nil
 }
 
+// protoInner parses InnerInstructions into scratch. joinInner joins them later.
 func (b *builder) protoInner(data []byte) error {
 	if len(b.groups) >= maxInstructions {
 		return malformed("more than %d lists of inner instructions", maxInstructions)

@@ -85,9 +85,13 @@ func appendNumber(to []byte, field protowire.Number, value uint64) []byte {
 // subscribed are the programs of which a transaction must touch at least one.
 var subscribed = []pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022), pubkey.MustParse(schemas.ProgramMetaplex)}
 
+// isSubscribed reports whether a key is one of the subscribed programs.
 func isSubscribed(key []byte) bool {
 	return slices.ContainsFunc(subscribed, func(k pubkey.Key) bool { return bytes.Equal(k[:], key) })
 }
+
+// fieldAccountKeys is Message.account_keys (agave's storage-proto confirmed_block.proto).
+const fieldAccountKeys = 2
 
 // appendStored copies the messages of a ConfirmedTransaction: Geyser's have the same format.
 func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
@@ -108,10 +112,10 @@ func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 		case body.message(1) && signature == nil:
 			signature = body.v
 		case body.message(2):
-			touches = touches || hasSubscribed(body.v, 2, 2)
+			touches = touches || hasSubscribed(body.v, fieldAccountKeys, fieldAccountKeys)
 		}
 	}
-	if !touches && !hasSubscribed(meta, 12, 13) {
+	if !touches && !hasSubscribed(meta, fieldLoadedWritable, fieldLoadedReadonly) {
 		return to, nil
 	}
 	return appendInfo(to, signature, transaction, meta, r.index), nil

@@ -29,6 +29,7 @@ type run struct {
 	from     uint64
 }
 
+// consume passes on the blocks of the queue in order.
 func (r *run) consume(ctx context.Context, queue <-chan *job) error {
 	r.refused = map[uint64]bool{}
 	first := r.cfg.From == nil
@@ -66,6 +67,7 @@ func (r *run) progress(slot uint64) {
 	r.sink.Progress(slot-r.from+1, total)
 }
 
+// take handles one fetched slot. A block that cannot be had is refused, and the run goes on.
 func (r *run) take(ctx context.Context, j *job) error {
 	switch {
 	case j.err == nil:
@@ -81,6 +83,7 @@ func (r *run) take(ctx context.Context, j *job) error {
 	return nil
 }
 
+// refuse reports a slot as refused, once.
 func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 	if r.refused[slot] {
 		return

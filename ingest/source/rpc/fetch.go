@@ -135,6 +135,7 @@ func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
 // may do better.
 const maxGarbage = 3
 
+// block fetches a block or only its header, and parses it.
 func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chain.Block, error) {
 	opts := solana.BlockOptions{Commitment: s.cfg.Commitment, HeaderOnly: headerOnly}
 	for try := 1; ; try++ {

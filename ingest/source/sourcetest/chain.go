@@ -141,10 +141,11 @@ func (b *Block) JSON(t testing.TB) []byte {
 	list := make([]any, 0, b.Transactions)
 	for i := range b.Transactions {
 		wire := append([]byte{1}, b.signatures[i]...)
-		wire = append(wire, 1, 0, 1, 4)
+		wire = append(wire, 1, 0, 1, 4) // header: one signer, one read-only program; four keys
 		for _, k := range b.keys(i) {
 			wire = append(wire, k...)
 		}
+		// One instruction: its program, its three accounts, the length of its data.
 		wire = append(append(wire, b.ParentHash[:]...), 1, 3, 3, 2, 1, 0, 9)
 		wire = append(wire, mintTo(b.Slot)...)
 		list = append(list, map[string]any{"transaction": []string{base64.StdEncoding.EncodeToString(wire), "base64"}, "version": "legacy", "meta": map[string]any{

@@ -73,7 +73,7 @@ func Contract(t *testing.T, endless bool, open Opener) {
 		s := open(t, Setup{Chain: c})
 		go func() { done <- s.Run(ctx, Ledger{}, sink) }()
 		<-full
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // in which a wrong second block would come
 		require.Empty(t, full, "no second block while the first is not taken")
 		cancel()
 		began := time.Now()
