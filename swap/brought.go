@@ -5,12 +5,13 @@ import (
 	"maps"
 )
 
-// memberBound is the name under which fields carry the threshold of a quote that was sent back. No
-// parameter has it.
+// memberBound is the name under which expand puts the threshold of a quote that was sent back into
+// the fields. No parameter has this name.
 const memberBound = "quote.bound"
 
-// sentBack is a quote of ours that the client sends back, in our own JSON (the upper half) or in
-// Jupiter's. What it asked and its threshold are taken; the route is made anew from today's state.
+// sentBack is a quote of ours that the client sends back, in our own format (the upper half) or in
+// Jupiter's. Only its parameters and its threshold are used; the route is computed again from the
+// present state.
 type sentBack struct {
 	SourceMint   string      `json:"src_mint"`
 	TargetMint   string      `json:"dst_mint"`
@@ -34,8 +35,9 @@ type sentBack struct {
 	} `json:"platformFee"`
 }
 
-// expand replaces a quote that was sent back by the parameters that it answered, and its threshold.
-// Without one it returns them as they are. A parameter beside a quote that has it is an error.
+// expand replaces a quote that was sent back by its parameters and its threshold. Fields without a
+// quote are returned unchanged. It is an error to give a parameter that is part of the quote beside
+// it.
 func (f fields) expand() (fields, error) {
 	name, text := f.get(fieldQuote)
 	if text == "" {
@@ -49,14 +51,14 @@ func (f fields) expand() (fields, error) {
 	delete(out, name)
 	isJupiter := b.InAmount != "" || b.InputMint != ""
 	if isJupiter {
-		// Their threshold is the least out, or with swapMode ExactOut the most in.
+		// Jupiter's threshold is the least out, or with swapMode ExactOut the most in.
 		b.SourceMint, b.TargetMint, b.AmountIn, b.AmountOut = b.InputMint, b.OutputMint, b.InAmount, b.OutAmount
 		b.MinAmountOut, b.MaxAmountIn, b.Mode, b.SlippageBps = b.Threshold, b.Threshold, b.JupiterMode, b.Slippage
 		if b.PlatformFee != nil {
 			b.FeeBps = b.PlatformFee.FeeBps
 		}
 	}
-	// Who speaks Jupiter's JSON, or calls the parameter as Jupiter does, is answered in it.
+	// A quote in Jupiter's format, or in Jupiter's parameter, is answered in Jupiter's format.
 	if isJupiter || name != fieldQuote {
 		out[fieldFormat] = formatJupiter
 	}

@@ -6,8 +6,8 @@ type listed struct {
 	Name, Label string
 }
 
-// catalogue are the venues that are known, covered or not. Those without a package below swap/venue
-// are listed as unverified.
+// catalogue lists the venues that are known. Those without a package below swap/venue are shown as
+// unverified.
 var catalogue = []listed{
 	{"raydium_cpmm", "Raydium CP"},
 	{"raydium_amm_v4", "Raydium"},
@@ -32,7 +32,7 @@ func venueNamed(text string) (string, bool) {
 	return "", false
 }
 
-// label of a venue; its name where it has none.
+// label returns the label of a venue; its name if it has none.
 func label(name string) string {
 	for _, v := range catalogue {
 		if v.Name == name {

@@ -15,30 +15,30 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// view is the state that a question is answered from.
+// view is the state of the chain that a request is answered from.
 type view struct {
 	graph *router.Graph
 	mints map[venue.Key]*mint.Mint
-	// refused pools of the pair exist and cannot be quoted.
+	// refused are pools of the pair that exist but cannot be quoted.
 	refused []market.Refused
-	// slot is the oldest that a part of the state is of.
+	// slot is the oldest slot of any part of the state.
 	slot   uint64
 	readAt time.Time
 }
 
-// choice is the plan that a request is answered with, and what follows from it.
+// choice is the plan that answers a request, and the amounts that follow from it.
 type choice struct {
 	view *view
 	plan router.Plan
-	// slot is the oldest of the plan's pools.
+	// slot is the oldest slot of the plan's pools.
 	slot uint64
-	// amountIn is sold and amountOut received; maxIn and minOut are what the chain enforces; fee is
-	// the platform's, and not part of amountOut.
+	// amountIn is what the user sells, amountOut what he receives. maxIn and minOut are the limits
+	// that the chain enforces. fee is the platform's; amountOut is without it.
 	amountIn, maxIn, amountOut, minOut, fee uint64
 	venues                                  []VenueReport
 }
 
-// look reads the state of the pair, and of the pairs with the mints that routes go over.
+// look reads the state of the pair, and of the pairs with the hubs.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	pairs := [][2]venue.Key{{r.source, r.target}}
 	if !r.onlyDirect {
@@ -49,8 +49,8 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		}
 	}
 	snapshots := make([]*market.Snapshot, len(pairs))
-	// Nothing is canceled when one reading fails: later requests share a reading that is under way,
-	// and would fail with it.
+	// A failed reading does not cancel the others: later requests share a reading that is under
+	// way, and would fail with it.
 	var group errgroup.Group
 	for i, p := range pairs {
 		group.Go(func() (err error) {
@@ -107,12 +107,12 @@ func (r *request) covered(known map[string]bool) error {
 	return noRoute(codeUnverified, "none of the venues in %s is covered: GET %s lists them", fieldDexes, routeVenues)
 }
 
-// allows says whether a request lets a venue take part.
+// allows returns whether a request lets a venue take part.
 func (r *request) allows(name string) bool {
 	return !r.excluded[name] && (len(r.dexes) == 0 || r.dexes[name])
 }
 
-// choose takes the best plan that fits a transaction.
+// choose returns the best plan that fits a transaction.
 func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, error) {
 	amount := r.amount
 	if r.exactOut { // the platform's fee comes on top
@@ -136,7 +136,7 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		if err == nil {
 			return c, c.keeps(r)
 		}
-		// A venue may have stopped since it was asked.
+		// A venue may have stopped since it gave its quote.
 		if !errors.Is(err, txn.ErrTooLarge) && !errors.Is(err, venue.ErrStopped) {
 			return nil, err
 		}
@@ -146,14 +146,16 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 }
 
 const (
-	// leastSlack, in basis points: what the first of two swaps may move without the transaction
-	// failing.
+	// leastSlack is the least Question.Slack, in basis points: how far the price may move between
+	// the first and the second swap before the transaction fails.
 	leastSlack = 10
-	// tokenAccountRent is what an account for an SPL token costs: 165 bytes, in lamports.
+	// tokenAccountRent is the rent of an account for an SPL token, which has 165 bytes, in
+	// lamports.
 	tokenAccountRent = 2_039_280
 )
 
-// unitPrice is what a compute unit costs a request, 0 when the whole fee is fixed.
+// unitPrice returns the price of a compute unit for a request; 0 if the request fixes the whole
+// priority fee.
 func (s *Server) unitPrice(r *request) uint64 {
 	if r.priorityFee != nil {
 		return 0
@@ -187,7 +189,7 @@ func (c *choice) settle(r *request) {
 	}
 }
 
-// keeps holds a choice to the promise of the quote that the client brought.
+// keeps returns an error if the choice breaks the promise of the quote that the client sent back.
 func (c *choice) keeps(r *request) error {
 	switch {
 	case r.bound == nil:
@@ -199,7 +201,7 @@ func (c *choice) keeps(r *request) error {
 	return nil
 }
 
-// reportsOf says what each venue had for the pair, and which of them are stopped.
+// reportsOf returns what each venue had for the pair, and which venues are stopped.
 func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
 	reports, at := []VenueReport{}, map[string]int{}
 	report := func(name string) *VenueReport {
@@ -234,7 +236,7 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 	return reports
 }
 
-// refused is the error of a question that no plan answers.
+// refused returns the error of a request that no plan answers.
 func refused(r *request, v *view, reports []VenueReport, err error) error {
 	if !errors.Is(err, router.ErrNoPool) {
 		return noRoute(codeOf(err), "none of the pools of this pair can take the trade: %s", err)

@@ -26,18 +26,17 @@ const (
 	codeMint       = string(venue.ErrMint)
 )
 
-// Error is what a client is told: the body of every response that is not a success. Inner errors
-// are logged, never told.
+// Error is the body of every response that is not a success. The inner error is only logged.
 type Error struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`
 	Message    string `json:"message"`
-	// Code says what is wrong in a word, where a program could act on it.
+	// Code names the error where a program can react to it.
 	Code string `json:"code,omitempty"`
-	// Slot that the state is of, and the chain's: of stale_state.
+	// Slot is that of the state, ChainSlot the chain's; only with stale_state.
 	Slot      uint64 `json:"slot,omitempty"`
 	ChainSlot uint64 `json:"chain_slot,omitempty"`
-	// cause is for the log alone.
+	// cause is the inner error, only for the log.
 	cause error
 }
 
@@ -48,35 +47,35 @@ func newError(status int, format string, args ...any) *Error {
 	return &Error{StatusCode: status, Name: http.StatusText(status), Message: fmt.Sprintf(format, args...)}
 }
 
-// invalid is a 400 that names field, value and rule.
+// invalid returns a 400 that names the field, its value and the rule.
 func invalid(field, value, rule string) *Error {
 	return badRequest("%s is %s: %s", field, quoted(value), rule)
 }
 
-// missing is a 400 that names a parameter that is required, and its rule.
+// missing returns a 400 about a required parameter that is absent, with its rule.
 func missing(field, rule string) *Error { return badRequest("%s is missing: %s", field, rule) }
 
-// twice is a 400 about a parameter that is given twice.
+// twice returns a 400 about a parameter that is given twice.
 func twice(field string) *Error { return badRequest("%s is given twice: it must be given once", field) }
 
-// noUpstream is a 503 of a server that cannot read the chain.
+// noUpstream returns the 503 of a server without a JSON-RPC server.
 func noUpstream() *Error {
 	return newError(fiber.StatusServiceUnavailable, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL")
 }
 
-// tooMany is a 503 of a server that has enough to do.
+// tooMany returns the 503 of a server with maxInFlight requests in flight.
 func tooMany() *Error {
 	return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
 }
 
-// badRequest is a 400.
+// badRequest returns a 400.
 func badRequest(format string, args ...any) *Error {
 	e := newError(fiber.StatusBadRequest, format, args...)
 	e.Code = codeInvalid
 	return e
 }
 
-// quoted is a client's string, short enough to be told back.
+// quoted returns a client's text in quotation marks, cut so that it fits a message.
 func quoted(value string) string {
 	const most = 64
 	value = strings.ToValidUTF8(value, "\ufffd")
@@ -86,22 +85,22 @@ func quoted(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// noRoute is a 404: the request was right and nothing can fill it.
+// noRoute returns a 404: the request is valid, but no trade is possible.
 func noRoute(code, format string, args ...any) *Error {
 	e := newError(fiber.StatusNotFound, format, args...)
 	e.Code = code
 	return e
 }
 
-// outdated is a 409: a quote that the client brought does not hold any more.
+// outdated returns a 409: a quote that the client sent back no longer holds.
 func outdated(format string, args ...any) *Error {
 	e := newError(fiber.StatusConflict, format, args...)
 	e.Code = codeOutdated
 	return e
 }
 
-// codeOf is the code of a pool's refusal. A pool that does not trade has no liquidity to give, and
-// what is no pool is none.
+// codeOf returns the code for a pool's refusal. A closed pool counts as one without liquidity, and
+// a malformed one as no pool.
 func codeOf(err error) string {
 	switch refusal := venue.RefusalOf(err); refusal {
 	case venue.ErrClosed:
@@ -113,7 +112,7 @@ func codeOf(err error) string {
 	}
 }
 
-// public makes an Error of any error.
+// public turns any error into an Error.
 func public(err error) *Error {
 	var own *Error
 	var theirs *fiber.Error
@@ -134,7 +133,7 @@ func public(err error) *Error {
 	return e
 }
 
-// away is a 503 about the node.
+// away returns a 503: the JSON-RPC server failed.
 func away(err error) *Error {
 	if errors.Is(err, mint.ErrUntradable) {
 		return public(err)
@@ -148,8 +147,8 @@ func away(err error) *Error {
 	return e
 }
 
-// fresh says whether state of a slot may be quoted: it is at most maxAge slots behind the highest
-// slot that any server reported.
+// fresh returns an error if state of a slot is too old to quote: more than maxAge slots behind the
+// highest slot that any server reported.
 func (s *Server) fresh(slot, maxAge uint64) error {
 	tip := s.market.Tip()
 	if slot+maxAge >= tip {
@@ -160,7 +159,7 @@ func (s *Server) fresh(slot, maxAge uint64) error {
 	return e
 }
 
-// writeError answers with err, counts it and logs what the client is not told.
+// writeError sends err and logs its cause.
 func (s *Server) writeError(c *fiber.Ctx, route string, err error) {
 	e := public(err)
 	if e.cause != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// jupiterQuote is a quote in the convention of Jupiter's API (dev.jup.ag, GET /swap/v1/quote):
-// amounts are decimal strings, priceImpactPct a fraction of one.
+// jupiterQuote is a quote in the format of Jupiter's API (dev.jup.ag, GET /swap/v1/quote). Amounts
+// are decimal strings; priceImpactPct is a fraction, so 0.01 is one percent.
 type jupiterQuote struct {
 	InputMint            string        `json:"inputMint"`
 	InAmount             string        `json:"inAmount"`
@@ -49,7 +49,7 @@ type jupiterInfo struct {
 	FeeMint    string `json:"feeMint"`
 }
 
-// jupiterSwap is the transaction in that convention.
+// jupiterSwap is the transaction in that format.
 type jupiterSwap struct {
 	SwapTransaction           string      `json:"swapTransaction"`
 	LastValidBlockHeight      uint64      `json:"lastValidBlockHeight"`
@@ -58,8 +58,7 @@ type jupiterSwap struct {
 	Simulation                *Simulation `json:"simulation,omitempty"`
 }
 
-// jupiter tells an answer in that convention. inAmount and outAmount are the question's own where
-// it fixed them.
+// jupiter puts an answer into that format. With exact_out, outAmount is the amount asked for.
 func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuote {
 	j := &jupiterQuote{
 		InputMint: out.SourceMint, InAmount: out.AmountIn, OutputMint: out.TargetMint, OutAmount: out.AmountOut,
@@ -89,7 +88,8 @@ func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuot
 	return j
 }
 
-// jupiterLeg sums what the pool takes of a swap.
+// jupiterLeg describes one swap. Its fee is the sum of what the pool takes; transfer fees of
+// Token-2022 are left out.
 func jupiterLeg(l *router.Leg) jupiterInfo {
 	info := jupiterInfo{
 		AmmKey: l.Address().String(), Label: label(l.Venue), InputMint: l.Quote.Order.In.String(), OutputMint: l.Quote.Out.String(),

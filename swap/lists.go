@@ -16,15 +16,15 @@ import (
 // ListedVenue is a venue of GET /api/v2/venues.
 type ListedVenue struct {
 	Venue string `json:"venue"`
-	// Label is its name in the convention of other routers.
+	// Label is the venue's name as other routers write it.
 	Label string `json:"label"`
-	// Status is proved; partly, when some kinds of its swaps are quoted; stopped, for now, or
-	// unverified: then it is not quoted. Reason says why.
+	// Status is proved (quoted), partly (only some kinds of its swaps are quoted), stopped (not
+	// quoted for now) or unverified (not quoted). Reason says why it is not proved.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
-	// Stopped says in a word why it is stopped, or partly; null when it is not.
+	// Stopped is why it is stopped, or partly so; null if it is not.
 	Stopped *Stop `json:"stopped"`
-	// Program id, and how it is deployed; null for a venue that is not covered.
+	// Program is the program's id, Build how it is deployed; null for a venue that is unverified.
 	Program *string `json:"program"`
 	Build   *Build  `json:"build"`
 }
@@ -37,7 +37,7 @@ const (
 	statusUnverified = "unverified"
 )
 
-// notCovered is why a venue is unverified.
+// notCovered is the Reason of unverified venues.
 const notCovered = "nothing proves its arithmetic here yet: its pools are not quoted"
 
 // getVenues is GET /api/v2/venues.
@@ -84,7 +84,7 @@ const (
 	fieldWith = "with"
 )
 
-// getPools is GET /api/v2/pools: the pools of a mint with another one, or with the hubs.
+// getPools is GET /api/v2/pools: the pools of a mint with another mint, or with the hubs.
 func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if s.market == nil {
 		return noUpstream()
@@ -131,7 +131,7 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"pools": list})
 }
 
-// poolsQuery reads the parameters: a mint, and those that its pools are wanted with.
+// poolsQuery reads the parameters: a mint, and the mints with which its pools are listed.
 func (s *Server) poolsQuery(c *fiber.Ctx) (venue.Key, []venue.Key, error) {
 	args := c.Context().QueryArgs()
 	for _, name := range []string{fieldMint, fieldWith} {

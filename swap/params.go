@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Names of the parameters. The first five are the specification's.
+// Names of the parameters. The first five are those of the specification.
 const (
 	fieldSource   = "src_mint"
 	fieldTarget   = "dst_mint"
@@ -31,21 +31,21 @@ const (
 	fieldQuote       = "quote"
 )
 
-// aliases are the parameters' names in the convention of the ecosystem's other routers. amount is
-// that of the side that swap_mode fixes.
+// aliases are the names that other routers give the parameters. amount is the amount of the side
+// that swap_mode fixes.
 var aliases = map[string]string{
 	fieldSource: "inputMint", fieldTarget: "outputMint", fieldAmount: "amount", fieldAmountOut: "amount", fieldSlippage: "slippageBps",
 	fieldUser: "userPublicKey", fieldMode: "swapMode", fieldOnlyDirect: "onlyDirectRoutes", fieldExclude: "excludeDexes",
 	fieldMaxAccounts: "maxAccounts", fieldPriorityFee: "prioritizationFeeLamports", fieldFee: "platformFeeBps", fieldQuote: "quoteResponse",
 }
 
-// order is that in which parameters are checked.
+// order is the order in which parameters are checked.
 var order = []string{
 	fieldQuote, fieldFormat, fieldSource, fieldTarget, fieldMode, fieldAmount, fieldAmountOut, fieldSlippage, fieldUser, fieldOnlyDirect, fieldDexes,
 	fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge,
 }
 
-// known are the names that mean something, in both spellings.
+// known has all names of parameters, in both spellings.
 var known = func() map[string]bool {
 	names := map[string]bool{}
 	for _, name := range order {
@@ -57,8 +57,8 @@ var known = func() map[string]bool {
 	return names
 }()
 
-// fields are a request's parameters as text, by the name that the client wrote. An empty one is
-// absent.
+// fields are a request's parameters as text, by the name that the client used. An empty text means
+// that it is absent.
 type fields map[string]string
 
 // once checks that no parameter is given in both spellings.
@@ -71,7 +71,7 @@ func (f fields) once() error {
 	return nil
 }
 
-// get returns a parameter's text, and the name under which the client gave it.
+// get returns the text of a parameter, and the name that the client used for it.
 func (f fields) get(field string) (name, text string) {
 	if alias := aliases[field]; f[alias] != "" {
 		return alias, f[alias]
@@ -79,7 +79,7 @@ func (f fields) get(field string) (name, text string) {
 	return field, f[field]
 }
 
-// queryFields reads a URL's parameters. A known one that is given twice is a 400.
+// queryFields reads the parameters of a URL. It is an error to give a known one twice.
 func queryFields(c *fiber.Ctx) (fields, error) {
 	f, seen := fields{}, map[string]bool{}
 	var err error
@@ -102,10 +102,10 @@ func queryFields(c *fiber.Ctx) (fields, error) {
 	return f, err
 }
 
-// mayBeEmpty are the parameters of which an empty one is as good as none.
+// mayBeEmpty are the parameters that may have an empty value, which counts as absent.
 var mayBeEmpty = map[string]bool{fieldSource: true, fieldTarget: true, fieldAmount: true, fieldSlippage: true, fieldUser: true}
 
-// filled is the error about a parameter that is given without a value.
+// filled returns the error for a parameter with an empty value; nil if it may be empty.
 func filled(name string) error {
 	if mayBeEmpty[name] {
 		return nil
@@ -113,7 +113,7 @@ func filled(name string) error {
 	return invalid(name, "", "must have a value, or be absent")
 }
 
-// errBody is a body that is no object.
+// errBody is the message for a body that is not such an object.
 const errBody = "the body must be a JSON object with src_mint, dst_mint, amount_in, slippage_bps and user_account, or with quote and user_account"
 
 // bodyFields reads a JSON object whose values are strings, numbers or booleans; quote may be an
@@ -151,7 +151,7 @@ func bodyFields(body []byte) (fields, error) {
 	return f, nil
 }
 
-// scalar is a member's text. null is as good as none.
+// scalar returns the text of a member. null counts as absent.
 func scalar(name string, value json.RawMessage) (string, error) {
 	isQuote := name == fieldQuote || name == aliases[fieldQuote]
 	switch first := value[0]; {
@@ -176,5 +176,5 @@ func scalar(name string, value json.RawMessage) (string, error) {
 	return string(value), nil
 }
 
-// maxScalar bounds a number's digits.
+// maxScalar is the most characters of a number.
 const maxScalar = 64

@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// quote answers a request: a *Response, and the choice behind it.
+// quote answers a request. It also returns the choice behind the answer.
 func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, error) {
 	began := time.Now()
 	if s.market == nil {
@@ -44,7 +44,7 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 	return out, c, nil
 }
 
-// build is the request of a choice's transaction. User and blockhash are not in it yet.
+// build returns the request for the transaction of a choice, without the user and the blockhash.
 func (s *Server) build(r *request, c *choice) txn.Request {
 	side := func(key venue.Key) txn.Side {
 		m := c.view.mints[key]
@@ -75,11 +75,12 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 	return build
 }
 
-// limits are what the chain enforces of each swap: the least out of an exact-in order, the most in
-// of an exact-out one. Those of a split's parts add up to the whole's.
+// limits returns the limit that the chain enforces for each swap: the least out of an exact-in
+// order, the most in of an exact-out one. The limits of a split's parts add up to that of the
+// whole.
 func (c *choice) limits() []uint64 {
 	var limits []uint64
-	// The platform's fee leaves the user's account after the swaps.
+	// The platform's fee is paid after the swaps, so they must give it too.
 	least, most := c.minOut+c.fee, c.maxIn
 	leastLeft, mostLeft := least, most
 	for i, route := range c.plan.Routes {
@@ -99,8 +100,8 @@ func (c *choice) limits() []uint64 {
 	return limits
 }
 
-// transaction builds what the user signs. It needs a blockhash, and to know whether the user has an
-// account for wrapped SOL and the treasury one for its fee.
+// transaction builds what the user signs. For that it reads a blockhash, whether the user has an
+// account for wrapped SOL, and whether the treasury has one for its fee.
 func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Transaction, error) {
 	build := s.build(r, c)
 	build.User = *r.user
@@ -144,7 +145,7 @@ func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 			LastValidBlockHeight uint64 `json:"lastValidBlockHeight"`
 		} `json:"value"`
 	}
-	// Confirmed: a processed block may die, and its hash with it.
+	// Confirmed: a block that is only processed may die, and its blockhash with it.
 	if err := s.deps.RPC.Call(ctx, "getLatestBlockhash", []any{map[string]any{"commitment": solana.Confirmed}}, &result); err != nil {
 		return venue.Key{}, 0, err
 	}
@@ -155,7 +156,7 @@ func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 	return hash, result.Value.LastValidBlockHeight, nil
 }
 
-// hasAccount says whether a wallet has its associated account for a token.
+// hasAccount returns whether a wallet has its associated account for a token.
 func (s *Server) hasAccount(ctx context.Context, owner venue.Key, side txn.Side) (bool, error) {
 	account, err := txn.AssociatedAccount(owner, side)
 	if err != nil {

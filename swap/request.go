@@ -14,55 +14,55 @@ import (
 
 // Bounds of the parameters.
 const (
-	// maxSlippage is all of it.
+	// maxSlippage is the whole amount, in basis points.
 	maxSlippage = 10_000
 	// maxFee is the most that a platform may take, in basis points.
 	maxFee = 500
-	// maxAccounts of a transaction (solana-message: a bank locks at most 64 accounts of one).
+	// maxAccounts is how many accounts a transaction may lock (solana-message).
 	maxAccounts = 64
-	// maxPriorityFee is 1 SOL: more is a slip of the keyboard.
+	// maxPriorityFee is 1 SOL: a higher one is surely a typing error.
 	maxPriorityFee = 1_000_000_000
-	// maxAge is how many slots behind the chain the state may be, and the default.
+	// maxAge is how many slots the state may be behind the chain, and the default for that.
 	maxAge = 10
-	// maxDexes bounds the venues that a request names.
+	// maxDexes is how many venues a request may name.
 	maxDexes = 32
-	// defaultSlippage is that of other routers' clients, which may leave it out.
+	// defaultSlippage is that of Jupiter's clients, which may leave it out.
 	defaultSlippage = "50"
 )
 
-// The two values of swap_mode, as the specification's spelling and the ecosystem's write them.
+// The two values of swap_mode, as the specification spells them and as other routers do.
 const (
 	modeIn, modeOut           = "exact_in", "exact_out"
 	modeInAlias, modeOutAlias = "ExactIn", "ExactOut"
 	formatJupiter             = "jupiter"
 )
 
-// request is a quote's parameters, valid.
+// request is the parsed and checked parameters of a quote.
 type request struct {
 	source, target venue.Key
-	// amount of source, or of target when exactOut.
+	// amount is that of source, or of target if exactOut.
 	amount   uint64
 	exactOut bool
 	slippage uint64
 	// user is nil when no transaction is wanted.
 	user *venue.Key
-	// jupiter asks for the answer in the convention of Jupiter's API.
+	// jupiter asks for the answer in Jupiter's format.
 	jupiter    bool
 	onlyDirect bool
-	// dexes, when not empty, are the only venues; excluded ones are out.
+	// dexes are the only venues allowed, if it is not empty. excluded ones are never allowed.
 	dexes, excluded map[string]bool
 	maxAccounts     int
-	// priorityFee in lamports; nil for the server's own price of a compute unit.
+	// priorityFee is in lamports; nil: the server's price per compute unit.
 	priorityFee *uint64
 	fee         uint64
 	treasury    *venue.Key
 	maxAge      uint64
-	// bound is what a quote that the client brought promised: the least out, or the most in when
-	// exactOut. nil for none.
+	// bound is the promise of a quote that the client sent back: the least out, or the most in if
+	// exactOut. nil if there is none.
 	bound *uint64
 }
 
-// Rules of the parameters, as errors tell them.
+// Rules of the parameters, as error messages state them.
 const (
 	ruleKey      = "must be a base58 address of 32 bytes"
 	ruleAmount   = "must be a whole number of raw units from 1 to 18446744073709551615"
@@ -71,14 +71,14 @@ const (
 	ruleBoolean  = "must be true or false"
 )
 
-// parser reads parameters until the first error.
+// parser reads parameters and keeps the first error.
 type parser struct {
 	fields fields
 	err    error
 }
 
-// parseRequest reads the parameters. Errors are 400s that name field, value, or that it is missing,
-// and rule. Nothing is looked up.
+// parseRequest parses and checks the parameters. Its errors are 400s that name the field, its value
+// or that it is missing, and the rule. It reads nothing from the chain.
 func parseRequest(f fields, needUser bool) (*request, error) {
 	if err := f.once(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (p *parser) fail(name, text, rule string) {
 	}
 }
 
-// choice is one of the words, or "".
+// choice returns one of words, or "" if the parameter is absent.
 func (p *parser) choice(field, rule string, words ...string) string {
 	name, text := p.fields.get(field)
 	if text != "" && !slices.Contains(words, text) {
@@ -130,7 +130,7 @@ func (p *parser) choice(field, rule string, words ...string) string {
 	return text
 }
 
-// number is a whole number within bounds.
+// number returns a whole number from least to most, or absent if the parameter is absent.
 func (p *parser) number(field string, absent, least, most uint64) uint64 {
 	name, text := p.fields.get(field)
 	if text == "" {
@@ -143,7 +143,7 @@ func (p *parser) number(field string, absent, least, most uint64) uint64 {
 	return n
 }
 
-// key is a parameter that is required.
+// key returns a required address.
 func (p *parser) key(field string) venue.Key {
 	name, text := p.fields.get(field)
 	if p.err != nil {
@@ -154,7 +154,7 @@ func (p *parser) key(field string) venue.Key {
 	return key
 }
 
-// amounts reads the mode and the amount of the side that it fixes.
+// amounts reads the mode, and the amount of the side that the mode fixes.
 func (p *parser) amounts(r *request) {
 	mode := p.choice(fieldMode, "must be exact_in or exact_out", modeIn, modeOut, modeInAlias, modeOutAlias)
 	r.exactOut = mode == modeOut || mode == modeOutAlias
@@ -176,7 +176,8 @@ func (p *parser) amounts(r *request) {
 	}
 }
 
-// slippage is required, but in the convention of other routers, whose clients may leave it out.
+// slippage reads the slippage. It is required, except in Jupiter's format, whose clients may leave
+// it out.
 func (p *parser) slippage(r *request) {
 	name, text := p.fields.get(fieldSlippage)
 	if text == "" && r.jupiter {
@@ -193,7 +194,7 @@ func (p *parser) slippage(r *request) {
 	r.slippage = n
 }
 
-// venues is a list of venues by name or label, separated by commas.
+// venues reads a list of venues by name or label, separated by commas.
 func (p *parser) venues(field string) map[string]bool {
 	name, text := p.fields.get(field)
 	if text == "" {
@@ -216,7 +217,7 @@ func (p *parser) venues(field string) map[string]bool {
 	return named
 }
 
-// money is what the network and the platform get.
+// money reads the priority fee, the platform's fee and the wallet that gets it.
 func (p *parser) money(r *request) {
 	if _, text := p.fields.get(fieldPriorityFee); text != "" {
 		n := p.number(fieldPriorityFee, 0, 0, maxPriorityFee)
@@ -231,7 +232,7 @@ func (p *parser) money(r *request) {
 	}
 }
 
-// user reads who signs.
+// user reads the wallet that signs.
 func (p *parser) user(r *request, need bool) {
 	name, text := p.fields.get(fieldUser)
 	if p.err != nil || text == "" && !need {
@@ -242,7 +243,7 @@ func (p *parser) user(r *request, need bool) {
 	}
 }
 
-// wallet is an address on the curve.
+// wallet parses an address that can sign: one on the curve.
 func (p *parser) wallet(name, text string) *venue.Key {
 	key, err := parseKey(name, text)
 	if err != nil {

@@ -15,46 +15,49 @@ type Response struct {
 	TargetMint string `json:"dst_mint"`
 	// SwapMode is exact_in or exact_out.
 	SwapMode string `json:"swap_mode"`
-	// AmountIn leaves the user's account: all of it when exact_in asks for it, but what Residual
-	// tells of a route over two pools.
+	// AmountIn is what leaves the user's account. With exact_in it is the whole amount asked for;
+	// what a route over two pools does not use of it is in Residual.
 	AmountIn string `json:"amount_in"`
-	// MaxAmountIn is the most that may leave it. The chain refuses the transaction otherwise.
+	// MaxAmountIn is the most that may leave it: otherwise the transaction fails on the chain.
 	MaxAmountIn string `json:"max_amount_in"`
-	// AmountOut is what the user receives at the state of Slot, fees of pools, of Token-2022
-	// transfers and of the platform taken off.
+	// AmountOut is what the user receives at the state of Slot, after the fees of pools, of
+	// Token-2022 transfers and of the platform.
 	AmountOut string `json:"amount_out"`
 	// MinAmountOut is the least that the user receives: AmountOut less the slippage, rounded down,
-	// or what exact_out asks for. The chain refuses the transaction when less would arrive.
+	// or the amount that exact_out asks for. The transaction fails on the chain if less would
+	// arrive.
 	MinAmountOut string `json:"min_amount_out"`
 	SlippageBps  uint64 `json:"slippage_bps"`
 	// PriceImpactBps is how much worse than the price before the trade it executes, fees aside;
 	// rounded up.
 	PriceImpactBps uint64 `json:"price_impact_bps"`
-	// Fees are counted in the amounts already.
+	// Fees are already counted in the amounts.
 	Fees []Fee `json:"fees"`
 	// FeeBps is the platform's part of the output.
 	FeeBps uint64 `json:"fee_bps"`
-	// Slot that the oldest of the pools' states is of; ContextSlot is the slot up to which all of
-	// them are known to be unchanged.
+	// Slot is the oldest slot of the pools' states. ContextSlot is the slot up to which all of them
+	// are known to be unchanged.
 	Slot        uint64 `json:"slot"`
 	ContextSlot uint64 `json:"context_slot"`
 	// StateAgeMs is how long ago the state was read, TimeTakenMs how long the answer took.
 	StateAgeMs  int64   `json:"state_age_ms"`
 	TimeTakenMs float64 `json:"time_taken_ms"`
-	// Route are all swaps, in the order of the transaction; Routes are the same swaps as the parts
+	// Route lists all swaps in the order of the transaction. Routes has the same swaps by the parts
 	// of the split, each with its share.
 	Route  []Leg   `json:"route"`
 	Routes []Route `json:"routes"`
-	// Residual is what stays with the user of tokens other than the one that is bought. Empty, and
-	// never null, for none.
+	// Residual lists what stays with the user in tokens other than the bought one. It may be empty,
+	// but is never null.
 	Residual []Residual `json:"residual"`
-	// Venues that were asked for a direct trade, with the pools that took no part.
+	// Venues lists the venues that were asked for a direct trade, with their pools that took no
+	// part.
 	Venues []VenueReport `json:"venues"`
-	// Warnings name what a mint's owner can do to its holders, as "dst_mint: permanent_delegate".
-	// Empty, and never null, for none.
+	// Warnings name what a mint's owner can do to its holders, such as "dst_mint:
+	// permanent_delegate". It may be empty, but is never null.
 	Warnings []string `json:"warnings"`
 	*Transaction
-	// Simulation is there when POST asked, and a JSON-RPC server simulated the transaction.
+	// Simulation is there if the request was a POST and a JSON-RPC server simulated the
+	// transaction.
 	Simulation *Simulation `json:"simulation,omitempty"`
 }
 
@@ -82,7 +85,8 @@ type Leg struct {
 
 // Route is one of the parts that run side by side.
 type Route struct {
-	// ShareBps of the amount that is sold, in basis points; the shares of all routes are 10,000.
+	// ShareBps is the route's share of the amount sold, in basis points. The shares of all routes
+	// add up to 10,000.
 	ShareBps  uint64 `json:"share_bps"`
 	AmountIn  string `json:"amount_in"`
 	AmountOut string `json:"amount_out"`
@@ -102,8 +106,8 @@ type VenueReport struct {
 	// Pools of the pair, as far as they are known.
 	Pools   int           `json:"pools"`
 	Refused []PoolRefusal `json:"refused"`
-	// Stopped says why none of them is quoted for now, or not for all kinds of swaps; null when
-	// that is not so.
+	// Stopped is why none of its pools is quoted for now, or not for all kinds of swaps; null if
+	// all are.
 	Stopped *Stop `json:"stopped"`
 }
 
@@ -114,10 +118,10 @@ type PoolRefusal struct {
 	Reason string `json:"reason"`
 }
 
-// maxRefusals bounds the pools that a VenueReport names.
+// maxRefusals is how many refused pools a VenueReport names.
 const maxRefusals = 16
 
-// Transaction stands in a Response when the request named a user.
+// Transaction is part of a Response if the request named a user.
 type Transaction struct {
 	// Txn is the base64 of a v0 transaction with zero signatures.
 	Txn string `json:"txn"`
@@ -126,14 +130,14 @@ type Transaction struct {
 	ComputeUnits         uint32 `json:"compute_units"`
 	// PriorityFee in lamports.
 	PriorityFee uint64 `json:"priority_fee"`
-	// Unwraps says that bought SOL arrives as SOL. False for other tokens, and when the user has an
-	// account for wrapped SOL, where it then stays.
+	// Unwraps says that bought SOL arrives as SOL. It is false for other tokens, and if the user
+	// had an account for wrapped SOL: then it stays wrapped there.
 	Unwraps bool `json:"unwraps_sol"`
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// response tells a choice.
+// response puts a choice into the API's format.
 func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	out := &Response{
 		SourceMint: r.source.String(), TargetMint: r.target.String(), SwapMode: modeIn,
@@ -175,7 +179,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	return out
 }
 
-// feesOf are the fees of all swaps, and the platform's.
+// feesOf returns the fees of all swaps, and the platform's.
 func feesOf(r *request, c *choice) []Fee {
 	list := []Fee{}
 	for _, l := range c.plan.Legs() {
@@ -195,8 +199,8 @@ func feesOfLeg(l *router.Leg) []Fee {
 	return list
 }
 
-// sharesOf are the parts of a plan's routes in basis points. The first and greatest takes the
-// rounding.
+// sharesOf returns the shares of a plan's routes in basis points. The first route, which has the
+// greatest, gets the rest of the rounding.
 func sharesOf(p *router.Plan) []uint64 {
 	shares := make([]uint64, len(p.Routes))
 	rest := uint64(maxSlippage)

@@ -63,13 +63,13 @@ func (s *Server) addRoutes() {
 	}))
 }
 
-// common is what all routes share: headers, CORS, the host of an open server.
+// common does what all routes need: headers, CORS, and the checks of the request's length and host.
 func (s *Server) common(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	s.origins.Headers(cors, c.Method(), c.Get(fiber.HeaderOrigin), c.Set)
 	if err := framing.Check(&c.Request().Header); err != nil {
-		c.Context().SetConnectionClose() // what comes next may be a part of this request
+		c.Context().SetConnectionClose() // the next bytes may belong to this request
 		return s.counted(routeOther, func(*fiber.Ctx) error {
 			return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", err)
 		})(c)
@@ -88,7 +88,7 @@ func (s *Server) common(c *fiber.Ctx) error {
 // cors is what pages of allowed origins may do.
 var cors = origins.CORS{Methods: "GET, POST, OPTIONS", Allowed: "Content-Type, " + keyHeader, Exposed: "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
 
-// counted answers errors, turns a panic into one, and keeps the metrics.
+// counted runs a handler, answers its error or panic, and keeps the metrics and the span.
 func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		began := time.Now()
@@ -117,7 +117,7 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 	return handle(c)
 }
 
-// keyed checks the key for a method and bounds the requests in flight.
+// keyed checks the key for a method and bounds the number of requests in flight.
 func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		pass, err := s.admit(c, method)
@@ -140,8 +140,8 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 	}
 }
 
-// admit checks the key and its rules. Rules name the routes by their last part as methods: quote,
-// stream, swap, venues, pools.
+// admit checks the key and its rules. The rules call a route by its last part: quote, stream, swap,
+// venues, pools.
 func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
@@ -183,9 +183,9 @@ func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
 	return s.answer(ctx, c, r, false)
 }
 
-// postSwap is POST /api/v2/swap: the parameters of a quote as JSON, or a whole quote, and the same
-// answer, always with the transaction. The specification names the path alone; nothing is executed
-// here either.
+// postSwap is POST /api/v2/swap. Its body has the parameters of a quote, or a whole quote that was
+// answered before. The answer is that of a quote, always with the transaction. It does not execute
+// the swap: the specification only names the path.
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	fields, err := bodyFields(c.Body())
 	if err != nil {
@@ -198,6 +198,7 @@ func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	return s.answer(ctx, c, r, true)
 }
 
+// answer computes the quote of a request and sends it, with a simulation if simulate is set.
 func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request, simulate bool) error {
 	began := time.Now()
 	out, chosen, err := s.quote(ctx, r)
@@ -222,7 +223,7 @@ func (s *Server) getOpenAPI(c *fiber.Ctx) error {
 	return c.Send(s.openapi)
 }
 
-// getReady says whether quotes can be made at all.
+// getReady is GET /readyz: it fails if no quote can be made, for lack of a JSON-RPC server.
 func (s *Server) getReady(c *fiber.Ctx) error {
 	if s.market == nil {
 		return noUpstream()

@@ -8,16 +8,16 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// Simulation is what a JSON-RPC server says that the transaction would do.
+// Simulation is what a JSON-RPC server says the transaction would do.
 type Simulation struct {
 	Slot uint64 `json:"slot"`
-	// Err is the chain's own error; null when the transaction would succeed.
+	// Err is the error in the form that the chain gives it; null if the transaction would succeed.
 	Err           json.RawMessage `json:"err"`
 	UnitsConsumed uint64          `json:"units_consumed"`
 	Logs          []string        `json:"logs"`
 }
 
-// Bounds of a simulation: a quote does not wait long for it, nor carry all that a program prints.
+// Bounds of a simulation: a quote does not wait long for it, and repeats only a part of its logs.
 const (
 	simulationTimeout = 2 * time.Second
 	maxSimulationErr  = 1 << 10
@@ -25,7 +25,8 @@ const (
 	maxLog            = 512
 )
 
-// simulate asks a server. It returns nil when none simulates.
+// simulate asks the JSON-RPC server for a simulation. It returns nil if the server does not answer
+// with one.
 func (s *Server) simulate(ctx context.Context, transaction string) *Simulation {
 	ctx, cancel := context.WithTimeout(ctx, simulationTimeout)
 	defer cancel()

@@ -9,11 +9,11 @@ type Stop struct {
 	Message string `json:"message"`
 }
 
-// stopPanicked is a venue whose code failed. It is tried again after a pause.
+// stopPanicked is the reason of a venue whose code panicked. It is tried again after a pause.
 const stopPanicked = "panicked"
 
-// stop says why a venue is stopped; nil if it is not. partly says that some kinds of its swaps are
-// quoted.
+// stop returns why a venue is stopped; nil if it is not. partly says that only some kinds of its
+// swaps are not quoted.
 func (s *Server) stop(name string) (stop *Stop, partly bool) {
 	if stop := s.guard.Stopped(name); stop != nil {
 		return &Stop{stopPanicked, stop.Message}, false
@@ -29,19 +29,21 @@ func (s *Server) stop(name string) (stop *Stop, partly bool) {
 
 // Build is how a venue's programs are deployed, and what proves that our arithmetic is theirs.
 type Build struct {
-	// Basis of trust: known_build, first_seen or operator; null while swaps are to prove it.
+	// Basis is why the build is trusted: known_build, first_seen or operator; null while swaps have
+	// yet to prove it.
 	Basis    *string         `json:"basis"`
 	Programs []trust.Program `json:"programs"`
-	// Kinds of swaps that were seen on this build. Needed in a row of one kind prove it.
+	// Kinds are the kinds of swaps that were seen on this build. A kind is proved by Needed correct
+	// quotes in a row.
 	Kinds  []trust.Kind `json:"kinds"`
 	Needed int          `json:"needed"`
-	// Mismatches counts swaps that gave something else than a quote says; LastMismatch is the
-	// signature of the last.
+	// Mismatches counts swaps that gave something else than our quote. LastMismatch is the
+	// signature of the last one.
 	Mismatches   uint64  `json:"mismatches"`
 	LastMismatch *string `json:"last_mismatch"`
 }
 
-// built is how a venue is deployed; nil while nothing is known.
+// built returns how a venue is deployed; nil while nothing is known.
 func (s *Server) built(name string) *Build {
 	if s.trust == nil {
 		return nil
@@ -53,7 +55,7 @@ func (s *Server) built(name string) *Build {
 	return &Build{Basis: optional(r.Basis), Programs: r.Programs, Kinds: r.Kinds, Needed: r.Needed, Mismatches: r.Mismatches, LastMismatch: optional(r.LastMismatch)}
 }
 
-// optional is nil for "".
+// optional returns nil for an empty text.
 func optional(text string) *string {
 	if text == "" {
 		return nil

@@ -19,24 +19,27 @@ import (
 
 // Bounds of streams.
 const (
-	// maxStreams of all clients, and of one: a key, or an address where no key is needed.
+	// maxStreams is how many streams may be open in all, maxClientStreams how many of one client: a
+	// key, or an address if no key is needed.
 	maxStreams, maxClientStreams = 256, 8
-	// streamAge is when a stream ends, so that clients spread over the nodes there are.
+	// streamAge is after how long a stream is ended, so that its client connects again, perhaps to
+	// another node.
 	streamAge = time.Hour
 	// streamPatience is how long a client may take to read an event.
 	streamPatience = 10 * time.Second
-	// retryStreams, in seconds, is when a refused client may try again.
+	// retryStreams is after how many seconds a refused client may try again.
 	retryStreams = "10"
 )
 
-// streams counts who has streams open.
+// streams counts the open streams of each client.
 type streams struct {
 	mu    sync.Mutex
 	total int
 	of    map[string]int
 }
 
-// open counts one more; the caller calls close later. An error is a refusal.
+// open counts one more stream, for which the caller must call close. It returns an error if there
+// are too many.
 func (s *streams) open(client string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,21 +63,23 @@ func (s *streams) close(client string) {
 	}
 }
 
-// stream is one client's. It outlives the handler, so nothing of fiber's context is in it.
+// stream is the stream of one client. It outlives the HTTP handler, so it keeps nothing of fiber's
+// context.
 type stream struct {
 	server *Server
 	r      *request
 	conn   net.Conn
 	lease  *keys.Lease
-	// slot of the held state that was looked at last.
+	// slot is the slot of the held state when the quote was last computed.
 	slot uint64
-	// last is the event that was sent last, without what changes with each answer.
+	// last is the content of the event that was sent last, without the fields that change with each
+	// answer.
 	last []byte
 }
 
-// getStream is GET /api/v2/quote/stream: a quote anew whenever it changes, as server-sent events
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html). The first quote decides the
-// status.
+// getStream is GET /api/v2/quote/stream: it sends a new quote whenever it changes, as server-sent
+// events (https://html.spec.whatwg.org/multipage/server-sent-events.html). The status is that of
+// the first quote.
 func (s *Server) getStream(c *fiber.Ctx) error {
 	pass, err := s.admit(c, "stream")
 	if err != nil {
@@ -131,13 +136,13 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	return nil
 }
 
-// No event: the quote is as it was, or the server is busy.
+// Errors of next that mean that there is no event.
 var (
 	errSame = errors.New("the quote is as it was")
 	errBusy = errors.New("too many requests in flight")
 )
 
-// next is the event of now. An error is errSame, errBusy or the quote's.
+// next returns the present quote as an event. Its error is errSame, errBusy or that of the quote.
 func (st *stream) next(ctx context.Context) ([]byte, error) {
 	s := st.server
 	if !s.quotes.TryAcquire(1) {
@@ -164,7 +169,7 @@ func (st *stream) next(ctx context.Context) ([]byte, error) {
 	return full, st.changed(&same)
 }
 
-// changed remembers what an event says, and returns errSame when the last one said it.
+// changed keeps the content of an event, and returns errSame if it equals the last one.
 func (st *stream) changed(what any) error {
 	now, err := json.Marshal(what)
 	if err != nil {
@@ -177,7 +182,7 @@ func (st *stream) changed(what any) error {
 	return nil
 }
 
-// run writes events until the client goes, reads too slowly, or may not read any more.
+// run writes events until the client leaves, reads too slowly, or may not read any more.
 func (st *stream) run(w *bufio.Writer, first []byte) {
 	if st.event(w, "quote", first) != nil {
 		return
@@ -214,7 +219,7 @@ func (st *stream) run(w *bufio.Writer, first []byte) {
 	}
 }
 
-// changes is closed when the held state changes; nil when there is none.
+// changes returns a channel that is closed when the held state changes; nil if none is held.
 func (st *stream) changes() <-chan struct{} {
 	if st.server.held == nil {
 		return nil
@@ -222,8 +227,8 @@ func (st *stream) changes() <-chan struct{} {
 	return st.server.held.Changed()
 }
 
-// tell sends the next event, if there is one, or that the stream is alive. wrote is when something
-// was sent last.
+// tell sends the next event if there is one, else a sign of life if heartbeat is over. It takes and
+// returns when something was sent last.
 func (st *stream) tell(w *bufio.Writer, wrote time.Time) (time.Time, error) {
 	if st.server.held != nil {
 		st.slot = st.server.held.Slot()
@@ -238,7 +243,8 @@ func (st *stream) tell(w *bufio.Writer, wrote time.Time) (time.Time, error) {
 	return wrote, nil
 }
 
-// look is the next event, or none. A quote that cannot be made any more is told once.
+// look returns the next event, if there is one. An error is sent once, not again while it stays the
+// same.
 func (st *stream) look() (name string, data []byte) {
 	data, err := st.next(context.Background())
 	if err == nil {
@@ -262,8 +268,8 @@ func (st *stream) event(w *bufio.Writer, name string, data []byte) error {
 	return st.flush(w, "event: "+name+"\ndata: "+string(data)+"\n\n")
 }
 
-// flush sends text. The connection's own deadline is that of one response and would end every
-// stream.
+// flush sends text. It sets a deadline for each write: the server's own is for a whole response and
+// would end every stream.
 func (st *stream) flush(w *bufio.Writer, text string) error {
 	_ = st.conn.SetWriteDeadline(time.Now().Add(streamPatience))
 	if _, err := w.WriteString(text); err != nil {

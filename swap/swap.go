@@ -4,12 +4,12 @@
 // In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions
 // that a wallet signs.
 // Guarantees: a quote is the venue's own integer arithmetic on state of one slot, which the answer
-// names; nothing is signed or sent; every response that is no success has the body {statusCode,
-// error, message}. Keys are neither logged nor told.
+// names; nothing is signed or sent; every response that is not a success has the body {statusCode,
+// error, message}. Keys are never in a log or an answer.
 //
-// venue holds the words, the packages below it know one venue each, market finds and reads pools,
-// router chooses pools and routes, txn builds transactions; this package answers. It needs no Kafka
-// and no ClickHouse.
+// venue has the common interfaces, each package below it knows one venue, market finds and reads
+// pools, router chooses pools and routes, txn builds transactions; this package answers requests.
+// It needs no Kafka and no ClickHouse.
 package swap
 
 import (
@@ -51,14 +51,14 @@ type Config struct {
 	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none:
 	// keys belong on servers.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
-	// for certain addresses. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For names the client's address, for keys
+	// that only certain addresses may use. Default none.
 	TrustedProxies proxies.List
-	// State says where the stream is from which pools are held. Default none: they are read when
-	// somebody asks. It needs RPC too.
+	// State says which stream the pools' state comes from. Default none: pools are read when a
+	// request needs them. It needs RPC too.
 	State state.Config
-	// Trust says which builds of venues are accepted, and where trust in them is recorded. Its
-	// stream is that of State.
+	// Trust says which builds of venues are accepted, and where that is recorded. Its stream is
+	// that of State.
 	Trust trust.Config
 	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute
 	// unit. Default 10,000: about 0.0000015 SOL a swap.
@@ -70,15 +70,16 @@ type Config struct {
 	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10
 	// s.
 	stopTimeout time.Duration
-	// slot is how often a stream looks for a new quote. Default 400 ms, a slot.
+	// slot is how often a stream of quotes computes its quote again. Default 400 ms, a slot.
 	slot time.Duration
-	// heartbeat is how often a stream without events says that it is alive; a client that went is
-	// noticed then. Default 10 s.
+	// heartbeat is how often a stream without events sends a comment. It keeps the connection open,
+	// and shows when the client is gone. Default 10 s.
 	heartbeat time.Duration
-	// routing bounds the search for a route; what was found by then is the answer. Default 50 ms.
+	// routing bounds the search for a route. When it is over, the best route found so far is the
+	// answer. Default 50 ms.
 	routing time.Duration
-	// hubs are the mints that routes over two pools go through. Default wrapped SOL and USDC: each
-	// one more is two pairs more to read for a quote.
+	// hubs are the mints that a route over two pools may go through. Default wrapped SOL and USDC.
+	// For each hub a quote reads two pairs more.
 	hubs []pubkey.Key
 	// market bounds caches and reads.
 	market market.Config
@@ -105,7 +106,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// usdc is the mint of Circle's dollar, against which most tokens trade that do not against SOL.
+// usdc is the mint of Circle's dollar. Most tokens that do not trade against SOL trade against it.
 var usdc = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 
 // RPC is what the API asks of a node: *solana.Client.
@@ -116,11 +117,11 @@ type RPC interface {
 
 // Deps are the collaborators.
 type Deps struct {
-	// Keys are the valid keys; product swap counts. Required; an empty store opens the API on
-	// loopback (see keys.NewGate).
+	// Keys are the valid keys, of which those for the product swap count. Required. An empty store
+	// opens the API on loopback (see keys.NewGate).
 	Keys keys.Store
-	// RPC may be nil: then every quote is answered with 503 and what to set. Give it a client that
-	// soon gives up (some seconds): a late quote is worth nothing. It must be a true nil and not a
+	// RPC may be nil: then every quote is answered with 503 and how to configure one. The client
+	// should give up after some seconds: a late quote is worthless. For none pass a true nil, not a
 	// nil pointer in the interface.
 	RPC RPC
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
@@ -138,7 +139,7 @@ type Server struct {
 	deps    Deps
 	gate    *keys.Gate
 	market  *market.Market // nil without RPC
-	held    *state.Feed    // nil without a stream
+	held    *state.Feed    // the pools' state from the stream; nil without one
 	guard   *guard.Guard
 	trust   *trust.Trust // nil without RPC
 	app     *fiber.App
@@ -197,7 +198,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("swap: %w", err)
 		}
 	}
-	// Behind what its gauges ask.
+	// After guard and trust, which its gauges read.
 	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
@@ -205,7 +206,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
 		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 16 * cfg.maxInFlight,
 		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
-		// Fiber answers methods that it does not know in a text of its own; QUERY is a standard's.
+		// Fiber answers methods that it does not know with a text of its own. QUERY is a standard's
+		// method.
 		RequestMethods: slices.Concat(fiber.DefaultMethods, []string{"QUERY"}),
 		ErrorHandler:   func(c *fiber.Ctx, err error) error { s.writeError(c, routeOther, err); return nil },
 	})
@@ -213,10 +215,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// mostKnown bounds the pools among which swaps are looked for where no stream brings them.
+// mostKnown is how many pools are watched for swaps when there is no stream.
 const mostKnown = 1024
 
-// openMarket makes what knows the pools: from the stream where there is one, else by RPC alone.
+// openMarket makes the market and the trust, and the feed if there is a stream. Without one, all
+// state is read by RPC.
 func (s *Server) openMarket() (err error) {
 	watch := s.cfg.Trust
 	watch.Endpoint, watch.Token = s.cfg.State.Endpoint, s.cfg.State.Token

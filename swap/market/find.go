@@ -16,14 +16,14 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// located is a pool that is known, with its venue.
+// located is a known pool with the name of its venue.
 type located struct {
 	venue.Ref
 	venue string
 }
 
-// find lists the pair's pools on all venues. A venue that fails is an error: a quote that silently
-// ignores a venue would be worse than the market.
+// find lists the pair's pools on all venues. If one venue fails, it returns an error: a quote
+// without that venue's pools could be worse than the market, and nobody would see it.
 func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
 		return kept.refs, nil
@@ -55,8 +55,8 @@ func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	return refs, nil
 }
 
-// ask lists a venue's pools of a pair. Anyone can open pools, and all of them are read for a quote:
-// beyond maxPools those with the greatest rank are kept. An account that is no pool of the pair is
+// ask lists a venue's pools of a pair. Anyone can open pools, and a quote reads all of them: so
+// only the maxPools with the greatest rank are kept. Accounts that are not pools of the pair are
 // left out.
 func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, error) {
 	lookup := v.Lookup(p.a, p.b)
@@ -93,13 +93,13 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 	return refs[:min(len(refs), m.cfg.maxPools)], nil
 }
 
-// Known is a pool that somebody asked for lately.
+// Known is a pool of a pair that was asked for lately.
 type Known struct {
 	Venue string
 	Ref   venue.Ref
 }
 
-// Known are the pools of the pairs that were listed lately, at most so many.
+// Known returns pools of the pairs that were asked for lately, at most most.
 func (m *Market) Known(most int) (list []Known) {
 	for _, kept := range m.pools.Values() {
 		for _, r := range kept.refs {
@@ -135,12 +135,12 @@ type Listing struct {
 	Program    venue.Key
 	Filter     venue.Filter
 	Commitment solana.Commitment
-	// MinSlot that the server must have reached; 0 for any.
+	// MinSlot is a slot that the server must have reached; 0: any.
 	MinSlot uint64
 }
 
-// ProgramAccounts calls use with each account of a program that passes the filter. An account that
-// the server garbled is left out.
+// ProgramAccounts calls use with each account of a program that passes the filter. It leaves out
+// accounts that the server garbled.
 func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address venue.Key, data []byte)) error {
 	f := l.Filter
 	filters := make([]filter, 0, 1+len(f.Parts))

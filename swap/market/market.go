@@ -34,19 +34,19 @@ type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
-// Held is the state that is there before anybody asks: *state.Feed.
+// Held has pool state that is kept up to date by a stream: *state.Feed.
 type Held interface {
-	// Pair returns the pools of a pair. The error wraps ErrNotHeld for one that must be read.
+	// Pair returns the pools of a pair. The error wraps ErrNotHeld if the pair must be read.
 	Pair(a, b venue.Key) (*Snapshot, error)
 }
 
-// ErrNotHeld is the error of a pair whose state is not held, or not certain.
+// ErrNotHeld is returned for a pair whose state is not held, or not certain.
 var ErrNotHeld = errors.New("the state of the pair is not held")
 
 // Config of a Market. Zero values take the defaults named at each field.
 type Config struct {
-	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is that of an
-	// empty list; default 2 s.
+	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is how long an
+	// empty list is used; default 2 s.
 	PoolsTTL, NoPoolsTTL time.Duration
 	// StateTTL is how long a snapshot is used; default 400 ms, a slot.
 	StateTTL time.Duration
@@ -58,7 +58,8 @@ type Config struct {
 	maxPools int
 }
 
-// Commitment is that of what is read: an older price is a worse price.
+// Commitment is the commitment of what is read. A higher one would give older prices, which are
+// worse.
 const Commitment = solana.Processed
 
 func (c Config) withDefaults() Config {
@@ -75,7 +76,7 @@ func (c Config) withDefaults() Config {
 type Deps struct {
 	RPC    RPC
 	Venues venue.List
-	// Held may be nil: then all pools are read when somebody asks.
+	// Held may be nil: then all pools are read when they are asked for.
 	Held Held
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
@@ -87,26 +88,26 @@ type Deps struct {
 type Pool struct {
 	venue.Pool
 	Venue string
-	// Slot that its state is of, and the chain's clock then.
+	// Slot is that of its state, Clock the chain's clock then.
 	Slot  uint64
 	Clock venue.Clock
 }
 
-// Refused is a pool that gives no quote, with the reason: the error wraps a venue.Refusal.
+// Refused is a pool that gives no quote, and why: Err wraps a venue.Refusal.
 type Refused struct {
 	Venue   string
 	Address venue.Key
 	Err     error
 }
 
-// Snapshot is a pair at about one slot: each pool's own slot stands with it.
+// Snapshot is the state of a pair at about one slot; each pool has its own slot.
 type Snapshot struct {
 	// Mints of the pair, by address.
 	Mints map[venue.Key]*mint.Mint
 	Pools []Pool
-	// Refused pools exist, but their state cannot be quoted.
+	// Refused are pools that exist, but whose state cannot be quoted.
 	Refused []Refused
-	// Slot is the lowest of the pools' slots; of the mints' when there is no pool.
+	// Slot is the lowest of the pools' slots; without pools, that of the mints.
 	Slot uint64
 	// ReadAt is when the reading began, by the wall clock.
 	ReadAt time.Time
@@ -161,8 +162,8 @@ func New(cfg Config, deps Deps) (*Market, error) {
 	return m, nil
 }
 
-// Snapshot returns the pair's pools. Errors wrap mint.ErrUntradable for a mint that cannot be
-// swapped, are ctx's, or come from the reader. A pair without pools is no error.
+// Snapshot returns the pair's pools, of which there may be none. Its error wraps mint.ErrUntradable
+// for a mint that cannot be swapped, is ctx's, or comes from reading.
 func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
 	p := pair{a, b}
 	if bytes.Compare(a[:], b[:]) > 0 {
@@ -179,8 +180,7 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 		m.metrics.reads.WithLabelValues("cached").Inc()
 		return kept.snapshot, nil
 	}
-	// The reading belongs to all who wait for it, so it does not end when the one who began it
-	// leaves.
+	// All who wait share the reading, so it does not end when the one who began it leaves.
 	detached := context.WithoutCancel(ctx)
 	result := m.flight.DoChan(string(p.a[:])+string(p.b[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)
@@ -203,18 +203,18 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 	}
 }
 
-// Bounds of state that is held: older state is read instead.
+// Held state that is older than this is not used; the pair is read instead.
 const (
 	heldSlots = 10
 	heldAge   = 5 * time.Second
 )
 
-// live says that held state is not left behind by the chain, and that its stream does not stand
-// still.
+// live returns whether held state keeps up with the chain, and its stream with the clock.
 func (m *Market) live(s *Snapshot) bool {
 	return s.Slot+heldSlots >= m.Tip() && m.deps.Now().Sub(s.ReadAt) <= heldAge
 }
 
+// read finds the pair's pools, reads their state and remembers it.
 func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
 	refs, err := m.find(ctx, p)
 	if err != nil {
@@ -230,18 +230,24 @@ func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
 	return snapshot, nil
 }
 
+// clockSize is the size of the Clock sysvar in bytes.
+const clockSize = 40
+
 // clockSysvar is SysvarC1ock11111111111111111111111111111111.
 var clockSysvar = venue.Key{
 	0x06, 0xa7, 0xd5, 0x17, 0x18, 0xc7, 0x74, 0xc9, 0x28, 0x56, 0x63, 0x98, 0x69, 0x1d, 0x5e, 0xb6,
 	0x8b, 0x5e, 0xb8, 0xa3, 0x9b, 0x4b, 0x6d, 0x5c, 0x73, 0x55, 0x5b, 0x21, 0x00, 0x00, 0x00, 0x00,
 }
 
-// load reads the pools' state, as many pools to a call as fit whole.
+// maxCalls is how many calls a reading of one pair makes at a time.
+const maxCalls = 4
+
+// load reads the state of the pools. All accounts of a pool are read by one call.
 func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, error) {
 	batches := split(p, refs)
 	parts := make([]*Snapshot, len(batches))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
+	group.SetLimit(maxCalls)
 	for i, batch := range batches {
 		group.Go(func() (err error) {
 			parts[i], err = m.loadBatch(ctx, p, batch)
@@ -260,13 +266,13 @@ func (m *Market) load(ctx context.Context, p pair, refs []located) (*Snapshot, e
 	return whole, nil
 }
 
-// batch is pools that are read by one call: keys are the accounts of all of them, each once.
+// batch is pools that are read by one call. keys are the accounts of all of them, each once.
 type batch struct {
 	refs []located
 	keys []venue.Key
 }
 
-// split makes batches whose accounts fit one call. There is always at least one batch.
+// split divides pools into batches whose accounts fit one call. There is always at least one batch.
 func split(p pair, refs []located) []batch {
 	fixed := []venue.Key{clockSysvar, p.a, p.b}
 	batches := []batch{{keys: fixed}}
@@ -283,7 +289,7 @@ func split(p pair, refs []located) []batch {
 	return batches
 }
 
-// withNew appends those of more that keys does not hold, to a copy.
+// withNew returns a copy of keys with those of more that it lacks.
 func withNew(keys, more []venue.Key) []venue.Key {
 	keys = slices.Clone(keys)
 	for _, k := range more {
@@ -326,10 +332,10 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 }
 
 // clock reads the sysvar (solana-clock: slot u64, epoch_start i64, epoch u64, leader_schedule_epoch
-// u64, unix_timestamp i64). A node that does not serve it leaves the epoch to the slot's number and
-// the time to our clock.
+// u64, unix_timestamp i64). If the node does not serve it, the epoch is computed from the slot and
+// the time is our clock's.
 func (m *Market) clock(slot uint64, account *solana.Account) venue.Clock {
-	if account == nil || len(account.Data) < 40 {
+	if account == nil || len(account.Data) < clockSize {
 		return venue.ClockAt(slot, m.deps.Now().Unix())
 	}
 	at := func(offset int) uint64 { return binary.LittleEndian.Uint64(account.Data[offset:]) }

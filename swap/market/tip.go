@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// tipWindow is how long a slot counts that a server reported: a server that lied once, or a chain
-// that began anew, must not stop quotes for ever.
+// tipWindow is how long a reported slot counts at least. It ends so that a server that lied once,
+// or a chain that was reset, does not stop quotes for ever.
 const tipWindow = 30 * time.Second
 
-// tip is the highest slot that was reported in the last one to two windows.
+// tip has the highest slot that was reported in the last one to two windows: before in the previous
+// window, since in the present one, which ends at ends.
 type tip struct {
 	mu            sync.Mutex
 	ends          time.Time
@@ -32,8 +33,8 @@ func (t *tip) observe(slot uint64, now time.Time) uint64 {
 	return max(t.before, t.since)
 }
 
-// Tip is the highest slot that any server reported of late. It is 0 when none did.
+// Tip returns the highest slot that any server reported lately; 0 if none did.
 func (m *Market) Tip() uint64 { return m.tip.observe(0, m.deps.Now()) }
 
-// Observe counts a slot that a server reported with another answer.
+// Observe takes a slot that a server reported with any other answer.
 func (m *Market) Observe(slot uint64) { m.tip.observe(slot, m.deps.Now()) }

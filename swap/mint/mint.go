@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Programs of tokens, and the mint that stands for native SOL.
+// The token programs, and the mint that stands for native SOL.
 var (
 	Token      = tokenaccount.ProgramToken
 	Token2022  = tokenaccount.ProgramToken2022
@@ -26,7 +26,7 @@ var (
 // ErrUntradable is a mint whose tokens cannot be swapped by an ordinary transaction.
 var ErrUntradable = errors.New("the token cannot be traded")
 
-// feeRule is one of the two transfer fees that a mint carries, from its epoch on.
+// feeRule is one of the two transfer fees of a mint. It holds from its epoch on.
 type feeRule struct {
 	epoch   uint64
 	maximum uint64
@@ -41,16 +41,16 @@ type Mint struct {
 	Decimals uint8
 	// Supply in raw units.
 	Supply uint64
-	// Warnings are what a buyer should know, as words: "freezable", "permanent_delegate".
+	// Warnings are words for what a buyer should know, such as "freezable" or "permanent_delegate".
 	Warnings []string
 
 	hasFee       bool
 	older, newer feeRule
 }
 
-// Parse reads a mint account. The error wraps ErrUntradable, with the reason, for one that
-// transfers only with extra accounts or not at all: transfer hook with a program, non-transferable,
-// paused, accounts frozen from the start.
+// Parse reads a mint account. The error wraps ErrUntradable if the mint cannot be transferred
+// without extra accounts, or at all: it has a transfer hook with a program, is non-transferable or
+// paused, or its accounts begin frozen.
 func Parse(address pubkey.Key, account *solana.Account) (*Mint, error) {
 	if account == nil {
 		return nil, fmt.Errorf("mint %s: %w: no such account", address, ErrUntradable)
@@ -118,7 +118,7 @@ func (m *Mint) apply(e tokenaccount.Extension) error {
 
 func rule(fields map[string]string, prefix string) feeRule {
 	number := func(name string) uint64 {
-		// decimal by the contract of tokenaccount
+		// tokenaccount guarantees that it is decimal.
 		n, _ := strconv.ParseUint(fields[prefix+name], 10, 64)
 		return n
 	}
@@ -128,7 +128,7 @@ func rule(fields map[string]string, prefix string) feeRule {
 // wholeBps is all of an amount, in basis points.
 const wholeBps = 10_000
 
-// feeOf is the rule of an epoch (TransferFeeConfig::get_epoch_fee).
+// feeOf returns the rule of an epoch (TransferFeeConfig::get_epoch_fee).
 func (m *Mint) feeOf(epoch uint64) feeRule {
 	r := m.older
 	if epoch >= m.newer.epoch {
@@ -138,11 +138,11 @@ func (m *Mint) feeOf(epoch uint64) feeRule {
 	return r
 }
 
-// Taxed tells whether transfers may withhold a fee, now or later.
+// Taxed returns whether transfers may withhold a fee, now or later.
 func (m *Mint) Taxed() bool { return m.hasFee }
 
-// TransferFee is what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at most the
-// maximum (spl-token-2022-interface, TransferFee::calculate_fee).
+// TransferFee returns what a transfer of amount withholds in epoch: ceil(amount·bps/10,000), at
+// most the maximum (spl-token-2022-interface, TransferFee::calculate_fee).
 func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
 	if !m.hasFee {
 		return 0
@@ -152,9 +152,9 @@ func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
 	return min(fee, r.maximum)
 }
 
-// Sent is what must leave an account in epoch so that amount arrives (TransferFee::
-// calculate_pre_fee_amount; with a fee of everything, the maximum is added). ok is false if that
-// exceeds 64 bits.
+// Sent returns what must leave an account in epoch so that amount arrives
+// (TransferFee::calculate_pre_fee_amount). If the fee is the whole amount, it is amount plus the
+// maximum. ok is false if that exceeds 64 bits.
 func (m *Mint) Sent(epoch, amount uint64) (gross uint64, ok bool) {
 	if !m.hasFee || amount == 0 {
 		return amount, true

@@ -6,18 +6,22 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-const wholeBps = 10_000
+const (
+	wholeBps = 10_000
+	// perLamport is how many of UnitPrice's units a lamport has.
+	perLamport = 1_000_000
+)
 
-// worth is a rate: token units are paid for lamports.
+// worth is a rate: units of a token are worth lamports.
 type worth struct{ lamports, units uint64 }
 
-// cost is what a plan costs beyond its swaps, in the token that plans are compared in. It is 0
-// where the graph does not know what SOL is worth.
+// cost returns what a plan costs beyond its swaps, in the token that plans are compared in. It is 0
+// if no pool tells what SOL is worth in it.
 func (s *search) cost(units uint32, rents uint64) uint64 {
 	lamports := rents * s.q.Rent
 	hi, lo := bits.Mul64(uint64(units), s.q.UnitPrice)
-	if hi < 1_000_000 {
-		priority, _ := bits.Div64(hi, lo, 1_000_000)
+	if hi < perLamport {
+		priority, _ := bits.Div64(hi, lo, perLamport)
 		lamports += priority
 	}
 	if lamports == 0 {
@@ -30,10 +34,10 @@ func (s *search) cost(units uint32, rents uint64) uint64 {
 	return cost
 }
 
-// pricedLamports is what the rate is asked for: a hundredth of a SOL.
+// pricedLamports is the amount for which the rate is asked: a hundredth of a SOL.
 const pricedLamports = 10_000_000
 
-// price asks the pools what SOL is worth in the token that plans are compared in.
+// price returns what SOL is worth in the token that plans are compared in, by the best pool.
 func (s *search) price() *worth {
 	measure := s.q.Out
 	if s.q.ExactOut {
@@ -52,13 +56,13 @@ func (s *search) price() *worth {
 	return best
 }
 
-// less is ⌊amount·(10,000−bps)/10,000⌋.
+// less returns ⌊amount·(10,000−bps)/10,000⌋.
 func less(amount, bps uint64) uint64 {
 	n, _ := arith.MulDiv(amount, wholeBps-min(bps, wholeBps), wholeBps)
 	return n
 }
 
-// more is ⌈amount·(10,000+bps)/10,000⌉, at most what 64 bits hold.
+// more returns ⌈amount·(10,000+bps)/10,000⌉, at most the greatest uint64.
 func more(amount, bps uint64) uint64 {
 	n, ok := arith.MulDivUp(amount, wholeBps+bps, wholeBps)
 	if !ok {
@@ -72,7 +76,7 @@ func mulDivUp(a, b, d uint64) uint64 {
 	return n
 }
 
-// greater is a+b > c+d, without overflow.
+// greater returns whether a+b > c+d, without overflow.
 func greater(a, b, c, d uint64) bool {
 	x, carryX := bits.Add64(a, b, 0)
 	y, carryY := bits.Add64(c, d, 0)

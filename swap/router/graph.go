@@ -7,13 +7,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Graph is pools by their mints. Immutable once made, and safe for concurrent use.
+// Graph has pools by their mints. It is immutable and safe for concurrent use.
 type Graph struct {
 	pairs      map[[2]venue.Key][]Edge
 	neighbours map[venue.Key][]venue.Key
 }
 
-// NewGraph makes a graph. A pool that is given twice is taken once.
+// NewGraph makes a graph. A pool that is given twice counts once.
 func NewGraph(edges []Edge) *Graph {
 	g := &Graph{pairs: map[[2]venue.Key][]Edge{}, neighbours: map[venue.Key][]venue.Key{}}
 	seen := make(map[venue.Key]bool, len(edges))

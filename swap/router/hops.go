@@ -8,10 +8,11 @@ import (
 
 // hops looks for routes over one mint in the middle.
 //
-// The chain wants a literal amount for the second swap, before the first one has run. So the first
-// swap buys exactly that amount and the second sells exactly that amount: what the price moved in
-// between stays in the token that is sold, and nothing is left in the middle. The amount is what
-// the first swap would give less the slack; what the plan promises is computed from it.
+// The transaction must state the amount of the second swap before the first one has run. So the
+// first swap buys exactly that amount of the middle mint, and the second sells exactly that amount.
+// If the price moves in between, more or less of the sold token is used, and nothing of the middle
+// mint is left over. The amount is what the first swap would give, less the slack. The plan's
+// amounts are computed from it.
 func (s *search) hops() {
 	for _, middle := range s.middles() {
 		if s.over() {
@@ -28,7 +29,7 @@ func (s *search) hops() {
 	}
 }
 
-// middles are the mints that have a pool with both sides.
+// middles returns the mints that have a pool with both mints of the question.
 func (s *search) middles() []venue.Key {
 	few, other := s.pools.Neighbours(s.q.In), s.q.Out
 	if more := s.pools.Neighbours(s.q.Out); len(more) < len(few) {
@@ -43,7 +44,7 @@ func (s *search) middles() []venue.Key {
 	return list
 }
 
-// form says how a swap moves SOL: wrapped, from and to the wallet, or either.
+// form is how a swap moves SOL: wrapped, or natively from and to the wallet (unwrapped).
 type form int
 
 const (
@@ -54,8 +55,8 @@ const (
 
 func (f form) fits(quote venue.Quote) bool { return f == anyForm || quote.Native == (f == unwrapped) }
 
-// hop is the best route over a middle: each of its two swaps takes the pool that gives most. SOL in
-// the middle is either wrapped or not, for both.
+// hop returns the best route over a middle mint: each swap takes the pool that gives most. If the
+// middle is SOL, both swaps must move it in the same form.
 func (s *search) hop(middle venue.Key) (Route, error) {
 	forms := []form{anyForm}
 	if middle == s.q.Native {
@@ -78,8 +79,9 @@ func (s *search) hop(middle venue.Key) (Route, error) {
 	return best, nil
 }
 
-// handed is how much of the middle the first swap hands to the second. An exact-out question asks
-// the second pool, and the slack comes on top: the user receives it, unless the price moves.
+// handed returns how much of the middle mint the first swap buys and the second sells. For an
+// exact-out question it is what the second pool asks, plus the slack. The user receives what the
+// slack buys, unless the price moves.
 func (s *search) handed(middle venue.Key, f form) (uint64, error) {
 	if s.q.ExactOut {
 		second, err := s.best(middle, s.q.Out, s.q.Amount, true, f)
@@ -89,7 +91,7 @@ func (s *search) handed(middle venue.Key, f form) (uint64, error) {
 	return less(first.Quote.AmountOut, s.q.Slack), err
 }
 
-// join makes the route.
+// join returns the route over a middle mint in one form.
 func (s *search) join(middle venue.Key, f form) (Route, error) {
 	amount, err := s.handed(middle, f)
 	if err != nil {
@@ -100,7 +102,7 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 		return Route{}, err
 	}
 	if !s.q.ExactOut && first.Quote.AmountIn > s.q.Amount {
-		return Route{}, venue.ErrTooSmall // so little that the rounding is more than the slack
+		return Route{}, venue.ErrTooSmall // rounding takes more than the slack
 	}
 	second, err := s.best(middle, s.q.Out, amount, false, f)
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 	}, nil
 }
 
-// best is the pool of a pair that gives most, or takes least.
+// best returns the pool of a pair that gives most, or for an exact-out order takes least.
 func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (Leg, error) {
 	var leg Leg
 	var refusal error = venue.ErrNoLiquidity
@@ -136,7 +138,7 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (
 	return leg, nil
 }
 
-// better compares quotes of one order. The first of equal ones stays.
+// better returns whether quote a is better than b for the same order. Equal ones are not.
 func better(a, b venue.Quote, exactOut bool) bool {
 	if exactOut {
 		return a.AmountIn < b.AmountIn

@@ -1,5 +1,5 @@
 // Package router chooses how a trade is made: over one pool, split over several, or over two pools
-// one behind the other.
+// in a row.
 //
 // In: pools with their state, and a question. Out: plans, best first. Guarantees: pure and
 // deterministic; no pool is used twice; what a plan promises is what its pools' own arithmetic
@@ -21,37 +21,37 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Edge is a pool with what the router must know of it.
+// Edge is a pool with what the router must know about it.
 type Edge struct {
 	venue.Pool
 	// Venue is its name.
 	Venue string
-	// Slot that its state is of, and the chain's clock then.
+	// Slot is that of its state, Clock the chain's clock then.
 	Slot  uint64
 	Clock venue.Clock
 }
 
-// Pools are the pools that routes are made of. *Graph is one. Lists are in a fixed order.
+// Pools returns the pools that routes are made of, in a fixed order. *Graph implements it.
 type Pools interface {
-	// Between are the pools of a pair, in either direction.
+	// Between returns the pools of a pair, in either order of the mints.
 	Between(a, b venue.Key) []Edge
-	// Neighbours are the mints that share a pool with this one.
+	// Neighbours returns the mints that share a pool with mint.
 	Neighbours(mint venue.Key) []venue.Key
 }
 
 // Question is what is asked for. Zero values of the limits mean the defaults at each field.
 type Question struct {
 	In, Out venue.Key
-	// Amount of In, or of Out when ExactOut.
+	// Amount is that of In, or of Out if ExactOut.
 	Amount   uint64
 	ExactOut bool
 	// OnlyDirect leaves out routes over a second mint.
 	OnlyDirect bool
-	// Slack is how much of the first swap's output, in basis points, the second swap does not count
-	// on, so that a small move of the price in between does not make the transaction fail.
+	// Slack is the part of the first swap's output, in basis points, that the second swap does not
+	// count on. So a small move of the price in between does not make the transaction fail.
 	Slack uint64
-	// UnitPrice of a compute unit, in millionths of a lamport; Rent of a token account in lamports.
-	// They are counted where the graph knows what SOL is worth.
+	// UnitPrice is the price of a compute unit in millionths of a lamport, Rent the rent of a token
+	// account in lamports. They count only if pools tell what SOL is worth.
 	UnitPrice, Rent uint64
 	// Native is the mint that stands for SOL.
 	Native venue.Key
@@ -59,7 +59,7 @@ type Question struct {
 	MaxParts int
 }
 
-// order is the question's to one pool.
+// order returns the question's order to one pool.
 func (q *Question) order(e Edge, in venue.Key, amount uint64, exactOut bool) venue.Order {
 	return venue.Order{In: in, Amount: amount, ExactOut: exactOut, Clock: e.Clock}
 }
@@ -75,7 +75,7 @@ type Route struct {
 	Legs []Leg
 	// AmountIn and AmountOut are those of the whole route.
 	AmountIn, AmountOut uint64
-	// Residual is the most of the middle mint that stays with the user.
+	// Residual is the most of the middle mint that may stay with the user.
 	Residual uint64
 }
 
@@ -88,9 +88,10 @@ type Plan struct {
 	// ImpactBps is how much worse than the price before the trade it executes, fees aside; rounded
 	// up.
 	ImpactBps uint64
-	// ComputeUnits that its swaps may use.
+	// ComputeUnits is how many its swaps may use.
 	ComputeUnits uint32
-	// net is the plan's worth for comparisons: AmountOut less costs, or AmountIn plus costs.
+	// net is what plans are compared by: AmountOut less the costs, or for exact-out AmountIn plus
+	// the costs.
 	net uint64
 }
 
@@ -107,11 +108,12 @@ type Answer struct {
 	Refused []Refused
 }
 
-// ErrNoPool is a pair that no pool and no two pools connect.
+// ErrNoPool is returned for a pair that neither one pool nor two in a row connect.
 var ErrNoPool = errors.New("no pool")
 
-// Find answers a question. It returns what it has when ctx ends, the direct pools at least. An
-// error wraps ErrNoPool, or a venue.Refusal when there are pools and none takes the trade.
+// Find answers a question. If ctx ends, it returns the plans found so far, at least those of the
+// direct pools. Its error wraps ErrNoPool, or a venue.Refusal if there are pools but none takes the
+// trade.
 func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
 	s := &search{ctx: ctx, pools: pools, q: q, answer: &Answer{}}
 	if s.q.MaxParts == 0 {
@@ -129,21 +131,22 @@ func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
 	return s.answer, nil
 }
 
-// search is one question's.
+// search is the state of one call of Find.
 type search struct {
 	ctx    context.Context
 	pools  Pools
 	q      Question
 	answer *Answer
-	// hopRefusal is why no two pools took the trade, when some connect the pair.
+	// hopRefusal is why no two pools in a row took the trade, if some connect the pair.
 	hopRefusal error
-	// worth is what SOL costs in the token that plans are compared in, once it was asked for.
+	// worth is what SOL is worth in the token that plans are compared in; nil until it is needed.
 	worth *worth
 }
 
 func (s *search) over() bool { return s.ctx.Err() != nil }
 
-// refusal says why there is no plan: of several reasons the one that is most about the amount.
+// refusal returns why there is no plan. Of several reasons it returns the one with the highest
+// severity.
 func (s *search) refusal() error {
 	var worst error
 	for _, r := range s.answer.Refused {
@@ -160,7 +163,7 @@ func (s *search) refusal() error {
 	return fmt.Errorf("%w trades %s for %s", ErrNoPool, s.q.In.String(), s.q.Out.String())
 }
 
-// severity orders refusals: what the client can mend by another amount comes first.
+// severity orders refusals: those that the client can mend by another amount are the highest.
 func severity(err error) int {
 	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrStopped, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge}
 	return slices.Index(order, venue.RefusalOf(err))
@@ -212,7 +215,7 @@ func (s *search) add(routes ...Route) {
 	s.answer.Plans = append(s.answer.Plans, p)
 }
 
-// impact of a route: each leg leaves its part of the price.
+// impact returns the price impact of a route: the parts of the price that its legs leave multiply.
 func impact(r Route) uint64 {
 	left := uint64(wholeBps)
 	for _, l := range r.Legs {
@@ -221,7 +224,7 @@ func impact(r Route) uint64 {
 	return wholeBps - left
 }
 
-// compare orders plans: by worth, then by the number of swaps, then by the addresses.
+// compare orders plans: by net, then by the number of swaps, then by the pools' addresses.
 func (s *search) compare(a, b Plan) int {
 	if a.net != b.net {
 		if (a.net > b.net) != s.q.ExactOut {
@@ -242,7 +245,7 @@ func (s *search) compare(a, b Plan) int {
 	return 0
 }
 
-// Legs are all swaps of the plan, in the order of the transaction.
+// Legs returns all swaps of the plan, in the order of the transaction.
 func (p *Plan) Legs() []Leg {
 	var list []Leg
 	for _, r := range p.Routes {

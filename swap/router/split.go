@@ -7,13 +7,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// The search for a split: steps of 1/16 first, then shares move between pools in ever smaller steps
-// down to 1/4096 of the amount.
+// Shares of a split begin as steps of 1/16 of the amount. Then they move between pools in ever
+// smaller steps, down to 1/4096.
 const (
 	firstSteps = 16
 	finest     = 4096
-	// candidates bounds the pools that shares are tried on.
-	candidates = 6
+	// maxPools is how many pools a split is tried on.
+	maxPools = 6
 )
 
 // part is a pool's share of a split.
@@ -23,10 +23,10 @@ type part struct {
 	quote  venue.Quote // of amount, when that is not 0
 }
 
-// split looks for shares over direct pools that beat the best single one. A pool's output is
-// concave in its input, so the best shares are those whose margins are equal: greedy steps come
-// near, and moves between pairs of pools finish. Plans of fewer pools come too, for the case that
-// the whole does not fit a transaction.
+// split looks for splits over direct pools that beat the best single pool. A pool's output is
+// concave in its input, so the best shares have equal margins. Greedy steps come near them, and
+// moves between pairs of pools finish. It also adds plans with fewer pools, in case the best one
+// does not fit a transaction.
 func (s *search) split(edges []Edge) {
 	pools := s.promising(edges)
 	for most := min(len(pools), s.q.MaxParts); most > 1 && !s.over(); {
@@ -46,8 +46,8 @@ func (s *search) split(edges []Edge) {
 	}
 }
 
-// shares are the parts of the best split over pools, the greatest first. Pools that get nothing are
-// left out.
+// shares returns the parts of the best split over pools, the greatest first. Pools without a share
+// are left out.
 func (s *search) shares(pools []Edge) []part {
 	parts := s.fill(pools)
 	s.refine(parts)
@@ -64,7 +64,8 @@ func (s *search) addSplit(used []part) {
 	s.add(routes...)
 }
 
-// promising are the pools that give most for a part of the amount: no other one would get a share.
+// promising returns the pools that give most for a small part of the amount. Other pools would get
+// no share.
 func (s *search) promising(edges []Edge) []Edge {
 	type offer struct {
 		edge  Edge
@@ -86,17 +87,17 @@ func (s *search) promising(edges []Edge) []Edge {
 		return 0
 	})
 	var list []Edge
-	for _, o := range offers[:min(len(offers), candidates)] {
+	for _, o := range offers[:min(len(offers), maxPools)] {
 		list = append(list, o.edge)
 	}
 	return list
 }
 
-// share is 1/n of the amount, at least 1.
+// share returns 1/n of the amount, at least 1.
 func (s *search) share(n uint64) uint64 { return max(s.q.Amount/n, 1) }
 
-// fill gives the amount away in equal steps, each to the pool that makes most of it. It returns nil
-// when no pool takes a step.
+// fill gives the amount away in equal steps, each to the pool that gains most by it. It returns nil
+// if no pool takes a step.
 func (s *search) fill(pools []Edge) []part {
 	parts := make([]part, len(pools))
 	for i := range pools {
@@ -129,7 +130,7 @@ func (s *search) ask(p *part, amount uint64) (venue.Quote, bool) {
 	return quote, err == nil
 }
 
-// margin says whether a step on a gains more than the same step on b.
+// margin returns whether a step on a gains more than the same step on b.
 func (s *search) margin(a *part, withA venue.Quote, b *part, withB venue.Quote) bool {
 	if s.q.ExactOut {
 		return withA.AmountIn-a.quote.AmountIn < withB.AmountIn-b.quote.AmountIn
@@ -137,7 +138,7 @@ func (s *search) margin(a *part, withA venue.Quote, b *part, withB venue.Quote) 
 	return withA.AmountOut-a.quote.AmountOut > withB.AmountOut-b.quote.AmountOut
 }
 
-// refine moves shares between pools for as long as that gains, in halving steps.
+// refine moves shares between pools as long as that gains, in steps that are halved.
 func (s *search) refine(parts []part) {
 	for step := s.share(2 * firstSteps); ; step /= 2 {
 		for moved := true; moved && !s.over(); {
@@ -177,7 +178,8 @@ func (s *search) move(from, to *part, step uint64) bool {
 	return true
 }
 
-// gains compares two pools before and after a move. Sums of two quotes fit: their pools hold them.
+// gains returns whether two pools are better after a move than before. Sums of two quotes may
+// exceed 64 bits, hence greater.
 func (s *search) gains(a, b, afterA, afterB venue.Quote) bool {
 	if s.q.ExactOut {
 		return greater(a.AmountIn, b.AmountIn, afterA.AmountIn, afterB.AmountIn)

@@ -1,5 +1,5 @@
-// Package swaptest is a chain in memory for the swap room's tests: accounts behind the two calls
-// that the room makes.
+// Package swaptest is a chain in memory for the swap room's tests: it has accounts and answers the
+// RPC calls that the room makes.
 package swaptest
 
 import (
@@ -27,7 +27,7 @@ import (
 // Key is an address.
 type Key = pubkey.Key
 
-// Named makes an address of a name.
+// Named returns the address that stands for a name.
 func Named(name string) Key { return sha256.Sum256([]byte(name)) }
 
 // Addresses that tests need.
@@ -39,20 +39,21 @@ var (
 	WrappedSOL       = pubkey.MustParse("So11111111111111111111111111111111111111112")
 )
 
-// Chain is the accounts. The zero value is not ready: use New.
+// Chain is the accounts of a chain, and the transactions that Run made. Use New: the zero value is
+// not ready.
 type Chain struct {
 	mu       sync.Mutex
 	slot     uint64
 	accounts map[Key]*rpc.Account
 	calls    map[string]int
-	// ran counts transactions; they are by signature, and their entries by account, the newest
-	// first.
+	// ran counts the transactions. transactions has them by signature, signatures what
+	// getSignaturesForAddress returns for an account: the newest first.
 	ran          int
 	transactions map[string]json.RawMessage
 	signatures   map[Key][]map[string]any
-	// Fail, when set, answers every call.
+	// fail, if set, is the error of every call.
 	fail error
-	// hold, when set, is waited for by every call.
+	// hold, if set, is a channel that every call waits for.
 	hold chan struct{}
 }
 
@@ -64,7 +65,7 @@ func New() *Chain {
 	return c
 }
 
-// Set puts an account.
+// Set adds or replaces an account.
 func (c *Chain) Set(key, owner Key, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	maps.Copy(c.accounts, accounts)
 }
 
-// At moves the chain to a time, which the clock tells from then on.
+// At moves the chain to a slot and a time, which the Clock sysvar has from then on.
 func (c *Chain) At(now venue.Clock) {
 	clock := make([]byte, 40)
 	binary.LittleEndian.PutUint64(clock, now.Slot)
@@ -90,7 +91,7 @@ func (c *Chain) At(now venue.Clock) {
 	c.slot = now.Slot
 }
 
-// Edit changes an account's data.
+// Edit changes an account's data, in a new slot.
 func (c *Chain) Edit(key Key, change func(data []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +108,7 @@ func (c *Chain) Remove(key Key) {
 	delete(c.accounts, key)
 }
 
-// Fail answers every call with err; nil ends that.
+// Fail makes every call return err; nil ends that.
 func (c *Chain) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +136,7 @@ func (c *Chain) Calls(method string) int {
 	return c.calls[method]
 }
 
-// Mint puts a mint with extensions given as type-length-value bytes; a Token program mint has none.
+// Mint adds a mint. extensions are type-length-value bytes; a mint of SPL Token has none.
 func (c *Chain) Mint(address, program Key, decimals byte, extensions ...byte) {
 	data := make([]byte, 82)
 	data[44], data[45] = decimals, 1
@@ -147,7 +148,7 @@ func (c *Chain) Mint(address, program Key, decimals byte, extensions ...byte) {
 	c.Set(address, program, data)
 }
 
-// TokenAccount puts an account that holds an amount of a mint.
+// TokenAccount adds a token account that holds an amount of a mint.
 func (c *Chain) TokenAccount(key, program, mint Key, amount uint64) {
 	data := make([]byte, 165)
 	copy(data, mint[:])
@@ -156,14 +157,14 @@ func (c *Chain) TokenAccount(key, program, mint Key, amount uint64) {
 	c.Set(key, program, data)
 }
 
-// Extension is one extension's type-length-value bytes.
+// Extension returns the type-length-value bytes of an extension.
 func Extension(extensionType uint16, value []byte) []byte {
 	out := binary.LittleEndian.AppendUint16(nil, extensionType)
 	out = binary.LittleEndian.AppendUint16(out, uint16(len(value)))
 	return append(out, value...)
 }
 
-// TransferFee is a transfer fee extension with one rule from epoch 0.
+// TransferFee returns a transfer fee extension with one rule from epoch 0 on.
 func TransferFee(bps uint16, maximum uint64) []byte {
 	value := make([]byte, 72)
 	for i := range 2 {
@@ -174,7 +175,7 @@ func TransferFee(bps uint16, maximum uint64) []byte {
 	return Extension(1, value)
 }
 
-// Pool describes a CPMM pool to put.
+// Pool describes a CPMM pool.
 type Pool struct {
 	Name                        string
 	Mints                       [2]Key // in any order
@@ -195,7 +196,7 @@ type PoolKeys struct {
 	Mints                     [2]Key
 }
 
-// CPMM puts a pool with vaults and config. Mints must be there.
+// CPMM adds a pool with its vaults and config. Its mints must exist.
 func (c *Chain) CPMM(p Pool) PoolKeys {
 	if bytes.Compare(p.Mints[0][:], p.Mints[1][:]) > 0 {
 		p.Mints[0], p.Mints[1] = p.Mints[1], p.Mints[0]
@@ -231,10 +232,10 @@ func (c *Chain) CPMM(p Pool) PoolKeys {
 	return keys
 }
 
-// Slices is the name under which calls for parts of accounts are counted.
+// Slices is the name under which Calls counts getMultipleAccounts with a data slice.
 const Slices = "getMultipleAccounts with a data slice"
 
-// GetMultipleAccounts is the client's.
+// GetMultipleAccounts implements market.RPC.
 func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, options rpc.AccountOptions) (uint64, []*rpc.Account, error) {
 	if len(keys) > rpc.MaxAccountsPerCall {
 		return 0, nil, fmt.Errorf("%d keys", len(keys))
@@ -276,14 +277,15 @@ func (c *Chain) enter(ctx context.Context, method string) error {
 	return fail
 }
 
-// Slot that calls read at.
+// Slot returns the slot at which calls read.
 func (c *Chain) Slot() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.slot
 }
 
-// Call is the client's, for getProgramAccounts, getLatestBlockhash and what Run remembers.
+// Call implements market.RPC for getProgramAccounts, getLatestBlockhash and the transactions of
+// Run.
 func (c *Chain) Call(ctx context.Context, method string, params []any, result any) error {
 	if err := c.enter(ctx, method); err != nil {
 		return err
@@ -357,7 +359,7 @@ func (c *Chain) programAccounts(params []any) (any, error) {
 	return list, nil
 }
 
-// Pool finds and decodes the one pool that a venue has for a pair.
+// Pool finds and decodes the pool of a pair on a venue. There must be exactly one.
 func (c *Chain) Pool(t testing.TB, v venue.Venue, mints [2]Key) (venue.Pool, error) {
 	t.Helper()
 	c.mu.Lock()
@@ -387,14 +389,15 @@ func (c *Chain) Pool(t testing.TB, v venue.Venue, mints [2]Key) (venue.Pool, err
 	return c.decode(found[0])
 }
 
-// Decode makes the state of a pool.
+// Decode decodes a pool from the present accounts.
 func (c *Chain) Decode(ref venue.Ref) (venue.Pool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.decode(ref)
 }
 
-// decode holds what Accounts names alone, as the market does.
+// decode gives the pool only the accounts that Ref.Accounts names, and the mints, as the market
+// does.
 func (c *Chain) decode(ref venue.Ref) (venue.Pool, error) {
 	held := map[Key]*rpc.Account{}
 	mints := ref.Mints()

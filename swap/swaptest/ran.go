@@ -16,21 +16,21 @@ import (
 // Ran is a transaction that swapped on a CPMM pool.
 type Ran struct {
 	Pool PoolKeys
-	// Side of the pool that is sold; In came to its vault and Out left the other one.
+	// Side is the side of the pool that is sold. In reached its vault, and Out left the other one.
 	Side    int
 	In, Out uint64
-	// Beside are more instructions, which stand in front.
+	// Beside are other instructions of the transaction, before the swap.
 	Beside []venue.Instruction
 	Failed bool
 }
 
-// user of all swaps.
+// user makes all swaps.
 var user = Named("user")
 
 // UserAccount is the user's account for a mint.
 func UserAccount(mint Key) Key { return Named("user's " + mint.String()) }
 
-// Instruction is the swap itself: swap_base_input.
+// Instruction returns the swap's instruction: swap_base_input.
 func (r Ran) Instruction() venue.Instruction {
 	data := []byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
 	data = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(data, r.In), 1)
@@ -43,8 +43,8 @@ func (r Ran) Instruction() venue.Instruction {
 	}}
 }
 
-// Run moves the tokens of a swap and remembers its transaction, in a slot of its own. It returns
-// the transaction as getTransaction in base64 has it.
+// Run moves the tokens of a swap and keeps its transaction, in a slot of its own. It returns the
+// transaction in the form of getTransaction with base64.
 func (c *Chain) Run(r Ran) json.RawMessage {
 	var list []solana.Instruction
 	for _, i := range append(slices.Clone(r.Beside), r.Instruction()) {
@@ -130,7 +130,7 @@ func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64
 	return raw
 }
 
-// move changes a token account's amount. Its account is a new one: others may hold the old.
+// move changes a token account's amount. It makes a new account, as others may hold the old one.
 func (c *Chain) move(key Key, by int64) {
 	account := *c.accounts[key]
 	account.Data = slices.Clone(account.Data)
@@ -160,7 +160,7 @@ func (c *Chain) balances(keys []solana.PublicKey) (b balances) {
 	return b
 }
 
-// Deploy puts a program of the upgradeable loader that was deployed in a slot.
+// Deploy adds a program of the upgradeable loader, deployed in that slot.
 func (c *Chain) Deploy(program Key, slot uint64, code []byte) {
 	loader := Key(solana.BPFLoaderUpgradeableProgramID)
 	address, err := venue.Derive(loader, program[:])

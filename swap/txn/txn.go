@@ -1,6 +1,6 @@
 // Package txn builds the transactions of quotes.
 //
-// In: swap instructions and who makes them. Out: the bytes of a versioned transaction (v0) with
+// In: swap instructions and the user. Out: the bytes of a versioned transaction (v0) with
 // zero signatures in the places of the required signers, which is what wallets sign. Guarantees:
 // pure; the same request gives the same bytes; at most MaxBytes and MaxAccounts; only the user
 // signs and pays.
@@ -21,12 +21,12 @@ import (
 
 // Limits of the network.
 const (
-	// MaxBytes is the greatest transaction that it carries: an IPv6 packet of 1,280 bytes less
-	// headers.
+	// MaxBytes is the size of the largest transaction that the network carries: an IPv6 packet of
+	// 1,280 bytes less headers.
 	MaxBytes = 1232
-	// MaxAccounts that a transaction may lock.
+	// MaxAccounts is how many accounts a transaction may lock.
 	MaxAccounts = 64
-	// maxUnits of compute of a transaction.
+	// maxUnits is how many compute units a transaction may use.
 	maxUnits = 1_400_000
 )
 
@@ -35,10 +35,10 @@ var ErrTooLarge = errors.New("it does not fit a transaction")
 
 var budgetProgram = venue.Key(solana.MustPublicKeyFromBase58("ComputeBudget111111111111111111111111111111"))
 
-// Side is a token.
+// Side is one token of a swap.
 type Side struct {
 	Mint venue.Key
-	// Program that owns the mint.
+	// Program owns the mint.
 	Program  venue.Key
 	Decimals uint8
 }
@@ -50,15 +50,15 @@ type Swap struct {
 	In, Out Side
 	// Instructions makes the venue's instructions for the user's accounts.
 	Instructions func(user venue.UserAccounts) ([]venue.Instruction, error)
-	// Spend is the most that they sell, raw.
+	// Spend is the most that the instructions sell, in raw units.
 	Spend uint64
-	// Native says that SOL leaves and reaches the wallet itself: nothing is wrapped.
+	// Native says that SOL leaves or reaches the wallet itself: nothing is wrapped.
 	Native bool
-	// Units of compute that they may use.
+	// Units is how many compute units they may use.
 	Units uint32
 }
 
-// wraps says whether a swap moves wrapped SOL.
+// wraps returns whether a swap moves wrapped SOL.
 func (s Swap) wraps() bool { return !s.Native && (s.In.native() || s.Out.native()) }
 
 // Fee is what the platform takes of the output.
@@ -71,45 +71,47 @@ type Fee struct {
 // Request says what to build.
 type Request struct {
 	User venue.Key
-	// In and Out may be the mint of wrapped SOL: then SOL is sold and bought.
+	// In and Out may be the mint of wrapped SOL. Then native SOL is sold or bought.
 	In, Out Side
 	// Swaps in the order of the transaction.
 	Swaps []Swap
 	// Fee may be nil.
 	Fee *Fee
 	// HasWrapped says that the user's account for wrapped SOL exists already. Then it is not
-	// closed: closing it would unwrap what else the user keeps there.
+	// closed: that would also unwrap what the user keeps there.
 	HasWrapped bool
 	// UnitPrice is the priority fee in millionths of a lamport per compute unit. PriorityFee, when
 	// not nil, is the whole priority fee in lamports instead.
 	UnitPrice   uint64
 	PriorityFee *uint64
-	// MaxAccounts bounds the transaction's accounts; 0 for the network's limit.
+	// MaxAccounts bounds the transaction's accounts; 0: the network's limit.
 	MaxAccounts int
 	// Blockhash makes the transaction valid for about a minute.
 	Blockhash venue.Key
 }
 
-// Transaction is built and unsigned.
+// Transaction is an unsigned transaction.
 type Transaction struct {
 	Bytes []byte
 	// ComputeUnits is the limit that it sets.
 	ComputeUnits uint32
 	// PriorityFee in lamports.
 	PriorityFee uint64
-	// Unwraps says that SOL arrives as SOL. False when the output is no SOL, or stays wrapped
+	// Unwraps says that SOL arrives as SOL. It is false if the output is not SOL, or stays wrapped
 	// because the user's account existed.
 	Unwraps bool
 }
 
-// Compute units of the steps beside the swaps, generous; an associated account's address takes a
-// search of unknown length.
+// Compute units of the steps beside the swaps, estimated generously: the program searches for the
+// address of an associated account, which takes an unknown number of tries.
 const (
 	unitsCreateAccount = 35_000
 	unitsWrap          = 5_000
 	unitsTransfer      = 10_000
 	unitsClose         = 5_000
-	unitsSpare         = 30_000
+	// The limit has one part in unitsMargin, and unitsSpare, more than the sum of the steps.
+	unitsMargin = 5
+	unitsSpare  = 30_000
 )
 
 // Build makes the transaction:
@@ -119,13 +121,13 @@ const (
 //	SOL is sold:       transfer SOL into the account for wrapped SOL, sync it
 //	the swaps
 //	the platform's fee
-//	SOL is on the way: close the account for wrapped SOL, if the user had none before
+//	SOL was wrapped:   close the account for wrapped SOL, if the user had none before
 //
 // The source of any other token is the user's associated account.
 func Build(r Request) (*Transaction, error) { return build(r, AssociatedAccount) }
 
-// Fits says whether the transaction of a request would fit, without the search for the accounts'
-// addresses. User, Fee's treasury and Blockhash may be zero.
+// Fits returns an error if the transaction of a request would not fit. It is quick, as it does not
+// derive the accounts' addresses. User, Fee's treasury and Blockhash may be zero.
 func Fits(r Request) error {
 	r.User, r.HasWrapped = sha256.Sum256([]byte("user")), false
 	if r.Fee != nil {
@@ -145,7 +147,7 @@ type builder struct {
 	list      []venue.Instruction
 	units     uint64
 	created   map[venue.Key]bool
-	// wraps says that wrapped SOL is on the way, lamports that SOL is bought without wrapping.
+	// wraps: a swap moves wrapped SOL. lamports: SOL is bought without wrapping.
 	wraps, lamports bool
 }
 
@@ -159,7 +161,7 @@ func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Tran
 			return nil, err
 		}
 	}
-	limit := min(b.units+b.units/5+unitsSpare, maxUnits)
+	limit := min(b.units+b.units/unitsMargin+unitsSpare, maxUnits)
 	if b.units > maxUnits {
 		return nil, fmt.Errorf("%w: it takes %d compute units of at most %d", ErrTooLarge, b.units, maxUnits)
 	}
@@ -178,7 +180,7 @@ func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Tran
 	return &Transaction{Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped)}, nil
 }
 
-// lamport is how many millionths it has.
+// lamport is how many millionths a lamport has.
 const lamport = 1_000_000
 
 // create adds the creation of the user's account for a token, once.
@@ -196,7 +198,7 @@ func (b *builder) create(side Side) error {
 	return nil
 }
 
-// createBought makes the accounts for what the swaps buy.
+// createBought creates the accounts for what the swaps buy.
 func (b *builder) createBought() error {
 	bought := []Side{b.Out}
 	for _, s := range b.Swaps {
@@ -213,7 +215,7 @@ func (b *builder) createBought() error {
 	return nil
 }
 
-// wrap puts native SOL that is sold into the account for wrapped SOL.
+// wrap moves native SOL that is sold into the account for wrapped SOL.
 func (b *builder) wrap() error {
 	var lamports uint64
 	for _, s := range b.Swaps {
@@ -256,7 +258,7 @@ func (b *builder) swap() error {
 	return nil
 }
 
-// payFee hands the platform its part of the output.
+// payFee transfers the platform's part of the output.
 func (b *builder) payFee() error {
 	if b.Fee == nil || b.Fee.Amount == 0 || b.lamports {
 		return nil
@@ -288,7 +290,7 @@ func (b *builder) unwrap() error {
 	return nil
 }
 
-// payLamports hands the platform its part of SOL that was bought without wrapping.
+// payLamports transfers the platform's part of SOL that was bought without wrapping.
 func (b *builder) payLamports() error {
 	if b.Fee == nil || b.Fee.Amount == 0 || !b.lamports {
 		return nil
@@ -298,7 +300,7 @@ func (b *builder) payLamports() error {
 	return nil
 }
 
-// AssociatedAccount is the user's associated token account.
+// AssociatedAccount returns the associated token account of a wallet.
 func AssociatedAccount(owner venue.Key, side Side) (venue.Key, error) {
 	return venue.AssociatedAccount(owner, side.Mint, side.Program)
 }
@@ -316,8 +318,8 @@ func transferSOL(from, to venue.Key, lamports uint64) venue.Instruction {
 	}}
 }
 
-// syncNative is the token program's SyncNative (instruction 17): the account's amount becomes what
-// its lamports say.
+// syncNative is the token program's SyncNative (instruction 17): it sets the account's amount from
+// its lamports.
 func syncNative(account venue.Key) venue.Instruction {
 	return venue.Instruction{Program: mint.Token, Data: []byte{17}, Accounts: []venue.Meta{{Key: account, Writable: true}}}
 }
@@ -331,7 +333,7 @@ func closeAccount(account, user venue.Key) venue.Instruction {
 }
 
 // transferChecked is the token programs' TransferChecked (instruction 12). Token-2022 refuses the
-// plain Transfer of a mint with a fee.
+// plain Transfer if the mint has a fee.
 func transferChecked(from, to, owner venue.Key, side Side, amount uint64) venue.Instruction {
 	data := append(binary.LittleEndian.AppendUint64([]byte{12}, amount), side.Decimals)
 	return venue.Instruction{Program: side.Program, Data: data, Accounts: []venue.Meta{
@@ -368,7 +370,8 @@ func encode(r Request, list []venue.Instruction) ([]byte, error) {
 	if n := len(tx.Message.AccountKeys); n > most {
 		return nil, fmt.Errorf("%w: it names %d accounts of at most %d", ErrTooLarge, n, most)
 	}
-	// Without lookup tables solana-go makes a legacy message, and the specification says versioned.
+	// Without lookup tables solana-go makes a legacy message, but the specification wants a
+	// versioned one.
 	tx.Message.SetVersion(solana.MessageVersionV0)
 	raw, err := tx.MarshalBinary()
 	if err != nil {

@@ -12,7 +12,7 @@ var (
 	AssociatedProgram = Key(solana.SPLAssociatedTokenAccountProgramID)
 )
 
-// Derive is a program derived address.
+// Derive returns a program derived address.
 func Derive(program Key, seeds ...[]byte) (Key, error) {
 	address, _, err := solana.FindProgramAddress(seeds, solana.PublicKey(program))
 	if err != nil {
@@ -21,7 +21,7 @@ func Derive(program Key, seeds ...[]byte) (Key, error) {
 	return Key(address), nil
 }
 
-// MustDerive is Derive for constants.
+// MustDerive is Derive for package variables. It panics on an error.
 func MustDerive(program Key, seeds ...[]byte) Key {
 	address, err := Derive(program, seeds...)
 	if err != nil {
@@ -30,15 +30,15 @@ func MustDerive(program Key, seeds ...[]byte) Key {
 	return address
 }
 
-// AssociatedAccount is an owner's associated token account: the program derived address of [owner,
-// token program, mint]. The token program is part of it, so a Token-2022 mint has another one than
-// helpers made for SPL Token say.
+// AssociatedAccount returns an owner's associated token account: the program derived address of
+// [owner, token program, mint]. It depends on the token program, so functions made for SPL Token
+// give a wrong address for a Token-2022 mint.
 func AssociatedAccount(owner, mint, program Key) (Key, error) {
 	return Derive(AssociatedProgram, owner[:], program[:], mint[:])
 }
 
-// CreateAssociated is the associated token account program's CreateIdempotent (instruction 1): no
-// error when the account exists.
+// CreateAssociated is the associated token account program's CreateIdempotent (instruction 1): it
+// does nothing if the account exists.
 func CreateAssociated(payer, owner, account, mint, program Key) Instruction {
 	return Instruction{Program: AssociatedProgram, Data: []byte{1}, Accounts: []Meta{
 		{Key: payer, Signer: true, Writable: true}, {Key: account, Writable: true}, {Key: owner}, {Key: mint}, {Key: SystemProgram}, {Key: program},

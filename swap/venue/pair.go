@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
-// Side is the index of a mint in a pool's mints.
+// Side returns the index of a mint in a pool's mints.
 func Side(mints [2]Key, in Key) (int, error) {
 	for side := range mints {
 		if mints[side] == in {
@@ -16,17 +16,17 @@ func Side(mints [2]Key, in Key) (int, error) {
 	return 0, fmt.Errorf("%w: it has no %s", ErrNoLiquidity, in.String())
 }
 
-// Pair is the mints of one direction. It counts what Token-2022 withholds on the way to the pool
-// and from it.
+// Pair is the mints of one direction of a swap. It computes what Token-2022 withholds on the way to
+// the pool and from it.
 type Pair struct {
 	In, Out *mint.Mint
 }
 
-// Taxed says that one of the mints withholds a fee of transfers.
+// Taxed returns whether one of the mints has a transfer fee.
 func (p Pair) Taxed() bool { return p.In.Taxed() || p.Out.Taxed() }
 
-// AtPool is an order's amount as the pool sees it: of an exact-in order what reaches the pool, of
-// an exact-out order what must leave it.
+// AtPool returns an order's amount as the pool sees it: for an exact-in order what reaches the
+// pool, for an exact-out order what must leave it.
 func (p Pair) AtPool(o Order) (uint64, error) {
 	if o.ExactOut {
 		gross, ok := p.Out.Sent(o.Clock.Epoch, o.Amount)
@@ -45,8 +45,8 @@ func (p Pair) AtPool(o Order) (uint64, error) {
 	return o.Amount - withheld, nil
 }
 
-// Settle makes the quote of an order for which in reaches the pool and out leaves it. Fees holds
-// the transfer fees only.
+// Settle returns the quote of an order for which in reaches the pool and out leaves it. Its Fees
+// are the transfer fees only.
 func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
 	q := Quote{Order: o, Out: p.Out.Address, AmountIn: o.Amount}
 	if atPool, err := p.AtPool(o); o.ExactOut || err != nil || in != atPool {

@@ -7,15 +7,15 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
-// Refusal is why a pool gives no quote: the code that clients are told. Errors of Decode and Quote
-// wrap one.
+// Refusal is why a pool gives no quote. Its text is the code that clients get. Errors of Decode and
+// Quote wrap one.
 type Refusal string
 
 // The refusals.
 const (
 	// ErrNoLiquidity is a pool that has nothing to give, or less than an exact-out order asks for.
 	ErrNoLiquidity Refusal = "no_liquidity"
-	// ErrTooLarge is an amount at which a number of the program leaves its range.
+	// ErrTooLarge is an amount with which a number of the program would overflow.
 	ErrTooLarge Refusal = "amount_too_large"
 	// ErrTooSmall is an amount for which nothing would come out.
 	ErrTooSmall Refusal = "amount_too_small"
@@ -23,11 +23,11 @@ const (
 	ErrClosed Refusal = "pool_closed"
 	// ErrMalformed is accounts that are not what they should be.
 	ErrMalformed Refusal = "pool_malformed"
-	// ErrMint is a mint that cannot be swapped, or not on this venue.
+	// ErrMint is a mint that cannot be swapped, here or on any venue.
 	ErrMint Refusal = "mint_refused"
 	// ErrUnverified is a venue, or a feature of a pool, whose arithmetic nothing has proved.
 	ErrUnverified Refusal = "venue_unverified"
-	// ErrStopped is a venue that gives no quotes for now, whatever the pool: it panicked.
+	// ErrStopped is a venue that gives no quotes for now.
 	ErrStopped Refusal = "venue_stopped"
 )
 
@@ -56,7 +56,7 @@ func RefusalOf(err error) Refusal {
 	return ""
 }
 
-// Incomplete is the error of a quote that needs accounts that the state did not hold.
+// Incomplete is the error of a quote that needs accounts which State does not have.
 type Incomplete struct {
 	Accounts []Key
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
-// Padded returns data, longer by zeros if it is shorter than length: accounts from before an
-// upgrade lack what it appended.
+// Padded returns data, with zeros appended up to length: accounts from before an upgrade of their
+// program may be shorter.
 func Padded(data []byte, length int) []byte {
 	if len(data) >= length {
 		return data
@@ -17,8 +17,8 @@ func Padded(data []byte, length int) []byte {
 	return append(append(make([]byte, 0, length), data...), make([]byte, length-len(data))...)
 }
 
-// FirstKey returns the first of count keys that is set, or zero. For a list of which a program
-// takes any, so that equal questions get equal transactions.
+// FirstKey returns the first of count keys that is not zero, or zero. It is for lists of which a
+// program accepts any key: equal orders get equal transactions.
 func FirstKey(data []byte, count int) Key {
 	for i := 0; i < count && len(data) >= 32*(i+1); i++ {
 		if k := Key(data[32*i : 32*(i+1)]); k != (Key{}) {
@@ -42,7 +42,8 @@ func Owned(state State, key, program Key) ([]byte, error) {
 	return account.Data, nil
 }
 
-// Vault is the balance of a pool's token account. It must hold the mint, and be in use.
+// Vault returns the balance of a pool's token account. The account must be of the mint, and
+// initialized and not frozen.
 func Vault(state State, key, mint, program Key) (uint64, error) {
 	data, err := Owned(state, key, program)
 	if err != nil {
@@ -63,13 +64,13 @@ func decodeVault(data []byte, mint Key) (uint64, error) {
 	return binary.LittleEndian.Uint64(data[amountAt:]), nil
 }
 
-// Accounts is a State of accounts that were read together. It is not safe for concurrent use.
+// Accounts is a State of accounts that were read by one call. It is not safe for concurrent use.
 type Accounts struct {
 	read  map[Key]*solana.Account
 	mints map[Key]*mint.Mint
 }
 
-// NewAccounts makes a state. read holds nil for an account that does not exist.
+// NewAccounts makes a state. In read, nil stands for an account that does not exist.
 func NewAccounts(read map[Key]*solana.Account) *Accounts {
 	return &Accounts{read, map[Key]*mint.Mint{}}
 }

@@ -1,22 +1,22 @@
 package venue
 
-// Traced is what reads a venue's swaps off the chain, so that what the chain gave can be compared
-// with what a quote says.
+// Traced reads a venue's swaps in the chain's transactions, so that what they gave can be compared
+// with our quotes.
 type Traced interface {
-	// Programs whose code decides what a swap gives: the venue's own first.
+	// Programs are those whose code decides what a swap gives, the venue's own first.
 	Programs() []Key
-	// Trade reads an instruction of the venue's program. ok is false for one that is no swap, or a
-	// swap in a form that no order has.
+	// Trade reads an instruction of the venue's program. ok is false if it is not a swap, or is a
+	// swap that no Order can express.
 	Trade(call Call) (trade Trade, ok bool)
-	// FeatureNames are the names of the bits of Features, the lowest first.
+	// FeatureNames returns the names of the bits of Features, the lowest first.
 	FeatureNames() []string
 }
 
-// Features are the parts of a venue's arithmetic that a swap uses, as a set of bits: modes, fees,
-// flags of the pool. Two swaps of equal features are computed by the same formula.
+// Features are the parts of a venue's arithmetic that a swap uses, as bits: modes, fees, flags of
+// the pool. Two swaps with equal features are computed by the same formula.
 type Features uint32
 
-// With adds bits where a condition holds.
+// With adds bits if holds.
 func (f Features) With(bits Features, holds bool) Features {
 	if holds {
 		return f | bits
@@ -24,7 +24,7 @@ func (f Features) With(bits Features, holds bool) Features {
 	return f
 }
 
-// Names lists the features by their names. None is nil.
+// Names returns the names of the bits that are set; nil if there are none.
 func (f Features) Names(of []string) (names []string) {
 	for i, name := range of {
 		if f&(1<<i) != 0 {
@@ -44,10 +44,10 @@ type Call struct {
 type Trade struct {
 	// Pool account.
 	Pool Key
-	// User is the wallet; Source and Destination are its accounts. Everything else that the
-	// instruction names is on the other side of the trade.
+	// User is the wallet; Source and Destination are its token accounts. All other accounts of the
+	// instruction are on the other side of the trade.
 	User, Source, Destination Key
-	// Amount in raw units: of what is sold, or of what is bought if ExactOut.
+	// Amount is in raw units: of what is sold, or of what is bought if ExactOut.
 	Amount   uint64
 	ExactOut bool
 	// Native says that SOL moves as lamports.

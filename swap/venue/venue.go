@@ -1,4 +1,5 @@
-// Package venue says what the swap room knows of a venue: one package below it per venue.
+// Package venue has the interfaces of venues, as the swap room uses them. Each package below it
+// implements one venue.
 //
 // In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, the
 // state after them, and the instructions that make them.
@@ -13,18 +14,17 @@
 //	Pool.After(quote)         the pool as the swap leaves it: for splits and routes
 //	Pool.Instructions(quote)  what the user signs
 //
-// The owner program of an account decides whose it is, before anything else of it is read: several
-// venues share one account discriminator. List.Owner does that.
+// The program that owns an account tells its venue, see List.Owner. It must be looked at before the
+// data, as several venues have the same account discriminator.
 //
-// The accounts of a quote may depend on state, direction and amount. Those that follow from the
-// pool account alone are Ref.Accounts; they change when the pool account changes, so whoever holds
-// state opens the account anew then. What an order needs beyond them (tick arrays, bin arrays) is
-// told by Quote itself: it fails with *Incomplete, which names the accounts. The caller reads them
-// together with Ref.Accounts, decodes again and quotes again. A constant product is never
-// incomplete.
+// The accounts of a quote may depend on state, direction and amount. Ref.Accounts are those that
+// follow from the pool account alone. They may change with the pool account, so whoever keeps state
+// opens the account again when it changes. If an order needs more accounts (tick arrays, bin
+// arrays), Quote fails with *Incomplete, which names them. The caller reads them together with
+// Ref.Accounts, decodes again and quotes again. A constant product needs no more accounts.
 //
-// The clock comes with the order and not with the state: fees that run with time change while no
-// account does.
+// The clock comes with the order and not with the state: fees that depend on the time change while
+// no account does.
 package venue
 
 import (
@@ -46,16 +46,16 @@ type Venue interface {
 	Program() Key
 	// Lookup says where the pools of a pair are, in either order of the mints.
 	Lookup(a, b Key) Lookup
-	// Open reads a pool account that Program owns. An account that is no pool is an error. mints
-	// are those that Lookup was asked for, as far as known: some accounts do not name their mints,
-	// and cannot be opened without.
+	// Open reads a pool account that Program owns. It returns an error if the account is not a
+	// pool. mints are those that Lookup was asked for, if they are known: the accounts of some
+	// venues do not name their mints, and cannot be opened without them.
 	Open(address Key, data []byte, mints ...Key) (Ref, error)
 	Traced
 }
 
-// Lookup is where pools may be. What is found may be something else: Open says.
+// Lookup is where pools may be. An account found there need not be a pool; Open decides.
 type Lookup struct {
-	// Filters are those of one getProgramAccounts each.
+	// Filters are for one getProgramAccounts each.
 	Filters []Filter
 	// Addresses may or may not exist.
 	Addresses []Key
@@ -65,7 +65,7 @@ type Lookup struct {
 type Filter struct {
 	// Size of the account's data; 0 for any.
 	Size int
-	// Parts of the data that must be equal.
+	// Parts are bytes of the data that must be equal.
 	Parts []Part
 }
 
@@ -75,7 +75,7 @@ type Part struct {
 	Bytes  []byte
 }
 
-// Matches tells whether an account's data passes the filter.
+// Matches returns whether an account's data passes the filter.
 func (f Filter) Matches(data []byte) bool {
 	if f.Size != 0 && len(data) != f.Size {
 		return false
@@ -94,23 +94,23 @@ type Ref interface {
 	Address() Key
 	// Mints of the pool.
 	Mints() [2]Key
-	// Rank orders the pools of one venue and pair: the deeper pool has the greater rank.
+	// Rank orders the pools of one venue and pair: a deeper pool has a higher rank.
 	Rank() uint64
-	// Accounts that Decode needs, the pool itself among them, without the mints.
+	// Accounts are those that Decode needs, the pool itself among them, without the mints.
 	Accounts() []Key
-	// Together are those of Accounts that every swap of the pool writes, all in its transaction.
-	// Two of them that different transactions wrote last are not of one state, unless they were
-	// read together since.
+	// Together are those of Accounts that every swap of the pool writes, all in one transaction. If
+	// different transactions were the last to write two of them, they do not belong together,
+	// unless they were read by one call since.
 	Together() []Key
 	// Decode makes the pool's state. Errors wrap a Refusal.
 	Decode(state State) (Pool, error)
 }
 
-// State is accounts of the chain, all of one slot.
+// State has accounts of the chain, all of one slot.
 type State interface {
-	// Account returns nil if there is none. held is false if it was not read.
+	// Account returns nil if the account does not exist. held is false if it was not read.
 	Account(key Key) (account *solana.Account, held bool)
-	// Mint is a parsed mint account. The error wraps mint.ErrUntradable.
+	// Mint returns a parsed mint account. The error wraps mint.ErrUntradable.
 	Mint(key Key) (*mint.Mint, error)
 }
 
@@ -123,11 +123,11 @@ type Pool interface {
 	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal, or are
 	// an *Incomplete.
 	Quote(order Order) (Quote, error)
-	// After is the pool as the swap of a quote leaves it. The quote must be this pool's own.
+	// After returns the pool as the swap of a quote leaves it. The quote must be this pool's own.
 	After(quote Quote) (Pool, error)
-	// Instructions make the swap of a quote of this pool; usually it is one. limit is what the
-	// chain enforces: the least that an exact-in order may give, the most that an exact-out order
-	// may take.
+	// Instructions returns the instructions that make the swap of a quote of this pool, mostly one.
+	// limit is what the chain enforces: the least that an exact-in order may give, the most that an
+	// exact-out order may take.
 	Instructions(quote Quote, limit uint64, user UserAccounts) ([]Instruction, error)
 }
 
@@ -142,7 +142,7 @@ type Clock struct {
 // slotsPerEpoch of the main network.
 const slotsPerEpoch = 432_000
 
-// ClockAt is the clock of a slot and a time, for who has not read the sysvar.
+// ClockAt returns the clock of a slot and a time, for callers that have not read the sysvar.
 func ClockAt(slot uint64, unixTime int64) Clock {
 	return Clock{Slot: slot, Epoch: slot / slotsPerEpoch, UnixTime: unixTime}
 }
@@ -151,7 +151,7 @@ func ClockAt(slot uint64, unixTime int64) Clock {
 type Order struct {
 	// In is the mint that is sold.
 	In Key
-	// Amount in raw units: of In as it leaves the user's account, or, if ExactOut, of the other
+	// Amount is in raw units: of In as it leaves the user's account, or, if ExactOut, of the other
 	// mint as it reaches the user's account.
 	Amount   uint64
 	ExactOut bool
@@ -164,17 +164,17 @@ type Quote struct {
 	Order Order
 	// Out is the mint that is bought.
 	Out Key
-	// AmountIn leaves the user's account; AmountOut reaches it: transfer fees of Token-2022 are
-	// taken off. For an exact-out order AmountOut may be more than asked where the program rounds
-	// up or has no exact-out instruction; it is never less.
+	// AmountIn leaves the user's account and AmountOut reaches it, after the transfer fees of
+	// Token-2022. For an exact-out order AmountOut may be more than asked for, if the program
+	// rounds up or has no exact-out instruction; it is never less.
 	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade the execution is, fees aside;
+	// ImpactBps is how much worse than the price before the trade the swap executes, without fees;
 	// in basis points, rounded up.
 	ImpactBps uint64
 	Fees      Fees
-	// Native says that SOL leaves and reaches the wallet itself, not its token account.
+	// Native says that SOL leaves or reaches the wallet itself, not its token account.
 	Native bool
-	// ComputeUnits that the instructions may use.
+	// ComputeUnits is how many the instructions may use.
 	ComputeUnits uint32
 	// Features that the swap uses.
 	Features Features
@@ -185,9 +185,9 @@ type FeeKind string
 
 // The kinds of fees.
 const (
-	// FeePool is the venue's: liquidity providers and protocol.
+	// FeePool goes to the venue: liquidity providers and protocol.
 	FeePool FeeKind = "pool"
-	// FeeCreator is the pool creator's.
+	// FeeCreator goes to the pool's creator.
 	FeeCreator FeeKind = "creator"
 	// FeeTransfer is what a Token-2022 mint withholds.
 	FeeTransfer FeeKind = "transfer"
@@ -200,13 +200,13 @@ type Fee struct {
 	Amount uint64
 }
 
-// Fees of a quote. The zero value is none.
+// Fees are the fees of a quote. The zero value has none.
 type Fees struct {
 	list  [6]Fee
 	count uint8
 }
 
-// Add appends a fee. An amount of 0 is left out, and so is what does not fit.
+// Add appends a fee. It ignores an amount of 0, and any fee after the sixth.
 func (f *Fees) Add(kind FeeKind, mint Key, amount uint64) {
 	if amount > 0 && int(f.count) < len(f.list) {
 		f.list[f.count] = Fee{kind, mint, amount}
@@ -217,7 +217,7 @@ func (f *Fees) Add(kind FeeKind, mint Key, amount uint64) {
 // List returns the fees.
 func (f *Fees) List() []Fee { return f.list[:f.count] }
 
-// UserAccounts are a trader's.
+// UserAccounts are the accounts of a trader.
 type UserAccounts struct {
 	// Owner signs; Source and Destination are its token accounts.
 	Owner, Source, Destination Key
@@ -236,7 +236,7 @@ type Instruction struct {
 	Data     []byte
 }
 
-// List is the venues that are known.
+// List is a list of venues.
 type List []Venue
 
 // Owner returns the venue whose program owns an account, or nil.

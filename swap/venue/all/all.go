@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
-// Venues in the order that a quote asks them.
+// Venues returns the venues in the order in which a quote asks them.
 func Venues() venue.List {
 	return venue.List{cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}, dammv2.Venue{}}
 }

@@ -30,11 +30,11 @@ var (
 	Authority = pubkey.MustParse("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
 )
 
-// computeUnits of a swap: 23,000 to 26,000 measured.
+// computeUnits is what a swap may use. Measured: 23,000 to 26,000.
 const computeUnits = 35_000
 
-// Layout of AmmInfo (state.rs). It has no discriminator: the size and the owner tell it. Side 0 is
-// the coin, side 1 the price currency.
+// Layout of AmmInfo (state.rs). It has no discriminator: it is known by its size and owner. Side 0
+// is the coin, side 1 the price currency.
 const (
 	// PoolSize is the length of a pool account.
 	PoolSize = 752
@@ -51,22 +51,23 @@ const (
 	poolLPAmount      = 720
 )
 
-// Values of status in which swaps are allowed (AmmStatus::swap_permission); waitingTrade only from
-// the opening time on.
+// Values of status with which swaps are allowed (AmmStatus::swap_permission). With waitingTrade,
+// they are from the opening time on.
 const (
 	statusInitialized  = 1
 	statusSwapOnly     = 6
 	statusWaitingTrade = 7
 )
 
-// Layout of the order book's OpenOrders account: behind "serum" and flags, market and owner.
+// Layout of the order book's OpenOrders account. "serum", flags, market and owner come before
+// these.
 const (
 	ordersCoinTotal  = 85
 	ordersPriceTotal = 101
 	ordersPrefix     = 109
 )
 
-// Tags of the instructions without the order book's accounts (3b087ad).
+// Tags of the instructions that take no accounts of the order book (3b087ad).
 const (
 	tagSwapBaseIn  = 16
 	tagSwapBaseOut = 17
@@ -81,7 +82,7 @@ func (Venue) Name() string { return Name }
 // Program implements venue.Venue.
 func (Venue) Program() venue.Key { return Program }
 
-// Lookup implements venue.Venue. The creator of a pool chose which mint is the coin.
+// Lookup implements venue.Venue. Either mint may be the coin.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(coin, price venue.Key) venue.Filter {
 		return venue.Filter{Size: PoolSize, Parts: []venue.Part{{Offset: poolMints, Bytes: append(coin[:], price[:]...)}}}
@@ -127,12 +128,12 @@ func decodeState(data []byte) (state, error) {
 	return s, nil
 }
 
-// hasOrders tells whether the program counts what lies in the order book.
+// hasOrders returns whether the program may count tokens in the order book.
 func (s *state) hasOrders() bool {
 	return s.status != statusSwapOnly && s.openOrders != venue.Key{}
 }
 
-// ref is a known pool.
+// ref implements venue.Ref.
 type ref struct {
 	address venue.Key
 	state   state
@@ -198,8 +199,8 @@ func decode(address venue.Key, accounts venue.State) (*Pool, error) {
 	return p, nil
 }
 
-// checkOrders refuses a pool with tokens in the order book. The builds before 27f461d add them to
-// the reserves and move them; later ones do not, and which one runs is not known here.
+// checkOrders refuses a pool with tokens in the order book. Builds of the program before 27f461d
+// count them as reserves and move them, later ones do not. Here it is not known which build runs.
 func checkOrders(accounts venue.State, key, program venue.Key) error {
 	account, held := accounts.Account(key)
 	switch {
@@ -229,14 +230,19 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
 
-// result of a swap: what reaches the pool, the part of it that buys, and what leaves the pool.
+// result is a swap: in reaches the pool, net is the part of it that buys, out leaves the pool.
 type result struct {
 	side         int
 	in, net, out uint64
 	reserveIn    uint64
 }
 
-// swap runs an order (math.rs, processor.rs):
+// swap computes an order (math.rs, processor.rs):
+//
+//	exact in : net = in − ⌈in·num/den⌉;  out = ⌊net·Ro/(Ri+net)⌋
+//	exact out: net = ⌈Ri·out/(Ro−out)⌉;  in = ⌈net·den/(den−num)⌉
+//
+// The reserves R are the vaults less the profit that the pool's owner may still take.
 //
 //	exact in : net = in − ⌈in·num/den⌉;  out = ⌊net·Ro/(Ri+net)⌋
 //	exact out: net = ⌈Ri·out/(Ro−out)⌉;  in = ⌈net·den/(den−num)⌉
@@ -272,6 +278,7 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, nil
 }
 
+// open returns an error if the pool's status allows no swaps at that time.
 func (p *Pool) open(clock venue.Clock) error {
 	switch p.state.status {
 	case statusInitialized, statusSwapOnly:
@@ -316,7 +323,7 @@ func (r *result) exactOut(amount, reserveOut uint64, s *state) error {
 	return nil
 }
 
-// Quote implements venue.Pool. Mints of SPL Token withhold nothing.
+// Quote implements venue.Pool. There are no transfer fees, as the mints are of SPL Token.
 func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	r, err := p.swap(o)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 
 var _ venue.Venue = Venue{}
 
-// featureExactOut of a swap.
+// featureExactOut is the only feature that a swap may have.
 const featureExactOut venue.Features = 1
 
-// Tags of the instructions with the order book's accounts.
+// Tags of the instructions that take accounts of the order book.
 const (
 	tagBookBaseIn  = 9
 	tagBookBaseOut = 11
@@ -23,7 +23,7 @@ func (Venue) FeatureNames() []string { return []string{"exact_out"} }
 // Programs implements venue.Traced.
 func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 
-// Trade implements venue.Traced. The user's accounts stand last, with and without the order book.
+// Trade implements venue.Traced. The user's three accounts are always the last.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
 	const plain, book, bookAndTarget, pool, first, second, size = 8, 17, 18, 1, 1, 9, 17
 	count := len(c.Accounts)

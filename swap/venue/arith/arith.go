@@ -28,8 +28,8 @@ func MulDivUp(a, b, d uint64) (q uint64, ok bool) {
 	return q + 1, q+1 != 0
 }
 
-// ImpactBps is how much worse than the price before the trade a constant product executes:
-// net/(reserve+net) in basis points, rounded up. net is what buys, reserve that of the input.
+// ImpactBps returns the price impact of a constant product: net/(reserve+net) in basis points,
+// rounded up. net is the amount that buys, without fees; reserve is the pool's of the same token.
 func ImpactBps(net, reserve uint64) uint64 {
 	sum, carry := bits.Add64(reserve, net, 0)
 	if carry != 0 || sum == 0 {

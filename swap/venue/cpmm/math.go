@@ -8,17 +8,18 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// rateDenominator is what fee rates are parts of (curve/fees.rs, FEE_RATE_DENOMINATOR_VALUE).
+// rateDenominator is the unit of fee rates, a millionth (curve/fees.rs,
+// FEE_RATE_DENOMINATOR_VALUE).
 const rateDenominator = 1_000_000
 
-// Curve is what one direction of a pool's price depends on. All amounts are raw.
+// Curve has what the price in one direction of a pool depends on. All amounts are raw.
 type Curve struct {
-	// ReserveIn and ReserveOut are the vaults' amounts less the fees that lie in them.
+	// ReserveIn and ReserveOut are the vaults' amounts less the fees that are still in them.
 	ReserveIn, ReserveOut uint64
 	// TradeRate and CreatorRate are fees in parts of a million; CreatorRate is 0 where the creator
 	// fee is off.
 	TradeRate, CreatorRate uint64
-	// CreatorOnInput says which side the creator fee is taken from.
+	// CreatorOnInput says that the creator fee is taken from the input, not the output.
 	CreatorOnInput bool
 }
 
@@ -32,7 +33,7 @@ type Result struct {
 	TradeFee, CreatorFee uint64
 }
 
-// check refuses what the program refuses or cannot compute.
+// check returns an error if the program would refuse any swap or could not compute it.
 func (c Curve) check() error {
 	switch {
 	case c.ReserveIn == 0 || c.ReserveOut == 0:
@@ -43,7 +44,7 @@ func (c Curve) check() error {
 	return nil
 }
 
-// ExactIn is swap_base_input: amount reaches the pool, what comes out?
+// ExactIn computes swap_base_input, for which amount reaches the pool:
 //
 //	creator fee on input : net = a − ⌈a·(trade+creator)/1e6⌉;  out = ⌊net·Ro/(Ri+net)⌋
 //	creator fee on output: net = a − ⌈a·trade/1e6⌉;  o = ⌊net·Ro/(Ri+net)⌋;
@@ -79,7 +80,7 @@ func (c Curve) ExactIn(amount uint64) (Result, error) {
 	return r, nil
 }
 
-// ExactOut is swap_base_output: amount is to leave the pool, what must reach it?
+// ExactOut computes swap_base_output, for which amount leaves the pool:
 //
 //	creator fee on input : net = ⌈Ri·o/(Ro−o)⌉;  in = ⌈net·1e6/(1e6−trade−creator)⌉
 //	creator fee on output: o' = ⌈o·1e6/(1e6−creator)⌉;  net = ⌈Ri·o'/(Ro−o')⌉;
@@ -119,7 +120,8 @@ func (c Curve) ExactOut(amount uint64) (Result, error) {
 	return r, nil
 }
 
-// splitFee divides a fee on the input: the creator gets ⌊fee·creator/(trade+creator)⌋.
+// splitFee divides a fee on the input between the pool and the creator, who gets
+// ⌊fee·creator/(trade+creator)⌋.
 func (r *Result) splitFee(fee, trade, creator uint64) {
 	if creator > 0 {
 		r.CreatorFee, _ = arith.MulDiv(fee, creator, trade+creator)

@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// computeUnits of a swap: 36,000 measured with plain tokens on the program of 2024, Token-2022
-// transfers and the creator fee on top.
+// computeUnits is what a swap may use. 36,000 were measured with plain tokens on the program of
+// 2024. Token-2022 transfers and the creator fee take more.
 const computeUnits = 60_000
 
 // Discriminators of the instructions: sha256("global:swap_base_input")[:8] and that of
@@ -21,7 +21,7 @@ var (
 	swapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
 )
 
-// ref is a known pool.
+// ref implements venue.Ref.
 type ref struct {
 	address venue.Key
 	state   PoolState
@@ -99,7 +99,7 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.Mints }
 
-// swap runs an order on the curve. side is that of the input.
+// swap computes an order on the curve. side is the side of the input.
 func (p *Pool) swap(order venue.Order) (side int, curve Curve, r Result, err error) {
 	if side, err = venue.Side(p.state.Mints, order.In); err != nil {
 		return
@@ -175,8 +175,8 @@ func (p *Pool) After(quote venue.Quote) (venue.Pool, error) {
 }
 
 // Instructions implements venue.Pool: swap_base_input(amount_in, minimum_amount_out) or
-// swap_base_output(max_amount_in, amount_out). The program compares with what the user receives
-// after a Token-2022 fee, and pays with one.
+// swap_base_output(max_amount_in, amount_out). The program applies the limits to what the user
+// receives after a Token-2022 transfer fee, and pays before it.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	from, err := venue.Side(p.state.Mints, q.Order.In)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// Layouts (raydium-cp-swap 609780f, states/pool.rs and config.rs; packed, behind Anchor's 8-byte
-// discriminator). Accounts are decoded by prefix, since upgrades append fields.
+// Layouts (raydium-cp-swap 609780f, states/pool.rs and config.rs; packed, after Anchor's 8-byte
+// discriminator). An account may be longer, as upgrades append fields.
 const (
-	// PoolSize is the length of a pool account, which discovery asks for.
+	// PoolSize is the length of a pool account, by which pools are searched for.
 	PoolSize = 637
 
 	poolConfig      = 8
@@ -60,7 +60,8 @@ type PoolState struct {
 	CreatorFees  [2]uint64
 	// OpenTime is the Unix second from which swaps are allowed.
 	OpenTime uint64
-	// CreatorFeeOn: 0 the input of any swap, 1 always token 0, 2 always token 1.
+	// CreatorFeeOn is the side of the creator fee: 0 the input of every swap, 1 always token 0, 2
+	// always token 1.
 	CreatorFeeOn     byte
 	EnableCreatorFee bool
 }
@@ -101,7 +102,8 @@ func DecodeConfig(data []byte) (Config, error) {
 	return Config{at(configTradeRate), at(configProtocolRate), at(configFundRate), at(configCreatorRate)}, nil
 }
 
-// curve is the price in one direction; in is the side of the input. vaults are the vaults' amounts.
+// curve returns the curve of one direction. in is the side of the input, vaults are the vaults'
+// amounts.
 func (p *PoolState) curve(config Config, vaults [2]uint64, in int) (Curve, error) {
 	var reserves [2]uint64
 	for side := range reserves {
@@ -124,8 +126,8 @@ func (p *PoolState) curve(config Config, vaults [2]uint64, in int) (Curve, error
 	return c, nil
 }
 
-// afterSwap adds a swap's fees to what the pool owes (PoolState::update_fees): protocol and fund
-// get floor shares of the trade fee.
+// afterSwap adds a swap's fees to what the pool owes (PoolState::update_fees). Protocol and fund
+// get shares of the trade fee, rounded down.
 func (p *PoolState) afterSwap(config Config, r Result, in int, creatorOnInput bool) {
 	protocol, _ := arith.MulDiv(r.TradeFee, config.ProtocolRate, rateDenominator)
 	fund, _ := arith.MulDiv(r.TradeFee, config.FundRate, rateDenominator)

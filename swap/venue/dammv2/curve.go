@@ -8,23 +8,26 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// The one range of a pool: liquidity L and square root prices √P are Q64.64, √P of token a in token
-// b. Selling a lowers the price, selling b raises it.
+// A pool has one price range. Liquidity L and square root prices √P are Q64.64; P is the price of
+// token a in token b. Selling a lowers it, selling b raises it.
 //
+//	Δa = L·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2¹²⁸
+//
+// What the pool takes is rounded up, and what it gives is rounded down.
 //	Δa = L·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2¹²⁸
 //
 // What the pool takes is rounded up and what it gives is rounded down.
 
-// move is a swap along the range, fees aside.
+// move is a swap without fees.
 type move struct {
-	// in and out are amounts; price is the square root price behind the swap.
+	// in and out are amounts. price is the square root price after the swap.
 	in, out uint64
 	price   uint256.Int
 }
 
 var errRange = fmt.Errorf("%w: the price would leave the range", venue.ErrNoLiquidity)
 
-// sellExact sells amount: of a if aToB, else of b.
+// sellExact sells an amount to the pool: of a if aToB, else of b.
 func (s *state) sellExact(m *move, amount uint64, aToB bool) error {
 	var next, change uint256.Int
 	change.SetUint64(amount)
@@ -50,7 +53,7 @@ func (s *state) sellExact(m *move, amount uint64, aToB bool) error {
 	return s.amounts(&m.out, &next, !aToB, false)
 }
 
-// buyExact buys amount: of b if aToB, else of a.
+// buyExact buys an amount from the pool: of b if aToB, else of a.
 func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
 	var next, change uint256.Int
 	change.SetUint64(amount)
@@ -83,7 +86,7 @@ func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
 	return s.amounts(&m.in, &next, aToB, true)
 }
 
-// amounts is Δa, or Δb, between the price and next.
+// amounts sets amount to Δa, or Δb, between the pool's price and next, rounded up or down.
 func (s *state) amounts(amount *uint64, next *uint256.Int, ofA, up bool) error {
 	var difference, result uint256.Int
 	if next.Lt(&s.price) {

@@ -11,20 +11,22 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// feeDivisor is what fees are parts of.
+// feeDivisor is the unit of fees: a billionth.
 const feeDivisor = 1_000_000_000
 
-// maxFee of a pool's fee version.
+// maxFee is the highest fee by the pool's fee version.
 var maxFee = [2]uint64{500_000_000, 990_000_000}
 
-// Modes of the base fee. Those after exponential depend on the amount or on the price; no run of
-// the program proves them here.
+// Modes of the base fee. In higher modes it depends on the amount or the price, which no run of the
+// program has proved here.
 const (
 	modeLinear      = 0
 	modeExponential = 1
 )
 
-// baseFee falls with time, from cliff, by a factor a period.
+// baseFee falls with time: it begins at cliff and falls by factor every frequency seconds (or
+// slots), periods times at most. In modeLinear factor is subtracted; in modeExponential it is basis
+// points of the fee.
 type baseFee struct {
 	cliff     uint64
 	mode      byte
@@ -40,7 +42,7 @@ func decodeBaseFee(data []byte) baseFee {
 	}
 }
 
-// check refuses modes that are not proved.
+// check returns an error for modes that are not proved.
 func (f *baseFee) check() error {
 	switch {
 	case f.mode > modeExponential:
@@ -51,7 +53,8 @@ func (f *baseFee) check() error {
 	return nil
 }
 
-// at is the base fee at a point in time (or slots), in billionths. ok is false if it is below 0.
+// at returns the base fee at a point in time (or slots), in billionths. ok is false if it would be
+// below 0.
 func (f *baseFee) at(point, activation uint64) (fee uint64, ok bool) {
 	if f.frequency == 0 {
 		return f.cliff, true
@@ -71,11 +74,11 @@ func (f *baseFee) at(point, activation uint64) (fee uint64, ok bool) {
 	return fee, true
 }
 
-// power is (1−factor/10,000)^period as a fraction of 2^64, each multiplication rounded down. It is
-// for a period above 0 and a factor above 0, so it is below 1.
+// power returns (1−factor/10,000)^period as a fraction of 2^64; each multiplication rounds down.
+// period and factor must be above 0, so the result is below 1.
 func power(factor, period uint64) uint64 {
-	// 1−factor·2^64/10,000 as 64 bits; the whole of 2^64 is 0 there, as factor·2^64/10,000 is for
-	// 10,000.
+	// base is 1−factor/10,000 as a fraction of 2^64. For a factor of 10,000 the quotient would not
+	// fit 64 bits; then the result is 0.
 	part, _ := bits.Div64(factor%10_000, 0, 10_000)
 	if factor == 10_000 {
 		return 0
@@ -96,7 +99,10 @@ func power(factor, period uint64) uint64 {
 	return result
 }
 
-// dynamicFee grows with the price's recent moves.
+// dynamicDivisor scales the square of the volatility to billionths.
+const dynamicDivisor = 100_000_000_000
+
+// dynamicFee grows with the recent moves of the price.
 type dynamicFee struct {
 	on                            bool
 	maxAccumulator, control       uint32
@@ -108,7 +114,7 @@ type dynamicFee struct {
 	accumulator, volatilityBefore uint256.Int
 }
 
-// decodeDynamicFee reads the 96 bytes of a pool.
+// decodeDynamicFee reads the 96 bytes of it in a pool account.
 func decodeDynamicFee(data []byte) dynamicFee {
 	half := func(at int) uint16 { return binary.LittleEndian.Uint16(data[at:]) }
 	return dynamicFee{
@@ -123,7 +129,8 @@ func wide(data []byte) uint256.Int {
 	return uint256.Int{binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])}
 }
 
-// before updates the references before a swap.
+// before updates the references as the program does at the start of a swap: it ignores the price
+// until filter seconds after the last move, and forgets the volatility after decay seconds.
 func (d *dynamicFee) before(price *uint256.Int, now uint64) {
 	if !d.on || now < d.updated || now-d.updated < uint64(d.filter) {
 		return
@@ -137,28 +144,28 @@ func (d *dynamicFee) before(price *uint256.Int, now uint64) {
 	d.volatilityBefore.Div(&d.volatilityBefore, uint256.NewInt(10_000))
 }
 
-// fee is ⌈(accumulator·binStep)²·control/10¹¹⌉. It is capped, since it is added to the base fee.
+// fee returns ⌈(accumulator·binStep)²·control/10¹¹⌉, at most feeDivisor.
 func (d *dynamicFee) fee() uint64 {
 	if !d.on {
 		return 0
 	}
 	var v uint256.Int
 	v.Mul(&d.accumulator, uint256.NewInt(uint64(d.binStep)))
-	// An accumulator above 2^100 is beyond what the program lets it become.
+	// The program never lets it become so large; more would overflow.
 	if v.BitLen() > 100 {
 		return feeDivisor
 	}
 	v.Mul(&v, &v)
 	v.Mul(&v, uint256.NewInt(uint64(d.control)))
-	v.AddUint64(&v, 99_999_999_999)
-	v.Div(&v, uint256.NewInt(100_000_000_000))
+	v.AddUint64(&v, dynamicDivisor-1)
+	v.Div(&v, uint256.NewInt(dynamicDivisor))
 	if !v.LtUint64(feeDivisor) {
 		return feeDivisor
 	}
 	return v.Uint64()
 }
 
-// after updates the accumulator behind a swap from the price old to the price next.
+// after updates the accumulator after a swap that moved the price from old to next.
 func (d *dynamicFee) after(old, next *uint256.Int, now uint64) {
 	if !d.on || d.binStepQ64.IsZero() {
 		return
@@ -175,7 +182,8 @@ func (d *dynamicFee) after(old, next *uint256.Int, now uint64) {
 	}
 }
 
-// bins is how many bin steps lie between two prices: twice those of the square roots.
+// bins returns how many bin steps lie between two square root prices: twice those between the
+// roots, as the price is the square.
 func (d *dynamicFee) bins(x, y *uint256.Int) uint256.Int {
 	if x.Lt(y) {
 		x, y = y, x
@@ -191,13 +199,13 @@ func (d *dynamicFee) bins(x, y *uint256.Int) uint256.Int {
 	return *ratio.Lsh(&ratio, 1)
 }
 
-// feeOf is the fee inside an amount: ⌈amount·rate/10⁹⌉.
+// feeOf returns the fee on an amount: ⌈amount·rate/10⁹⌉.
 func feeOf(amount, rate uint64) uint64 {
 	fee, _ := arith.MulDivUp(amount, rate, feeDivisor)
 	return fee
 }
 
-// withFee is the amount of which amount is left behind the fee: ⌈amount·10⁹/(10⁹−rate)⌉.
+// withFee returns the amount of which amount is left after the fee: ⌈amount·10⁹/(10⁹−rate)⌉.
 func withFee(amount, rate uint64) (uint64, bool) {
 	return arith.MulDivUp(amount, feeDivisor, feeDivisor-rate)
 }

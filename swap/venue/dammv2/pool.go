@@ -3,7 +3,7 @@
 // In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
 // instructions.
 // Guarantees: decoding and arithmetic are pure and never panic; a feature whose arithmetic nothing
-// has proved is refused: base fees that depend on the amount or on the price, and compounding fees.
+// has proved is refused: base fees that depend on the amount or the price, and compounding fees.
 //
 // Written from the account layout and the formulas, and held against runs of the program (the test
 // vectors).
@@ -53,8 +53,8 @@ const (
 	poolFeeVersion = 486
 )
 
-// Values of the mode of collecting fees: of both tokens, then a swap pays in what it buys, or of
-// token b alone. Beyond them is compounding.
+// Values of the mode of collecting fees. collectBoth takes the fee in the token that a swap buys,
+// collectOnlyB always in token b. Higher values are modes with compounding.
 const (
 	collectBoth  = 0
 	collectOnlyB = 1
@@ -116,7 +116,7 @@ func decodeState(data []byte) (state, error) {
 	return s, nil
 }
 
-// check refuses what is not proved and what cannot be.
+// check returns an error for a pool whose arithmetic is not proved, or whose state is impossible.
 func (s *state) check() error {
 	switch {
 	case s.collect > collectOnlyB:
@@ -129,7 +129,7 @@ func (s *state) check() error {
 	return s.base.check()
 }
 
-// ref is a known pool.
+// ref implements venue.Ref. depth is the high half of the liquidity.
 type ref struct {
 	address venue.Key
 	mints   [2]venue.Key
@@ -145,7 +145,8 @@ func (r *ref) Mints() [2]venue.Key { return r.mints }
 // Rank implements venue.Ref.
 func (r *ref) Rank() uint64 { return r.depth }
 
-// Accounts implements venue.Ref. The vaults tell nothing that the pool does not.
+// Accounts implements venue.Ref. All that a quote needs is in the pool account, so the vaults are
+// not read.
 func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address} }
 
 // Together implements venue.Ref.
@@ -202,7 +203,8 @@ type result struct {
 	move         move
 }
 
-// rate is the whole fee at a time, in billionths, and the dynamic fee as it is then.
+// rate returns the whole fee of a swap at a time, in billionths, or an error if the pool does not
+// trade then.
 func (s *state) rate(clock venue.Clock) (uint64, error) {
 	point := clock.Slot
 	if s.byTime {
@@ -250,6 +252,7 @@ func (p *Pool) pair(side int) venue.Pair {
 	return venue.Pair{In: p.mints[side], Out: p.mints[1-side]}
 }
 
+// exactIn computes an order for which amount reaches the pool.
 func (s *state) exactIn(r *result, amount, rate uint64) error {
 	r.in = amount
 	if r.feeOnInput {
@@ -270,6 +273,7 @@ func (s *state) exactIn(r *result, amount, rate uint64) error {
 	return nil
 }
 
+// exactOut computes an order for which amount leaves the pool.
 func (s *state) exactOut(r *result, amount, rate uint64) error {
 	gross, ok := amount, true
 	if !r.feeOnInput {

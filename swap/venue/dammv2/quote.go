@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// computeUnits of a swap: 21,000 to 27,000 measured with plain tokens, Token-2022 transfers on top.
+// computeUnits is what a swap may use. 21,000 to 27,000 were measured with plain tokens; Token-2022
+// transfers take more.
 const computeUnits = 60_000
 
 // Discriminators of the instructions: sha256("global:swap")[:8] and that of swap2.
@@ -46,7 +47,8 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	return q, nil
 }
 
-// impact is how much worse than √P₀² the execution at √P₀·√P₁ is, in basis points, rounded up.
+// impact returns how much worse than the price √P₀² the execution at √P₀·√P₁ is, in basis points,
+// rounded up.
 func (s *state) impact(next *uint256.Int) uint64 {
 	less, more := s.price, *next
 	if more.Lt(&less) {
@@ -59,7 +61,7 @@ func (s *state) impact(next *uint256.Int) uint64 {
 	return bps.Uint64()
 }
 
-// After implements venue.Pool. Fees are kept beside the range, so liquidity stays.
+// After implements venue.Pool. Fees are kept outside the range, so the liquidity does not change.
 func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
 	r, err := p.swap(q.Order)
 	if err != nil {
@@ -74,7 +76,7 @@ func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
 }
 
 // Instructions implements venue.Pool: swap(amount_in, minimum_amount_out), or swap2(amount_out,
-// maximum_amount_in, ExactOut). The program in the place of the referral means none.
+// maximum_amount_in, ExactOut). The program id in place of the referral account stands for none.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	discriminator := swapExactIn
 	if q.Order.ExactOut {

@@ -27,7 +27,8 @@ func (Venue) FeatureNames() []string {
 // Programs implements venue.Traced.
 func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 
-// Trade implements venue.Traced. A partial fill of swap2 (mode 1) is no order.
+// Trade implements venue.Traced. A partial fill (mode 1 of swap2) is not a trade, as no order can
+// express it.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
 	const accounts, pool, source, destination, user, amount, mode, size = 12, 1, 2, 3, 8, 8, 24, 24
 	if len(c.Accounts) < accounts || len(c.Data) < size {

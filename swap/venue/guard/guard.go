@@ -1,11 +1,12 @@
 // Package guard keeps the panic of one venue from ending the process, or the answers of others.
 //
-// In: venues. Out: the same venues, whose every call may fail and none panics.
-// Guarantees: a call that panics is an error that wraps venue.ErrStopped; from then on the venue's
-// pools give no quote until the pause is over. The panic is counted, and logged with its stack.
-// Other venues are not touched. A quote costs no allocation more.
+// In: venues. Out: the same venues, whose every call may fail and none panics. Guarantees: a panic
+// becomes an error that wraps venue.ErrStopped. It stops the venue: its pools give no quote until a
+// pause is over. The panic is counted, and logged with its stack. Other venues are not affected. A
+// quote costs no extra allocation.
 //
-// A venue that is out is opened and decoded still, so that its state is there when it comes back.
+// Accounts of a stopped venue are still opened and decoded, so that its state is there when the
+// pause is over.
 package guard
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// The pause after a panic. Each further one doubles it; a venue that was well for calm begins anew.
+// The pause after a panic. Each further panic doubles it; after calm without one it begins anew.
 const (
 	firstPause = time.Minute
 	maxPause   = time.Hour
@@ -49,7 +50,7 @@ type Deps struct {
 	Now        func() time.Time
 }
 
-// Guard is venues that cannot panic. Safe for concurrent use.
+// Guard wraps venues so that none panics. It is safe for concurrent use.
 type Guard struct {
 	deps   Deps
 	venues []*guarded
@@ -80,15 +81,15 @@ func New(list venue.List, deps Deps) (*Guard, error) {
 	return g, nil
 }
 
-// Gate says which swaps of a venue may be quoted.
+// Gate decides which swaps of a venue may be quoted.
 type Gate interface {
-	// Allows returns an error that wraps a venue.Refusal for swaps that may not. It does not
-	// allocate.
+	// Allows returns nil for swaps that may be quoted, else an error that wraps a venue.Refusal. It
+	// does not allocate.
 	Allows(features venue.Features) error
 }
 
-// Venues are the guarded ones, in the order of those that were given. gate returns the gate of each
-// by name; it may be nil, and may return nil, for no gate.
+// Venues returns the guarded venues in the order of New. gate returns the gate of a venue by name.
+// It may be nil, or return nil: then all swaps may be quoted.
 func (g *Guard) Venues(gate func(name string) Gate) venue.List {
 	list := make(venue.List, len(g.venues))
 	for i, v := range g.venues {
@@ -101,7 +102,7 @@ func (g *Guard) Venues(gate func(name string) Gate) venue.List {
 	return list
 }
 
-// Stopped says why a venue is out; nil if it is not.
+// Stopped returns why a venue is stopped; nil if it is not.
 func (g *Guard) Stopped(name string) *Stop {
 	i := slices.IndexFunc(g.venues, func(v *guarded) bool { return v.name == name })
 	if i < 0 {
@@ -112,7 +113,7 @@ func (g *Guard) Stopped(name string) *Stop {
 
 // Stop is why a venue gives no quotes. It is an error that wraps venue.ErrStopped.
 type Stop struct {
-	// Message for clients. It tells nothing of the panic, which is in the log.
+	// Message is for clients. It has nothing of the panic, which is in the log.
 	Message string
 	// Until is when the venue is tried again.
 	Until time.Time
@@ -124,7 +125,7 @@ func (s *Stop) Error() string { return venue.ErrStopped.Error() + ": " + s.Messa
 // Unwrap makes it a refusal.
 func (s *Stop) Unwrap() error { return venue.ErrStopped }
 
-// guarded is one venue.
+// guarded is a venue whose panics are caught.
 type guarded struct {
 	venue.Venue
 	guard *Guard
@@ -132,12 +133,12 @@ type guarded struct {
 	out   atomic.Pointer[Stop]
 
 	mu    sync.Mutex
-	count uint      // of panics since it was well
-	last  time.Time // of them
-	told  uint      // panics that the log may tell
+	count uint      // panics since the last calm
+	last  time.Time // when the last one was
+	total uint      // all panics, for sampling the log
 }
 
-// stopped is why the venue is out.
+// stopped returns why the venue is stopped; nil if it is not, or if the pause is over.
 func (v *guarded) stopped() *Stop {
 	stop := v.out.Load()
 	if stop == nil || v.guard.deps.Now().Before(stop.Until) {
@@ -147,14 +148,14 @@ func (v *guarded) stopped() *Stop {
 	return nil
 }
 
-// caught turns a panic into an error. It must be deferred itself.
+// caught turns a panic into an error. It must be called by defer directly.
 func (v *guarded) caught(place string, err *error) {
 	if reason := recover(); reason != nil {
 		*err = v.fail(place, reason)
 	}
 }
 
-// fail takes the venue out.
+// fail stops the venue and returns the error of its panic.
 func (v *guarded) fail(place string, reason any) error {
 	v.guard.panics.WithLabelValues(v.name, place).Inc()
 	v.mu.Lock()
@@ -163,18 +164,18 @@ func (v *guarded) fail(place string, reason any) error {
 	if now.Sub(v.last) > calm {
 		v.count = 0
 	}
-	if stop := v.out.Load(); stop == nil || !now.Before(stop.Until) { // not one of many at a time
+	if stop := v.out.Load(); stop == nil || !now.Before(stop.Until) { // concurrent ones count once
 		v.count++
 	}
 	v.last = now
 	pause := maxPause
-	if v.count < 7 {
+	if v.count < 7 { // from the 7th on firstPause<<(count-1) is above maxPause
 		pause = min(firstPause<<(v.count-1), maxPause)
 	}
 	stop := &Stop{Message: "its code failed (" + place + "): it is tried again later", Until: now.Add(pause)}
 	v.out.Store(stop)
-	if v.told++; bits.OnesCount(v.told) == 1 { // sampled
-		v.guard.deps.Logger.Error("a venue panicked and is out", "venue", v.name, "call", place, "pause", pause, "failures", v.told,
+	if v.total++; bits.OnesCount(v.total) == 1 { // the 1st, 2nd, 4th, 8th and so on
+		v.guard.deps.Logger.Error("a venue panicked and is out", "venue", v.name, "call", place, "pause", pause, "failures", v.total,
 			"err", fmt.Sprintf("panic: %v: %s", reason, debug.Stack()))
 	}
 	return stop

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// ref is a guarded pool that is known to exist.
+// ref is the guarded Ref of a pool.
 type ref struct {
 	venue              *gated
 	inner              venue.Ref
@@ -58,7 +58,7 @@ func (p *pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *pool) Mints() [2]venue.Key { return p.mints }
 
-// Ungated is a pool of this package without its gate; any other pool as it is.
+// Ungated returns a pool of this package without its gate, and any other pool unchanged.
 func Ungated(p venue.Pool) venue.Pool {
 	if own, ok := p.(*pool); ok {
 		return &pool{&gated{guarded: own.venue.guarded}, own.inner, own.address, own.mints}
@@ -66,7 +66,7 @@ func Ungated(p venue.Pool) venue.Pool {
 	return p
 }
 
-// Quote implements venue.Pool. A pool of a venue that is out gives none.
+// Quote implements venue.Pool. A pool of a stopped venue gives no quote.
 func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return venue.Quote{}, stop

@@ -8,16 +8,16 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// errNoRef is a venue's mistake: neither a pool nor an error.
+// errNoRef is a venue's mistake: it returned neither a result nor an error.
 var errNoRef = errors.New("the venue answered with nothing")
 
-// gated is a venue with a gate, or without if that is nil.
+// gated is a guarded venue with a gate, which may be nil.
 type gated struct {
 	*guarded
 	gate Gate
 }
 
-// refuses is why a swap may not be quoted.
+// refuses returns why a swap may not be quoted; nil if it may.
 func (v *gated) refuses(features venue.Features) error {
 	if v.gate == nil {
 		return nil
@@ -25,9 +25,9 @@ func (v *gated) refuses(features venue.Features) error {
 	return v.gate.Allows(features)
 }
 
-// Lookup implements venue.Venue. A venue that panics has no pools to look for.
+// Lookup implements venue.Venue. If the venue panics, it returns no place to look.
 func (v *guarded) Lookup(a, b venue.Key) (found venue.Lookup) {
-	var err error // told by caught; nothing was found then
+	var err error // set and logged by caught; found is then empty
 	defer v.caught(placeLookup, &err)
 	return v.Venue.Lookup(a, b)
 }
@@ -42,7 +42,8 @@ func (v *gated) Open(address venue.Key, data []byte, mints ...venue.Key) (opened
 	case inner == nil:
 		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
 	}
-	// What a pool is does not change, so it is asked once, where a panic is caught.
+	// Address, Mints and the others never change, so they are asked for once, here, where a panic
+	// is caught.
 	return &ref{
 		venue: v, inner: inner, address: inner.Address(), mints: inner.Mints(), rank: inner.Rank(),
 		accounts: slices.Clip(inner.Accounts()), together: slices.Clip(inner.Together()),
@@ -51,7 +52,7 @@ func (v *gated) Open(address venue.Key, data []byte, mints ...venue.Key) (opened
 
 // Trade implements venue.Traced.
 func (v *guarded) Trade(call venue.Call) (trade venue.Trade, ok bool) {
-	var err error // told by caught; it is no swap then
+	var err error // set and logged by caught; ok is then false
 	defer v.caught(placeTrade, &err)
 	return v.Venue.Trade(call)
 }

@@ -26,9 +26,9 @@ const Name = "pump_curve"
 var (
 	// Program id of pump.
 	Program = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
-	// Global is the venue's own account, of all curves.
+	// Global is the program's own account, shared by all curves.
 	Global = venue.MustDerive(Program, []byte("global"))
-	// FeeConfig is the venue's account of the fee program.
+	// FeeConfig is the venue's account in the fee program.
 	FeeConfig = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
 )
 
@@ -41,7 +41,7 @@ func (Venue) Name() string { return Name }
 // Program implements venue.Venue.
 func (Venue) Program() venue.Key { return Program }
 
-// Address of a coin's curve.
+// Address returns the address of a coin's curve.
 func Address(coin venue.Key) (venue.Key, error) {
 	return venue.Derive(Program, []byte("bonding-curve"), coin[:])
 }
@@ -82,7 +82,7 @@ func newRef(address, coin venue.Key, s state) (*ref, error) {
 	return &ref{address, [2]venue.Key{coin, quote}, s.realQuote}, nil
 }
 
-// ref is a known curve.
+// ref implements venue.Ref. depth is the quote amount that the curve holds.
 type ref struct {
 	address venue.Key
 	mints   [2]venue.Key
@@ -160,14 +160,14 @@ type Pool struct {
 	global   global
 	fees     *pumpfees.Config
 	programs [2]venue.Key
-	// supply is what the market cap counts.
+	// supply is the coin's supply for the market cap.
 	supply uint64
 }
 
 const coin, quote = 0, 1
 
-// result of a swap. net is what moves on the curve, without the fees of a buy and with those of a
-// sale.
+// result is a swap. net is the quote amount that moves on the curve: without the fees of a buy,
+// with the fees of a sale.
 type result struct {
 	side         int
 	in, out, net uint64
@@ -220,7 +220,13 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, err
 }
 
-// buyIn is buy_exact_quote_in: net and fees as in pumpfees.Rates.Split, then with i = net−1
+// buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split; then, with i =
+// net−1 and the virtual reserves vt and vq,
+//
+//	out = ⌊i·vt/(vq+i)⌋
+//
+// If that is more than the curve has left, the order is filled in part, at the price of buying
+// exactly the rest.
 //
 //	out = ⌊i·vt/(vq+i)⌋
 //
@@ -247,6 +253,7 @@ func (p *Pool) buyIn(r *result, spend uint64, rates pumpfees.Rates) error {
 	return p.checkHeld(r)
 }
 
+// buyRest buys all that the curve has left, which must not cost more than spend.
 func (p *Pool) buyRest(r *result, spend uint64, rates pumpfees.Rates) error {
 	if p.state.realTokens == 0 {
 		return fmt.Errorf("%w: nothing is left to sell", venue.ErrNoLiquidity)
@@ -260,7 +267,7 @@ func (p *Pool) buyRest(r *result, spend uint64, rates pumpfees.Rates) error {
 	return nil
 }
 
-// buyOut is buy: net = ⌊out·vq/(vt−out)⌋+1, and the fees on top.
+// buyOut computes buy: net = ⌊out·vq/(vt−out)⌋+1, with the fees on top.
 func (p *Pool) buyOut(r *result, want uint64, rates pumpfees.Rates) error {
 	if want > p.state.realTokens || want >= p.state.tokens {
 		return fmt.Errorf("%w: %d are left to sell", venue.ErrNoLiquidity, p.state.realTokens)
@@ -287,7 +294,7 @@ func (p *Pool) checkHeld(r *result) error {
 	return nil
 }
 
-// sellIn is sell: net = ⌊in·vq/(vt+in)⌋, and the fees come off.
+// sellIn computes sell: net = ⌊in·vq/(vt+in)⌋, less the fees.
 func (p *Pool) sellIn(r *result, amount uint64, rates pumpfees.Rates) error {
 	sum, a := bits.Add64(p.state.tokens, amount, 0)
 	_, b := bits.Add64(p.state.realTokens, amount, 0)
@@ -307,14 +314,18 @@ func (p *Pool) sellIn(r *result, amount uint64, rates pumpfees.Rates) error {
 	return nil
 }
 
+// sellTries bounds the search of sellOut.
+const sellTries = 4
+
 // sellOut finds the amount whose sale gives at least want: the program has no instruction for it.
 func (p *Pool) sellOut(r *result, want uint64, rates pumpfees.Rates) error {
 	gross, ok := rates.Gross(want)
 	if !ok {
 		return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
 	}
-	// As for PumpSwap: of a little more the fees may round up further.
-	for range 4 {
+	// The fees on the amount sold may round up further than those on gross. Then it tries again
+	// with a little more.
+	for range sellTries {
 		if gross >= p.state.quote {
 			return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, p.state.realQuote)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// computeUnits of a swap: at most 117,000 measured, by version 2.
+// computeUnits is what a swap may use. At most 117,000 were measured, with version 2.
 const computeUnits = 150_000
 
 // Discriminators of the instructions by version: sha256("global:buy_v2")[:8] and so on.
@@ -54,9 +54,10 @@ func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
 }
 
 // Instructions implements venue.Pool: buy_exact_quote_in(spendable, minimum), buy(amount, maximum)
-// or sell(amount, minimum), in version 3 where the curve keeps its fees itself, else in version 2.
-// Version 3 knows no cashback, and buys on from the pool to be what the curve has not left. An
-// exact-out sale sells what was quoted, and gives no less than asked.
+// or sell(amount, minimum). It uses version 3 if the curve keeps its fees itself, else version 2.
+// Two cases always take version 2: coins with cashback, which version 3 does not have, and a
+// purchase of all that the curve has left, as version 3 would go on buying from the coin's future
+// pool. An exact-out sale sells the amount of the quote, with the amount asked for as minimum.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	side, err := venue.Side(p.mints, q.Order.In)
 	if err != nil {
@@ -137,7 +138,7 @@ func (p *Pool) derive(user venue.UserAccounts, buys bool) *keys {
 	return k
 }
 
-// account is an owner's associated account for a side.
+// account returns an owner's associated account for a side.
 func (k *keys) account(owner venue.Key, side int) venue.Key {
 	address, err := venue.AssociatedAccount(owner, k.mints[side], k.programs[side])
 	if err != nil {
@@ -166,7 +167,7 @@ func (k *keys) v2(buys bool) []venue.Meta {
 }
 
 func (k *keys) v3() []venue.Meta {
-	// Lamports go to the recipient itself, tokens to its account.
+	// A recipient of lamports is a wallet, a recipient of tokens its token account.
 	buyback := k.global.buyback
 	if k.state.quoteMint != (venue.Key{}) {
 		buyback = k.account(buyback, quote)

@@ -7,8 +7,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Layouts (pump.json of pump-rust-client 0.5.0; packed, behind Anchor's 8-byte discriminator).
-// Accounts are decoded by prefix, since upgrades append fields; what a shorter account lacks is 0.
+// Layouts (pump.json of pump-rust-client 0.5.0; packed, after Anchor's 8-byte discriminator).
+// Upgrades append fields, so an account may be longer. In a shorter one, the missing fields are 0.
 const (
 	curveTokens      = 8  // virtual
 	curveQuote       = 16 // virtual
@@ -21,8 +21,8 @@ const (
 	curveCashback    = 82
 	curveQuoteMint   = 83
 	curveCreatorRate = 115
-	// curveWithBuckets is the length from which on the account keeps fees itself, which the v3
-	// instructions need.
+	// curveWithBuckets is the length from which on the account keeps fees itself. The instructions
+	// of version 3 need that.
 	curveWithBuckets = 151
 	curvePrefix      = 81
 
@@ -44,8 +44,8 @@ var (
 
 // state is a BondingCurve account.
 type state struct {
-	// tokens and quote are the virtual reserves that make the price; the real ones are what there
-	// is.
+	// tokens and quote are the virtual reserves, which make the price. The real ones are what the
+	// curve holds.
 	tokens, quote         uint64
 	realTokens, realQuote uint64
 	supply                uint64
@@ -55,7 +55,7 @@ type state struct {
 	// quoteMint is zero for SOL.
 	quoteMint   venue.Key
 	creatorRate uint64
-	buckets     bool
+	buckets     bool // the account keeps fees itself
 }
 
 func decodeState(data []byte) (state, error) {

@@ -10,7 +10,7 @@ import (
 
 var _ venue.Venue = Venue{}
 
-// Features of a swap. Without the first two it is a purchase for an exact amount of the quote mint.
+// Features of a swap. A swap without the first two buys for an exact amount of the quote mint.
 const (
 	featureBuyOut venue.Features = 1 << iota
 	featureSale
@@ -27,7 +27,7 @@ func (Venue) FeatureNames() []string {
 	return []string{"buy_exact_out", "sale", "quoted_in_token", "creator_fee", "creators_own_rate", "mayhem", "cashback", "keeps_fees"}
 }
 
-// features of an order. An exact-out sale is the sale of an exact amount.
+// features returns the features of an order. An exact-out sale is made by selling an exact amount.
 func (p *Pool) features(o venue.Order, side int) venue.Features {
 	s, creator := &p.state, p.state.creator != venue.Key{}
 	return venue.Features(0).With(featureSale, side == coin).With(featureBuyOut, side == quote && o.ExactOut).With(featureToken, s.quoteMint != venue.Key{}).
@@ -38,7 +38,7 @@ func (p *Pool) features(o venue.Order, side int) venue.Features {
 // Programs implements venue.Traced: the fee program computes the rates.
 func (Venue) Programs() []venue.Key { return []venue.Key{Program, pumpfees.Program} }
 
-// Discriminators of the first instructions, which know SOL alone.
+// Discriminators of the first version of the instructions, which can only trade against SOL.
 var (
 	buyOutV1 = [8]byte{0x66, 0x06, 0x3d, 0x12, 0x01, 0xda, 0xeb, 0xea}
 	buyInV1  = [8]byte{0x38, 0xfc, 0x74, 0x08, 0x9e, 0xdf, 0xcd, 0x5f}
@@ -47,8 +47,8 @@ var (
 
 // form is where an instruction has its accounts, and what it does.
 type form struct {
-	// quote mint, curve, user, and the user's accounts; quoteMint and userQuote are -1 in the first
-	// instructions.
+	// accounts is how many accounts it has at least. The others are indexes; quoteMint and
+	// userQuote are -1 in the first version.
 	accounts, quoteMint, curve, user, userCoin, userQuote int
 	sale, exactOut                                        bool
 }

@@ -21,7 +21,8 @@ import (
 // Program owns the fee configurations.
 var Program = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
 
-// usdc is the mint whose coins have stable tiers. Other quote mints but SOL have flat fees.
+// usdc is the quote mint whose pools have tiers of their own (stable). Pools of other quote mints
+// except SOL have the rates exotic, or flat.
 var (
 	usdc          = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	native2022    = pubkey.MustParse("9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9")
@@ -39,7 +40,7 @@ type Rates struct {
 // Sum of the rates.
 func (r Rates) Sum() uint64 { return r.LP + r.Protocol + r.Creator }
 
-// tier is the rates from a market cap on. The cap has 128 bits.
+// tier has the rates from a market cap on, which has 128 bits.
 type tier struct {
 	from  [2]uint64 // high, low
 	rates Rates
@@ -56,11 +57,11 @@ const (
 	tiersAt  = 65
 	rateSize = 24
 	tierSize = 16 + rateSize
-	// maxRate bounds a rate: the programs would fail with more.
+	// maxRate bounds a rate: with a higher one the programs would fail.
 	maxRate = Whole
 )
 
-// Decode reads a FeeConfig account. Older ones end behind the tiers.
+// Decode reads a FeeConfig account. Older accounts end after the tiers.
 func Decode(data []byte) (*Config, error) {
 	if len(data) < tiersAt+4 || [8]byte(data) != discriminator {
 		return nil, fmt.Errorf("%w: a fee config of %d bytes", venue.ErrMalformed, len(data))
@@ -116,7 +117,7 @@ func readTiers(data []byte, tiers *[]tier) ([]byte, error) {
 
 // Coin is what the rates of a trade depend on.
 type Coin struct {
-	// Canonical says that pump itself made the pool; others pay flat fees.
+	// Canonical says that pump itself made the pool. Other pools pay flat fees.
 	Canonical bool
 	Quote     venue.Key
 	// QuoteReserve·Supply/BaseReserve is the market cap. BaseReserve must not be 0.
@@ -165,7 +166,7 @@ func (f Fees) Sum() (uint64, bool) {
 	return sum, a+b == 0
 }
 
-// On are the fees on a net amount, each rounded up.
+// On returns the fees on a net amount, each rounded up.
 func (r Rates) On(net uint64) Fees {
 	of := func(rate uint64) uint64 {
 		fee, _ := arith.MulDivUp(net, rate, Whole)
@@ -174,11 +175,12 @@ func (r Rates) On(net uint64) Fees {
 	return Fees{of(r.LP), of(r.Protocol), of(r.Creator)}
 }
 
-// Split divides what an exact-in buy spends into what buys and the fees (exact_quote_in_fees):
+// Split divides what an exact-in buy spends into the amount that buys and the fees
+// (exact_quote_in_fees):
 //
-//	net = ⌊spend·10⁴/(10⁴+Σ)⌋, the fees on it, and what they exceed spend by comes off net
+//	net = ⌊spend·10⁴/(10⁴+Σ)⌋, less what net and the fees on it exceed spend by
 //
-// What is left over of spend is not taken. ok is false when nothing is left to buy with.
+// A rest of spend may stay with the user. ok is false if nothing is left to buy with.
 func (r Rates) Split(spend uint64) (net uint64, fees Fees, ok bool) {
 	net, _ = arith.MulDiv(spend, Whole, Whole+r.Sum())
 	fees = r.On(net)
@@ -220,7 +222,7 @@ func (r Rates) Gross(want uint64) (gross uint64, ok bool) {
 	return most, true
 }
 
-// leaves tells whether at least want is left of gross.
+// leaves returns whether at least want of gross is left after the fees.
 func (r Rates) leaves(gross, want uint64) bool {
 	sum, ok := r.On(gross).Sum()
 	return ok && sum <= gross && gross-sum >= want

@@ -29,9 +29,9 @@ var (
 	Program = pubkey.MustParse("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
 	// Curve is pump's program. Pools that it made have tiered fees.
 	Curve = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
-	// GlobalConfig is the venue's own account, of all pools.
+	// GlobalConfig is the program's own account, shared by all pools.
 	GlobalConfig = venue.MustDerive(Program, []byte("global_config"))
-	// FeeConfig is the venue's account of the fee program.
+	// FeeConfig is the venue's account in the fee program.
 	FeeConfig = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
 )
 
@@ -67,7 +67,7 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 	return &ref{address, s, s.creator == authority}, nil
 }
 
-// ref is a known pool.
+// ref implements venue.Ref. canonical says that pump itself made the pool.
 type ref struct {
 	address   venue.Key
 	state     state
@@ -164,17 +164,18 @@ const base, quote = 0, 1
 type result struct {
 	side    int
 	in, out uint64
-	// gross is the quote amount that moves on the curve, without the fees of a buy and with those
-	// of a sell.
+	// gross is the quote amount that moves on the curve: without the fees of a buy, with the fees
+	// of a sale.
 	gross  uint64
 	fees   pumpfees.Fees
 	impact uint64
 }
 
-// mayhemSupply stands for the supply of a mayhem coin, whatever was minted since.
+// mayhemSupply is the supply that counts for a mayhem coin, whatever was minted since.
 const mayhemSupply = 1_000_000_000_000_000
 
-// rates of a trade at the state before it.
+// rates returns the rates of a trade at the pool's present state. reserve is the priced quote
+// reserve.
 func (p *Pool) rates(reserve uint64) (pumpfees.Rates, error) {
 	coin := pumpfees.Coin{Canonical: p.canonical, Quote: p.state.quote, QuoteReserve: reserve, Supply: p.mints[base].Supply, BaseReserve: p.vaults[base]}
 	if p.state.mayhem {
@@ -231,8 +232,10 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, nil
 }
 
-// buyIn is buy_exact_quote_in: net and fees as in pumpfees.Rates.Split, then with i = net−1
+// buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split; then, with i =
+// net−1,
 //
+//	out = ⌊B·i/(Q+i)⌋
 //	out = ⌊B·i/(Q+i)⌋
 func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates) error {
 	net, fees, ok := rates.Split(spend)
@@ -251,7 +254,7 @@ func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates) err
 	return nil
 }
 
-// buyOut is buy: gross = ⌈Q·out/(B−out)⌉, and the fees on top.
+// buyOut computes buy: gross = ⌈Q·out/(B−out)⌉, with the fees on top.
 func (p *Pool) buyOut(r *result, want, reserve uint64, rates pumpfees.Rates) error {
 	if want >= p.vaults[base] {
 		return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, p.vaults[base])
@@ -267,7 +270,7 @@ func (p *Pool) buyOut(r *result, want, reserve uint64, rates pumpfees.Rates) err
 	return nil
 }
 
-// sellIn is sell: gross = ⌊Q·in/(B+in)⌋, and the fees come off. The vault must hold what is paid;
+// sellIn computes sell: gross = ⌊Q·in/(B+in)⌋, less the fees. The vault must hold what is paid out;
 // the liquidity providers' fee stays in it.
 func (p *Pool) sellIn(r *result, amount, reserve uint64, rates pumpfees.Rates) error {
 	sum, carry := bits.Add64(p.vaults[base], amount, 0)
@@ -289,15 +292,18 @@ func (p *Pool) sellIn(r *result, amount, reserve uint64, rates pumpfees.Rates) e
 	return nil
 }
 
+// sellTries bounds the search of sellOut.
+const sellTries = 4
+
 // sellOut finds the amount whose sale gives at least want: the program has no instruction for it.
 func (p *Pool) sellOut(r *result, want, reserve uint64, rates pumpfees.Rates) error {
 	gross, ok := rates.Gross(want)
 	if !ok {
 		return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
 	}
-	// What is sold is whole, so more than gross may come out, and of more the fees may round up
-	// further: then a little more is sold.
-	for range 4 {
+	// The amount sold is a whole number, so more than gross may come out, and the fees on that may
+	// round up further. Then it tries again with a little more.
+	for range sellTries {
 		if gross >= reserve {
 			return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, reserve)
 		}

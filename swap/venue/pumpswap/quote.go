@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// computeUnits of a swap: at most 100,000 measured, the most with cashback.
+// computeUnits is what a swap may use. At most 100,000 were measured, the most with cashback.
 const computeUnits = 130_000
 
 // Discriminators of the instructions: sha256("global:buy")[:8] and so on.
@@ -50,7 +50,8 @@ func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
 }
 
 // Instructions implements venue.Pool: buy_exact_quote_in(spendable, minimum), buy(amount, maximum)
-// or sell(amount, minimum). An exact-out sale sells what was quoted, and gives no less than asked.
+// or sell(amount, minimum). An exact-out sale sells the amount of the quote, with the amount asked
+// for as minimum.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	side, err := venue.Side(p.Mints(), q.Order.In)
 	if err != nil {
@@ -88,7 +89,7 @@ var (
 	globalVolume   = venue.MustDerive(Program, []byte("global_volume_accumulator"))
 )
 
-// deriver derives addresses until one fails.
+// deriver derives addresses and keeps the last error.
 type deriver struct{ err error }
 
 func (d *deriver) address(seeds ...[]byte) venue.Key {
@@ -107,8 +108,9 @@ func (d *deriver) associated(owner, mint, program venue.Key) venue.Key {
 	return key
 }
 
-// accounts of buy and sell. Those behind the declared ones depend on the coin (offlinePumpAmm.ts of
-// pump-swap-sdk 1.20.0), and the program reads those of the creator only if the swap pays it.
+// accounts returns the accounts of buy and sell. Those after the declared ones depend on the coin
+// (offlinePumpAmm.ts of pump-swap-sdk 1.20.0). The program reads those of the creator only if the
+// swap pays a creator fee.
 func (p *Pool) accounts(buys, paysCreator bool, user venue.UserAccounts) ([]venue.Meta, error) {
 	s, d := &p.state, deriver{}
 	programs := [2]venue.Key{p.mints[base].Program, p.mints[quote].Program}

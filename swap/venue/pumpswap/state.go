@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Layouts (pump_amm.json of pump-rust-client 0.5.0; packed, behind Anchor's 8-byte discriminator).
-// Accounts are decoded by prefix, since upgrades append fields; what a shorter account lacks is 0.
+// Layouts (pump_amm.json of pump-rust-client 0.5.0; packed, after Anchor's 8-byte discriminator).
+// Upgrades append fields, so an account may be longer. In a shorter one, the missing fields are 0.
 const (
 	poolCreator       = 11
 	poolBaseMint      = 43
@@ -35,6 +35,7 @@ const (
 	configCreatorRate = 940
 	configLength      = 941
 	configPrefix      = 643
+	recipients        = 8 // of each kind; the first reserved one is apart
 
 	disabledBuy  = 1 << 3
 	disabledSell = 1 << 4
@@ -76,8 +77,8 @@ func decodeState(data []byte) (state, error) {
 	return s, nil
 }
 
-// priced is the quote reserve of the curve: what the vault holds, and the virtual reserves, which
-// may be negative. ok is false when that is not from 1 to 2^64-1.
+// priced returns the quote reserve that makes the price: what the vault holds plus the virtual
+// reserves, which may be negative. ok is false unless it is from 1 to 2^64-1.
 func (s *state) priced(vault uint64) (reserve uint64, ok bool) {
 	low, carry := bits.Add64(vault, s.virtual[0], 0)
 	high, _ := bits.Add64(0, s.virtual[1], carry)
@@ -87,7 +88,7 @@ func (s *state) priced(vault uint64) (reserve uint64, ok bool) {
 // config is the GlobalConfig account.
 type config struct {
 	flags byte
-	// recipients are of the protocol fee; reserved ones of mayhem pools; buyback of its part.
+	// recipient gets the protocol fee, reserved that of mayhem pools, buyback a part of it.
 	recipient, reserved, buyback venue.Key
 	creatorConfigurable          bool
 }
@@ -98,10 +99,10 @@ func decodeConfig(data []byte) (config, error) {
 	}
 	data = venue.Padded(data, configLength)
 	c := config{flags: data[configFlags], creatorConfigurable: data[configCreatorRate] != 0}
-	c.recipient = venue.FirstKey(data[configRecipients:], 8)
+	c.recipient = venue.FirstKey(data[configRecipients:], recipients)
 	if c.reserved = venue.FirstKey(data[configReserved:], 1); c.reserved == (venue.Key{}) {
-		c.reserved = venue.FirstKey(data[configReserved7:], 7)
+		c.reserved = venue.FirstKey(data[configReserved7:], recipients-1)
 	}
-	c.buyback = venue.FirstKey(data[configBuyback:], 8)
+	c.buyback = venue.FirstKey(data[configBuyback:], recipients)
 	return c, nil
 }

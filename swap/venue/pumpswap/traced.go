@@ -9,7 +9,7 @@ import (
 
 var _ venue.Venue = Venue{}
 
-// Features of a swap. Without the first two it is a purchase for an exact amount of the quote mint.
+// Features of a swap. A swap without the first two buys for an exact amount of the quote mint.
 const (
 	featureBuyOut venue.Features = 1 << iota
 	featureSale
@@ -26,7 +26,7 @@ func (Venue) FeatureNames() []string {
 	return []string{"buy_exact_out", "sale", "fee_tiers", "creator_fee", "creators_own_rate", "mayhem", "cashback", "boost"}
 }
 
-// features of an order. An exact-out sale is the sale of an exact amount.
+// features returns the features of an order. An exact-out sale is made by selling an exact amount.
 func (p *Pool) features(o venue.Order, side int) venue.Features {
 	s, creator := &p.state, p.state.coinCreator != venue.Key{}
 	return venue.Features(0).With(featureSale, side == base).With(featureBuyOut, side == quote && o.ExactOut).With(featureTiers, p.canonical).

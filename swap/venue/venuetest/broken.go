@@ -9,7 +9,7 @@ import (
 // Places are the calls of a venue in which Broken can panic.
 var Places = []string{"lookup", "open", "decode", "quote", "after", "instructions"}
 
-// Reason is a part of what Broken panics with.
+// Reason is part of the value that Broken panics with.
 const Reason = "index out of range for a test"
 
 // Broken is a venue that panics in one of its calls.
@@ -18,7 +18,7 @@ type Broken struct {
 	place atomic.Pointer[string]
 }
 
-// Panics makes one of Places panic from now on; "" none.
+// Panics makes one of Places panic from now on; "" makes none.
 func (b *Broken) Panics(place string) { b.place.Store(&place) }
 
 func (b *Broken) reach(place string) {

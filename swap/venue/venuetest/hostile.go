@@ -7,7 +7,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Hostile asks a pool of hostile accounts for everything: quotes or errors, never a panic.
+// Hostile calls everything of a pool that was decoded from hostile accounts. The pool may return
+// quotes or errors, but must not panic.
 func Hostile(t *testing.T, p venue.Pool, amount uint64) {
 	t.Helper()
 	for _, in := range p.Mints() {

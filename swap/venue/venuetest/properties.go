@@ -1,4 +1,4 @@
-// Package venuetest holds what every venue must keep to, whatever its arithmetic.
+// Package venuetest tests the properties that every venue must have, whatever its arithmetic.
 package venuetest
 
 import (
@@ -10,17 +10,18 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Case is a pool that a test drew.
+// Case is a pool that a property test drew.
 type Case struct {
 	Pool  venue.Pool
 	Clock venue.Clock
 	// Held is what the pool's vaults hold, by side.
 	Held [2]uint64
-	// SplitGains says that two trades may give more than one: where a part of the fee goes back
-	// into the reserve that is bought, or the fee falls with the price.
+	// SplitGains says that two trades may give more than one: part of the fee goes back into the
+	// reserve that is bought, or the fee falls with the price.
 	SplitGains bool
-	// Rounding is how many units the program may take or give less for more, because several fees
-	// round up each. It is also what exact-in may need beyond what exact-out asks.
+	// Rounding is by how many units a larger trade may give less than a smaller one, as several
+	// fees round up each. It is also how much more than an exact-out quote's AmountIn an exact-in
+	// order may need for the same output.
 	Rounding uint64
 }
 
