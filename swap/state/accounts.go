@@ -10,18 +10,18 @@ import (
 // version is an account as a slot left it.
 type version struct {
 	slot uint64
-	// order is the write_version: of two writes in a slot the greater one is the later.
+	// order is the write_version: of two writes in a slot, the later has the greater.
 	order uint64
-	// transaction that wrote it, as a hash of its signature; 0 if none is named.
+	// transaction is that which wrote it, as HashOf its signature; 0 if none is named.
 	transaction uint64
-	// read says that the account was read at the end of the slot, by a call.
+	// read says that a call read the account, at the end of the slot.
 	read bool
-	// account is nil when it does not exist.
+	// account is nil if it does not exist.
 	account *solana.Account
 }
 
-// together says whether two versions are of one state: one transaction wrote both, or one slot's
-// reading has both.
+// together returns whether two versions belong to one state: one transaction wrote both, or both
+// were read in one slot.
 func (v version) together(w version) bool {
 	if v.slot != w.slot || v.read != w.read {
 		return false
@@ -29,19 +29,20 @@ func (v version) together(w version) bool {
 	return v.read || v.transaction != 0 && v.transaction == w.transaction
 }
 
-// history is the versions of one account by slot, ascending: one a slot.
+// history has the versions of one account, one for each slot, ascending.
 type history struct {
 	versions []version
-	// since is the slot behind which all writes are told; never before the account was subscribed.
+	// since is the slot after which the stream has all writes; never if the account is not
+	// subscribed to yet.
 	since uint64
 	// users are the pools that need the account.
 	users []*pool
 }
 
-// never is the slot of an account that is not subscribed yet.
+// never is the since of an account that is not subscribed to yet.
 const never = ^uint64(0)
 
-// add takes a version in; false if it says nothing new.
+// add adds a version. It returns false if the version is not newer than the one of its slot.
 func (h *history) add(v version) bool {
 	at, same := slices.BinarySearchFunc(h.versions, v, func(a, b version) int { return cmp.Compare(a.slot, b.slot) })
 	if !same {
@@ -56,8 +57,8 @@ func (h *history) add(v version) bool {
 	return true
 }
 
-// at is the version that holds at the head. One from before the subscription may have been followed
-// by another that was not told.
+// at returns the version that holds at the head. A version before since does not count: the stream
+// may have missed a later one.
 func (h *history) at(t *tree) (version, bool) {
 	for _, v := range slices.Backward(h.versions) {
 		if v.slot < h.since {
@@ -70,8 +71,8 @@ func (h *history) at(t *tree) (version, bool) {
 	return version{}, false
 }
 
-// prune drops what a new root makes useless: versions of slots that lost, and all but the last of
-// those up to the root. lost tells of a slot up to the root.
+// prune drops what a new root makes useless: versions of slots that lost, and of those up to the
+// root all but the last. lost returns whether a slot up to the root is on a fork that lost.
 func (h *history) prune(root uint64, lost func(slot uint64) bool) {
 	kept := h.versions[:0]
 	for _, v := range h.versions {

@@ -30,10 +30,10 @@ type Config struct {
 	Token string
 	// Fold bounds what is held.
 	Fold FoldConfig
-	// silence is how long no message at all makes the connection be given up. Default 15 s; servers
-	// ping every 10 s.
+	// silence is how long the connection may be without any message before it is given up. Default
+	// 15 s; servers ping every 10 s.
 	silence time.Duration
-	// every is the pause between looks for pools to read. Default 20 ms.
+	// every is the time between two looks for wanted pools. Default 20 ms.
 	every time.Duration
 }
 
@@ -47,14 +47,14 @@ func (c Config) withDefaults() Config {
 type Deps struct {
 	RPC    market.RPC
 	Venues venue.List
-	// Observe is told of each slot that the stream reports; it may be nil.
+	// Observe is called with each new highest slot of the stream; may be nil.
 	Observe func(slot uint64)
-	// Steps is told of each transaction that wrote a held pool, when its slot is complete. It must
-	// not wait, and may be nil.
+	// Steps is called with each transaction that wrote a held pool, when its slot is complete. It
+	// must not block, and may be nil.
 	Steps func(Step)
-	// Watched are accounts that nobody holds and whose writes Wrote is told of. Live is told when
-	// the subscription to them is in force, and when it ends, with the highest slot that the stream
-	// reported. None of them waits; all may be nil.
+	// Watched are other accounts to subscribe to; Wrote is called with their writes. Live is called
+	// when the subscription to them is in force and when it ends, with the highest slot that the
+	// stream reported. These functions must not block; all may be nil.
 	Watched []venue.Key
 	Wrote   func(w Write)
 	Live    func(live bool, slot uint64)
@@ -65,17 +65,17 @@ type Deps struct {
 	Dial       func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Feed holds the pools of pairs that were asked for, from a stream. Pair may be called from
-// anywhere.
+// Feed holds, from a stream, the pools of the pairs that were asked for. Pair is safe for
+// concurrent use.
 type Feed struct {
 	cfg     Config
 	deps    Deps
 	server  yellowstone.Server
 	fold    *Fold
 	metrics *metrics
-	// tasks run one after the other in one goroutine, which owns the fold and what follows.
+	// tasks run one after the other in one goroutine. It alone uses the fold and the fields below.
 	tasks chan func()
-	// listing are the pairs whose pools are being listed; reading the lanes that wait for an
+	// listing are the pairs whose pools are being listed. reading are the lanes that wait for an
 	// answer.
 	listing map[pair]bool
 	reading [lanes]bool
@@ -85,7 +85,7 @@ type Feed struct {
 	changed atomic.Pointer[chan struct{}]
 }
 
-// lanes are the calls that read pools at the same time.
+// lanes is how many calls read pools at the same time.
 const lanes = 4
 
 var _ market.Held = (*Feed)(nil)
@@ -124,19 +124,19 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	return f, nil
 }
 
-// Pair implements market.Held. A pair that nobody asked for before is watched from now on.
+// Pair implements market.Held. A pair that was never asked for is watched from now on.
 func (f *Feed) Pair(a, b venue.Key) (*market.Snapshot, error) {
 	found, err := f.fold.Snapshot().Pair(a, b)
 	if errors.Is(err, errNotAsked) {
 		select {
 		case f.tasks <- func() { f.ask(a, b) }:
-		default: // the next question asks again
+		default: // the next call of Pair tries again
 		}
 	}
 	return found, err
 }
 
-// Slot is that of the state; 0 while there is none.
+// Slot returns the slot of the state; 0 while there is none.
 func (f *Feed) Slot() uint64 { return f.fold.Snapshot().Slot }
 
 // Changed returns a channel that is closed at the next snapshot.
@@ -150,7 +150,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// own runs the tasks.
+// own runs the tasks, the looks for wanted pools and the publishing.
 func (f *Feed) own(ctx context.Context) {
 	tick := time.NewTicker(f.cfg.every)
 	defer tick.Stop()
@@ -171,6 +171,7 @@ func (f *Feed) own(ctx context.Context) {
 	}
 }
 
+// publish makes a new snapshot if the last one is out of date.
 func (f *Feed) publish() {
 	if f.fold.Broken() {
 		f.deps.Logger.Warn("the stream lost blocks: pools are read again", "slot", f.fold.Head())
@@ -184,7 +185,7 @@ func (f *Feed) publish() {
 	}
 }
 
-// do has a task run. It returns when it is taken, or ctx ends.
+// do queues a task. It returns when the task is queued, or ctx ends.
 func (f *Feed) do(ctx context.Context, task func()) {
 	select {
 	case f.tasks <- task:
@@ -192,14 +193,14 @@ func (f *Feed) do(ctx context.Context, task func()) {
 	}
 }
 
-// follow opens session after session.
+// follow keeps a session open, one after the other, until ctx ends.
 func (f *Feed) follow(ctx context.Context) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = 250*time.Millisecond, 10*time.Second
 	for failures := uint(1); ctx.Err() == nil; failures++ {
 		s := &session{Feed: f}
 		err := s.run(ctx)
-		// Behind what this session has handed over.
+		// As a task, so that it runs after the updates of this session.
 		f.do(ctx, func() { f.deps.Live(false, f.seen) })
 		if ctx.Err() != nil {
 			return
@@ -209,7 +210,7 @@ func (f *Feed) follow(ctx context.Context) {
 			delays.Reset()
 			failures = 1
 		}
-		if s.replay && s.received == 0 { // it may not have what was asked for
+		if s.replay && s.received == 0 { // the server may not have those slots any more
 			f.do(ctx, func() {
 				f.fold.Reset()
 				f.metrics.resets.Inc()
@@ -222,7 +223,7 @@ func (f *Feed) follow(ctx context.Context) {
 	}
 }
 
-// message acts on one update of the stream.
+// message handles one update of the stream.
 func (f *Feed) message(u *pb.SubscribeUpdate) {
 	switch m := u.GetUpdateOneof().(type) {
 	case *pb.SubscribeUpdate_Account:
@@ -242,7 +243,7 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 		f.metrics.updates.WithLabelValues("slot").Inc()
 		number := m.Slot.GetSlot()
 		f.see(number)
-		switch m.Slot.GetStatus() { //nolint:exhaustive // the others tell nothing of what holds
+		switch m.Slot.GetStatus() { //nolint:exhaustive // the others do not change the state
 		case pb.SlotStatus_SLOT_DEAD:
 			f.fold.Dead(number)
 		case pb.SlotStatus_SLOT_CONFIRMED:

@@ -55,7 +55,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// observe tells what is held.
+// observe sets the gauges.
 func (m *metrics) observe(f *Fold) {
 	quotable, uncertain, empty := f.Counts()
 	m.pools.WithLabelValues("held").Set(float64(quotable))

@@ -19,18 +19,19 @@ func pairOf(a, b venue.Key) pair {
 	return pair{a, b}
 }
 
-// pool is one that is known, or an address where one may be.
+// pool is a pool that is known, or an address where one may be.
 type pool struct {
 	address venue.Key
-	// venue is nil for what only holds the mints of a pair that was asked for.
+	// venue is nil for the entry that only keeps the mints of an asked pair.
 	venue venue.Venue
-	// asked is the pair for which an address without a listing is watched.
+	// asked is the pair for which this address is watched, though no listing has a pool there; else
+	// nil.
 	asked *pair
-	// opened is the account that ref was made of; both are nil for an address that holds no pool.
+	// opened is the account that ref was made of. Both are nil if the address has no pool.
 	opened *solana.Account
 	ref    venue.Ref
 	keys   []venue.Key
-	// state is what the snapshot has of it.
+	// state and entry are what the next snapshot has of the pool.
 	state entryState
 	entry *entry
 	pair  pair
@@ -40,32 +41,33 @@ type pool struct {
 type entryState uint8
 
 const (
-	// wanted: it is not certain, and must be read.
+	// wanted: the state is not certain, and must be read.
 	wanted entryState = iota
-	// held: entry has it.
+	// held: the state is in entry.
 	held
 	// absent: there is no pool at the address.
 	absent
 )
 
-// pools are all that are known.
+// pools are all pools that are known.
 type pools struct {
-	by map[venue.Key]*pool
-	of map[pair][]*pool
-	// wanted are to be read.
+	by map[venue.Key]*pool // by address
+	of map[pair][]*pool    // by mints
+	// wanted are the pools to be read, by address.
 	wanted map[venue.Key]*pool
-	// asked are the pairs that are watched, oldest first.
+	// asked are the pairs that are watched, with the addresses watched for each; order has them,
+	// the oldest first.
 	asked map[pair][]venue.Key
 	order []pair
-	// listed are the asked pairs of which all pools are known.
+	// listed are the asked pairs whose pools are all known.
 	listed map[pair]struct{}
-	// refused are the pairs with a pool for which there was no room; full says that there was none
-	// for those either.
+	// refused are the pairs with a pool for which there was no room. full says that even refused
+	// had no room for a pair.
 	refused map[pair]struct{}
 	full    bool
-	// touched are pairs whose list in the snapshot is to be made anew.
+	// touched are the pairs whose list in the snapshot must be made anew.
 	touched map[pair]struct{}
-	// fresh are keys that no subscription names yet.
+	// fresh are the keys that no subscription names yet.
 	fresh []venue.Key
 }
 
@@ -73,8 +75,8 @@ func newPools() pools {
 	return pools{by: map[venue.Key]*pool{}, wanted: map[venue.Key]*pool{}, asked: map[pair][]venue.Key{}, listed: map[pair]struct{}{}, refused: map[pair]struct{}{}, touched: map[pair]struct{}{}, of: map[pair][]*pool{}}
 }
 
-// Discover takes in a pool account that a listing has, or that a write shows. It says whether the
-// account is held from now on.
+// discover takes in a pool account of a listing or of a write. It returns whether the account is
+// held from now on.
 func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if account == nil {
 		return false
@@ -103,7 +105,7 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 // Listed takes in a pool account of a listing.
 func (f *Fold) Listed(address venue.Key, account *solana.Account) { f.discover(address, account) }
 
-// refuse notes that a pair has a pool for which there is no room.
+// refuse records that a pair has a pool for which there is no room.
 func (f *Fold) refuse(p pair) {
 	if len(f.pools.refused) >= refusedPairs*f.cfg.MaxPools {
 		f.pools.full = true
@@ -113,11 +115,10 @@ func (f *Fold) refuse(p pair) {
 	f.pools.touched[p] = struct{}{}
 }
 
-// refusedPairs bounds the pairs of which is known that they have more pools, in multiples of
-// MaxPools.
+// refusedPairs bounds Fold.pools.refused, in multiples of MaxPools.
 const refusedPairs = 16
 
-// watch holds a pool's accounts.
+// watch adds a pool and holds its accounts.
 func (f *Fold) watch(p *pool, keys []venue.Key) {
 	f.pools.by[p.address] = p
 	f.pools.of[p.pair] = append(f.pools.of[p.pair], p)
@@ -126,7 +127,7 @@ func (f *Fold) watch(p *pool, keys []venue.Key) {
 	f.pools.wanted[p.address] = p
 }
 
-// need makes keys the accounts of a pool.
+// need sets the accounts that a pool needs, and releases those that it needs no more.
 func (f *Fold) need(p *pool, keys []venue.Key) {
 	if slices.Equal(keys, p.keys) {
 		return
@@ -141,7 +142,7 @@ func (f *Fold) need(p *pool, keys []venue.Key) {
 		if h == nil {
 			h = &history{since: never}
 			if key == p.address && p.asked == nil {
-				h.since = 0 // the filter by owner tells it
+				h.since = 0 // the subscription to the venue's program has it
 			} else {
 				f.pools.fresh = append(f.pools.fresh, key)
 			}
@@ -154,6 +155,7 @@ func (f *Fold) need(p *pool, keys []venue.Key) {
 	p.keys = keys
 }
 
+// release takes an account from a pool, and drops it if no other pool needs it.
 func (f *Fold) release(key venue.Key, p *pool) {
 	h := f.accounts[key]
 	h.users = slices.DeleteFunc(h.users, func(u *pool) bool { return u == p })
@@ -164,7 +166,7 @@ func (f *Fold) release(key venue.Key, p *pool) {
 	}
 }
 
-// Ask watches the addresses where pools of a pair may be that no listing has.
+// Ask watches the pair: its mints, and the addresses where pools of it may be that no listing has.
 func (f *Fold) Ask(a, b venue.Key) {
 	p := pairOf(a, b)
 	if _, known := f.pools.asked[p]; known {
@@ -173,7 +175,7 @@ func (f *Fold) Ask(a, b venue.Key) {
 	if len(f.pools.order) >= f.cfg.MaxAsked {
 		f.forget(f.pools.order[0])
 	}
-	mints := sha256.Sum256(append(p.a[:], p.b[:]...)) // no account: it stands for the mints
+	mints := sha256.Sum256(append(p.a[:], p.b[:]...)) // not an account: it stands for the mints
 	f.watch(&pool{address: mints, pair: p, asked: &p}, []venue.Key{p.a, p.b})
 	addresses := []venue.Key{mints}
 	for _, v := range f.venues {
@@ -189,8 +191,8 @@ func (f *Fold) Ask(a, b venue.Key) {
 	f.pools.order = append(f.pools.order, p)
 }
 
-// Complete says that the pools of a pair were listed, at or after the slot at which the state
-// began: later ones show themselves.
+// Complete records that all pools of a pair were listed, at or after the slot where the state
+// began. The stream shows later ones.
 func (f *Fold) Complete(a, b venue.Key) {
 	p := pairOf(a, b)
 	if _, asked := f.pools.asked[p]; asked {
@@ -198,8 +200,8 @@ func (f *Fold) Complete(a, b venue.Key) {
 	}
 }
 
-// Listable says that a pair is asked for and that its pools must be listed, and from which slot on
-// a listing counts.
+// Listable returns whether the pools of a pair must be listed, and the slot from which on a listing
+// counts.
 func (f *Fold) Listable(a, b venue.Key) (from uint64, ok bool) {
 	p := pairOf(a, b)
 	_, asked := f.pools.asked[p]
@@ -207,7 +209,7 @@ func (f *Fold) Listable(a, b venue.Key) (from uint64, ok bool) {
 	return f.tree.first, asked && !listed && f.tree.started
 }
 
-// forget gives up the pair that was asked for first.
+// forget stops watching the pair that was asked for first.
 func (f *Fold) forget(p pair) {
 	for _, address := range f.pools.asked[p] {
 		one := f.pools.by[address]
@@ -230,14 +232,15 @@ func (f *Fold) forget(p pair) {
 	f.pools.order = f.pools.order[1:]
 }
 
-// Fresh returns the keys that a subscription must name from now on, each once.
+// Fresh returns the keys that the subscription must name in addition, each once.
 func (f *Fold) Fresh() []venue.Key {
 	fresh := f.pools.fresh
 	f.pools.fresh = nil
 	return slices.DeleteFunc(fresh, func(k venue.Key) bool { return f.accounts[k] == nil })
 }
 
-// Explicit are all keys that a subscription must name: no filter by owner tells them.
+// Explicit returns all keys that a subscription must name, as the filter by owner does not have
+// them.
 func (f *Fold) Explicit() []venue.Key {
 	var keys []venue.Key
 	for key := range f.accounts {
@@ -248,7 +251,7 @@ func (f *Fold) Explicit() []venue.Key {
 	return keys
 }
 
-// Covered says that the writes of keys are told from a slot on.
+// Covered records that the stream has all writes of these keys after a slot.
 func (f *Fold) Covered(keys []venue.Key, from uint64) {
 	for _, key := range keys {
 		if h := f.accounts[key]; h != nil && h.since == never {
@@ -263,9 +266,9 @@ type Reading struct {
 	Slot uint64
 }
 
-// Wanted returns pools' accounts to be read by one call of up to so many, of one lane: a pool is
-// always in the same one, so that lanes may be read at the same time. A pool waits on while an
-// account is not subscribed, and while what its accounts have is not confirmed yet.
+// Wanted returns accounts of pools to be read by one call, at most most of them. All pools of a
+// lane differ from those of other lanes, so lanes may be read at the same time. A pool waits until
+// its accounts are subscribed to, and until what they hold is confirmed.
 func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	r := Reading{Slot: f.tree.first}
 	if !f.tree.started {
@@ -292,7 +295,8 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	return r
 }
 
-// readableFrom is the slot from which on a reading settles what a pool's accounts hold.
+// readableFrom returns the slot from which on a reading tells for certain what a pool's accounts
+// hold.
 func (f *Fold) readableFrom(p *pool) (from uint64) {
 	for _, key := range p.keys {
 		h := f.accounts[key]
@@ -304,8 +308,8 @@ func (f *Fold) readableFrom(p *pool) (from uint64) {
 	return from
 }
 
-// Counts are the pools by what is known of them: held and quotable, wanted, and addresses without a
-// pool.
+// Counts returns how many pools are held and quotable, how many wanted, and how many addresses have
+// no pool.
 func (f *Fold) Counts() (quotable, uncertain, empty int) {
 	for _, p := range f.pools.by {
 		switch p.state {
@@ -320,7 +324,8 @@ func (f *Fold) Counts() (quotable, uncertain, empty int) {
 	return quotable, uncertain, empty
 }
 
-// update makes a pool's entry anew from what holds at the head. It says whether the pool is open.
+// update computes a pool's state and entry from what holds at the head. It returns whether the
+// account is a pool.
 func (f *Fold) update(p *pool) bool {
 	p.state, p.entry = f.judge(p)
 	if p.state == wanted {
@@ -331,6 +336,7 @@ func (f *Fold) update(p *pool) bool {
 	return p.ref != nil
 }
 
+// judge returns the state of a pool at the head, and its entry if it is held.
 func (f *Fold) judge(p *pool) (entryState, *entry) {
 	if !f.tree.started {
 		return wanted, nil
@@ -373,7 +379,7 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	return held, e
 }
 
-// all is a state if all keys have a version at the head; else they are wanted.
+// all returns state if all keys have a version at the head, else wanted.
 func (f *Fold) all(keys []venue.Key, state entryState) entryState {
 	for _, key := range keys {
 		if _, ok := f.accounts[key].at(&f.tree); !ok {

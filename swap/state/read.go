@@ -9,10 +9,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// patience bounds a listing and a reading.
+// patience is how long a listing or a reading may take.
 const patience = 10 * time.Second
 
-// read starts the readings of pools that are wanted, one a lane.
+// read starts to read wanted pools, by one call in each lane that is free.
 func (f *Feed) read(ctx context.Context) {
 	for lane := range lanes {
 		if f.reading[lane] {
@@ -41,8 +41,8 @@ func (f *Feed) read(ctx context.Context) {
 	}
 }
 
-// maxListings bounds the pairs whose pools are listed at the same time. A question for one more
-// starts nothing; the next one does.
+// maxListings is how many pairs are listed at the same time. Beyond, a pair is listed when it is
+// asked for again.
 const maxListings = 8
 
 // ask watches a pair, and lists its pools.
@@ -57,13 +57,13 @@ func (f *Feed) ask(a, b venue.Key) {
 	go f.list(p, from)
 }
 
-// found is an account that a listing has.
+// found is an account that a listing returned.
 type found struct {
 	address venue.Key
 	account *solana.Account
 }
 
-// list lists the pools of a pair as they are at a slot or later.
+// list lists the pools of a pair, as they are at slot from or later.
 func (f *Feed) list(p pair, from uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -90,7 +90,7 @@ func (f *Feed) list(p pair, from uint64) {
 		for _, pool := range pools {
 			f.fold.Listed(pool.address, pool.account)
 		}
-		if now, _ := f.fold.Listable(p.a, p.b); now <= from { // the state may have begun anew
+		if now, _ := f.fold.Listable(p.a, p.b); now <= from { // else the state was reset meanwhile
 			f.fold.Complete(p.a, p.b)
 		}
 	})

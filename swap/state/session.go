@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// filterKeys is how many addresses one filter names; servers allow more filters.
+	// filterKeys is how many addresses one filter names; a request has as many filters as needed.
 	filterKeys = 10_000
-	// maxMessage bounds an update: an account has at most 10 MiB.
+	// maxMessage is the largest update in bytes: an account has at most 10 MiB.
 	maxMessage = 16 << 20
-	// settle is how long new addresses gather before the subscription names them.
+	// settle is how often new addresses are added to the subscription.
 	settle = 100 * time.Millisecond
 )
 
-// session is one connection's life.
+// session is one connection to the stream.
 type session struct {
 	*Feed
 	stream pb.Geyser_SubscribeClient
-	// received counts messages; replay says that older slots were asked for.
+	// received counts messages. replay says that the subscription began at an older slot.
 	received int
 	replay   bool
-	// asked are the addresses that the subscription with this ping's number added.
+	// asked has, by the number of the ping after it, the addresses that a subscription added.
 	asked map[int32][]venue.Key
 	ping  int32
 	live  bool
 }
 
-// run subscribes, and hands over what comes until the connection ends.
+// run subscribes, and passes on the updates until the connection ends.
 func (s *session) run(ctx context.Context) error {
 	conn, err := s.server.Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {
@@ -77,10 +77,10 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// begin subscribes to all that is held, from the root on. The owner's goroutine runs it, so that no
-// address is added meanwhile.
+// begin subscribes to everything held, from the root on. It runs as a task, so that no address is
+// added meanwhile.
 func (s *session) begin() error {
-	s.fold.Fresh() // they are among the explicit
+	s.fold.Fresh() // Explicit has these too
 	request := s.request()
 	if root := s.fold.Root(); root > 0 {
 		from := root + 1
@@ -89,7 +89,7 @@ func (s *session) begin() error {
 	return s.subscribe(request, s.fold.Explicit())
 }
 
-// subscribe sends a request, and a ping: its answer says that the request is in force.
+// subscribe sends a request and then a ping. The pong says that the request is in force.
 func (s *session) subscribe(request *pb.SubscribeRequest, keys []venue.Key) error {
 	s.asked[s.ping+1] = keys
 	if err := s.stream.Send(request); err != nil {
@@ -104,7 +104,8 @@ func (s *session) alive() error {
 	return s.stream.Send(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: s.ping}})
 }
 
-// grow adds new addresses to the subscription, and answers for us being there.
+// grow adds new addresses to the subscription, and pings the server now and then to keep the
+// connection.
 func (s *session) grow(ctx context.Context, done <-chan struct{}) {
 	tick := time.NewTicker(settle)
 	defer tick.Stop()
@@ -116,7 +117,7 @@ func (s *session) grow(ctx context.Context, done <-chan struct{}) {
 		}
 		s.do(ctx, func() {
 			if fresh := s.fold.Fresh(); len(fresh) > 0 {
-				_ = s.subscribe(s.request(), fresh) // the receiving side learns the reason
+				_ = s.subscribe(s.request(), fresh) // Recv returns the reason
 			} else if n%100 == 0 {
 				_ = s.alive()
 			}
@@ -124,10 +125,10 @@ func (s *session) grow(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// take acts on an update.
+// take handles an update.
 func (s *session) take(u *pb.SubscribeUpdate) {
 	if pong := u.GetPong(); pong != nil {
-		// Slots that were not seen yet begin under the new subscription.
+		// The new subscription has all writes of the slots that were not seen yet.
 		s.fold.Covered(s.asked[pong.GetId()], s.seen)
 		delete(s.asked, pong.GetId())
 		if !s.live { // the first subscription names the watched accounts too
@@ -139,7 +140,7 @@ func (s *session) take(u *pb.SubscribeUpdate) {
 	s.message(u)
 }
 
-// request is the subscription for all that is held.
+// request returns the subscription to everything held.
 func (s *session) request() *pb.SubscribeRequest {
 	no, yes, level := false, true, pb.CommitmentLevel_PROCESSED
 	request := &pb.SubscribeRequest{
@@ -172,7 +173,7 @@ func (s *session) request() *pb.SubscribeRequest {
 	return request
 }
 
-// account takes in an account update. One that is not whole is passed over.
+// account takes in an account update. It ignores a malformed one.
 func (f *Feed) account(u *pb.SubscribeUpdateAccount) {
 	info := u.GetAccount()
 	if len(info.GetPubkey()) != 32 || len(info.GetOwner()) != 32 {

@@ -17,10 +17,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// shards of a table: a change copies one of them, and the list of all.
+// shards is how many maps a table has. A change copies one of them, and the array of all.
 const shards = 1024
 
-// table is a map of which a changed copy costs little. Readers need no lock.
+// table is a map whose changed copies are cheap. Readers need no lock.
 type table[K comparable, V any] struct {
 	shards [shards]map[K]V
 }
@@ -32,7 +32,7 @@ func (t *table[K, V]) get(key K) (V, bool) {
 	return v, ok
 }
 
-// with returns a copy in which some keys have other values; a missing value takes the key out.
+// with returns a copy with other values for some keys; nil removes a key.
 func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
 	next, copied := *t, map[uint64]bool{}
 	for key, value := range changes {
@@ -55,30 +55,31 @@ func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
 // listed is what a snapshot has of a pair.
 type listed struct {
 	entries []*entry
-	// complete says that no pool of the pair is missing; asked that the addresses without a listing
-	// are among them.
+	// complete says that no known pool of the pair is missing. asked says that all pools of the
+	// pair are known, as it was asked for and listed.
 	complete, asked bool
 }
 
-// entry is a pool's state at one slot. Immutable but for decoded.
+// entry is a pool's state at one slot. It is immutable except decoded.
 type entry struct {
 	venue string
 	ref   venue.Ref
 	// own are the accounts of ref.Together, in its order.
 	own  []*solana.Account
 	slot uint64
-	// decoded is the pool, made when somebody asks.
+	// decoded is the pool, decoded when it is first needed.
 	decoded atomic.Pointer[decoded]
 }
 
-// decoded is a pool as it follows from an entry and the accounts that it shares with others.
+// decoded is a pool that was decoded from an entry and from accounts that it shares with other
+// pools.
 type decoded struct {
 	shared []*account
 	pool   venue.Pool
 	err    error
 }
 
-// account is one that several pools share: a mint, a config. Immutable but for mint.
+// account is one that several pools share: a mint, a config. It is immutable except mint.
 type account struct {
 	*solana.Account
 	mint atomic.Pointer[parsed]
@@ -89,9 +90,9 @@ type parsed struct {
 	err  error
 }
 
-// Snapshot is what holds at one slot. Immutable and safe for concurrent use.
+// Snapshot is the state at one slot. It is immutable and safe for concurrent use.
 type Snapshot struct {
-	// Slot is 0 while nothing is known. At is when it was complete, by our clock.
+	// Slot is 0 while nothing is known. At is when the slot was complete, by our clock.
 	Slot uint64
 	At   time.Time
 
@@ -99,7 +100,7 @@ type Snapshot struct {
 	time     int64
 	pairs    *table[pair, listed]
 	accounts *table[venue.Key, *account]
-	// full says that pairs may have pools that are not even known.
+	// full says that pairs may have pools that are not even counted as refused.
 	full bool
 }
 
@@ -126,7 +127,7 @@ func (f *Fold) Publish() {
 	}
 	for p := range dirty {
 		if before := p.ref; f.update(p) && before != p.ref {
-			for _, key := range p.keys { // they may be held since long, for nobody yet
+			for _, key := range p.keys { // held before, but in no snapshot
 				f.changed[key] = struct{}{}
 			}
 		}
@@ -153,7 +154,7 @@ func (f *Fold) Publish() {
 	f.snapshot.Store(next)
 }
 
-// share is what a snapshot has of an account; nil if no pool shares it with others.
+// share returns what a snapshot has of an account; nil if no pool shares it with others.
 func (f *Fold) share(key venue.Key) **account {
 	h := f.accounts[key]
 	if h == nil {
@@ -170,7 +171,7 @@ func (f *Fold) share(key venue.Key) **account {
 	return &a
 }
 
-// list is what a snapshot has of a pair; nil if it has nothing.
+// list returns what a snapshot has of a pair; nil if that is nothing.
 func (f *Fold) list(p pair) *listed {
 	_, refused := f.pools.refused[p]
 	_, asked := f.pools.listed[p]
@@ -190,15 +191,15 @@ func (f *Fold) list(p pair) *listed {
 	return l
 }
 
-// maxPairPools bounds a pair's pools of one venue: those with the greatest rank.
+// maxPairPools is how many pools of one venue a pair's quote uses: those with the greatest rank.
 const maxPairPools = 64
 
-// errNotAsked is the error for a pair that nobody asked for before: it may have pools that no
+// errNotAsked is returned for a pair that was not asked for before: it may have pools that no
 // listing has.
 var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrNotHeld)
 
-// Pair is the state of a pair at the head. The error wraps market.ErrNotHeld when the state of one
-// of its pools is not certain now or not held, or mint.ErrUntradable.
+// Pair returns the state of a pair at the head. The error wraps market.ErrNotHeld if the state of
+// one of its pools is not certain or not held, or mint.ErrUntradable.
 func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 	l, _ := s.pairs.get(pairOf(a, b))
 	switch {
@@ -232,7 +233,7 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 	return found, nil
 }
 
-// deepest are the pools of a pair by venue and rank, as many of each venue as a quote counts.
+// deepest returns the entries of a pair by venue and rank, at most maxPairPools of each venue.
 func (s *Snapshot) deepest(entries []*entry) []*entry {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(x, y *entry) int {
@@ -247,7 +248,7 @@ func (s *Snapshot) deepest(entries []*entry) []*entry {
 	})
 }
 
-// mint parses a mint once.
+// mint returns a mint, which is parsed once.
 func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
 	a, held := s.accounts.get(key)
 	if !held {
@@ -262,8 +263,8 @@ func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
 	return p.mint, p.err
 }
 
-// decode makes an entry's pool, unless it was made with the same shared accounts. It is nil if one
-// of these is missing.
+// decode returns an entry's pool, decoded again only if a shared account has changed. It is nil if
+// a shared account is missing.
 func (s *Snapshot) decode(e *entry) *decoded {
 	mints, own := e.ref.Mints(), e.ref.Together()
 	var shared []*account
@@ -286,7 +287,7 @@ func (s *Snapshot) decode(e *entry) *decoded {
 	return d
 }
 
-// view is the accounts that one entry is decoded from.
+// view is the venue.State that one entry is decoded from.
 type view struct {
 	*Snapshot
 	keys []venue.Key
@@ -308,7 +309,7 @@ func (v *view) Account(key venue.Key) (*solana.Account, bool) {
 // Mint implements venue.State.
 func (v *view) Mint(key venue.Key) (*mint.Mint, error) { return v.mint(key) }
 
-// HashOf shortens a signature.
+// HashOf shortens a signature to its first eight bytes.
 func HashOf(signature []byte) uint64 {
 	if len(signature) < 8 {
 		return 0

@@ -1,15 +1,15 @@
-// Package state holds the pools' accounts as a stream of account updates tells them, and gives out
-// snapshots that quotes are made from.
+// Package state keeps the pools' accounts up to date from a stream of account updates, and makes
+// snapshots from which quotes are computed.
 //
 // In: account writes, complete blocks and slot statuses of a Yellowstone stream, in any order;
 // accounts that were read by a call. Out: immutable snapshots of one slot, the head.
-// Guarantees: a pool in a snapshot is of one state: one transaction wrote the accounts that its
-// swaps write, or one slot's reading has them all. The head is a complete slot of a fork that is
-// not known to be dead or passed over by a confirmed one. What is not certain is not in the
-// snapshot and is told as wanted, so that it is read. Memory is bounded by Config.
+// Guarantees: the accounts of a pool in a snapshot belong together: one transaction wrote all that
+// its swaps write, or one reading has them all. The head is a complete slot of a fork that is not
+// known to be dead, and that no confirmed slot excludes. Uncertain pools are not in the snapshot,
+// but wanted, so that they are read. Memory is bounded by Config.
 //
-// Fold is the pure part: no I/O, no clock; one goroutine feeds it. Feed is around it: the
-// subscription, the readings, the metrics. Why it is made so: docs/decisions/0018.
+// Fold is the pure part: no I/O, no clock; one goroutine feeds it. Feed has the subscription, the
+// readings and the metrics. The design is explained in docs/decisions/0018.
 package state
 
 import (
@@ -23,12 +23,13 @@ import (
 
 // FoldConfig bounds what is held. Zero values take the defaults named at each field.
 type FoldConfig struct {
-	// MaxPools that are held; default 50,000. A pair with more pools is not quoted from here.
+	// MaxPools is how many pools are held; default 50,000. A pair with more pools is not quoted
+	// from here.
 	MaxPools int
 	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
-	// was not listed. Default 4,096. For one more, the one that was asked for first is forgotten.
+	// was not listed. Default 4,096. One more, and the pair that was asked for first is forgotten.
 	MaxAsked int
-	// MaxBytes of account data; default 1 GiB. Beyond, no pool is added.
+	// MaxBytes bounds the account data held; default 1 GiB. Beyond it, no pool is added.
 	MaxBytes int64
 }
 
@@ -42,16 +43,17 @@ func (c FoldConfig) withDefaults() FoldConfig {
 // Write is one account update.
 type Write struct {
 	Slot uint64
-	// Order is the write_version.
+	// Order is the write_version: of two writes of an account in one slot, the later has the
+	// greater.
 	Order uint64
 	Key   venue.Key
-	// Transaction that wrote it, as a hash of its signature; 0 if none is named.
+	// Transaction is that which wrote it, as HashOf its signature; 0 if none is named.
 	Transaction uint64
-	// Account is nil when it was closed.
+	// Account is nil if it was closed.
 	Account *solana.Account
 }
 
-// Fold makes snapshots of writes. One goroutine calls it, but for Snapshot.
+// Fold makes snapshots of writes. It is for one goroutine at a time, except Snapshot.
 type Fold struct {
 	cfg      FoldConfig
 	venues   venue.List
@@ -59,26 +61,26 @@ type Fold struct {
 	accounts map[venue.Key]*history
 	bytes    int64
 	pools    pools
-	// changed are keys whose version at the head may be another than in the snapshot.
+	// changed are the keys whose version at the head may differ from the snapshot's.
 	changed  map[venue.Key]struct{}
 	snapshot atomic.Pointer[Snapshot]
-	// confirmed is the highest slot that is known to be.
+	// confirmed is the highest slot that is known to be confirmed.
 	confirmed uint64
 	// late counts writes that came after their slot was final.
 	late uint64
-	// steps is told of each transaction that wrote a held pool, when its slot is complete; nil for
-	// none.
+	// steps is called with each transaction that wrote a held pool, when its slot is complete; may
+	// be nil.
 	steps func(Step)
 }
 
-// NewFold makes an empty one.
+// NewFold returns an empty Fold.
 func NewFold(cfg FoldConfig, venues venue.List) *Fold {
 	f := &Fold{cfg: cfg.withDefaults(), venues: venues, tree: newTree(), accounts: map[venue.Key]*history{}, pools: newPools(), changed: map[venue.Key]struct{}{}}
 	f.snapshot.Store(newSnapshot(venues))
 	return f
 }
 
-// Snapshot is what holds at the head. Safe for concurrent use; never nil.
+// Snapshot returns the state at the head. It is never nil, and safe for concurrent use.
 func (f *Fold) Snapshot() *Snapshot { return f.snapshot.Load() }
 
 // Write takes in an account update.
@@ -100,7 +102,7 @@ func (f *Fold) Write(w Write) {
 
 func (f *Fold) put(key venue.Key, h *history, v version) {
 	if len(f.tree.slots) >= maxSlots && f.tree.slots[v.slot] == nil && v.slot > f.tree.root {
-		return // Broken says so
+		return // Broken is true then
 	}
 	before := h.size()
 	if !h.add(v) {
@@ -116,7 +118,7 @@ func (f *Fold) put(key venue.Key, h *history, v version) {
 	}
 }
 
-// Block says that all writes of a slot have come.
+// Block records that all writes of a slot have come.
 func (f *Fold) Block(number, parent uint64, blockTime int64, at time.Time) {
 	if number <= f.tree.root || len(f.tree.slots) >= maxSlots && f.tree.slots[number] == nil {
 		return
@@ -133,7 +135,7 @@ func (f *Fold) Block(number, parent uint64, blockTime int64, at time.Time) {
 	}
 }
 
-// ancestor is the slot of the head's fork with so many above it.
+// ancestor returns the slot of the head's fork that has so many of its slots above it.
 func (f *Fold) ancestor(above int) uint64 {
 	number := f.tree.head
 	for range above {
@@ -142,7 +144,7 @@ func (f *Fold) ancestor(above int) uint64 {
 	return number
 }
 
-// Dead says that a slot's block is none.
+// Dead records that a slot's block is dead.
 func (f *Fold) Dead(number uint64) {
 	if number > f.tree.root && len(f.tree.slots) < maxSlots {
 		f.tree.at(number).dead = true
@@ -150,8 +152,8 @@ func (f *Fold) Dead(number uint64) {
 	}
 }
 
-// Confirmed says that a slot is confirmed: forks without it are retracted. The state begins with
-// the first one whose block came.
+// Confirmed records that a slot is confirmed, which excludes forks without it. The state begins
+// with the first confirmed slot whose block is complete.
 func (f *Fold) Confirmed(number uint64) {
 	f.confirmed = max(f.confirmed, number)
 	if number > f.tree.root && len(f.tree.confirmed) < maxSlots {
@@ -163,7 +165,7 @@ func (f *Fold) Confirmed(number uint64) {
 	}
 }
 
-// Finalized says that a slot is final, and so are those that it follows.
+// Finalized records that a slot is final, and with it all slots before it on its fork.
 func (f *Fold) Finalized(number uint64) {
 	f.Confirmed(number) // which makes its fork the head's
 	root, fork := f.tree.root, f.tree.fork
@@ -173,12 +175,13 @@ func (f *Fold) Finalized(number uint64) {
 	}
 	gone, ok := f.tree.finalize(number)
 	if !ok {
-		return // the block is missing; Broken says so when it does not come
+		return // its block is missing; if it does not come, Broken gets true
 	}
 	f.drop(gone, func(slot uint64) bool { return slot > root && lost[slot] })
 }
 
-// drop prunes the accounts that slots up to the root wrote.
+// drop prunes the histories of the accounts that the slots in gone wrote. lost returns whether a
+// slot is on a fork that lost.
 func (f *Fold) drop(gone map[uint64]*slot, lost func(slot uint64) bool) {
 	for _, s := range gone {
 		for _, key := range s.keys {
@@ -191,6 +194,7 @@ func (f *Fold) drop(gone map[uint64]*slot, lost func(slot uint64) bool) {
 	}
 }
 
+// choose finds the head again, and marks what its new slots wrote as changed.
 func (f *Fold) choose() {
 	for _, number := range f.tree.choose() {
 		if s := f.tree.slots[number]; s != nil {
@@ -201,8 +205,8 @@ func (f *Fold) choose() {
 	}
 }
 
-// Read takes in accounts that one call read at the end of a slot, at commitment confirmed. Those
-// that were not subscribed by then are passed over.
+// Read takes in accounts that one call read at the end of a slot, at commitment confirmed. Accounts
+// that were not yet subscribed to in that slot are ignored.
 func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account) {
 	if !f.tree.started || number < f.tree.first {
 		return
@@ -216,16 +220,17 @@ func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account)
 	}
 }
 
-// looseSlots are complete blocks above the head without a parent that mean that one was lost.
+// looseSlots is how many complete blocks above the head, without a path to it, mean that a block
+// was lost.
 const looseSlots = 8
 
-// Broken says that the stream lost blocks: the head will not move on by itself.
+// Broken returns whether the stream lost blocks: then the head does not move any more.
 func (f *Fold) Broken() bool {
 	return len(f.tree.slots) >= maxSlots || f.tree.started && f.tree.loose() >= looseSlots
 }
 
-// Reset forgets all state, since the stream has a hole. The pools stay known, and are wanted. Keys
-// are subscribed still.
+// Reset forgets all state, because the stream has a gap. The pools stay known, and are wanted. The
+// subscriptions stay.
 func (f *Fold) Reset() {
 	f.tree = f.tree.again()
 	f.bytes = 0
@@ -243,24 +248,25 @@ func (f *Fold) Reset() {
 	f.Publish()
 }
 
-// Pending says that the last snapshot is not what holds any more.
+// Pending returns whether the last snapshot is out of date.
 func (f *Fold) Pending() bool {
 	return len(f.changed)+len(f.pools.touched) > 0 || f.snapshot.Load().Slot != f.tree.head
 }
 
-// Head is the slot of the state; 0 before the first block.
+// Head returns the slot of the state; 0 before the first block.
 func (f *Fold) Head() uint64 { return f.tree.head }
 
-// Root is the last slot that is final; 0 before the first block.
+// Root returns the last slot that is final; 0 before the first block.
 func (f *Fold) Root() uint64 { return f.tree.root }
 
-// Bytes of account data that are held.
+// Bytes returns how many bytes of account data are held.
 func (f *Fold) Bytes() int64 { return f.bytes }
 
-// Late counts writes that came too late to be told from those of a lost fork.
+// Late returns how many writes came after their slot was final. They may be of a fork that lost, so
+// they are ignored.
 func (f *Fold) Late() uint64 { return f.late }
 
-// versionBytes is what a version costs beside its data.
+// versionBytes is the memory of a version beside its data.
 const versionBytes = 120
 
 func (h *history) size() (bytes int64) {

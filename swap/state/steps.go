@@ -9,25 +9,25 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Step is one transaction that wrote a pool, and the state on which it ran.
+// Step is a transaction that wrote a pool, and the pool's state before it.
 type Step struct {
 	Venue string
 	Ref   venue.Ref
 	Slot  uint64
 	// UnixTime of the slot's block, in seconds.
 	UnixTime int64
-	// Transaction as HashOf its signature.
+	// Transaction is HashOf its signature.
 	Transaction uint64
-	// Before are the accounts that Ref.Decode needs, as they were before the transaction; nil for
-	// one that did not exist.
+	// Before are the accounts that Ref.Decode needs, as they were before the transaction. An
+	// account that did not exist is nil.
 	Before map[venue.Key]*solana.Account
 }
 
 const (
-	// maxWrites bounds the writes of a slot that are remembered until it is complete.
+	// maxWrites is how many writes of a slot are kept until it is complete.
 	maxWrites = 1 << 16
-	// sharedBy is from how many pools on an account is one that swaps do not write, as a config or
-	// a mint.
+	// sharedBy is how many pools must use an account for it to count as one that swaps do not
+	// write, such as a config or a mint.
 	sharedBy = 8
 )
 
@@ -38,8 +38,8 @@ func (f *Fold) remember(w Write) {
 	}
 }
 
-// trace tells the steps of a slot whose writes have all come. The slot follows the head, which is
-// what pools were last published for: their state before each transaction is known.
+// trace calls steps for a slot whose writes have all come. It does so only if the slot's parent is
+// the head: then the pools' state before each transaction is known.
 func (f *Fold) trace(number, parent uint64, blockTime int64) {
 	s := f.tree.slots[number]
 	if s == nil || len(s.writes) == 0 {
@@ -76,7 +76,8 @@ func (f *Fold) trace(number, parent uint64, blockTime int64) {
 	}
 }
 
-// tracePool tells the steps of one pool. A transaction whose writes do not stand together ends it.
+// tracePool calls steps for the transactions of one pool. It stops at a transaction whose writes
+// are not consecutive.
 func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, step Step) {
 	now := map[venue.Key]*solana.Account{}
 	for _, key := range p.keys {

@@ -8,40 +8,40 @@ import (
 )
 
 const (
-	// maxSlots bounds the slots that are known and not yet final: a chain that is well has some 32
-	// to 64 of them.
+	// maxSlots is how many slots after the root are kept. A healthy chain has some 32 to 64 of
+	// them.
 	maxSlots = 512
-	// maxDepth bounds those of the head's fork. What is deeper is taken for final.
+	// maxDepth is how many slots the head's fork may have. Deeper ones count as final.
 	maxDepth = 256
 )
 
-// slot is one that is not final yet.
+// slot is a slot that is not final yet.
 type slot struct {
 	parent uint64
 	// complete says that all of its writes have come.
 	complete, dead bool
 	blockTime      int64
 	receivedAt     time.Time
-	// keys of the accounts that it wrote.
+	// keys are the accounts that it wrote.
 	keys []venue.Key
-	// writes that were told before it was complete, where steps are wanted.
+	// writes came before it was complete; kept only if steps are wanted.
 	writes []Write
 }
 
-// tree is the slots after the root, and which of them lead to the head.
+// tree has the slots after the root, and which of them lead to the head.
 type tree struct {
-	// started says that root and head mean something.
+	// started says that root and head are set.
 	started bool
-	// root is final: the head's fork contains it. head is the slot whose state is told.
+	// root is final: the head's fork contains it. head is the slot of the state.
 	root, head uint64
 	// first is where the state begins.
 	first uint64
 	slots map[uint64]*slot
-	// fork has the slots from behind the root up to the head.
+	// fork has the slots after the root up to the head.
 	fork map[uint64]bool
-	// confirmed are the slots behind the root that are known to be confirmed.
+	// confirmed are the slots after the root that are known to be confirmed.
 	confirmed map[uint64]bool
-	// final is the root's own.
+	// final is the root's slot.
 	final *slot
 }
 
@@ -49,15 +49,15 @@ func newTree() tree {
 	return tree{slots: map[uint64]*slot{}, fork: map[uint64]bool{}, confirmed: map[uint64]bool{}}
 }
 
-// start makes a slot root and head, and returns those that it makes useless. It must be complete
-// and confirmed: one of a fork that loses would be the root for ever.
+// start makes a slot root and head, and returns the slots up to it, which are not needed any more.
+// The slot must be complete and confirmed: a root on a fork that loses would stay for ever.
 func (t *tree) start(number uint64) (gone map[uint64]*slot) {
 	t.started, t.first, t.head, t.fork = true, number, number, map[uint64]bool{number: true}
 	gone, _ = t.finalize(number)
 	return gone
 }
 
-// again is an empty tree that remembers what can never be the head.
+// again returns an empty tree that remembers dead and confirmed slots.
 func (t *tree) again() tree {
 	next := newTree()
 	for number, s := range t.slots {
@@ -69,7 +69,7 @@ func (t *tree) again() tree {
 	return next
 }
 
-// at returns a slot behind the root, made if it is not known.
+// at returns a slot after the root, and makes it if it is not known.
 func (t *tree) at(number uint64) *slot {
 	s := t.slots[number]
 	if s == nil {
@@ -79,7 +79,8 @@ func (t *tree) at(number uint64) *slot {
 	return s
 }
 
-// path returns the slots from behind the root up to one; ok is false if it does not lead there.
+// path returns the slots after the root up to a slot; ok is false if the slot does not lead to the
+// root.
 func (t *tree) path(number uint64) (fork map[uint64]bool, ok bool) {
 	fork = map[uint64]bool{}
 	for number != t.root {
@@ -93,8 +94,8 @@ func (t *tree) path(number uint64) (fork map[uint64]bool, ok bool) {
 	return fork, true
 }
 
-// choose finds the head anew: the highest complete slot that leads to the root and that no
-// confirmed slot excludes. It returns the slots that joined or left the fork of the head.
+// choose finds the head: the highest complete slot that leads to the root and that no confirmed
+// slot excludes. It returns the slots that joined or left the head's fork.
 func (t *tree) choose() (changed []uint64) {
 	if !t.started {
 		return nil
@@ -122,7 +123,7 @@ func (t *tree) choose() (changed []uint64) {
 	return changed
 }
 
-// excluded says whether a fork that ends at a slot lacks a confirmed one.
+// excluded returns whether a fork that ends at a slot lacks a confirmed slot.
 func (t *tree) excluded(number uint64, path map[uint64]bool) bool {
 	for confirmed := range t.confirmed {
 		if confirmed <= number && !path[confirmed] {
@@ -133,7 +134,7 @@ func (t *tree) excluded(number uint64, path map[uint64]bool) bool {
 }
 
 // finalize moves the root to a slot of the head's fork. It returns the slots that are not needed
-// any more, with whether they became final, and ok false if the slot is not on the fork.
+// any more; ok is false if the slot is not on that fork.
 func (t *tree) finalize(number uint64) (gone map[uint64]*slot, ok bool) {
 	if number <= t.root {
 		return nil, true
@@ -158,7 +159,7 @@ func (t *tree) finalize(number uint64) (gone map[uint64]*slot, ok bool) {
 	return gone, true
 }
 
-// tip is the head's slot.
+// tip returns the head's slot.
 func (t *tree) tip() *slot {
 	if t.head == t.root {
 		return t.final
@@ -166,7 +167,7 @@ func (t *tree) tip() *slot {
 	return t.slots[t.head]
 }
 
-// loose counts complete slots above the head that do not lead to the root.
+// loose counts the complete slots above the head that do not lead to the root.
 func (t *tree) loose() (count int) {
 	for number, s := range t.slots {
 		if number > t.head && s.complete && !s.dead {
