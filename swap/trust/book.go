@@ -23,7 +23,7 @@ const (
 const (
 	// BasisKnown: our own runs cover it.
 	BasisKnown = "known_build"
-	// BasisFirst: it was there when this node first looked.
+	// BasisFirst: it was deployed when this node first looked.
 	BasisFirst = "first_seen"
 	// BasisOperator: swap.trust names it.
 	BasisOperator = "operator"
@@ -37,10 +37,11 @@ type Stop struct {
 // Error implements error.
 func (s *Stop) Error() string { return venue.ErrStopped.Error() + ": " + s.Message }
 
-// Unwrap makes it a refusal.
+// Unwrap makes Stop a refusal.
 func (s *Stop) Unwrap() error { return venue.ErrStopped }
 
-// unwatched is a venue that is none of Deps.Venues. Nobody knows how its programs are deployed.
+// unwatched is the gate of a venue that is not in Deps.Venues: nobody looks how its programs are
+// deployed.
 var unwatched = &Stop{ReasonUnread, "its programs are not watched"}
 
 // Allows implements guard.Gate: nothing passes.
@@ -50,55 +51,59 @@ func (s *Stop) Allows(venue.Features) error { return s }
 type deployed struct {
 	program venue.Key
 	mark    mark
-	// slot at which that was so.
+	// slot is the slot of that look.
 	slot uint64
-	// sum is empty while the executable is not read.
+	// sum is the hash of the executable; empty until it is read.
 	sum string
 }
 
-// verdict is what is known of one build of a venue.
+// verdict is what is known about one build of a venue.
 type verdict struct {
 	// Basis of trust; empty for a build whose swaps are still to be proved.
 	Basis string `json:"basis"`
 	// Programs of the build, as it was first seen.
 	Programs []Program `json:"programs"`
-	// Mismatches counts swaps that were not what a quote says; Last is the signature of the last.
+	// Mismatches counts swaps that gave something else than our quote. Last is the signature of the
+	// last one.
 	Mismatches uint64 `json:"mismatches"`
 	Last       string `json:"last_mismatch,omitempty"`
-	// Proofs by features. In a row counts matches since the last mismatch, up to what is needed.
+	// Proofs are by the features of the kind of swap.
 	Proofs map[venue.Features]*proof `json:"proofs,omitempty"`
 	// Since is when it was first seen.
 	Since time.Time `json:"since"`
 }
 
 type proof struct {
+	// Matches in a row since the last mismatch. It is not counted on after Proved.
 	Matches int `json:"matches"`
-	// Proved: so many swaps in a row were right that these are quoted.
+	// Proved says that Terms.Matches was reached: this kind of swap is quoted.
 	Proved bool `json:"proved"`
 }
 
-// record is what is known of a venue.
+// record is what is known about a venue.
 type record struct {
 	name     string
 	venue    venue.Venue
 	programs []deployed
-	// seen says that the programs were read. suspect is a mismatch that is being looked into.
+	// seen says that the programs were read. suspect is the signature of a mismatch that is being
+	// checked.
 	seen    bool
 	suspect string
-	// early says that a program moved before any build was known: none is the first one then.
+	// early says that a program was deployed anew before any build was known. Then no build counts
+	// as the first one.
 	early bool
-	// builds by their executables' sums; now is the id of the one that is deployed, empty while it
-	// is not known.
+	// builds are by the hashes of their executables. now is the key of the deployed build; empty
+	// while it is not known.
 	builds map[string]*verdict
 	now    string
 	view   atomic.Pointer[view]
 }
 
-// view is what quotes ask. Immutable.
+// view is what quotes read of a record. Immutable.
 type view struct {
 	all    bool
 	proved map[venue.Features]bool
-	// partly says that one of them is.
+	// partly says that at least one kind is proved.
 	partly bool
 	stop   *Stop
 }
@@ -114,7 +119,7 @@ func (r *record) Allows(features venue.Features) error {
 
 var _ guard.Gate = (*record)(nil)
 
-// book is what is known of all venues.
+// book is what is known about all venues.
 type book struct {
 	needed   int
 	known    []KnownBuild
@@ -123,7 +128,7 @@ type book struct {
 	mu      sync.Mutex
 	records map[string]*record
 	order   []string
-	// sums of deployments, so that one that comes back need not be read again.
+	// sums are the hashes of deployments, so that the executable of a known one is not read again.
 	sums map[venue.Key]map[mark]string
 }
 
@@ -142,9 +147,9 @@ func newBook(venues venue.List, terms Terms, accepted map[venue.Key][]string) *b
 	return b
 }
 
-// moved says how programs are deployed at a slot. What is older than what is known is passed over:
-// servers differ in how far they are. It returns those whose executable must be read, and whether
-// anything changed.
+// moved takes in how programs are deployed at a slot. It ignores what is older than what is known,
+// as some servers are behind others. It returns the programs whose executable must be read, and
+// whether anything changed.
 func (b *book) moved(marks map[venue.Key]mark, slot uint64, at time.Time) (unread map[venue.Key]mark, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,7 +186,7 @@ func (b *book) moved(marks map[venue.Key]mark, slot uint64, at time.Time) (unrea
 	return unread, changed
 }
 
-// summed says what the executable of a deployment is.
+// summed takes in the hash of a deployment's executable.
 func (b *book) summed(program venue.Key, m mark, sum string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,11 +205,11 @@ func (b *book) summed(program venue.Key, m mark, sum string, at time.Time) {
 	}
 }
 
-// maxBuilds bounds those that are remembered of a venue.
+// maxBuilds is how many builds of a venue are remembered.
 const maxBuilds = 32
 
-// counts says whether a swap of a slot says something about what is deployed now: a deployment is
-// in force from the slot behind it on.
+// counts returns whether a swap of a slot ran on the build that is deployed now: a deployment is in
+// force from the next slot on.
 func (r *record) counts(slot uint64) bool {
 	if r.now == "" {
 		return false
@@ -217,7 +222,7 @@ func (r *record) counts(slot uint64) bool {
 	return true
 }
 
-// match counts a swap that was what a quote says. proved says that this proves the kind.
+// match counts a swap that gave what our quote says. proved says that this one proves the kind.
 func (b *book) match(name string, features venue.Features, slot uint64) (counted, proved bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,17 +242,17 @@ func (b *book) match(name string, features venue.Features, slot uint64) (counted
 	return true, p.Proved
 }
 
-// programsOf a venue as they are deployed.
+// programsOf returns a venue's programs as they are deployed.
 func (b *book) programsOf(name string) []Program {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.records[name].listPrograms()
 }
 
-// maxFeatures bounds the kinds of swaps that are counted.
+// maxFeatures is how many kinds of swaps are counted.
 const maxFeatures = 1024
 
-// proof of swaps with these features; nil when there are too many kinds.
+// proof returns the proof of a kind of swap; nil if there are too many kinds.
 func (v *verdict) proof(features venue.Features) *proof {
 	if v.Proofs == nil {
 		v.Proofs = map[venue.Features]*proof{}
@@ -262,7 +267,7 @@ func (v *verdict) proof(features venue.Features) *proof {
 
 // suspend stops a venue with a trusted build while a mismatch is checked; resolve ends that. counts
 // is false if the build that made the swap is not the one deployed now, or that one is not known.
-// quoted says that swaps of this kind are quoted, so that the mismatch takes something away.
+// quoted says that swaps of this kind are quoted now.
 func (b *book) suspend(name, signature string, features venue.Features, slot uint64) (counts, quoted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -271,7 +276,7 @@ func (b *book) suspend(name, signature string, features venue.Features, slot uin
 		return false, false
 	}
 	quoted = r.Allows(features) == nil
-	// Of a build that is not trusted only this kind of swap is concerned.
+	// If the build is not trusted, only this kind of swap is affected.
 	if r.builds[r.now].Basis != "" {
 		r.suspect = signature
 		b.publish(r)
@@ -279,10 +284,9 @@ func (b *book) suspend(name, signature string, features venue.Features, slot uin
 	return true, quoted
 }
 
-// resolve ends a suspension, when it is known again how the programs are deployed. The mismatch
-// takes the trust from the build: what it had proved counts no more, or, if it was not trusted as a
-// whole, no more for these features.
-// It returns how many the build has by now; 0 for a swap of another build.
+// resolve ends a suspension, after a look at the programs. If the swap ran on the deployed build,
+// the mismatch counts: a trusted build loses its trust and all proofs, another build the proof of
+// this kind. It returns how many mismatches the build has now; 0 if the swap ran on another build.
 func (b *book) resolve(name string, features venue.Features, signature string, slot uint64) (mismatches uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

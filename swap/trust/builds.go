@@ -8,15 +8,15 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
-// KnownBuild is executables that our own runs cover: `make test-programs` executes thousands of
-// swaps on each. SHA256 is as Sum makes it.
+// KnownBuild is a set of executables that our tests cover: `make test-programs` executes thousands
+// of swaps on each. SHA256 is that of Sum.
 type KnownBuild struct {
 	Name   string
 	SHA256 map[venue.Key]string
 }
 
-// KnownBuilds are those of the package pump-rust-client (crates.io). A venue is covered by one of
-// them if all of its programs are that build's; mixed ones were never run together.
+// KnownBuilds are those of the package pump-rust-client (crates.io). A venue is covered if all of
+// its programs are of one of these builds: programs of different builds were never run together.
 var KnownBuilds = []KnownBuild{
 	{"pump-rust-client 0.5.0", map[venue.Key]string{
 		pumpswap.Program:  "d14cab1d9dc570b16d735cb510cb577075db7b158e42e8930f7f11cbd16d579f",
@@ -36,7 +36,7 @@ var KnownBuilds = []KnownBuild{
 	}},
 }
 
-// covers says whether a build is deployed.
+// covers returns whether all these programs are deployed as in the build.
 func (b KnownBuild) covers(programs []deployed) bool {
 	for _, p := range programs {
 		if b.SHA256[p.program] == "" || b.SHA256[p.program] != p.sum {

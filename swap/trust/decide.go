@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// decide says what of a venue may be quoted.
+// decide finds the build that is deployed, and what of the venue may be quoted.
 func (b *book) decide(r *record, at time.Time) {
 	r.now = ""
 	var sums []string
@@ -29,12 +29,12 @@ func (b *book) decide(r *record, at time.Time) {
 		b.forget(r)
 		r.builds[r.now] = v
 	} else if v.Basis == "" && v.Mismatches == 0 {
-		v.Basis = b.basis(r) // a newer version may know it, or the operator accept it
+		v.Basis = b.basis(r) // it may be in a newer KnownBuilds, or accepted by now
 	}
 	b.publish(r)
 }
 
-// forget makes room for a build.
+// forget drops the oldest build if there is no room for another.
 func (b *book) forget(r *record) {
 	if len(r.builds) < maxBuilds {
 		return
@@ -45,7 +45,7 @@ func (b *book) forget(r *record) {
 	delete(r.builds, oldest)
 }
 
-// basis of trust in what is deployed, while nothing on the chain speaks against it.
+// basis returns why a newly deployed build is trusted; empty if it is not.
 func (b *book) basis(r *record) string {
 	switch {
 	case slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.covers(r.programs) }):
@@ -58,8 +58,8 @@ func (b *book) basis(r *record) string {
 	return ""
 }
 
-// accepts says whether the operator accepts what is deployed: each program by name, or as a part of
-// a build that is trusted.
+// accepts returns whether the operator accepts what is deployed: he names at least one program's
+// executable, and each other is part of a build that is trusted.
 func (b *book) accepts(r *record) bool {
 	named := false
 	for _, p := range r.programs {
@@ -78,7 +78,7 @@ func (b *book) accepts(r *record) bool {
 	return named
 }
 
-// listPrograms are a venue's programs as they are told outside.
+// listPrograms returns a venue's programs in the form of reports.
 func (r *record) listPrograms() []Program {
 	list := make([]Program, len(r.programs))
 	for i, p := range r.programs {
@@ -87,7 +87,7 @@ func (r *record) listPrograms() []Program {
 	return list
 }
 
-// publish makes the view that quotes ask anew.
+// publish makes the view that quotes read again.
 func (b *book) publish(r *record) {
 	v := r.builds[r.now]
 	switch {
@@ -112,7 +112,7 @@ func (b *book) publish(r *record) {
 	}
 }
 
-// redeployed names the program that was deployed last.
+// redeployed names the program that was last deployed.
 func (r *record) redeployed() string {
 	last := slices.MaxFunc(r.programs, func(a, b deployed) int { return cmp.Compare(a.mark.slot, b.mark.slot) })
 	return fmt.Sprintf("its program %s was deployed anew in slot %d", last.program.String(), last.mark.slot)

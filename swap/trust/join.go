@@ -9,26 +9,27 @@ import (
 	"github.com/mintlake/mintlake/swap/state"
 )
 
-// Bounds of what waits for its other half.
+// Bounds of the halves that wait for the other half.
 const (
-	// joinSlots is how many slots a half waits. A transaction is told when it ran, its step when
-	// its block is complete, each over a connection of its own.
+	// joinSlots is how many slots a half waits. A transaction comes when it ran, its step when its
+	// block is complete, each over its own connection.
 	joinSlots = 8
-	// maxHalves of each sort: joinSlots busy slots have some ten thousand transactions of venues.
+	// maxHalves is how many halves of each kind are kept. joinSlots busy slots have some ten
+	// thousand transactions of venues.
 	maxHalves = 1 << 15
 )
 
 // half names a transaction: its slot, and the hash of its signature.
 type half struct{ slot, hash uint64 }
 
-// paired is the state before a transaction, and the transaction.
+// paired is a transaction with the state of a pool before it.
 type paired struct {
 	step   state.Step
 	update *pb.SubscribeUpdateTransaction
 }
 
-// join brings the two together. Most transactions never meet a step, so they are kept as they came
-// and not read.
+// join matches steps with transactions. Most transactions never get a step, so they are kept
+// unparsed.
 type join struct {
 	mu     sync.Mutex
 	steps  map[half][]state.Step
@@ -40,7 +41,7 @@ func newJoin() *join {
 	return &join{steps: map[half][]state.Step{}, seen: map[half]*pb.SubscribeUpdateTransaction{}}
 }
 
-// step takes in a state, and returns the pair that is whole now.
+// step takes in a step. It returns the pair if the transaction is there already.
 func (j *join) step(s state.Step) []paired {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -56,10 +57,10 @@ func (j *join) step(s state.Step) []paired {
 	return nil
 }
 
-// transaction takes in a transaction, and returns the pairs that are whole now.
+// transaction takes in a transaction. It returns the pairs with the steps that are there already.
 func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
 	if meta := u.GetTransaction().GetMeta(); meta != nil {
-		meta.LogMessages = nil // most of its bytes, and nobody reads them
+		meta.LogMessages = nil // most of its bytes, and never used
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -76,8 +77,8 @@ func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
 	return whole
 }
 
-// age forgets halves that are too far from a slot. A slot far below the newest one is a chain that
-// began anew.
+// age forgets halves that are more than joinSlots away from slot. Halves of much later slots go
+// too: then the chain has begun anew.
 func (j *join) age(slot uint64) {
 	if slot < j.newest+joinSlots/4 && slot+joinSlots >= j.newest {
 		return

@@ -33,20 +33,22 @@ func (t *Trust) watch(ctx context.Context) {
 	}
 }
 
-// unread says that the programs, or an executable, were not read yet.
+// unread returns whether the programs, or an executable, are not read yet.
 func (t *Trust) unread() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.looked.IsZero() || len(t.reading) > 0
 }
 
-// behind says that the stream tells of the programs, and they were not looked at since.
+// behind returns whether the stream reports deployments, but the programs were not looked at since
+// it does.
 func (t *Trust) behind() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.connected && !t.live.Load()
 }
 
+// lookNow looks at the programs. If the stream has not changed meanwhile, it is live then.
 func (t *Trust) lookNow(ctx context.Context) {
 	t.mu.Lock()
 	sessions, from := t.sessions, t.least
@@ -62,8 +64,8 @@ func (t *Trust) lookNow(ctx context.Context) {
 	t.live.Store(t.connected && sessions == t.sessions)
 }
 
-// Live is told when the stream tells of Watched accounts, and when it does not any more, with the
-// highest slot that the stream has told of.
+// Live is called when the stream begins and when it ceases to report Watched accounts, with the
+// highest slot that it reported.
 func (t *Trust) Live(live bool, slot uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,12 +73,12 @@ func (t *Trust) Live(live bool, slot uint64) {
 	t.live.Store(false)
 	t.connected = live
 	t.sessions++
-	if live { // what happened before is not told: a look at the programs comes first
+	if live { // the stream does not report earlier deployments
 		t.lookSoon()
 	}
 }
 
-// lookSoon asks for a look at the programs soon.
+// lookSoon triggers a look at the programs.
 func (t *Trust) lookSoon() {
 	select {
 	case t.wake <- struct{}{}:
@@ -84,12 +86,12 @@ func (t *Trust) lookSoon() {
 	}
 }
 
-// Watched are the accounts whose writes Wrote must be told of.
+// Watched returns the accounts whose writes Wrote must be called with.
 func (t *Trust) Watched() []venue.Key { return t.programs.accounts() }
 
-// Check makes sure that it is known how the programs are deployed, at a slot at the least. It reads
-// that, unless a stream tells it or it was just read. A deployment is in force from the slot behind
-// it on, so what is known of the slot before is good enough.
+// Check makes sure that the deployed programs are known as of a slot. It reads them, unless the
+// stream reports them or they were just read. A deployment is in force from the next slot on, so a
+// look at the slot before is recent enough.
 func (t *Trust) Check(ctx context.Context, slot uint64) error {
 	t.mu.Lock()
 	known := !t.looked.IsZero() && (t.live.Load() || t.deps.Now().Sub(t.looked) < t.cfg.fresh && t.slot+1 >= slot)
@@ -111,11 +113,11 @@ func (t *Trust) Check(ctx context.Context, slot uint64) error {
 	}
 }
 
-// lookPatience bounds a look at the programs, and the reading of an executable.
+// lookPatience is how long a look at the programs, or reading an executable, may take.
 const lookPatience = 20 * time.Second
 
-// look reads how the programs are deployed, at a slot or later. Executables that are new are read
-// by others.
+// look reads how the programs are deployed, at slot from or later. New executables are read in the
+// background.
 func (t *Trust) look(ctx context.Context, from uint64) error {
 	began := t.deps.Now()
 	slot, marks, err := t.programs.read(ctx, t.deps.RPC, from)
@@ -132,7 +134,7 @@ func (t *Trust) look(ctx context.Context, from uint64) error {
 	return nil
 }
 
-// moved takes in how programs are deployed at a slot.
+// moved takes in how programs are deployed at a slot, and starts to read new executables.
 func (t *Trust) moved(marks map[venue.Key]mark, slot uint64) {
 	unread, changed := t.book.moved(marks, slot, t.deps.Now())
 	t.mu.Lock()
@@ -146,7 +148,7 @@ func (t *Trust) moved(marks map[venue.Key]mark, slot uint64) {
 	}
 }
 
-// readCode reads an executable.
+// readCode reads an executable and records its hash.
 func (t *Trust) readCode(program venue.Key, m mark) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 	defer cancel()
@@ -166,6 +168,7 @@ func (t *Trust) readCode(program venue.Key, m mark) {
 	}
 }
 
+// summed records the hash of an executable.
 func (t *Trust) summed(program venue.Key, m mark, sum string) {
 	t.book.summed(program, m, sum, t.deps.Now())
 	t.deps.Logger.Info("a program's build is known", "program_id", program.String(), "slot", m.slot, "sha256", sum)
@@ -174,16 +177,16 @@ func (t *Trust) summed(program venue.Key, m mark, sum string) {
 	t.mu.Unlock()
 }
 
-// Wrote is told of a write of a Watched account. The stream tells it before the block is complete
-// that it is in, so before a quote is made from that block.
+// Wrote is called with each write of a Watched account. The stream sends it before it reports the
+// block as complete, so before a quote is made from that block.
 func (t *Trust) Wrote(w state.Write) {
 	program, ok := t.programs.of(w.Key)
 	if !ok {
 		return
 	}
-	if w.Key == program || w.Account == nil { // its loader, or it is closed
+	if w.Key == program || w.Account == nil { // another loader, or closed
 		t.mu.Lock()
-		t.live.Store(false) // quotes look by themselves until this is known
+		t.live.Store(false) // each quote reads the programs until this is known
 		t.least = max(t.least, w.Slot)
 		t.sessions++
 		t.mu.Unlock()

@@ -57,7 +57,7 @@ func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, er
 	return m, nil
 }
 
-// observe tells what is known of the venues.
+// observe sets the gauges.
 func (m *metrics) observe(b *book) {
 	for _, name := range b.order {
 		r := b.report(name)

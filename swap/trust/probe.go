@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// probesAt are the pools of one venue that are looked at in a round.
+	// probesAt is how many pools of one venue are looked at in a round.
 	probesAt = 4
-	// trustedRounds is how many rounds a trusted venue waits.
+	// trustedRounds is every how many rounds the pools of a trusted venue are looked at.
 	trustedRounds = 15
-	// maxProbes bounds the states that are remembered.
+	// maxProbes is how many pools' states are kept.
 	maxProbes = 256
-	// maxSignatures is the most that getSignaturesForAddress gives.
+	// maxSignatures is the most signatures that getSignaturesForAddress returns.
 	maxSignatures = 1000
-	// probeAge is when a state is read anew though nothing happened: accounts that pools share may
-	// have changed.
+	// probeAge is after how long a state is read again without a swap: accounts that pools share
+	// may have changed.
 	probeAge = time.Minute
 	// quiet is how long a venue is not probed after the stream brought a transaction on its pools.
 	quiet = 30 * time.Second
 )
 
-// probe is a pool's state at a slot.
+// probe is the state of a pool at a slot.
 type probe struct {
 	slot     uint64
 	at       time.Time
 	accounts map[venue.Key]*solana.Account
 }
 
-// probeAll looks at pools round after round. It serves where no stream brings swaps.
+// probeAll looks at pools, round after round. It is for venues whose swaps no stream brings.
 func (t *Trust) probeAll(ctx context.Context) {
 	tick := time.NewTicker(t.deps.Terms.Probe)
 	defer tick.Stop()
@@ -57,14 +57,14 @@ func (t *Trust) probeAll(ctx context.Context) {
 	}
 }
 
-// chosen are the pools of a round.
+// chosen returns the pools of a round.
 func (t *Trust) chosen(round int) (list []Pool) {
 	of := map[string][]Pool{}
 	for _, p := range t.deps.Pools() {
 		of[p.Venue] = append(of[p.Venue], p)
 	}
 	for _, name := range t.book.order {
-		// One round reads a pool, the next one looks what came.
+		// One round reads a pool, the next one looks for its swaps.
 		pools, count, visit := of[name], probesAt, round/2
 		if stop, _ := t.Stop(name); stop == nil {
 			count, visit = 1, round/trustedRounds
@@ -86,7 +86,8 @@ func (t *Trust) chosen(round int) (list []Pool) {
 	return list
 }
 
-// probe looks for the first swap on a pool since its state was read, and reads it anew.
+// probe looks for the first swap on a pool since its state was read, replays it, and reads the
+// state again.
 func (t *Trust) probe(ctx context.Context, p Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -108,7 +109,7 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 	}
 	tx, err := t.fetch(ctx, signature)
 	if err != nil {
-		delete(t.probes, p.Ref.Address()) // or it would be the first one for ever
+		delete(t.probes, p.Ref.Address()) // else it would stay the first one for ever
 		return err
 	}
 	if err := t.readProbe(ctx, p); err != nil {
@@ -117,8 +118,8 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 	v := t.venues[p.Venue]
 	e := &Evidence{Venue: v, Ref: p.Ref, Before: known.accounts, Transaction: tx}
 	r := t.replay(e)
-	// Accounts that pools share may have changed at any moment between the two readings: then it
-	// must make no difference.
+	// Accounts that pools share may have changed at any time between the two readings. So the
+	// replay must have the same result with their later state.
 	later := *e
 	later.Before = maps.Clone(known.accounts)
 	for key, account := range t.probes[p.Ref.Address()].accounts {
@@ -134,7 +135,8 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 	return nil
 }
 
-// readProbe reads a pool's state. Confirmed: what may be retracted would be a state that never was.
+// readProbe reads a pool's state, at commitment confirmed: a processed one may be of a fork that
+// loses.
 func (t *Trust) readProbe(ctx context.Context, p Pool) error {
 	mints := p.Ref.Mints()
 	keys := append(slices.Clone(p.Ref.Accounts()), mints[:]...)
@@ -179,7 +181,7 @@ func (t *Trust) firstAfter(ctx context.Context, address venue.Key, slot uint64) 
 	return "", true, nil
 }
 
-// errUnknown is the error of a transaction that a server listed and does not have.
+// errUnknown is returned for a transaction that a server lists but does not have.
 var errUnknown = errors.New("the server does not have a transaction that it listed")
 
 func (t *Trust) fetch(ctx context.Context, signature string) (*Transaction, error) {

@@ -15,17 +15,17 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Program is a program as it is deployed.
+// Program is how a program is deployed.
 type Program struct {
 	Program string `json:"program"`
-	// Slot of the deployment; 0 for a program that cannot be deployed anew.
+	// Slot is that of the deployment; 0 for a program that cannot be deployed again.
 	Slot uint64 `json:"slot"`
-	// SHA256 of the executable without the zeros at its end, in hexadecimal, as solana-verify tells
-	// it; empty while it is not read.
+	// SHA256 is the hash of the executable without trailing zeros, in hexadecimal, as solana-verify
+	// prints it; empty until it is read.
 	SHA256 string `json:"sha256"`
 }
 
-// The loaders whose programs are read.
+// The loaders that can deploy a program again.
 var (
 	loaderUpgradeable = pubkey.MustParse("BPFLoaderUpgradeab1e11111111111111111111111")
 	loaderV4          = pubkey.MustParse("LoaderV411111111111111111111111111111111111")
@@ -38,26 +38,27 @@ const (
 	kindProgramData    = 3
 	dataSlot, dataCode = 4, 45
 	v4Code             = 48
-	// headLength is what is read of each account when nothing but a move is looked for.
+	// headLength is how much of each account is read to notice a deployment.
 	headLength = 48
 )
 
-// mark tells one deployment of a program from another.
+// mark identifies one deployment of a program.
 type mark struct {
 	loader venue.Key
 	slot   uint64
-	// code is the account that the executable is in, from an offset on; zero for a program that
+	// code is the account that has the executable, from offset at on. It is zero if the program
 	// does not exist.
 	code venue.Key
 	at   int
 }
 
-// dataAddress is where a program's executable is under the upgradeable loader.
+// dataAddress returns the account that has a program's executable under the upgradeable loader.
 func dataAddress(program venue.Key) (venue.Key, error) {
 	return venue.Derive(loaderUpgradeable, program[:])
 }
 
-// markOf reads a deployment from the heads of the program's account and its data's.
+// markOf returns the deployment of a program, from the beginnings of its account and of its data
+// account.
 func markOf(program, address venue.Key, account, data *solana.Account) mark {
 	switch {
 	case account == nil:
@@ -70,19 +71,19 @@ func markOf(program, address venue.Key, account, data *solana.Account) mark {
 	return mark{loader: account.Owner, code: program}
 }
 
-// dataMark reads the account of an upgradeable program's executable.
+// dataMark returns the deployment of an upgradeable program, from its data account.
 func dataMark(address venue.Key, data *solana.Account) mark {
 	m := mark{loader: loaderUpgradeable}
 	if data != nil && data.Owner == loaderUpgradeable && len(data.Data) >= dataCode && binary.LittleEndian.Uint32(data.Data) == kindProgramData {
 		m.slot, m.code, m.at = binary.LittleEndian.Uint64(data.Data[dataSlot:]), address, dataCode
 	}
-	return m // without code it was closed
+	return m // without code: the program was closed
 }
 
 // RPC reads accounts: *solana.Client.
 type RPC = market.RPC
 
-// programs are those that are watched.
+// programs are the programs that are watched, with their data accounts.
 type programs struct {
 	list []venue.Key
 	data map[venue.Key]venue.Key
@@ -106,7 +107,7 @@ func newPrograms(venues venue.List) (*programs, error) {
 	return p, nil
 }
 
-// accounts are all whose writes mean that a program may have moved.
+// accounts returns the accounts that a deployment writes: each program and then its data account.
 func (p *programs) accounts() []venue.Key {
 	keys := make([]venue.Key, 0, 2*len(p.list))
 	for _, program := range p.list {
@@ -115,7 +116,7 @@ func (p *programs) accounts() []venue.Key {
 	return keys
 }
 
-// of is the program that an account belongs to.
+// of returns the program that an account belongs to.
 func (p *programs) of(account venue.Key) (venue.Key, bool) {
 	for _, program := range p.list {
 		if account == program || account == p.data[program] {
@@ -125,7 +126,7 @@ func (p *programs) of(account venue.Key) (venue.Key, bool) {
 	return venue.Key{}, false
 }
 
-// read reads how the programs are deployed now, at a slot or later.
+// read reads how the programs are deployed, at slot from or later.
 func (p *programs) read(ctx context.Context, rpc RPC, from uint64) (slot uint64, marks map[venue.Key]mark, err error) {
 	slot, accounts, err := rpc.GetMultipleAccounts(ctx, p.accounts(), solana.AccountOptions{
 		Commitment: market.Commitment, DataSlice: &solana.DataSlice{Length: headLength}, MinContextSlot: from,
@@ -143,7 +144,7 @@ func (p *programs) read(ctx context.Context, rpc RPC, from uint64) (slot uint64,
 	return slot, marks, nil
 }
 
-// errMoved is the error of a program that was deployed anew while it was read.
+// errMoved is returned for a program that was deployed again while it was read.
 var errMoved = errors.New("the program was deployed anew meanwhile")
 
 // noCode is the sum of a program that does not exist.
@@ -165,8 +166,8 @@ func (p *programs) sum(ctx context.Context, rpc RPC, program venue.Key, m mark) 
 	return Sum(code.Data[m.at:]), nil
 }
 
-// Sum is the hash by which an executable is known: SHA-256 without the zeros at its end, since the
-// account is often longer.
+// Sum returns the hash that identifies an executable: SHA-256 without trailing zeros, as the
+// account is often longer than the executable.
 func Sum(executable []byte) string {
 	sum := sha256.Sum256(bytes.TrimRight(executable, "\x00"))
 	return hex.EncodeToString(sum[:])

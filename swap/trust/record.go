@@ -15,10 +15,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// recordFile is what is known, in the folder of trust.
+// recordFile is the file in Config.Dir that has builds and proofs.
 const recordFile = "trust.json"
 
-// document is the file.
+// document is the content of recordFile. A venue's builds are by the hashes of their executables.
 type document struct {
 	Format int                            `json:"format"`
 	Venues map[string]map[string]*verdict `json:"venues"`
@@ -65,7 +65,7 @@ func (b *book) load(d document) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", recordFile, err)
 				}
-				// The executable of a deployment that is known need not be read again.
+				// A known executable need not be read again.
 				if sums := b.sums[program]; sums != nil && p.Slot > 0 && p.SHA256 != "" {
 					address, err := dataAddress(program)
 					if err != nil {
@@ -79,7 +79,7 @@ func (b *book) load(d document) error {
 	return nil
 }
 
-// save records what changed since it was recorded last.
+// save writes recordFile if something changed since it was last written.
 func (t *Trust) save() {
 	t.mu.Lock()
 	dirty := t.dirty
@@ -108,7 +108,7 @@ func (t *Trust) write() error {
 	return durable.Replace(filepath.Join(t.cfg.Dir, recordFile), raw)
 }
 
-// document is the file's text.
+// document returns the content of recordFile.
 func (b *book) document() ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,40 +25,41 @@ type Evidence struct {
 type outcome string
 
 const (
-	// matched: what the chain gave is what a quote says, to the unit.
+	// matched: the chain gave exactly what our quote says.
 	matched outcome = "match"
-	// mismatched: it is not.
+	// mismatched: it gave something else.
 	mismatched outcome = "mismatch"
-	// skipped: the transaction says nothing about the venue's arithmetic.
+	// skipped: the transaction says nothing about our arithmetic.
 	skipped outcome = "skipped"
 )
 
-// replayed is what came of a replay.
+// replayed is the result of a replay.
 type replayed struct {
 	outcome outcome
-	// why it was skipped.
+	// why is the reason of skipped.
 	why      string
 	order    venue.Order
 	features venue.Features
-	// chain and quoted are the amounts that came to and left the pool's side of the trade: all
-	// accounts that the instruction names but the user's.
+	// chain and quoted are the amounts that reached and left the pool's side of the trade, on the
+	// chain and by our quote. The pool's side is all accounts of the instruction that are not the
+	// user's.
 	chain, quoted [2]uint64
 }
 
-// In and out of the pool's side.
+// Indexes of amounts of the pool's side.
 const in, out = 0, 1
 
 func skip(format string, args ...any) replayed {
 	return replayed{outcome: skipped, why: fmt.Sprintf(format, args...)}
 }
 
-// replay quotes the swap of a transaction on the state before it, and compares.
+// replay quotes the swap of a transaction on the state before it, and compares the amounts.
 //
-// The amounts are those of all accounts that the swap's instruction names and that are not the
-// user's: what came to them and left them is what the user paid and got, whatever else the
-// transaction does to the user's accounts. That holds only if nothing else in the transaction
-// touches them, so that is checked: anybody can put transfers to a vault beside a swap, and a false
-// mismatch would stop a venue.
+// They are the sums over all accounts of the swap's instruction that are not the user's. What
+// reached and left these is what the user paid and got, whatever else the transaction did with the
+// user's accounts. That is true only if nothing else in the transaction touches them, so replay
+// checks it: anybody can add a transfer to a vault to his transaction, and a false mismatch would
+// stop a venue.
 func (e *Evidence) replay() replayed {
 	if e.failed {
 		return skip("it failed")
@@ -83,7 +84,7 @@ func (e *Evidence) replay() replayed {
 	return s.compare()
 }
 
-// call is an instruction with its accounts' keys.
+// call returns an instruction with its accounts' keys.
 func (t *Transaction) call(c Invoked) venue.Call {
 	call := venue.Call{Data: c.Data}
 	for _, i := range c.Accounts {
@@ -97,13 +98,14 @@ type side struct {
 	*Evidence
 	at    int
 	trade venue.Trade
-	// touched are the indexes of accounts that the swap changed, or that the pool's state is in.
+	// touched are the indexes of accounts whose balance the swap changed, or that belong to the
+	// pool's state.
 	touched map[byte]bool
-	// flows by mint: what came and what left.
+	// flows are the amounts that reached and left the side, by mint.
 	flows map[venue.Key]*[2]uint64
 }
 
-// gather sums what came to and left the side. why says that this tells nothing.
+// gather sums the flows. why is not empty if they tell nothing.
 func (s *side) gather() (why string) {
 	s.touched, s.flows = map[byte]bool{}, map[venue.Key]*[2]uint64{}
 	call := s.Calls[s.at]
@@ -131,7 +133,7 @@ func (s *side) gather() (why string) {
 	return s.sameState()
 }
 
-// count adds an account's change to the flows.
+// count adds the change of an account to the flows.
 func (s *side) count(i byte) (why string) {
 	was, had := s.Tokens[before][int(i)]
 	is, has := s.Tokens[after][int(i)]
@@ -163,6 +165,7 @@ func (s *side) count(i byte) (why string) {
 	return ""
 }
 
+// flow adds a change of a balance to the flows of a mint.
 func (s *side) flow(of venue.Key, i byte, was, is uint64) {
 	f := s.flows[of]
 	if f == nil {
@@ -179,8 +182,9 @@ func (s *side) flow(of venue.Key, i byte, was, is uint64) {
 	}
 }
 
-// alone says whether only the swap, and what it called, names the accounts that it changed. The
-// programs that called it name them too; of lamports they could move some without a call.
+// alone returns whether only the swap, and what it called, names the accounts that it changed. Its
+// callers may name them too, as they pass them on. But a caller can move lamports without a call,
+// so a swap of native SOL must be an outer instruction.
 func (s *side) alone() bool {
 	height := s.Calls[s.at].Height
 	if s.trade.Native && height != 1 {
@@ -194,7 +198,7 @@ func (s *side) alone() bool {
 		}
 	}
 	for i := s.at - 1; i >= 0; i-- {
-		if s.Calls[i].Height < height { // it called what comes behind it
+		if s.Calls[i].Height < height { // it is a caller of the swap
 			height = s.Calls[i].Height
 			continue
 		}
@@ -205,12 +209,13 @@ func (s *side) alone() bool {
 	return true
 }
 
+// names returns whether an instruction names one of the touched accounts.
 func (s *side) names(c Invoked) bool {
 	return slices.ContainsFunc(c.Accounts, func(i byte) bool { return s.touched[i] })
 }
 
-// sameState holds the accounts that the quote is made from to the balances that the transaction
-// began with.
+// sameState compares the accounts from which the quote is computed with the balances before the
+// transaction.
 func (s *side) sameState() (why string) {
 	for i, key := range s.Keys {
 		account, known := s.Before[key]
@@ -228,7 +233,7 @@ func (s *side) sameState() (why string) {
 	return ""
 }
 
-// amountOf a token account.
+// amountOf returns the amount of a token account.
 func amountOf(data []byte) uint64 {
 	const at = 64
 	if len(data) < at+8 {
@@ -237,7 +242,7 @@ func amountOf(data []byte) uint64 {
 	return binary.LittleEndian.Uint64(data[at:])
 }
 
-// compare quotes the order.
+// compare quotes the order of the swap, and compares the amounts.
 func (s *side) compare() replayed {
 	mints := s.Ref.Mints()
 	var r replayed
@@ -256,7 +261,7 @@ func (s *side) compare() replayed {
 	r.order.Clock = venue.ClockAt(s.Slot, s.UnixTime)
 	quote, err := quoteOf(s.Ref, s.Before, r.order)
 	if err != nil {
-		// The program swaps where we refuse: nobody gets a wrong quote.
+		// The program swaps where we refuse a quote: that does no harm.
 		r.why = "we refuse it: " + err.Error()
 		return r
 	}
@@ -268,10 +273,10 @@ func (s *side) compare() replayed {
 	return r
 }
 
-// excess is what more came than left, or the other way.
+// excess is by how much more came than left, or more left than came.
 type excess struct{ came, left uint64 }
 
-// net is the excess of a mint.
+// net returns the excess of a mint.
 func (s *side) net(m venue.Key) excess {
 	f := s.flows[m]
 	if f == nil {
@@ -283,7 +288,7 @@ func (s *side) net(m venue.Key) excess {
 	return excess{left: f[out] - f[in]}
 }
 
-// quoteOf makes the quote of an order on accounts, whether or not the venue is stopped.
+// quoteOf quotes an order on these accounts, whether or not the venue is stopped.
 func quoteOf(ref venue.Ref, accounts map[venue.Key]*solana.Account, order venue.Order) (venue.Quote, error) {
 	pool, err := ref.Decode(venue.NewAccounts(accounts))
 	if err != nil {
@@ -292,8 +297,8 @@ func quoteOf(ref venue.Ref, accounts map[venue.Key]*solana.Account, order venue.
 	return guard.Ungated(pool).Quote(order)
 }
 
-// poolSide is what comes to and leaves the pool's side by a quote: without what the mints withhold
-// on the way.
+// poolSide returns what reaches and what leaves the pool's side by a quote: what the mints withhold
+// as transfer fee is not part of the first, but of the second.
 func poolSide(q venue.Quote) [2]uint64 {
 	amounts := [2]uint64{q.AmountIn, q.AmountOut}
 	for _, fee := range q.Fees.List() {

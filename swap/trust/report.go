@@ -8,19 +8,20 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Report is what is known of a venue.
+// Report is what is known about a venue.
 type Report struct {
-	// Stop is why not all of its swaps are quoted; nil if they are. Partly says that some are.
+	// Stop is why not all of its swaps are quoted; nil if they are. Partly says that some kinds
+	// are.
 	Stop   *Stop
 	Partly bool
 	// Basis is why the deployed build is trusted, one of the constants; empty if it is not.
 	Basis    string
 	Programs []Program
-	// Needed matches in a row prove a kind.
+	// Needed is how many matches in a row prove a kind.
 	Needed int
 	// Kinds of swaps that were seen on this build.
 	Kinds []Kind
-	// Mismatches on this build, and the signature of the last.
+	// Mismatches is how many this build has, LastMismatch the signature of the last one.
 	Mismatches   uint64
 	LastMismatch string
 }
@@ -29,16 +30,16 @@ type Report struct {
 type Kind struct {
 	// Features by name; empty for the plainest swap.
 	Features []string `json:"features"`
-	// Matches in a row, up to what is needed.
+	// Matches is how many there were in a row, up to Needed.
 	Matches int  `json:"matches"`
 	Proved  bool `json:"proved"`
 }
 
-// Report of a venue; the zero value for a name that no venue has.
+// Report returns what is known about a venue; the zero value for an unknown name.
 func (t *Trust) Report(name string) Report { return t.book.report(name) }
 
-// Stop is why not all swaps of a venue are quoted; nil if they are. partly says that some are. It
-// takes no lock: each quote asks.
+// Stop returns why not all swaps of a venue are quoted; nil if they are. partly says that some
+// kinds are. It takes no lock, as every quote calls it.
 func (t *Trust) Stop(name string) (stop *Stop, partly bool) {
 	if r := t.book.records[name]; r != nil {
 		return r.stop()

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// silence is how long no message at all makes the connection be given up; servers ping every 10
-	// s.
+	// silence is how long the connection may be without any message before it is given up. Servers
+	// ping every 10 s.
 	silence = 30 * time.Second
-	// maxMessage bounds a transaction with its logs.
+	// maxMessage is the largest transaction in bytes, with its logs.
 	maxMessage = 16 << 20
 )
 
-// follow takes transactions of the venues' programs from the stream. It is a connection of its own:
-// should it lag, or be refused, pools are held as before.
+// follow takes transactions of the venues' programs from the stream. It uses a connection of its
+// own: if that lags or is refused, the pools' state is not affected.
 func (t *Trust) follow(ctx context.Context) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = 250*time.Millisecond, 30*time.Second
@@ -42,7 +42,7 @@ func (t *Trust) follow(ctx context.Context) {
 	}
 }
 
-// session is one connection's life.
+// session is one connection. received says that a transaction came.
 func (t *Trust) session(ctx context.Context) (received bool, err error) {
 	conn, err := t.server.Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *Trust) session(ctx context.Context) (received bool, err error) {
 	}
 }
 
-// request subscribes to what the venues' programs do.
+// request returns the subscription to the transactions of the venues' programs.
 func (t *Trust) request() *pb.SubscribeRequest {
 	no, level := false, pb.CommitmentLevel_PROCESSED
 	filter := &pb.SubscribeRequestFilterTransactions{Vote: &no, Failed: &no}

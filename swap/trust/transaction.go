@@ -15,19 +15,19 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Transaction is what a replay needs to know of one that ran.
+// Transaction is what a replay must know about a transaction that ran.
 type Transaction struct {
 	Signature [64]byte
 	Slot      uint64
-	// UnixTime of its block, in seconds; 0 when it is not told.
+	// UnixTime is that of its block, in seconds; 0 if it is not known.
 	UnixTime int64
-	// Keys of all its accounts. Lamports, by index, are those before and after it; so are Tokens,
-	// of token accounts.
+	// Keys are all its accounts. Lamports and Tokens are before and after it, by the index of the
+	// account in Keys.
 	Keys     []venue.Key
 	Lamports [2][]uint64
 	Tokens   [2]map[int]Tokens
 	Calls    []Invoked
-	// failed ones changed nothing.
+	// failed says that it had no effects.
 	failed bool
 }
 
@@ -37,8 +37,8 @@ type Tokens struct {
 	Amount uint64
 }
 
-// Invoked is an instruction in the order of execution. Program and Accounts are indexes of Keys,
-// Height is 1 for an outer one.
+// Invoked is an instruction that was executed. Program and Accounts are indexes of Keys. Height is
+// 1 for an outer instruction.
 type Invoked struct {
 	Program  int
 	Accounts []byte
@@ -46,12 +46,12 @@ type Invoked struct {
 	Height   int
 }
 
-// Before and after a transaction.
+// Indexes of Lamports and Tokens.
 const before, after = 0, 1
 
 var errTransaction = errors.New("malformed transaction")
 
-// check holds all indexes to Keys.
+// check returns an error if an index is beyond Keys.
 func (t *Transaction) check() error {
 	for _, list := range t.Lamports {
 		if len(list) != len(t.Keys) {
@@ -71,7 +71,7 @@ func (t *Transaction) check() error {
 	return nil
 }
 
-// inner is a list of the calls that one outer instruction made.
+// inner is the calls that one outer instruction made.
 type inner struct {
 	index int
 	calls []Invoked
@@ -89,7 +89,7 @@ func (t *Transaction) arrange(outer []Invoked, lists []inner) {
 	}
 }
 
-// answered is a result of getTransaction in base64.
+// answered is a result of getTransaction with base64.
 type answered struct {
 	Slot        uint64   `json:"slot"`
 	BlockTime   *int64   `json:"blockTime"`
@@ -124,7 +124,7 @@ type tokenBalance struct {
 	} `json:"uiTokenAmount"`
 }
 
-// parseAnswer reads a result of getTransaction.
+// parseAnswer parses a result of getTransaction.
 func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	var a answered
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -180,7 +180,7 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	return t, t.check()
 }
 
-// message reads signature, accounts and outer instructions.
+// message parses the signature, the accounts and the outer instructions.
 func (t *Transaction) message(wire []byte) ([]Invoked, error) {
 	tx, err := solana.TransactionFromBytes(wire)
 	if err != nil {
@@ -223,7 +223,7 @@ func tokensOf(list []tokenBalance) (map[int]Tokens, error) {
 	return of, nil
 }
 
-// parseUpdate reads a transaction of a Yellowstone stream.
+// parseUpdate parses a transaction of a Yellowstone stream.
 func parseUpdate(u *pb.SubscribeUpdateTransaction) (*Transaction, error) {
 	info := u.GetTransaction()
 	message, meta := info.GetTransaction().GetMessage(), info.GetMeta()

@@ -1,20 +1,20 @@
-// Package trust decides whether what a venue's code says is what its program does.
+// Package trust decides whether our quotes of a venue are what its program does.
 //
 // In: how the programs are deployed; swaps on the chain with the state before them. Out: for each
 // venue, which kinds of swaps may be quoted, and why not the others.
 // Guarantees: when a program is deployed anew, the venue's quotes stop until the new build is known
-// (KnownBuilds), the operator accepts it, or, for each kind of swap, so many of it on the chain in
-// a row gave to the unit what a quote says. The first swap that did not stops them again. A swap
-// whose amounts other transfers of its transaction may have changed counts neither way. Each
-// mismatch is written to a file that Verify computes again. Builds and proofs survive a restart
-// where there is a folder.
+// (KnownBuilds), the operator accepts it, or swaps prove it. A kind of swap is proved when several
+// on the chain in a row gave exactly what our quote says. The first swap that gives something else
+// stops the quotes again. A swap whose amounts other transfers of its transaction may have changed
+// does not count. Each mismatch is written to a file, from which Verify computes it again. If there
+// is a folder, builds and proofs survive a restart.
 //
 // A kind is the set of features that a swap uses (venue.Features): swaps of one kind are computed
 // by one formula, on whatever pool.
 //
-// Two sources bring swaps. With a stream, state.Feed tells the state before each transaction, and
-// the transactions come over a connection of their own. Without, pools that were asked for lately
-// are read now and then, and the first transaction behind the reading is looked up.
+// There are two sources of swaps. With a stream, state.Feed has the state before each transaction,
+// and the transactions come over another connection. Without one, pools that were asked for lately
+// are read now and then, and the first transaction after the reading is looked up.
 package trust
 
 import (
@@ -43,17 +43,18 @@ import (
 
 // Config of a Trust. Zero values take the defaults named at each field.
 type Config struct {
-	// Accepted are builds that the operator accepts, as ParseAccepted reads them.
+	// Accepted are the builds that the operator accepts, by program; see ParseAccepted.
 	Accepted map[venue.Key][]string
-	// Dir is where builds, proofs and mismatches are recorded. Empty: nowhere. After a restart the
-	// build that is deployed then counts as the first one: a deployment meanwhile is not noticed.
+	// Dir is the folder in which builds, proofs and mismatches are recorded. If it is empty,
+	// nothing is recorded. Then the build that is deployed at a start counts as the first one, and
+	// a deployment during the downtime is not noticed.
 	Dir string
-	// Endpoint of the Yellowstone server that transactions come from; empty = none. Token is sent
-	// as x-token.
+	// Endpoint is the Yellowstone server that transactions come from; empty: none. Token is sent as
+	// x-token.
 	Endpoint, Token string
-	// every is how often the programs are looked at while nobody asks. Default 10 s.
+	// every is how often the programs are looked at while no quote is asked for. Default 10 s.
 	every time.Duration
-	// fresh is how long a look at the programs is good for quotes. Default 400 ms, a slot.
+	// fresh is how long quotes may rely on a look at the programs. Default 400 ms, a slot.
 	fresh time.Duration
 }
 
@@ -63,14 +64,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Terms are what trust takes. Zero values take the defaults named at each field.
+// Terms are the conditions of trust. Zero values take the defaults named at each field.
 type Terms struct {
 	// Known builds. Default KnownBuilds.
 	Known []KnownBuild
-	// Matches in a row that prove a kind of swap. Default 20.
+	// Matches is how many matches in a row prove a kind of swap. Default 20.
 	Matches int
-	// Probe is how often pools are looked at without a stream, for venues that are not trusted; the
-	// others come every fifteenth time. Default 2 s.
+	// Probe is how often pools of venues that are not trusted are looked at without a stream; those
+	// of trusted venues are looked at every fifteenth time. Default 2 s.
 	Probe time.Duration
 }
 
@@ -83,7 +84,7 @@ func (t Terms) withDefaults() Terms {
 	return t
 }
 
-// Pool is one that was asked for.
+// Pool is a pool that was asked for.
 type Pool = market.Known
 
 // Deps are the collaborators.
@@ -91,7 +92,7 @@ type Deps struct {
 	RPC RPC
 	// Venues as guard.Guard gives them.
 	Venues venue.List
-	// Pools are those that were asked for lately; it may be nil.
+	// Pools returns the pools that were asked for lately; may be nil.
 	Pools func() []Pool
 	Terms Terms
 	// Logger, Registerer and Now may be nil. Dial opens the stream's connection; nil = TCP.
@@ -111,33 +112,35 @@ type Trust struct {
 	venues   map[string]venue.Venue
 	metrics  *metrics
 	looks    singleflight.Group
-	// queue of swaps to be replayed; joined brings steps and transactions together.
+	// queue has the swaps to be replayed. joined matches steps with transactions.
 	queue  chan paired
 	joined *join
 	probes map[venue.Key]*probe
 
 	mu sync.Mutex
-	// looked is when the programs were looked at last, and slot what slot that was of; zero before
-	// the first time.
+	// looked is when the programs were last looked at, and slot the slot of that look; zero before
+	// the first one.
 	looked time.Time
 	slot   uint64
 	// reading are the executables that are being read.
 	reading map[venue.Key]mark
-	// retry is when one that could not be read is tried again: it may have megabytes.
+	// retry is when an executable that could not be read is tried again. It may have megabytes, so
+	// not at once.
 	retry map[venue.Key]time.Time
-	// fed is when the stream brought a transaction on a pool of a venue last.
+	// fed is when the stream last brought a transaction on a pool of a venue.
 	fed   map[string]time.Time
 	dirty bool
-	// failures to record; the watcher's alone.
+	// failures counts failures to record; only for the watching goroutine.
 	failures uint
-	// sessions counts the connections of the stream, connected says that there is one now. live: it
-	// tells of moves, and the programs were looked at since it does.
+	// sessions counts the connections of the stream. connected says that there is one now. live
+	// says that it reports deployments, and that the programs were looked at since it does.
 	sessions  uint64
 	connected bool
 	live      atomic.Bool
-	// least is the slot that a look must be of for that: a server may be behind the stream.
+	// least is the slot that a look must have reached to make the stream live: a server may be
+	// behind the stream.
 	least uint64
-	// wake asks for a look at the programs.
+	// wake triggers a look at the programs.
 	wake chan struct{}
 }
 
@@ -181,11 +184,10 @@ func New(cfg Config, deps Deps) (*Trust, error) {
 	return t, nil
 }
 
-// maxQueue bounds the swaps that wait to be replayed: a busy slot has some hundreds.
+// maxQueue is how many swaps may wait to be replayed. A busy slot has some hundreds.
 const maxQueue = 4096
 
-// ParseAccepted reads builds that an operator accepts: PROGRAM:SHA256, as GET /api/v2/venues tells
-// them.
+// ParseAccepted parses builds that an operator accepts: PROGRAM:SHA256, as in GET /api/v2/venues.
 func ParseAccepted(texts []string) (map[venue.Key][]string, error) {
 	accepted := map[venue.Key][]string{}
 	for _, text := range texts {
@@ -199,7 +201,7 @@ func ParseAccepted(texts []string) (map[venue.Key][]string, error) {
 	return accepted, nil
 }
 
-// Gate is what quotes of a venue ask. A name that no venue has is refused.
+// Gate returns the gate of a venue's quotes. The gate of an unknown venue refuses all.
 func (t *Trust) Gate(name string) guard.Gate {
 	if r := t.book.records[name]; r != nil {
 		return r
@@ -221,14 +223,14 @@ func (t *Trust) Run(ctx context.Context) error {
 	return err
 }
 
-// Step is told of a transaction that wrote a held pool.
+// Step takes a transaction that wrote a held pool, see state.Deps.Steps.
 func (t *Trust) Step(s state.Step) {
 	if t.venues[s.Venue] != nil {
 		t.submit(t.joined.step(s))
 	}
 }
 
-// submit queues swaps that the stream brought. It does not wait.
+// submit queues swaps of the stream. It does not block: swaps are dropped if the queue is full.
 func (t *Trust) submit(pairs []paired) {
 	for _, p := range pairs {
 		t.mu.Lock()

@@ -19,8 +19,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Vector is a swap of the chain with the state before it: all that is needed to compute it again.
-// Amounts and other numbers of 64 bits are decimal strings.
+// Vector is a swap on the chain with the state before it, so that it can be computed again. Numbers
+// of 64 bits are decimal strings.
 type Vector struct {
 	Format int    `json:"format"`
 	Venue  string `json:"venue"`
@@ -35,22 +35,22 @@ type Vector struct {
 		Amount   uint64 `json:"amount,string"`
 		ExactOut bool   `json:"exact_out"`
 	} `json:"order"`
-	// Chain is what came to and left the pool's side of the trade, Quoted what we said.
+	// Chain is what reached and left the pool's side of the trade, Quoted what our quote said.
 	Chain  Flow `json:"chain"`
 	Quoted Flow `json:"quoted"`
 	// Features of the quote, by name.
 	Features []string `json:"features"`
-	// Accounts that the quote is made from, mints too.
+	// Accounts are those from which the quote is computed, the mints too.
 	Accounts []VectorAccount `json:"accounts"`
 }
 
-// Flow is amounts at the pool's side of a trade: what its accounts got and gave, fees included.
+// Flow is what the accounts of the pool's side of a trade received and gave, fees included.
 type Flow struct {
 	In  uint64 `json:"in,string"`
 	Out uint64 `json:"out,string"`
 }
 
-// VectorAccount is an account before the swap. One that did not exist has no owner.
+// VectorAccount is an account before the swap. Owner is empty if it did not exist.
 type VectorAccount struct {
 	Key      string `json:"key"`
 	Owner    string `json:"owner"`
@@ -61,7 +61,7 @@ type VectorAccount struct {
 
 const vectorFormat = 1
 
-// vectorOf writes down a replay.
+// vectorOf makes the vector of a replay.
 func vectorOf(e *Evidence, r replayed, programs []Program) *Vector {
 	v := &Vector{
 		Format: vectorFormat, Venue: e.Venue.Name(), Programs: programs, Signature: base58.Encode(e.Signature[:]), Slot: e.Slot, UnixTime: e.UnixTime,
@@ -79,7 +79,7 @@ func vectorOf(e *Evidence, r replayed, programs []Program) *Vector {
 	return v
 }
 
-// ErrVector is the error of a file that is no vector.
+// ErrVector is wrapped if a file is not a valid vector.
 var ErrVector = errors.New("no vector of a swap")
 
 // ReadVector reads a file that a mismatch was written to.
@@ -98,7 +98,7 @@ func ReadVector(path string) (*Vector, error) {
 	return v, nil
 }
 
-// Verify quotes a vector's swap anew. got is what we say now; it is right if it equals v.Chain. An
+// Verify quotes a vector's swap again. got is what we say now; it is right if it equals v.Chain. An
 // error is a refusal to quote, or wraps ErrVector.
 func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
 	malformed := func(what string, err error) (Flow, error) {
@@ -165,13 +165,13 @@ func (v *Vector) accounts() (map[venue.Key]*solana.Account, error) {
 	return accounts, nil
 }
 
-// maxVectors bounds the files of one folder: the oldest go.
+// maxVectors is how many files a folder keeps; the oldest are removed.
 const maxVectors = 256
 
-// vectorFolder is where mismatches are written, below the folder of trust.
+// vectorFolder is the folder of mismatches, below Config.Dir.
 const vectorFolder = "mismatches"
 
-// write puts the vector into a folder. It returns the file's path.
+// write writes the vector into a folder and returns the file's path.
 func (v *Vector) write(dir string) (string, error) {
 	dir = filepath.Join(dir, vectorFolder)
 	if err := os.MkdirAll(dir, 0o750); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// work replays what is queued.
+// work replays the swaps of the queue.
 func (t *Trust) work(ctx context.Context) {
 	for {
 		select {
@@ -25,7 +25,7 @@ func (t *Trust) work(ctx context.Context) {
 	}
 }
 
-// evidence reads the transaction of a pair. The time of its block comes with the state.
+// evidence parses the transaction of a pair. The block's time comes with the step.
 func (t *Trust) evidence(p paired) (*Evidence, error) {
 	tx, err := parseUpdate(p.update)
 	if err != nil {
@@ -35,7 +35,7 @@ func (t *Trust) evidence(p paired) (*Evidence, error) {
 	return &Evidence{Venue: t.venues[p.step.Venue], Ref: p.step.Ref, Before: p.step.Before, Transaction: tx}, nil
 }
 
-// replay cannot panic: transactions are hostile.
+// replay computes a swap again. A panic becomes a skipped swap, as transactions are hostile.
 func (t *Trust) replay(e *Evidence) (r replayed) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -46,7 +46,7 @@ func (t *Trust) replay(e *Evidence) (r replayed) {
 	return e.replay()
 }
 
-// conclude counts what came of a replay.
+// conclude counts the result of a replay.
 func (t *Trust) conclude(ctx context.Context, e *Evidence, r replayed) {
 	name := e.Venue.Name()
 	t.metrics.replays.WithLabelValues(name, string(r.outcome)).Inc()
@@ -66,16 +66,18 @@ func (t *Trust) conclude(ctx context.Context, e *Evidence, r replayed) {
 	}
 }
 
-// mismatch stops a venue, unless the swap ran on a build that is known to be another one.
+// mismatch handles a mismatch: it stops the venue, unless the swap ran on a build that is not
+// deployed any more.
 func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
 	name, signature := e.Venue.Name(), base58.Encode(e.Signature[:])
 	counts, quoted := t.book.suspend(name, signature, r.features, e.Slot)
 	if !counts {
 		return
 	}
-	// A program may have been deployed anew without anybody having noticed yet: then this says
-	// nothing of the build before. Of a build that swaps otherwise it may be each swap on the
-	// chain, and other venues' wait behind: what the stream tells is enough then.
+	// A deployment may not have been noticed yet; then the swap says nothing about the build
+	// before. So the programs are read again. But if this kind of swap is not quoted anyway, every
+	// swap on the chain may be such a mismatch, and other venues' swaps wait in the queue: then it
+	// is enough that the stream reports deployments.
 	look := t.Check
 	if quoted {
 		look = t.look
@@ -104,7 +106,7 @@ func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
 		"chain", Flow{r.chain[in], r.chain[out]}.String(), "quoted", Flow{r.quoted[in], r.quoted[out]}.String(), "mismatches", mismatches, "written", path)
 }
 
-// setDirty says that there is something to record.
+// setDirty marks that there is something to record.
 func (t *Trust) setDirty() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
