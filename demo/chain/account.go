@@ -63,5 +63,5 @@ func MintSupply(a *Account) (supply uint64, decimals uint8, ok bool) {
 	if a.Owner != TokenProgram && a.Owner != Token2022Program || !isMint(a.Data) {
 		return 0, 0, false
 	}
-	return mintSupply(a.Data), a.Data[44], true
+	return mintSupply(a.Data), a.Data[mintDecimalsAt], true
 }

@@ -58,7 +58,7 @@ func (g *Generator) lamports(k Key) uint64 {
 
 // balance returns what a token account holds; 0 if there is none or it is frozen.
 func (g *Generator) balance(account Key) uint64 {
-	if a := g.st.get(account); a != nil && isTokenAccount(a.Data) && a.Data[108] == 1 {
+	if a := g.st.get(account); a != nil && isTokenAccount(a.Data) && a.Data[accountStateAt] == stateInitialized {
 		return tokenAmount(a.Data)
 	}
 	return 0
@@ -165,7 +165,7 @@ func planBatch(g *Generator, r *rand.Rand) *plan {
 	var subs []Instruction
 	for range 2 + r.IntN(3) {
 		dst := g.ata(g.wallets[pick(r, t.holders)].Key, t)
-		if a := g.st.get(dst); a == nil || dst == src || !isTokenAccount(a.Data) || a.Data[108] != 1 {
+		if a := g.st.get(dst); a == nil || dst == src || !isTokenAccount(a.Data) || a.Data[accountStateAt] != stateInitialized {
 			continue
 		}
 		subs = append(subs, ixTransferChecked(TokenProgram, src, t.mint, dst, from.Key, have/1000, t.decimals))

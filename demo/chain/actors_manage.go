@@ -122,7 +122,7 @@ func (g *Generator) planFreeze(r *rand.Rand, t *token) *plan {
 		return nil
 	}
 	account := g.ata(g.wallets[pick(r, t.holders)].Key, t)
-	if a := g.st.get(account); a == nil || !isTokenAccount(a.Data) || a.Data[108] != 1 {
+	if a := g.st.get(account); a == nil || !isTokenAccount(a.Data) || a.Data[accountStateAt] != stateInitialized {
 		return nil
 	}
 	return &plan{payer: t.freezeAuth, ixs: []Instruction{ixFreeze(t.program, account, t.mint, t.freezeAuth.Key, true)}, done: func() {

@@ -62,7 +62,7 @@ func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
 // for TransferChecked.
 func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
 	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},
-		appendU64([]byte{3}, amount))
+		appendU64([]byte{tagTransfer}, amount))
 }
 
 // holds tells whether an account is a token account of the mint.

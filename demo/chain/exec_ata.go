@@ -91,7 +91,7 @@ func runAssociated(x *machine, f *frame) error {
 
 func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) error {
 	program := x.key(token)
-	sizeData := []byte{21, 7, 0} // GetAccountDataSize with the ImmutableOwner extension
+	sizeData := []byte{tagAccountDataSize, extImmutableOwner, 0}
 	if err := x.call(f, program, []ref{{idx: mint.idx}}, sizeData); err != nil {
 		return err
 	}
@@ -105,9 +105,9 @@ func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) 
 		return err
 	}
 	x.log("Program log: Initialize the associated token account")
-	if err := x.call(f, program, []ref{{idx: ata.idx, writable: true}}, []byte{22}); err != nil {
+	if err := x.call(f, program, []ref{{idx: ata.idx, writable: true}}, []byte{tagImmutableOwner}); err != nil {
 		return err
 	}
 	k := x.key(owner)
-	return x.call(f, program, []ref{{idx: ata.idx, writable: true}, {idx: mint.idx}}, append([]byte{18}, k[:]...))
+	return x.call(f, program, []ref{{idx: ata.idx, writable: true}, {idx: mint.idx}}, append([]byte{tagInitializeAccount3}, k[:]...))
 }

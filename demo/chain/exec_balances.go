@@ -21,10 +21,10 @@ func (x *machine) tokenBalances() []TokenBalance {
 // decimals returns the decimals of a mint; 0 if there is none.
 func (x *machine) decimals(mint Key) uint8 {
 	if at := x.find(mint); at >= 0 && len(x.accs[at].cur.Data) >= mintSize {
-		return x.accs[at].cur.Data[44]
+		return x.accs[at].cur.Data[mintDecimalsAt]
 	}
 	if a := x.st.get(mint); a != nil && len(a.Data) >= mintSize {
-		return a.Data[44]
+		return a.Data[mintDecimalsAt]
 	}
 	return 0
 }

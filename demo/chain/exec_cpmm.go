@@ -41,6 +41,7 @@ const (
 	cpmmExceededSlippage = 6005
 	cpmmZeroTrading      = 6006
 	cpmmNotSupportMint   = 6007
+	cpmmInitLPTooLess    = 6009
 )
 
 // cpmmAuthoritySeed derives the vaults' authority.
@@ -49,7 +50,7 @@ const cpmmAuthoritySeed = "vault_and_lp_mint_auth_seed"
 func runCPMM(x *machine, f *frame) error {
 	x.used += 24_000
 	if len(f.data) < 8 {
-		return failCustom(100) // Anchor: InstructionMissing
+		return failCustom(anchorInstructionMissing)
 	}
 	if [8]byte(f.data[:8]) == cpmmSwapBaseInput && len(f.data) >= 24 {
 		x.log("Program log: Instruction: SwapBaseInput")
@@ -64,7 +65,7 @@ func runCPMM(x *machine, f *frame) error {
 		x.log("Program log: Instruction: Initialize")
 		return cpmmCreate(x, f, binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), binary.LittleEndian.Uint64(f.data[24:]))
 	}
-	return failCustom(101) // Anchor: InstructionFallbackNotFound
+	return failCustom(anchorFallbackNotFound)
 }
 
 // poolSide is the side of token 0 or of token 1 in a PoolState.
@@ -154,11 +155,11 @@ func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 	pool, inVault, outVault := f.accs[3], f.accs[6], f.accs[7]
 	p := x.acc(pool)
 	if p.Owner != CPMMProgram || len(p.Data) != cpmmPoolSize || x.acc(f.accs[2]).Owner != CPMMProgram {
-		return failCustom(3007) // Anchor: AccountOwnedByWrongProgram
+		return failCustom(anchorWrongOwner)
 	}
 	zero, ok := cpmmSides(x, f, p.Data)
 	if !ok {
-		return failCustom(2003) // Anchor: ConstraintRaw
+		return failCustom(anchorConstraintRaw)
 	}
 	if p.Data[poolStatus]&4 != 0 || uint64(x.now) < binary.LittleEndian.Uint64(p.Data[poolOpenTime:]) {
 		return failCustom(cpmmNotApproved)
@@ -224,7 +225,7 @@ func cpmmSides(x *machine, f *frame, pool []byte) (zero, ok bool) {
 }
 
 func cpmmTransfer(x *machine, f *frame, from, to, auth, program, mint ref, amount uint64) error {
-	data := append(appendU64([]byte{12}, amount), x.decimals(x.key(mint)))
+	data := append(appendU64([]byte{tagTransferChecked}, amount), x.decimals(x.key(mint)))
 	return x.call(f, x.key(program), []ref{{idx: from.idx, writable: true}, {idx: mint.idx}, {idx: to.idx, writable: true},
 		{idx: auth.idx, signer: auth.signer, writable: auth.writable}}, data)
 }

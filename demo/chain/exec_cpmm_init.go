@@ -42,19 +42,19 @@ func (x *machine) signedBy(f *frame, i int) ref {
 // account, observation), then the calls of the handler in its order.
 func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 	if err := f.need(initAccounts); err != nil {
-		return failCustom(3005) // Anchor: AccountNotEnoughKeys
+		return failCustom(anchorNotEnoughKeys)
 	}
 	a := f.accs
 	m0, m1 := x.key(a[initMint0]), x.key(a[initMint1])
 	if string(m0[:]) >= string(m1[:]) {
-		return failCustom(2003) // Anchor: ConstraintRaw
+		return failCustom(anchorConstraintRaw)
 	}
 	if !a[initCreator].signer {
-		return failCustom(3010)
+		return failCustom(anchorNotSigner)
 	}
 	config := x.acc(a[initConfig])
 	if config.Owner != CPMMProgram || len(config.Data) != cpmmConfigSize {
-		return failCustom(3007)
+		return failCustom(anchorWrongOwner)
 	}
 	if err := cpmmPoolAddresses(x, f); err != nil {
 		return err
@@ -98,12 +98,12 @@ func cpmmPoolAddresses(x *machine, f *frame) error {
 		return k == x.key(a[i])
 	}
 	if x.key(a[initAuthority]) != CPMMAuthority || x.key(a[initFee]) != cpmmCreatePoolFeeDest || x.key(a[initTokenProgram]) != TokenProgram {
-		return failCustom(2012) // Anchor: ConstraintAddress
+		return failCustom(anchorConstraintAddress)
 	}
 	if !want(initPool, []byte("pool"), config[:], m0[:], m1[:]) || !want(initLP, []byte("pool_lp_mint"), pool[:]) ||
 		!want(initObservation, []byte("observation"), pool[:]) || !want(initVault0, []byte("pool_vault"), pool[:], m0[:]) ||
 		!want(initVault1, []byte("pool_vault"), pool[:], m1[:]) {
-		return failCustom(2006) // Anchor: ConstraintSeeds
+		return failCustom(anchorConstraintSeeds)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func cpmmVaults(x *machine, f *frame) error {
 			return err
 		}
 		if err := x.call(f, program, []ref{{idx: vault.idx, writable: true}, {idx: f.accs[initMint0+i].idx}},
-			append([]byte{18}, authority[:]...)); err != nil {
+			append([]byte{tagInitializeAccount3}, authority[:]...)); err != nil {
 			return err
 		}
 	}
@@ -160,11 +160,11 @@ func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 	liquidity := isqrt(amount0, amount1)
 	x.log("Program log: liquidity:" + utoa(liquidity) + ", lock_lp_amount:100, vault_0_amount:" + utoa(amount0) + ",vault_1_amount:" + utoa(amount1))
 	if liquidity < cpmmLockedLP {
-		return failCustom(6009) // InitLpAmountTooLess
+		return failCustom(cpmmInitLPTooLess)
 	}
 	authority := ref{idx: a[initAuthority].idx, signer: true}
 	if err := x.call(f, TokenProgram, []ref{{idx: a[initLP].idx, writable: true}, {idx: a[initCreatorLP].idx, writable: true}, authority},
-		appendU64([]byte{7}, liquidity-cpmmLockedLP)); err != nil {
+		appendU64([]byte{tagMintTo}, liquidity-cpmmLockedLP)); err != nil {
 		return err
 	}
 	if fee > 0 {
@@ -172,7 +172,7 @@ func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 		if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), dst}, transferData(fee)); err != nil {
 			return err
 		}
-		if err := x.call(f, TokenProgram, []ref{dst}, []byte{17}); err != nil {
+		if err := x.call(f, TokenProgram, []ref{dst}, []byte{tagSyncNative}); err != nil {
 			return err
 		}
 	}

@@ -168,15 +168,15 @@ func runDAMMv2(x *machine, f *frame) error {
 	}
 	x.used += 12_000
 	if len(f.data) < 24 || [8]byte(f.data[:8]) != dammSwap && ([8]byte(f.data[:8]) != dammSwap2 || len(f.data) < 25) {
-		return failCustom(101) // Anchor: InstructionFallbackNotFound
+		return failCustom(anchorFallbackNotFound)
 	}
 	if err := f.need(14); err != nil {
-		return failCustom(3005) // Anchor: AccountNotEnoughKeys
+		return failCustom(anchorNotEnoughKeys)
 	}
 	a := f.accs
 	pool := x.acc(a[1])
 	if pool.Owner != DAMMv2Program || len(pool.Data) != dammPoolSize {
-		return failCustom(3007) // Anchor: AccountOwnedByWrongProgram
+		return failCustom(anchorWrongOwner)
 	}
 	mints := [2]Key{keyAt(pool.Data, dammMints), keyAt(pool.Data, dammMints+32)}
 	in := 1
@@ -186,7 +186,7 @@ func runDAMMv2(x *machine, f *frame) error {
 	if x.key(a[0]) != DAMMv2Authority || x.key(a[4]) != keyAt(pool.Data, dammVaults) || x.key(a[5]) != keyAt(pool.Data, dammVaults+32) ||
 		x.key(a[6]) != mints[0] || x.key(a[7]) != mints[1] || !a[8].signer || x.key(a[12]) != dammEvents || x.key(a[13]) != DAMMv2Program ||
 		!x.holds(a[2], mints[in]) || !x.holds(a[3], mints[1-in]) {
-		return failCustom(2003) // Anchor: ConstraintRaw
+		return failCustom(anchorConstraintRaw)
 	}
 	first, second := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:])
 	var t dammTrade

@@ -25,7 +25,7 @@ const (
 
 // feeConfig returns the transfer fee extension of a mint; nil if it has none.
 func feeConfig(mint []byte) []byte {
-	if len(mint) <= accountSize || mint[accountSize] != 1 {
+	if len(mint) <= accountSize || mint[accountSize] != typeMint {
 		return nil
 	}
 	at, n := tlv(mint, extTransferFeeConfig)
@@ -89,20 +89,20 @@ func token22Fee(x *machine, f *frame) error {
 	}
 	body := f.data[2:]
 	switch f.data[1] {
-	case 0:
+	case feeTagInitialize:
 		x.log("Program log: TransferFeeInstruction: InitializeTransferFeeConfig")
 		return feeInitialize(x, f, body)
-	case 1:
+	case feeTagTransfer:
 		x.log("Program log: TransferFeeInstruction: TransferCheckedWithFee")
 		if len(body) < 17 {
 			return fail(ErrInvalidInstructionData)
 		}
 		fee := binary.LittleEndian.Uint64(body[9:])
 		return tokenTransfer(x, f, true, body, &fee)
-	case 2:
+	case feeTagWithdraw:
 		x.log("Program log: TransferFeeInstruction: WithdrawWithheldTokensFromMint")
 		return feeWithdraw(x, f)
-	case 4:
+	case feeTagHarvest:
 		x.log("Program log: TransferFeeInstruction: HarvestWithheldTokensToMint")
 		return feeHarvest(x, f)
 	}
@@ -127,7 +127,7 @@ func feeInitialize(x *machine, f *frame, body []byte) error {
 		return failCustom(tokFeeExceedsLimit)
 	}
 	a := x.acc(f.accs[0])
-	if a.Owner != Token2022Program || len(a.Data) <= accountSize || a.Data[45] != 0 || tlvEnd(a.Data)+4+feeConfigSize > len(a.Data) {
+	if a.Owner != Token2022Program || len(a.Data) <= accountSize || a.Data[mintInitializedAt] != 0 || tlvEnd(a.Data)+4+feeConfigSize > len(a.Data) {
 		return fail(ErrInvalidAccountData)
 	}
 	v := make([]byte, 0, feeConfigSize)
@@ -139,13 +139,13 @@ func feeInitialize(x *machine, f *frame, body []byte) error {
 	}
 	d := x.mutable(f.accs[0]).Data
 	putTLV(d, tlvEnd(d), extTransferFeeConfig, v)
-	d[accountSize] = 1
+	d[accountSize] = typeMint
 	return nil
 }
 
 // withheld returns the counter of the fees that an account keeps back; nil if it has none.
 func withheld(d []byte) []byte {
-	if len(d) <= accountSize || d[accountSize] != 2 {
+	if len(d) <= accountSize || d[accountSize] != typeAccount {
 		return nil
 	}
 	at, n := tlv(d, extTransferFeeAmount)
@@ -200,7 +200,7 @@ func feeWithdraw(x *machine, f *frame) error {
 	if tokenMint(x.acc(dst).Data) != x.key(mint) {
 		return failCustom(tokMintMismatch)
 	}
-	if x.acc(dst).Data[108] == 2 {
+	if x.acc(dst).Data[accountStateAt] == stateFrozen {
 		return failCustom(tokFrozen)
 	}
 	w := feeConfig(x.mutable(mint).Data)[feeWithheldAt : feeWithheldAt+8]
@@ -222,12 +222,12 @@ func mintCloseInitialize(x *machine, f *frame) error {
 		return fail(ErrInvalidInstructionData)
 	}
 	a := x.acc(f.accs[0])
-	if a.Owner != Token2022Program || len(a.Data) <= accountSize || a.Data[45] != 0 || tlvEnd(a.Data)+4+32 > len(a.Data) {
+	if a.Owner != Token2022Program || len(a.Data) <= accountSize || a.Data[mintInitializedAt] != 0 || tlvEnd(a.Data)+4+32 > len(a.Data) {
 		return fail(ErrInvalidAccountData)
 	}
 	d := x.mutable(f.accs[0]).Data
 	putTLV(d, tlvEnd(d), extMintClose, k[:])
-	d[accountSize] = 1
+	d[accountSize] = typeMint
 	return nil
 }
 

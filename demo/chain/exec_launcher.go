@@ -25,7 +25,7 @@ const (
 func runLauncher(x *machine, f *frame) error {
 	x.used += 12_000
 	if len(f.data) < 8 {
-		return failCustom(100)
+		return failCustom(anchorInstructionMissing)
 	}
 	switch [8]byte(f.data[:8]) {
 	case anchorEventPrefix:
@@ -35,24 +35,24 @@ func runLauncher(x *machine, f *frame) error {
 		x.log("Program log: Instruction: Create")
 		return launch(x, f)
 	}
-	return failCustom(101)
+	return failCustom(anchorFallbackNotFound)
 }
 
 func launch(x *machine, f *frame) error {
 	r := reader{b: f.data[8:]}
 	d := metaplexData{Name: r.str(), Symbol: r.str(), URI: r.str()}
 	if r.bad {
-		return failCustom(102) // Anchor: InstructionDidNotDeserialize
+		return failCustom(anchorNotDeserialized)
 	}
 	if err := f.need(12); err != nil {
 		return err
 	}
 	mint, creator, token := f.accs[0], f.accs[4], f.accs[6]
 	if !mint.signer || !creator.signer {
-		return failCustom(3010) // Anchor: AccountNotSigner
+		return failCustom(anchorNotSigner)
 	}
 	if x.key(f.accs[1]) != launchAuthority {
-		return failCustom(2006) // Anchor: ConstraintSeeds
+		return failCustom(anchorConstraintSeeds)
 	}
 	steps := launchSPL
 	if x.key(token) == Token2022Program {
@@ -76,7 +76,7 @@ func launchMint(x *machine, f *frame, size, rentFor int) error {
 	}
 	if program == Token2022Program {
 		a, m := x.key(authority), x.key(mint)
-		data := append(append([]byte{39, 0}, a[:]...), m[:]...)
+		data := append(append([]byte{tagMetadataPointer, pointerTagInitialize}, a[:]...), m[:]...)
 		if err := x.call(f, program, []ref{{idx: mint.idx, writable: true}}, data); err != nil {
 			return err
 		}
@@ -129,10 +129,10 @@ func launchFinish(x *machine, f *frame, d *metaplexData) error {
 	program := x.key(f.accs[6])
 	mint := ref{idx: f.accs[0].idx, writable: true}
 	authority := ref{idx: f.accs[1].idx, signer: true}
-	if err := x.call(f, program, []ref{mint, {idx: f.accs[3].idx, writable: true}, authority}, appendU64([]byte{7}, launchSupply)); err != nil {
+	if err := x.call(f, program, []ref{mint, {idx: f.accs[3].idx, writable: true}, authority}, appendU64([]byte{tagMintTo}, launchSupply)); err != nil {
 		return err
 	}
-	if err := x.call(f, program, []ref{mint, authority}, []byte{6, authorityMint, 0}); err != nil {
+	if err := x.call(f, program, []ref{mint, authority}, []byte{tagSetAuthority, authorityMint, 0}); err != nil {
 		return err
 	}
 	m, c := x.key(f.accs[0]), x.key(f.accs[4])

@@ -115,7 +115,7 @@ func metaplexCreate(x *machine, f *frame, r *reader) error {
 		return err
 	}
 	out := x.mutable(meta).Data
-	encodeMetaplex(out, x.key(f.accs[4]), x.key(mint), &d, mutable, editionNonce(x.key(mint)), x.acc(mint).Data[44])
+	encodeMetaplex(out, x.key(f.accs[4]), x.key(mint), &d, mutable, editionNonce(x.key(mint)), x.acc(mint).Data[mintDecimalsAt])
 	return nil
 }
 

@@ -107,7 +107,7 @@ func runPumpSwap(x *machine, f *frame) error {
 	}
 	x.used += 40_000
 	if len(f.data) < 24 {
-		return failCustom(101) // Anchor: InstructionFallbackNotFound
+		return failCustom(anchorFallbackNotFound)
 	}
 	switch [8]byte(f.data[:8]) {
 	case pumpBuy, pumpBuyIn, pumpSell:
@@ -116,7 +116,7 @@ func runPumpSwap(x *machine, f *frame) error {
 	case pumpWithdraw:
 		return pumpWithdrawAll(x, f)
 	default:
-		return failCustom(101)
+		return failCustom(anchorFallbackNotFound)
 	}
 	if err := pumpCheck(x, f); err != nil {
 		return err
@@ -152,18 +152,18 @@ func runPumpSwap(x *machine, f *frame) error {
 // program.
 func pumpCheck(x *machine, f *frame) error {
 	if len(f.accs) < 21 {
-		return failCustom(3005) // Anchor: AccountNotEnoughKeys
+		return failCustom(anchorNotEnoughKeys)
 	}
 	a := f.accs
 	pool := x.acc(a[0])
 	if pool.Owner != PumpSwapProgram || len(pool.Data) != pumpPoolSize {
-		return failCustom(3007) // Anchor: AccountOwnedByWrongProgram
+		return failCustom(anchorWrongOwner)
 	}
 	base, quote := keyAt(pool.Data, pumpBaseMint), keyAt(pool.Data, pumpQuoteMint)
 	if !a[1].signer || x.key(a[2]) != pumpGlobal || x.key(a[3]) != base || x.key(a[4]) != quote || !x.holds(a[5], base) || !x.holds(a[6], quote) ||
 		x.key(a[7]) != keyAt(pool.Data, pumpBaseVault) || x.key(a[8]) != keyAt(pool.Data, pumpQuoteVault) || x.key(a[9]) != pumpRecipient ||
 		!x.holds(a[10], quote) || tokenOwner(x.acc(a[10]).Data) != pumpRecipient || x.key(a[15]) != pumpEvents || x.key(a[16]) != PumpSwapProgram {
-		return failCustom(2003) // Anchor: ConstraintRaw
+		return failCustom(anchorConstraintRaw)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func pumpCreatePool(x *machine, f *frame) error {
 	x.used += 60_000
 	x.log("Program log: Instruction: CreatePool")
 	if len(f.accs) < 18 || len(f.data) < 26 {
-		return failCustom(3005) // Anchor: AccountNotEnoughKeys
+		return failCustom(anchorNotEnoughKeys)
 	}
 	a := f.accs
 	creator, base, quote := x.key(a[2]), x.key(a[3]), x.key(a[4])
@@ -32,7 +32,7 @@ func pumpCreatePool(x *machine, f *frame) error {
 	lp, _ := pda(PumpSwapProgram, []byte("pool_lp_mint"), key[:])
 	if !a[2].signer || x.key(a[0]) != key || x.key(a[5]) != lp || x.key(a[1]) != pumpGlobal || !x.holds(a[6], base) || !x.holds(a[7], quote) ||
 		x.key(a[12]) != Token2022Program {
-		return failCustom(2006) // Anchor: ConstraintSeeds
+		return failCustom(anchorConstraintSeeds)
 	}
 	amounts := [2]uint64{binary.LittleEndian.Uint64(f.data[10:]), binary.LittleEndian.Uint64(f.data[18:])}
 	liquidity := isqrt(amounts[0], amounts[1])
@@ -61,7 +61,7 @@ func pumpCreatePool(x *machine, f *frame) error {
 		}
 	}
 	if err := x.call(f, Token2022Program, []ref{{idx: a[5].idx, writable: true}, {idx: a[8].idx, writable: true}, pool},
-		appendU64([]byte{7}, liquidity-pumpLockedLP)); err != nil {
+		appendU64([]byte{tagMintTo}, liquidity-pumpLockedLP)); err != nil {
 		return err
 	}
 	copy(x.mutable(a[0]).Data, pumpPoolData(creator, base, quote, lp, [2]Key{x.key(a[9]), x.key(a[10])}, liquidity))
@@ -74,23 +74,23 @@ func pumpCreatePool(x *machine, f *frame) error {
 func pumpWithdrawAll(x *machine, f *frame) error {
 	x.log("Program log: Instruction: Withdraw")
 	if len(f.accs) < 15 || len(f.data) < 32 {
-		return failCustom(3005) // Anchor: AccountNotEnoughKeys
+		return failCustom(anchorNotEnoughKeys)
 	}
 	a := f.accs
 	pool := x.acc(a[0])
 	if pool.Owner != PumpSwapProgram || len(pool.Data) != pumpPoolSize {
-		return failCustom(3007) // Anchor: AccountOwnedByWrongProgram
+		return failCustom(anchorWrongOwner)
 	}
 	if !a[2].signer || x.key(a[5]) != keyAt(pool.Data, pumpLPMint) || x.key(a[9]) != keyAt(pool.Data, pumpBaseVault) ||
 		x.key(a[10]) != keyAt(pool.Data, pumpQuoteVault) || x.key(a[3]) != keyAt(pool.Data, pumpBaseMint) || x.key(a[4]) != keyAt(pool.Data, pumpQuoteMint) {
-		return failCustom(2003) // Anchor: ConstraintRaw
+		return failCustom(anchorConstraintRaw)
 	}
 	amount, supply := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(pool.Data[pumpLPSupply:])
 	if amount == 0 || amount > supply {
 		return failCustom(pumpZero)
 	}
 	if err := x.call(f, Token2022Program, []ref{{idx: a[8].idx, writable: true}, {idx: a[5].idx, writable: true}, a[2]},
-		appendU64([]byte{8}, amount)); err != nil {
+		appendU64([]byte{tagBurn}, amount)); err != nil {
 		return err
 	}
 	authority := ref{idx: a[0].idx, signer: true}

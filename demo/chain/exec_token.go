@@ -36,19 +36,19 @@ const (
 // isTokenAccount returns whether the data is an initialized token account: 165 bytes, or more with
 // account type 2 after these.
 func isTokenAccount(d []byte) bool {
-	return (len(d) == accountSize || len(d) > accountSize && d[accountSize] == 2) && d[108] != 0
+	return (len(d) == accountSize || len(d) > accountSize && d[accountSize] == typeAccount) && d[accountStateAt] != 0
 }
 
 func isMint(d []byte) bool {
-	return (len(d) == mintSize || len(d) > accountSize && d[accountSize] == 1) && d[45] != 0
+	return (len(d) == mintSize || len(d) > accountSize && d[accountSize] == typeMint) && d[mintInitializedAt] != 0
 }
 
-func tokenAmount(d []byte) uint64       { return binary.LittleEndian.Uint64(d[64:]) }
-func setTokenAmount(d []byte, n uint64) { binary.LittleEndian.PutUint64(d[64:], n) }
-func mintSupply(d []byte) uint64        { return binary.LittleEndian.Uint64(d[36:]) }
-func setMintSupply(d []byte, n uint64)  { binary.LittleEndian.PutUint64(d[36:], n) }
+func tokenAmount(d []byte) uint64       { return binary.LittleEndian.Uint64(d[accountAmountAt:]) }
+func setTokenAmount(d []byte, n uint64) { binary.LittleEndian.PutUint64(d[accountAmountAt:], n) }
+func mintSupply(d []byte) uint64        { return binary.LittleEndian.Uint64(d[mintSupplyAt:]) }
+func setMintSupply(d []byte, n uint64)  { binary.LittleEndian.PutUint64(d[mintSupplyAt:], n) }
 func optionKey(d []byte) (Key, bool)    { var k Key; copy(k[:], d[4:36]); return k, d[0] == 1 }
-func isNative(d []byte) bool            { return d[109] == 1 }
+func isNative(d []byte) bool            { return d[accountNativeAt] == 1 }
 func tokenMint(d []byte) (k Key)        { copy(k[:], d[:32]); return k }
 func tokenOwner(d []byte) (k Key)       { copy(k[:], d[32:64]); return k }
 func setOptionKey(d []byte, k Key, ok bool) {
@@ -69,7 +69,7 @@ func runToken(x *machine, f *frame) error {
 	if f.p.id == Token2022Program {
 		return runToken2022(x, f)
 	}
-	if f.data[0] == 255 {
+	if f.data[0] == tagBatch {
 		return tokenBatch(x, f)
 	}
 	return tokenBase(x, f, f.data[0], f.data[1:])
@@ -87,7 +87,7 @@ func tokenBatch(x *machine, f *frame) error {
 			return fail(ErrInvalidInstructionData)
 		}
 		n, body := int(data[0]), data[2:2+int(data[1])]
-		if body[0] == 255 {
+		if body[0] == tagBatch {
 			return fail(ErrInvalidInstructionData)
 		}
 		sub := *f
@@ -102,37 +102,37 @@ func tokenBatch(x *machine, f *frame) error {
 
 func tokenBase(x *machine, f *frame, tag byte, body []byte) error {
 	switch tag {
-	case 0, 20:
+	case tagInitializeMint, tagInitializeMint2:
 		return tokenInitMint(x, f, body)
-	case 18:
+	case tagInitializeAccount3:
 		return tokenInitAccount(x, f, body)
-	case 22:
+	case tagImmutableOwner:
 		x.used += 60
 		return nil // InitializeImmutableOwner does nothing in SPL Token
-	case 21:
+	case tagAccountDataSize:
 		x.used += 100
 		if err := f.need(1); err != nil {
 			return err
 		}
 		x.returnData(f, binary.LittleEndian.AppendUint64(nil, accountSize))
 		return nil
-	case 3, 12:
-		return tokenTransfer(x, f, tag == 12, body, nil)
-	case 7, 14, 8, 15:
-		return tokenSupply(x, f, tag == 7 || tag == 14, tag >= 14, body)
-	case 6:
+	case tagTransfer, tagTransferChecked:
+		return tokenTransfer(x, f, tag == tagTransferChecked, body, nil)
+	case tagMintTo, tagMintToChecked, tagBurn, tagBurnChecked:
+		return tokenSupply(x, f, tag == tagMintTo || tag == tagMintToChecked, tag >= tagMintToChecked, body)
+	case tagSetAuthority:
 		return tokenSetAuthority(x, f, body)
-	case 9:
+	case tagCloseAccount:
 		return tokenClose(x, f)
-	case 10, 11:
-		return tokenFreeze(x, f, tag == 10)
-	case 17:
+	case tagFreezeAccount, tagThawAccount:
+		return tokenFreeze(x, f, tag == tagFreezeAccount)
+	case tagSyncNative:
 		return tokenSyncNative(x, f)
-	case 4, 5:
-		return tokenApprove(x, f, tag == 4, body)
-	case 38:
+	case tagApprove, tagRevoke:
+		return tokenApprove(x, f, tag == tagApprove, body)
+	case tagWithdrawExcess:
 		return tokenWithdrawExcess(x, f)
-	case 45:
+	case tagUnwrap:
 		return tokenUnwrap(x, f, body)
 	}
 	return fail(ErrInvalidInstructionData)
@@ -156,7 +156,7 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 	if a.Owner != f.p.id || len(a.Data) < mintSize {
 		return fail(ErrInvalidAccountData)
 	}
-	if a.Data[45] != 0 {
+	if a.Data[mintInitializedAt] != 0 {
 		return failCustom(tokAlreadyInUse)
 	}
 	if a.Lamports < RentExempt(len(a.Data)) {
@@ -165,16 +165,15 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 	d := x.mutable(r).Data
 	copy(d[:4], []byte{1, 0, 0, 0})
 	copy(d[4:36], body[1:33])
-	d[44], d[45] = body[0], 1
+	d[mintDecimalsAt], d[mintInitializedAt] = body[0], 1
 	if body[33] == 1 {
 		if len(body) < 66 {
 			return fail(ErrInvalidInstructionData)
 		}
-		copy(d[46:50], []byte{1, 0, 0, 0})
-		copy(d[50:82], body[34:66])
+		setOptionKey(d[mintFreezeAt:], Key(body[34:66]), true)
 	}
 	if len(d) > accountSize {
-		d[accountSize] = 1
+		d[accountSize] = typeMint
 	}
 	return nil
 }
@@ -191,7 +190,7 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	if x.acc(r).Owner != f.p.id || len(x.acc(r).Data) < accountSize {
 		return fail(ErrInvalidAccountData)
 	}
-	if x.acc(r).Data[108] != 0 {
+	if x.acc(r).Data[accountStateAt] != 0 {
 		return failCustom(tokAlreadyInUse)
 	}
 	if !isMint(x.acc(m).Data) || x.acc(m).Owner != f.p.id {
@@ -204,22 +203,22 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	k := x.key(m)
 	copy(a.Data[:32], k[:])
 	copy(a.Data[32:64], body[:32])
-	a.Data[108] = 1
+	a.Data[accountStateAt] = stateInitialized
 	if k == NativeMint {
 		rent := RentExempt(len(a.Data))
-		copy(a.Data[109:113], []byte{1, 0, 0, 0})
-		binary.LittleEndian.PutUint64(a.Data[113:], rent)
+		copy(a.Data[accountNativeAt:], []byte{1, 0, 0, 0})
+		binary.LittleEndian.PutUint64(a.Data[accountReserveAt:], rent)
 		setTokenAmount(a.Data, a.Lamports-rent)
 	}
 	if len(a.Data) > accountSize {
-		a.Data[accountSize] = 2
+		a.Data[accountSize] = typeAccount
 	}
 	if n := accountExtensions(x.acc(m).Data); n > 0 {
 		if tlvEnd(a.Data)+n > len(a.Data) {
 			return fail(ErrInvalidAccountData)
 		}
 		putTLV(a.Data, tlvEnd(a.Data), extTransferFeeAmount, make([]byte, 8))
-		a.Data[accountSize] = 2
+		a.Data[accountSize] = typeAccount
 	}
 	return nil
 }
@@ -293,7 +292,7 @@ func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint
 }
 
 func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bool, body []byte) error {
-	if s[108] == 2 || d[108] == 2 {
+	if s[accountStateAt] == stateFrozen || d[accountStateAt] == stateFrozen {
 		return failCustom(tokFrozen)
 	}
 	if tokenAmount(s) < amount {
@@ -307,7 +306,7 @@ func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bo
 		if tokenMint(s) != x.key(m) {
 			return failCustom(tokMintMismatch)
 		}
-		if len(x.acc(m).Data) < mintSize || x.acc(m).Data[44] != body[8] {
+		if len(x.acc(m).Data) < mintSize || x.acc(m).Data[mintDecimalsAt] != body[8] {
 			return failCustom(tokDecimalsMismatch)
 		}
 	}

@@ -24,33 +24,33 @@ var (
 
 func token22Name(tag byte) string {
 	switch tag {
-	case 3:
+	case tagTransfer:
 		return "Transfer"
-	case 6:
+	case tagSetAuthority:
 		return "SetAuthority"
-	case 7:
+	case tagMintTo:
 		return "MintTo"
-	case 8:
+	case tagBurn:
 		return "Burn"
-	case 9:
+	case tagCloseAccount:
 		return "CloseAccount"
-	case 10:
+	case tagFreezeAccount:
 		return "FreezeAccount"
-	case 11:
+	case tagThawAccount:
 		return "ThawAccount"
-	case 12:
+	case tagTransferChecked:
 		return "TransferChecked"
-	case 14:
+	case tagMintToChecked:
 		return "MintToChecked"
-	case 15:
+	case tagBurnChecked:
 		return "BurnChecked"
-	case 18:
+	case tagInitializeAccount3:
 		return "InitializeAccount3"
-	case 20:
+	case tagInitializeMint2:
 		return "InitializeMint2"
-	case 21:
+	case tagAccountDataSize:
 		return "GetAccountDataSize"
-	case 22:
+	case tagImmutableOwner:
 		return "InitializeImmutableOwner"
 	}
 	return ""
@@ -73,19 +73,19 @@ func runToken2022(x *machine, f *frame) error {
 		x.log("Program log: Instruction: " + name)
 	}
 	switch tag {
-	case 25:
+	case tagMintCloseAuthority:
 		return mintCloseInitialize(x, f)
-	case 26:
+	case tagTransferFee:
 		return token22Fee(x, f)
-	case 39:
+	case tagMetadataPointer:
 		return pointerInitialize(x, f)
-	case 22:
+	case tagImmutableOwner:
 		return immutableOwner(x, f)
-	case 21:
+	case tagAccountDataSize:
 		return token22AccountSize(x, f)
-	case 20:
+	case tagInitializeMint2:
 		return token22InitMint(x, f)
-	case 255:
+	case tagBatch:
 		return fail(ErrInvalidInstructionData)
 	}
 	return tokenBase(x, f, tag, f.data[1:])
@@ -101,7 +101,7 @@ func token22InitMint(x *machine, f *frame) error {
 	if len(d) != mintSize && tlvEnd(d) != len(d) {
 		return fail(ErrInvalidAccountData)
 	}
-	return tokenBase(x, f, 20, f.data[1:])
+	return tokenBase(x, f, tagInitializeMint2, f.data[1:])
 }
 
 // tlvEnd returns the offset after the last TLV entry.
@@ -136,7 +136,7 @@ func putTLV(d []byte, at int, ext uint16, value []byte) {
 
 func pointerInitialize(x *machine, f *frame) error {
 	x.log("Program log: MetadataPointerInstruction::Initialize")
-	if len(f.data) != 66 || f.data[1] != 0 {
+	if len(f.data) != 66 || f.data[1] != pointerTagInitialize {
 		return fail(ErrInvalidInstructionData)
 	}
 	if err := f.need(1); err != nil {
@@ -144,7 +144,7 @@ func pointerInitialize(x *machine, f *frame) error {
 	}
 	r := f.accs[0]
 	a := x.acc(r)
-	if a.Owner != Token2022Program || len(a.Data) < tlvStart+4+64 || a.Data[45] != 0 {
+	if a.Owner != Token2022Program || len(a.Data) < tlvStart+4+64 || a.Data[mintInitializedAt] != 0 {
 		return fail(ErrInvalidAccountData)
 	}
 	if at := tlvEnd(a.Data); at+4+64 > len(a.Data) {
@@ -152,7 +152,7 @@ func pointerInitialize(x *machine, f *frame) error {
 	}
 	d := x.mutable(r).Data
 	putTLV(d, tlvEnd(d), extMetadataPointer, f.data[2:66])
-	d[accountSize] = 1
+	d[accountSize] = typeMint
 	return nil
 }
 
@@ -161,7 +161,7 @@ func immutableOwner(x *machine, f *frame) error {
 		return err
 	}
 	a := x.acc(f.accs[0])
-	if a.Owner != Token2022Program || len(a.Data) < tlvStart+4 || a.Data[108] != 0 {
+	if a.Owner != Token2022Program || len(a.Data) < tlvStart+4 || a.Data[accountStateAt] != 0 {
 		return fail(ErrInvalidAccountData)
 	}
 	if tlvEnd(a.Data)+4 > len(a.Data) {
@@ -169,7 +169,7 @@ func immutableOwner(x *machine, f *frame) error {
 	}
 	d := x.mutable(f.accs[0]).Data
 	putTLV(d, tlvEnd(d), extImmutableOwner, nil)
-	d[accountSize] = 2
+	d[accountSize] = typeAccount
 	return nil
 }
 
@@ -247,7 +247,7 @@ func metadataInitialize(x *machine, f *frame, body []byte) error {
 	}
 	k, ok := optionKey(x.acc(mint).Data)
 	if !ok || k != x.key(auth) {
-		return failCustom(1_901_614_561) // IncorrectMintAuthority
+		return failCustom(tmIncorrectMintAuthority)
 	}
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
@@ -295,10 +295,10 @@ func loadMetadata(x *machine, f *frame) (*tokenMetadata, error) {
 	}
 	auth := f.accs[1]
 	if m.UpdateAuthority.IsZero() {
-		return nil, failCustom(1_901_614_565) // ImmutableMetadata
+		return nil, failCustom(tmImmutableMetadata)
 	}
 	if m.UpdateAuthority != x.key(auth) {
-		return nil, failCustom(1_901_614_564) // IncorrectUpdateAuthority
+		return nil, failCustom(tmIncorrectUpdateAuthority)
 	}
 	if !auth.signer {
 		return nil, fail(ErrMissingRequiredSignature)

@@ -32,7 +32,7 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 	if err := supplyChecks(x, mint, dst, amount, mintTo); err != nil {
 		return err
 	}
-	if checked && x.acc(mint).Data[44] != body[8] {
+	if checked && x.acc(mint).Data[mintDecimalsAt] != body[8] {
 		return failCustom(tokDecimalsMismatch)
 	}
 	if err := supplyAuthority(x, mint, dst, auth, mintTo); err != nil {
@@ -51,7 +51,7 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 
 func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
 	d := x.acc(dst).Data
-	if d[108] == 2 {
+	if d[accountStateAt] == stateFrozen {
 		return failCustom(tokFrozen)
 	}
 	if isNative(d) {
@@ -130,13 +130,13 @@ func tokenSetAuthority(x *machine, f *frame, body []byte) error {
 		return fail(ErrMissingRequiredSignature)
 	}
 	if body[0] == authorityClose {
-		x.setOption(r, 129, next, some)
+		x.setOption(r, accountCloseAuthorityAt, next, some)
 		return nil
 	}
 	if !some {
 		return failCustom(tokInvalidInstr)
 	}
-	copy(x.mutable(r).Data[32:64], next[:])
+	copy(x.mutable(r).Data[accountOwnerAt:], next[:])
 	return nil
 }
 
@@ -145,7 +145,7 @@ func mintAuthority(x *machine, r, auth ref, kind byte, next Key, some bool) erro
 	switch kind {
 	case authorityMint:
 	case authorityFreeze:
-		at, none = 46, tokMintCannotFreeze
+		at, none = mintFreezeAt, tokMintCannotFreeze
 	default:
 		return failCustom(tokInvalidInstr)
 	}
@@ -213,13 +213,13 @@ func tokenFreeze(x *machine, f *frame, freeze bool) error {
 	if err := tokenAccount(x, f, r); err != nil {
 		return err
 	}
-	if (x.acc(r).Data[108] == 2) == freeze {
+	if (x.acc(r).Data[accountStateAt] == stateFrozen) == freeze {
 		return failCustom(tokInvalidState)
 	}
 	if tokenMint(x.acc(r).Data) != x.key(mint) {
 		return failCustom(tokMintMismatch)
 	}
-	k, ok := optionKey(x.acc(mint).Data[46:])
+	k, ok := optionKey(x.acc(mint).Data[mintFreezeAt:])
 	if !ok {
 		return failCustom(tokMintCannotFreeze)
 	}
@@ -229,11 +229,11 @@ func tokenFreeze(x *machine, f *frame, freeze bool) error {
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
 	}
-	st := byte(1)
+	st := byte(stateInitialized)
 	if freeze {
-		st = 2
+		st = stateFrozen
 	}
-	x.mutable(r).Data[108] = st
+	x.mutable(r).Data[accountStateAt] = st
 	return nil
 }
 
@@ -251,7 +251,7 @@ func tokenSyncNative(x *machine, f *frame) error {
 	if !isNative(d) {
 		return failCustom(tokNonNative)
 	}
-	reserve := binary.LittleEndian.Uint64(d[113:])
+	reserve := binary.LittleEndian.Uint64(d[accountReserveAt:])
 	if x.acc(r).Lamports < reserve {
 		return failCustom(tokInvalidState)
 	}

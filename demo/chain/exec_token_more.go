@@ -21,7 +21,7 @@ func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	if err := tokenAccount(x, f, src); err != nil {
 		return err
 	}
-	if x.acc(src).Data[108] == 2 {
+	if x.acc(src).Data[accountStateAt] == stateFrozen {
 		return failCustom(tokFrozen)
 	}
 	if tokenOwner(x.acc(src).Data) != x.key(auth) {
@@ -31,12 +31,12 @@ func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 		return fail(ErrMissingRequiredSignature)
 	}
 	if !approve {
-		x.setOption(src, 72, Key{}, false)
-		binary.LittleEndian.PutUint64(x.mutable(src).Data[121:], 0)
+		x.setOption(src, accountDelegateAt, Key{}, false)
+		binary.LittleEndian.PutUint64(x.mutable(src).Data[accountDelegatedAmountAt:], 0)
 		return nil
 	}
-	x.setOption(src, 72, x.key(f.accs[1]), true)
-	copy(x.mutable(src).Data[121:129], body[:8])
+	x.setOption(src, accountDelegateAt, x.key(f.accs[1]), true)
+	copy(x.mutable(src).Data[accountDelegatedAmountAt:], body[:8])
 	return nil
 }
 

@@ -102,11 +102,11 @@ func (g *Generator) genesisToken(r *rand.Rand, mint, program Key, decimals uint8
 		t.mintAuth = nil
 	}
 	d := make([]byte, mintSize)
-	d[44], d[45] = decimals, 1
+	d[mintDecimalsAt], d[mintInitializedAt] = decimals, 1
 	setOptionKey(d, g.treasury.Key, t.mintAuth != nil)
 	if mint == USDCMint {
 		t.freezeAuth = g.treasury
-		setOptionKey(d[46:], g.treasury.Key, true)
+		setOptionKey(d[mintFreezeAt:], g.treasury.Key, true)
 	}
 	g.place(mint, &Account{Lamports: RentExempt(mintSize), Owner: program, Data: d})
 	t.metadata = MetadataAddress(mint)
@@ -124,10 +124,10 @@ func (g *Generator) tokenAccount(t *token, owner Key, amount uint64) *Account {
 	copy(a.Data[:32], t.mint[:])
 	copy(a.Data[32:64], owner[:])
 	setTokenAmount(a.Data, amount)
-	a.Data[108] = 1
+	a.Data[accountStateAt] = stateInitialized
 	if t.mint == NativeMint {
-		copy(a.Data[109:113], []byte{1, 0, 0, 0})
-		binary.LittleEndian.PutUint64(a.Data[113:], RentExempt(accountSize))
+		copy(a.Data[accountNativeAt:], []byte{1, 0, 0, 0})
+		binary.LittleEndian.PutUint64(a.Data[accountReserveAt:], RentExempt(accountSize))
 		a.Lamports += amount
 		return a
 	}
@@ -251,7 +251,7 @@ func (g *Generator) genesisPool(base, quote *token, baseAmount, quoteAmount uint
 	g.place(p.observation, &Account{Lamports: RentExempt(len(obs)), Owner: CPMMProgram, Data: obs})
 	lp := make([]byte, mintSize)
 	setOptionKey(lp, CPMMAuthority, true)
-	lp[44], lp[45] = 9, 1
+	lp[mintDecimalsAt], lp[mintInitializedAt] = 9, 1
 	setMintSupply(lp, isqrt(amounts[0], amounts[1]))
 	g.place(p.lp, &Account{Lamports: RentExempt(mintSize), Owner: TokenProgram, Data: lp})
 	p.table = g.genesisTable(p)

@@ -15,7 +15,7 @@ func createAccountData(lamports uint64, size int, owner Key) []byte {
 func transferData(lamports uint64) []byte { return appendU64([]byte{sysTransfer, 0, 0, 0}, lamports) }
 
 func initMintData(decimals uint8, authority Key, freeze *Key) []byte {
-	b := append([]byte{20, decimals}, authority[:]...)
+	b := append([]byte{tagInitializeMint2, decimals}, authority[:]...)
 	if freeze == nil {
 		return append(b, 0)
 	}
@@ -54,59 +54,59 @@ func ixCreateATA(payer, ata, owner, mint, program Key, idempotent bool) Instruct
 }
 
 func ixMintTo(program, mint, dst, authority Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: appendU64([]byte{7}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: appendU64([]byte{tagMintTo}, amount)}
 }
 
 func ixMintToChecked(program, mint, dst, authority Key, amount uint64, decimals uint8) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)},
-		Data: append(appendU64([]byte{14}, amount), decimals)}
+		Data: append(appendU64([]byte{tagMintToChecked}, amount), decimals)}
 }
 
 func ixBurn(program, src, mint, owner Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)}, Data: appendU64([]byte{8}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)}, Data: appendU64([]byte{tagBurn}, amount)}
 }
 
 func ixBurnChecked(program, src, mint, owner Key, amount uint64, decimals uint8) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)},
-		Data: append(appendU64([]byte{15}, amount), decimals)}
+		Data: append(appendU64([]byte{tagBurnChecked}, amount), decimals)}
 }
 
 func ixTransferChecked(program, src, mint, dst, owner Key, amount uint64, decimals uint8) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), readonly(mint), writable(dst), signer(owner)},
-		Data: append(appendU64([]byte{12}, amount), decimals)}
+		Data: append(appendU64([]byte{tagTransferChecked}, amount), decimals)}
 }
 
 func ixTransfer(program, src, dst, owner Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(dst), signer(owner)}, Data: appendU64([]byte{3}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(dst), signer(owner)}, Data: appendU64([]byte{tagTransfer}, amount)}
 }
 
 func ixSetAuthority(program, account, authority Key, kind byte, next *Key) Instruction {
-	data := []byte{6, kind, 0}
+	data := []byte{tagSetAuthority, kind, 0}
 	if next != nil {
-		data = append([]byte{6, kind, 1}, next[:]...)
+		data = append([]byte{tagSetAuthority, kind, 1}, next[:]...)
 	}
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), signer(authority)}, Data: data}
 }
 
 func ixFreeze(program, account, mint, authority Key, freeze bool) Instruction {
-	tag := byte(11)
+	tag := byte(tagThawAccount)
 	if freeze {
-		tag = 10
+		tag = tagFreezeAccount
 	}
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), readonly(mint), signer(authority)}, Data: []byte{tag}}
 }
 
 func ixSyncNative(account Key) Instruction {
-	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(account)}, Data: []byte{17}}
+	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(account)}, Data: []byte{tagSyncNative}}
 }
 
 func ixCloseAccount(program, account, dst, owner Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), writable(dst), signer(owner)}, Data: []byte{9}}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), writable(dst), signer(owner)}, Data: []byte{tagCloseAccount}}
 }
 
 // ixBatch joins token instructions into one p-token Batch.
 func ixBatch(ixs ...Instruction) Instruction {
-	out := Instruction{Program: TokenProgram, Data: []byte{255}}
+	out := Instruction{Program: TokenProgram, Data: []byte{tagBatch}}
 	for _, ix := range ixs {
 		out.Data = append(out.Data, byte(len(ix.Accounts)), byte(len(ix.Data)))
 		out.Data = append(out.Data, ix.Data...)
@@ -116,7 +116,7 @@ func ixBatch(ixs ...Instruction) Instruction {
 }
 
 func ixPointer(mint, authority, metadata Key) Instruction {
-	data := append(append([]byte{39, 0}, authority[:]...), metadata[:]...)
+	data := append(append([]byte{tagMetadataPointer, pointerTagInitialize}, authority[:]...), metadata[:]...)
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: data}
 }
 
@@ -201,23 +201,23 @@ func ixCreatePool(creator Key, p *pool, accounts [2]Key, creatorLP Key, amounts 
 }
 
 func ixFeeConfig(mint, authority Key, bps uint16, maximum uint64) Instruction {
-	data := append(append([]byte{26, 0, 1}, authority[:]...), 1)
+	data := append(append([]byte{tagTransferFee, feeTagInitialize, 1}, authority[:]...), 1)
 	data = append(data, authority[:]...)
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)},
 		Data: appendU64(binary.LittleEndian.AppendUint16(data, bps), maximum)}
 }
 
 func ixMintClose(mint, authority Key) Instruction {
-	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: append([]byte{25, 1}, authority[:]...)}
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: append([]byte{tagMintCloseAuthority, 1}, authority[:]...)}
 }
 
 func ixTransferWithFee(src, mint, dst, owner Key, amount uint64, decimals uint8, fee uint64) Instruction {
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(src), readonly(mint), writable(dst), signer(owner)},
-		Data: appendU64(append(appendU64([]byte{26, 1}, amount), decimals), fee)}
+		Data: appendU64(append(appendU64([]byte{tagTransferFee, feeTagTransfer}, amount), decimals), fee)}
 }
 
 func ixHarvest(mint Key, sources []Key) Instruction {
-	ix := Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: []byte{26, 4}}
+	ix := Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: []byte{tagTransferFee, feeTagHarvest}}
 	for _, k := range sources {
 		ix.Accounts = append(ix.Accounts, writable(k))
 	}
@@ -225,33 +225,33 @@ func ixHarvest(mint Key, sources []Key) Instruction {
 }
 
 func ixWithdrawFees(mint, dst, authority Key) Instruction {
-	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: []byte{26, 2}}
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: []byte{tagTransferFee, feeTagWithdraw}}
 }
 
 // ixInitMintOld is InitializeMint of the first token program, which names the rent sysvar.
 func ixInitMintOld(mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
 	data := initMintData(decimals, authority, freeze)
-	data[0] = 0
+	data[0] = tagInitializeMint
 	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(mint), readonly(RentSysvar)}, Data: data}
 }
 
 func ixWithdrawExcess(program, source, dst, authority Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), writable(dst), signer(authority)}, Data: []byte{38}}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), writable(dst), signer(authority)}, Data: []byte{tagWithdrawExcess}}
 }
 
 // ixUnwrap pays out an amount of wrapped SOL, or all of it for nil.
 func ixUnwrap(source, dst, owner Key, amount *uint64) Instruction {
-	data := []byte{45, 0}
+	data := []byte{tagUnwrap, 0}
 	if amount != nil {
-		data = appendU64([]byte{45, 1}, *amount)
+		data = appendU64([]byte{tagUnwrap, 1}, *amount)
 	}
 	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(source), writable(dst), signer(owner)}, Data: data}
 }
 
 func ixApprove(program, source, delegate, owner Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), readonly(delegate), signer(owner)}, Data: appendU64([]byte{4}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), readonly(delegate), signer(owner)}, Data: appendU64([]byte{tagApprove}, amount)}
 }
 
 func ixRevoke(program, source, owner Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), signer(owner)}, Data: []byte{5}}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), signer(owner)}, Data: []byte{tagRevoke}}
 }

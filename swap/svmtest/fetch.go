@@ -1,6 +1,6 @@
 // Package svmtest runs the venues' own programs in LiteSVM for the swap room's tests.
 //
-// The programs come out of a published package, which cargo fetches; nothing of it is compiled or
+// The programs are files of a published package, which cargo fetches. None of it is compiled or
 // committed. Without cargo or Node a test is skipped, unless MINTLAKE_REQUIRE_SVM=1.
 package svmtest
 
@@ -26,18 +26,18 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
-// Crate is the package that carries the programs.
+// Crate is the package that has the programs.
 const Crate = "pump-rust-client"
 
-// ammV4Sum is the same in all versions.
+// ammV4Sum is the SHA-256 of AMM v4, which is the same in all versions.
 const ammV4Sum = "dc6ad79549928bacacea8c4c4505df58a9136c7c7aaf0ac73324ee79e8f9797c"
 
-// Old is a version that is older than version 3 of the curve's instructions and than boosts: quotes
-// do not hold for it.
+// Old is a version from before version 3 of the curve's instructions and before boosts. Our quotes
+// are wrong for it.
 const Old = "0.1.7"
 
 // Builds are versions of the crate with the SHA-256 that their files must have. Quoted are those
-// that quotes hold for.
+// for which our quotes are right.
 var (
 	Builds = map[string]map[string]string{
 		"0.5.0": {
@@ -64,12 +64,12 @@ var (
 	Quoted = []string{"0.5.0", "0.4.0", "0.2.0"}
 )
 
-// Programs are what the files of a build are.
+// Programs maps the files of a build to the programs' addresses.
 var Programs = map[string]venue.Key{
 	"pump_amm.so": pumpswap.Program, "pump.so": pumpcurve.Program, "pump_fees.so": pumpfees.Program, "raydium_amm_v4.so": ammv4.Program,
 }
 
-// Tool is the folder of the scripts, with LiteSVM installed.
+// Tool returns the folder of the scripts. It installs LiteSVM there if that is missing.
 func Tool(t testing.TB) string {
 	t.Helper()
 	tool := filepath.Join(testkit.Root(t), "tools", "svm-check")
@@ -79,7 +79,7 @@ func Tool(t testing.TB) string {
 	return tool
 }
 
-// Fetch has cargo fetch a version of the crate, checks the files, and returns their folder.
+// Fetch fetches a version of the crate by cargo, checks its files, and returns their folder.
 func Fetch(t testing.TB, version string) string {
 	t.Helper()
 	found := fetched(t, version)
@@ -102,7 +102,8 @@ func Fetch(t testing.TB, version string) string {
 	return found
 }
 
-// fetched is where cargo keeps the files of a version; empty if it does not.
+// fetched returns the folder where cargo keeps the files of a version; empty if it does not have
+// them.
 func fetched(t testing.TB, version string) string {
 	t.Helper()
 	home := os.Getenv("CARGO_HOME")
@@ -135,7 +136,7 @@ func command(t testing.TB, dir, name string, args ...string) {
 	}
 }
 
-// notHere skips the test, or fails it where it is required.
+// notHere skips the test, or fails it if MINTLAKE_REQUIRE_SVM is set.
 func notHere(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("MINTLAKE_REQUIRE_SVM") == "1" {

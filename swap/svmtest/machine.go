@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Machine is a LiteSVM that keeps its accounts. It is for one goroutine.
+// Machine is a LiteSVM in a process of its own, which keeps its accounts between transactions. It
+// is for one goroutine.
 type Machine struct {
 	t    testing.TB
 	in   io.Writer
@@ -25,7 +26,7 @@ type Machine struct {
 	logs *logs
 }
 
-// Account as the scripts have it. Lamports are a decimal string.
+// Account is an account in the format of the scripts. Lamports is a decimal string.
 type Account struct {
 	Key      string `json:"key"`
 	Owner    string `json:"owner"`
@@ -33,7 +34,7 @@ type Account struct {
 	Data     []byte `json:"data"`
 }
 
-// Listed are accounts as the scripts have them.
+// Listed converts accounts to the format of the scripts.
 func Listed(accounts map[venue.Key]*solana.Account) (list []Account) {
 	for key, a := range accounts {
 		list = append(list, Account{key.String(), a.Owner.String(), strconv.FormatUint(a.Lamports, 10), a.Data})
@@ -41,15 +42,16 @@ func Listed(accounts map[venue.Key]*solana.Account) (list []Account) {
 	return list
 }
 
-// Ran is what came of a transaction.
+// Ran is the result of a transaction.
 type Ran struct {
-	// Err is empty for one that succeeded.
+	// Err is empty if it succeeded.
 	Err   string
 	Logs  []string
 	Units uint32
 	// Inner are the calls of each outer instruction.
 	Inner [][]Call
-	// Accounts of the transaction after it; nil for one that does not exist.
+	// Accounts are those of the transaction, as they were after it; nil for one that does not
+	// exist.
 	Accounts map[venue.Key]*solana.Account
 }
 
@@ -61,7 +63,7 @@ type Call struct {
 	Data     []byte `json:"data"`
 }
 
-// Start starts a machine without programs of venues.
+// Start starts a machine that has no programs of venues yet.
 func Start(t testing.TB) *Machine {
 	t.Helper()
 	node := exec.CommandContext(t.Context(), "node", filepath.Join(Tool(t), "serve.mjs")) //nolint:gosec // a file of this repository
@@ -80,13 +82,15 @@ func Start(t testing.TB) *Machine {
 	return m
 }
 
-// logs keeps the first bytes that a process writes.
+// logs keeps the first maxLogs bytes that a process writes.
 type logs struct{ text []byte }
 
 func (l *logs) Write(p []byte) (int, error) {
-	l.text = append(l.text, p[:min(len(p), 4096-min(len(l.text), 4096))]...)
+	l.text = append(l.text, p[:min(len(p), maxLogs-len(l.text))]...)
 	return len(p), nil
 }
+
+const maxLogs = 4096
 
 // ask sends a line and reads its answer.
 func (m *Machine) ask(line map[string]any, answer any) {
@@ -99,7 +103,7 @@ func (m *Machine) ask(line map[string]any, answer any) {
 	require.NoError(m.t, json.Unmarshal(m.out.Bytes(), answer))
 }
 
-// Load loads the programs of a build, or exchanges them for it.
+// Load loads the programs of a build, in place of any loaded before.
 func (m *Machine) Load(dir string) {
 	m.t.Helper()
 	for name, program := range Programs {
@@ -107,19 +111,19 @@ func (m *Machine) Load(dir string) {
 	}
 }
 
-// Set puts accounts.
+// Set adds or replaces accounts.
 func (m *Machine) Set(accounts map[venue.Key]*solana.Account) {
 	m.t.Helper()
 	m.ask(map[string]any{"t": "set", "accounts": Listed(accounts)}, &struct{}{})
 }
 
-// Clock moves the clock.
+// Clock sets the chain's clock.
 func (m *Machine) Clock(c venue.Clock) {
 	m.t.Helper()
 	m.ask(map[string]any{"t": "clock", "slot": c.Slot, "epoch": c.Epoch, "time": c.UnixTime}, &struct{}{})
 }
 
-// Run runs a transaction. What it changes stays.
+// Run executes a transaction and keeps its effects.
 func (m *Machine) Run(wire []byte) *Ran {
 	m.t.Helper()
 	var answer struct {

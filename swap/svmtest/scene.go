@@ -21,29 +21,30 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
-// Now is the chain's time in all scenes.
+// Now is the time of the chain in all scenes.
 var Now = venue.Clock{Slot: 450_000_000, Epoch: 2, UnixTime: 1_790_000_000}
 
 const (
-	// Rich is what the user holds of everything before a swap.
+	// Rich is how much the user has of every token before a swap.
 	Rich = 1 << 61
-	// Rent is what accounts hold besides.
+	// Rent is how many lamports each account has, apart from wrapped SOL.
 	Rent = 1_000_000_000
-	// TokenRent is what wrapped SOL takes off for it.
+	// TokenRent is the rent of an account for wrapped SOL, which its amount does not include.
 	TokenRent = 2_039_280
 )
 
-// Scene is accounts that the venues' programs accept: pools, and all that their swaps touch.
+// Scene has accounts that the venues' programs accept: pools, and everything else that swaps on
+// them use.
 type Scene struct {
 	t      testing.TB
 	Random *rand.Rand
-	// User is who swaps.
+	// User makes the swaps.
 	User venue.Key
-	// Held are the accounts.
+	// Held are the scene's accounts.
 	Held map[venue.Key]*solana.Account
 }
 
-// NewScene makes a scene with a user and wrapped SOL. The same seed draws the same pools.
+// NewScene makes a scene with a user and wrapped SOL. Equal seeds give equal pools.
 func NewScene(t testing.TB, user venue.Key, seed uint64) *Scene {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // the same cases in each run
@@ -52,13 +53,13 @@ func NewScene(t testing.TB, user venue.Key, seed uint64) *Scene {
 	return s
 }
 
-// Clear takes everything but the user and wrapped SOL away.
+// Clear removes all accounts except the user and wrapped SOL.
 func (s *Scene) Clear() {
 	s.Held = map[venue.Key]*solana.Account{s.User: {Lamports: Rich, Owner: venue.SystemProgram}}
 	s.Mint(mint.WrappedSOL, mint.Token, 1<<62)
 }
 
-// Amount draws one of least to most bits, of any size.
+// Amount draws a number from 2^least to 2^most. Each length in bits is equally likely.
 func (s *Scene) Amount(least, most int) uint64 {
 	bits := least + s.Random.IntN(most-least)
 	return 1<<bits + s.Random.Uint64N(1<<bits)
@@ -67,7 +68,7 @@ func (s *Scene) Amount(least, most int) uint64 {
 // flag draws 0 or 1.
 func (s *Scene) flag() byte { return byte(s.Random.IntN(2)) }
 
-// Either draws one of two.
+// Either draws one of two keys.
 func (s *Scene) Either(a, b venue.Key) venue.Key {
 	if s.Random.IntN(2) == 0 {
 		return a
@@ -79,7 +80,7 @@ func (s *Scene) set(key, owner venue.Key, data []byte) {
 	s.Held[key] = &solana.Account{Owner: owner, Data: data, Lamports: Rent}
 }
 
-// Mint puts a mint of 6 decimals.
+// Mint adds a mint with 6 decimals.
 func (s *Scene) Mint(key, program venue.Key, supply uint64) {
 	data := make([]byte, 82)
 	binary.LittleEndian.PutUint64(data[36:], supply)
@@ -87,7 +88,7 @@ func (s *Scene) Mint(key, program venue.Key, supply uint64) {
 	s.set(key, program, data)
 }
 
-// token puts a token account. Wrapped SOL is lamports too.
+// token adds a token account. An account for wrapped SOL has the amount in lamports too.
 func (s *Scene) token(key, owner, of venue.Key, amount uint64) {
 	data := make([]byte, 165)
 	copy(data, of[:])
@@ -102,41 +103,41 @@ func (s *Scene) token(key, owner, of venue.Key, amount uint64) {
 	}
 }
 
-// Account is an owner's associated account.
+// Account returns the address of an owner's associated account.
 func (s *Scene) Account(owner, of venue.Key) venue.Key {
 	key, err := venue.AssociatedAccount(owner, of, s.Held[of].Owner)
 	require.NoError(s.t, err)
 	return key
 }
 
-// Associated puts an owner's associated account.
+// Associated adds an owner's associated account and returns its address.
 func (s *Scene) Associated(owner, of venue.Key, amount uint64) venue.Key {
 	key := s.Account(owner, of)
 	s.token(key, owner, of, amount)
 	return key
 }
 
-// KeysAt puts keys into an account's data by offset.
+// KeysAt writes keys into an account's data, by their offset.
 func KeysAt(data []byte, keys map[int]venue.Key) {
 	for at, key := range keys {
 		copy(data[at:], key[:])
 	}
 }
 
-// NumbersAt puts numbers of 64 bits into an account's data by offset.
+// NumbersAt writes 64-bit numbers into an account's data, by their offset.
 func NumbersAt(data []byte, numbers map[int]uint64) {
 	for at, n := range numbers {
 		binary.LittleEndian.PutUint64(data[at:], n)
 	}
 }
 
-// Recorded accounts of mainnet.
+// Files of accounts recorded on mainnet.
 const (
 	PumpSwapConfig = "mainnet_global_config_ADyA8hde.json"
 	PumpSwapFees   = "mainnet_amm_fee_config_5PHirr8joyTMp9JMm6nW7hNDVyEYdkzDqazxPD7RaTjx_slot445186127.json"
 )
 
-// Recorded is the data of a recorded account.
+// Recorded returns the data of a recorded account.
 func Recorded(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(testkit.Shared(t, "data/swap-vectors/pumpswap/"+name))
@@ -148,14 +149,14 @@ func Recorded(t testing.TB, name string) []byte {
 	return file.Data
 }
 
-// derived is an address of a program, and the bump that derives it.
+// derived returns a program derived address and its bump.
 func (s *Scene) derived(program venue.Key, seeds ...[]byte) (venue.Key, byte) {
 	address, bump, err := sdk.FindProgramAddress(seeds, sdk.PublicKey(program))
 	require.NoError(s.t, err)
 	return venue.Key(address), bump
 }
 
-// AMMV4 puts a pool of a coin and SOL. Depth are the bits of what its vaults hold, least and most.
+// AMMV4 adds a pool of a coin and SOL. Its vaults hold amounts from 2^depth[0] to 2^depth[1].
 func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key) {
 	pool = swaptest.Named(name)
 	vault0, vault1 := swaptest.Named(name+" coin"), swaptest.Named(name+" price")
@@ -173,8 +174,8 @@ func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key
 	return pool
 }
 
-// PumpSwap puts a pool of a coin and SOL under mainnet's configuration. Boosted pools price with
-// virtual reserves.
+// PumpSwap adds a pool of a coin and SOL, with mainnet's configuration. The price of a boosted pool
+// counts virtual reserves.
 func (s *Scene) PumpSwap(coin venue.Key, depth [2]int, boosted bool) (pool venue.Key) {
 	config := venue.Padded(Recorded(s.t, PumpSwapConfig), 949)
 	config[940] = s.flag() // creators may set their fee
@@ -201,7 +202,7 @@ func (s *Scene) PumpSwap(coin venue.Key, depth [2]int, boosted bool) (pool venue
 	return pool
 }
 
-// accumulators are the global volume accumulator and the user's.
+// accumulators adds the global volume accumulator and the user's.
 func (s *Scene) accumulators(program venue.Key) {
 	global := make([]byte, 544)
 	copy(global, []byte{202, 42, 246, 43, 142, 190, 30, 255})
@@ -213,8 +214,8 @@ func (s *Scene) accumulators(program venue.Key) {
 	s.set(venue.MustDerive(program, []byte("user_volume_accumulator"), s.User[:]), program, user)
 }
 
-// Curve puts a coin's curve in SOL: a short account, of version 2 of the instructions, or a longer
-// one of version 3. The coin is of Token-2022.
+// Curve adds a coin's curve against SOL. Its account is a short one, for version 2 of the
+// instructions, or a longer one for version 3. The coin is of Token-2022.
 func (s *Scene) Curve(coin venue.Key, version int) (address venue.Key) {
 	program := pumpcurve.Program
 	s.Mint(coin, mint.Token2022, 1_000_000_000_000_000)
@@ -250,7 +251,7 @@ func (s *Scene) Curve(coin venue.Key, version int) (address venue.Key) {
 	return address
 }
 
-// curveGlobals are the venue's own accounts.
+// curveGlobals adds the accounts that all curves share.
 func (s *Scene) curveGlobals() {
 	program := pumpcurve.Program
 	data := make([]byte, 1088)
