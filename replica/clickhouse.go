@@ -94,6 +94,7 @@ func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, batches chan<- 
 	return send()
 }
 
+// parseRows parses rows and calls each for every mint, until batches is closed.
 func parseRows(batches <-chan []string, each func(mint string, facts []registry.Fact)) error {
 	var facts []registry.Fact
 	for batch := range batches {
@@ -134,6 +135,7 @@ func (r *row) take(size uint64) string {
 	return head
 }
 
+// uvarint reads an unsigned LEB128 number, as lengths are written.
 func (r *row) uvarint() (n uint64) {
 	for shift := 0; shift < 64; shift += 7 {
 		text := r.take(1)

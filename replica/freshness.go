@@ -38,6 +38,7 @@ func newFreshness(epoch time.Time) *freshness {
 	return &freshness{epoch: epoch.Add(-freshnessSlice)} // slice 0 means unused
 }
 
+// observe counts an age at the time now.
 func (f *freshness) observe(now time.Time, age time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,6 +50,7 @@ func (f *freshness) observe(now time.Time, age time.Duration) {
 	s.counts[cellOf(age.Milliseconds())]++
 }
 
+// summary sums the slices of the last five minutes.
 func (f *freshness) summary(now time.Time) Freshness {
 	var counts [freshnessCells]uint64
 	result := Freshness{}

@@ -93,6 +93,7 @@ func (l *loaders) take() *loader {
 	return each
 }
 
+// add packs a mint, and commits when loadedAtOnce mints are packed.
 func (l *loader) add(mint string, facts []registry.Fact) {
 	key, err := pubkey.Parse(mint)
 	if err != nil || len(facts) == 0 {

@@ -163,6 +163,7 @@ func (r *Replica) run(ctx context.Context, stop func()) error {
 	return r.follow(ctx)
 }
 
+// follow loads the copy and then tails the topics. A tail that fails for good is opened again.
 func (r *Replica) follow(ctx context.Context) error {
 	begin := r.deps.Now()
 	if err := r.load(ctx); err != nil {

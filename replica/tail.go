@@ -155,6 +155,8 @@ func (r *Replica) observe(records []kafka.Record) {
 	}
 }
 
+// receivedAt returns when the source received what the record is about; false if the record does
+// not say.
 func receivedAt(record *kafka.Record) (time.Time, bool) {
 	for i := range record.Headers {
 		if record.Headers[i].Key == schemas.HeaderReceivedAt {
@@ -182,6 +184,7 @@ func (b *batch) reset() {
 	*b = batch{facts: b.facts[:0], applied: b.applied}
 }
 
+// add decodes a record. An error says that the record is malformed, and leaves the batch as it was.
 func (b *batch) add(record *kafka.Record) error {
 	switch record.Topic {
 	case schemas.TopicTokenEvents:
@@ -205,6 +208,7 @@ func (b *batch) add(record *kafka.Record) error {
 	return nil
 }
 
+// addSlot decodes a record of the slot ledger: a slot, or the source's report about itself.
 func (b *batch) addSlot(record *kafka.Record) error {
 	if string(record.Key) == schemas.SourceStatusKey {
 		status := &eventspb.SourceStatus{}

@@ -138,6 +138,7 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Trans
 	}, nil
 }
 
+// blockhash reads a recent blockhash and the last block height at which it is valid.
 func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 	var result struct {
 		Value struct {

@@ -256,6 +256,7 @@ func (p *parser) wallet(name, text string) *venue.Key {
 	return &key
 }
 
+// parseKey parses a required address.
 func parseKey(field, text string) (venue.Key, error) {
 	if text == "" {
 		return venue.Key{}, missing(field, ruleKey)

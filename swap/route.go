@@ -32,6 +32,7 @@ const (
 	routeOther  = "other"
 )
 
+// addRoutes adds all routes, and an answer for every other path or method.
 func (s *Server) addRoutes() {
 	s.app.Use(s.common)
 	keyed := []struct {

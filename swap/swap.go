@@ -265,6 +265,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// serve answers requests until ctx ends, then waits for those in flight.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.app.Listener(listener) }()

@@ -93,6 +93,7 @@ func mintSteps() []step {
 	return []step{{mintAuthorityField, 0}, {mintSupplyField, 0}, {mintAuthorityField, 1}, {mintSupplyField, 1}, {mintSupplyField, 2}}
 }
 
+// kindOf returns the kind with that name.
 func kindOf(name string) (kind, error) {
 	switch name {
 	case KindToken:

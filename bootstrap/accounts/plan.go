@@ -75,6 +75,7 @@ func loadPlan(cfg Config, file *bootstrap.StateFile) (*plan, error) {
 	return p, nil
 }
 
+// checkShard returns an error for a shard that no plan of this version has.
 func checkShard(s *shard) error {
 	if s == nil {
 		return errors.New("a shard is null")

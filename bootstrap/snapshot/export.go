@@ -179,6 +179,7 @@ func (w *writer) endMint() error {
 	return nil
 }
 
+// endFile closes the file of facts and adds it to the manifest.
 func (w *writer) endFile() error {
 	if w.facts == nil {
 		return nil

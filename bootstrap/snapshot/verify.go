@@ -47,6 +47,7 @@ func open(folder string, trust Trust) (*Manifest, [sha256.Size]byte, error) {
 	return manifest, sha256.Sum256(raw), err
 }
 
+// readBounded reads a file of at most maxManifestBytes.
 func readBounded(path string) ([]byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -101,6 +102,7 @@ func (v *verifier) verify(ctx context.Context) error {
 	return v.compare()
 }
 
+// compare compares the sums over all rows with the manifest.
 func (v *verifier) compare() error {
 	m := v.manifest
 	switch {
@@ -114,6 +116,7 @@ func (v *verifier) compare() error {
 	return nil
 }
 
+// row adds a row to the sums. It checks that mints are in order and that no fact comes twice.
 func (v *verifier) row(name string, row *factRow) error {
 	fact, err := row.fact()
 	if err != nil {
@@ -143,6 +146,7 @@ func (v *verifier) endMint() {
 	v.root.Add(v.mint, &v.state)
 }
 
+// checkHash compares the size and the hash of a file with the manifest.
 func (v *verifier) checkHash(ctx context.Context, file File) error {
 	in, err := os.Open(filepath.Join(v.folder, file.Name))
 	if err != nil {

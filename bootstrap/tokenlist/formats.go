@@ -32,6 +32,7 @@ type jsonToken struct {
 	Extensions map[string]json.RawMessage `json:"extensions"`
 }
 
+// json reads a list in the schema, or the bare list of its tokens.
 func (c *collector) json(raw []byte) error {
 	var file jsonList
 	var err error
@@ -51,6 +52,7 @@ func (c *collector) json(raw []byte) error {
 	return nil
 }
 
+// jsonToken reads one token of the schema.
 func (c *collector) jsonToken(place int, raw json.RawMessage) {
 	var token jsonToken
 	if err := json.Unmarshal(raw, &token); err != nil {
@@ -83,6 +85,7 @@ func unixOf(timestamp string) uint64 {
 	return 0
 }
 
+// tagsOf returns the tags without duplicates, within their limits.
 func tagsOf(tags []string) []string {
 	var kept []string
 	for _, tag := range tags {
@@ -164,6 +167,7 @@ func (c *collector) csv(raw []byte) error {
 	}
 }
 
+// csvRow reads one token from a row; columns say what its values mean.
 func (c *collector) csvRow(place int, columns, row []string) {
 	var entry Entry
 	var address string

@@ -112,6 +112,7 @@ func (x *Index) each(changes []replica.Change) {
 	}
 }
 
+// set replaces the traits of a token and moves it in its groups.
 func (x *Index) set(id uint32, next traits) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,6 +144,7 @@ func (x *Index) traits(id uint32) traits {
 	return traits{}
 }
 
+// traitsOf returns what the index keeps of a token.
 func (x *Index) traitsOf(token *registry.Token) traits {
 	skeleton := x.skeletons.Symbol(token.Symbol)
 	if skeleton == "" {

@@ -176,6 +176,7 @@ func (g *groups) rename(x *Index, id, name uint32) {
 	members.announce(x, id)
 }
 
+// placeOf returns where a token stands in its group.
 func (g *groups) placeOf(x *Index, id uint32) place {
 	entry, exists := g.of[x.at(id).symbol]
 	if !exists || entry&manyBit == 0 {

@@ -63,6 +63,7 @@ type look struct {
 	extensions       []string
 }
 
+// signals returns the signals of a token, in the order of the constants.
 func (x *Index) signals(l *look) []Signal {
 	signals := []Signal{}
 	add := func(holds bool, signal Signal) {
@@ -120,6 +121,7 @@ func hasURL(text string) bool {
 	return slices.ContainsFunc(words, isDomain)
 }
 
+// isDomain returns whether a word has a public suffix and something before it.
 func isDomain(word string) bool {
 	word = strings.Trim(word, ".-")
 	dot := strings.IndexByte(word, '.')
@@ -164,6 +166,7 @@ func mixesScripts(text string) bool {
 	})
 }
 
+// scriptOf returns the bit of a letter's script; 0 if it is no letter, or one of all scripts.
 func scriptOf(r rune) int {
 	if !unicode.IsLetter(r) || unicode.Is(unicode.Common, r) {
 		return 0

@@ -123,6 +123,7 @@ func (w *Writer) append(dst []byte) []byte {
 	return append(w.appendPositions(dst), w.values...)
 }
 
+// fact adds a fact to the shape, the positions and the values.
 func (w *Writer) fact(mint string, fact *registry.Fact) {
 	register := byte(fact.Register)
 	first := min(register, otherRegister)
@@ -162,6 +163,7 @@ func (w *Writer) position(fact *registry.Fact) int {
 	return len(w.positions) - 1
 }
 
+// item appends a fact's item with its kind.
 func (w *Writer) item(item string) {
 	if id, ok := parseHex(item); ok {
 		w.values = append(append(w.values, itemInstruction), id[:]...)
@@ -274,6 +276,7 @@ const (
 	withinSlot        // any other
 )
 
+// appendPositions appends the positions of the state.
 func (w *Writer) appendPositions(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(w.positions)))
 	slot := uint64(0)

@@ -65,6 +65,7 @@ func (r *Reader) ReusedFacts(mint string, packed []byte) []registry.Fact {
 	return r.withTexts(unsafe.String(unsafe.SliceData(r.texts.out), len(r.texts.out))) //nolint:gosec // whoever calls knows how long they last
 }
 
+// read unpacks a state into facts, and its texts into texts.out. Then withTexts must be called.
 func (r *Reader) read(mint string, packed []byte, last registry.Register) {
 	r.last = last
 	r.texts.reset()
@@ -132,6 +133,7 @@ func (r *Reader) readPositions() {
 	}
 }
 
+// fact reads one fact. first and second are its bytes of the shape.
 func (r *Reader) fact(mint string, first, second byte) {
 	register := first &^ hasItem
 	if register == otherRegister {
@@ -172,6 +174,7 @@ func (r *Reader) part(kind partKind, from int) {
 	r.parts = append(r.parts, part{int32(len(r.facts) - 1), kind, int32(from), int32(len(r.texts.out))})
 }
 
+// value reads the value of a fact. What is no constant goes into texts.out.
 func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 	from := len(r.texts.out)
 	switch kind {

@@ -65,6 +65,7 @@ func (in *interner) number(value []byte, text func() string) (uint32, bool) {
 	return in.add(value, text)
 }
 
+// add gives a string a number, if there is room.
 func (in *interner) add(value []byte, text func() string) (uint32, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -233,6 +233,7 @@ func (r *textReader) remember(first, from int) {
 	r.spans = append(r.spans, [2]int32{int32(from), int32(len(r.out))})
 }
 
+// address appends the text of 32 bytes in the form of a code.
 func (r *textReader) address(code byte, digest []byte) {
 	switch code {
 	case codeKey:

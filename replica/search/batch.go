@@ -18,6 +18,7 @@ func (x *Inverted) Apply(documents []Document) {
 	x.apply(documents)
 }
 
+// apply publishes documents as one version. The writer holds the lock.
 func (x *Inverted) apply(documents []Document) {
 	b := x.newBatch()
 	last := make(map[uint32]int, len(documents))
@@ -66,6 +67,8 @@ func (b *batch) latest(serial uint32) *segment {
 	return b.next.segments[slices.IndexFunc(b.next.segments, func(s *segment) bool { return s.serial == serial })]
 }
 
+// change takes in a document: it removes the mint, gives its document another place in the order,
+// or replaces the document.
 func (b *batch) change(document *Document) {
 	x := b.x
 	at := x.locationOf(document.ID)

@@ -204,6 +204,7 @@ func (t *gramTable) add(g gram) uint32 {
 	return e.from
 }
 
+// grow doubles the table.
 func (t *gramTable) grow() {
 	old := t.entries
 	t.entries = make([]gramEntry, 2*len(old))

@@ -130,6 +130,7 @@ func (x *Inverted) Filled() {
 	x.endFilling()
 }
 
+// endFilling builds segments of what was gathered, on all cores, and publishes them.
 func (x *Inverted) endFilling() {
 	f := x.filling
 	if f == nil {

@@ -20,6 +20,7 @@ type attributeTable struct {
 	list    []attributes
 }
 
+// number returns the number of a document's combination, a new one if it has none.
 func (t *attributeTable) number(document *Document) uint32 {
 	var key strings.Builder
 	if document.Token.IsToken22 {

@@ -150,6 +150,7 @@ type mergeCursor struct {
 	row     row
 }
 
+// next moves to the next live document and fills row; false at the end.
 func (c *mergeCursor) next() bool {
 	s := c.segment
 	for c.doc < s.documents() && !hasBit(s.live, uint32(c.doc)) {

@@ -151,6 +151,7 @@ type builder struct {
 	wraps, lamports bool
 }
 
+// build makes the transaction, with the accounts' addresses from accountOf.
 func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, error) {
 	b := &builder{Request: r, accountOf: accountOf, created: map[venue.Key]bool{}}
 	for _, s := range r.Swaps {
@@ -238,6 +239,7 @@ func (b *builder) wrap() error {
 	return nil
 }
 
+// swap adds the swaps' instructions.
 func (b *builder) swap() error {
 	for _, s := range b.Swaps {
 		source, err := b.accountOf(b.User, s.In)
@@ -350,6 +352,7 @@ func unitPrice(price uint64) venue.Instruction {
 	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint64([]byte{3}, price)}
 }
 
+// encode makes the message and checks the limits of the network.
 func encode(r Request, list []venue.Instruction) ([]byte, error) {
 	converted := make([]solana.Instruction, len(list))
 	for i, in := range list {

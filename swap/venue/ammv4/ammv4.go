@@ -171,6 +171,7 @@ func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	return p, nil
 }
 
+// decode reads a pool, its mints and its vaults.
 func decode(address venue.Key, accounts venue.State) (*Pool, error) {
 	data, err := venue.Owned(accounts, address, Program)
 	if err != nil {
@@ -292,6 +293,7 @@ func (p *Pool) open(clock venue.Clock) error {
 	return fmt.Errorf("%w: its status is %d", venue.ErrClosed, p.state.status)
 }
 
+// exactIn computes an order for which amount reaches the pool.
 func (r *result) exactIn(amount, reserveOut uint64, s *state) error {
 	fee, _ := arith.MulDivUp(amount, s.feeNumerator, s.feeDiv) // at most amount, since num < den
 	r.in, r.net = amount, amount-fee
@@ -305,6 +307,7 @@ func (r *result) exactIn(amount, reserveOut uint64, s *state) error {
 	return nil
 }
 
+// exactOut computes an order for which amount leaves the pool.
 func (r *result) exactOut(amount, reserveOut uint64, s *state) error {
 	switch {
 	case amount == 0:

@@ -55,6 +55,7 @@ func (r *ref) Decode(state venue.State) (venue.Pool, error) {
 	return p, nil
 }
 
+// decode reads a pool, its config, its mints and its vaults.
 func decode(address venue.Key, state venue.State) (*Pool, error) {
 	data, err := venue.Owned(state, address, Program)
 	if err != nil {

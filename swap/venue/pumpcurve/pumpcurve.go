@@ -175,6 +175,7 @@ type result struct {
 	impact       uint64
 }
 
+// rates returns the rates of a trade at the curve's present state.
 func (p *Pool) rates() (pumpfees.Rates, error) {
 	rates, err := p.fees.Rates(pumpfees.Coin{
 		Canonical: true, Quote: p.state.quoteMint, QuoteReserve: p.state.quote, Supply: p.supply, BaseReserve: p.state.tokens,
@@ -189,6 +190,7 @@ func (p *Pool) rates() (pumpfees.Rates, error) {
 	return rates, err
 }
 
+// swap computes an order.
 func (p *Pool) swap(o venue.Order) (result, error) {
 	side, err := venue.Side(p.mints, o.In)
 	if err != nil {

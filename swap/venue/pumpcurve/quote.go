@@ -116,6 +116,7 @@ type keys struct {
 	err                            error
 }
 
+// derive derives the addresses of a trade's accounts that both versions need.
 func (p *Pool) derive(user venue.UserAccounts, buys bool) *keys {
 	k := &keys{Pool: p, user: user.Owner, userCoin: user.Source, userQuote: user.Destination, recipient: p.global.recipient}
 	if buys {
@@ -147,6 +148,7 @@ func (k *keys) account(owner venue.Key, side int) venue.Key {
 	return address
 }
 
+// v2 returns the accounts of an instruction of version 2, in its order.
 func (k *keys) v2(buys bool) []venue.Meta {
 	buyback := k.global.buyback
 	list := []venue.Meta{
@@ -166,6 +168,7 @@ func (k *keys) v2(buys bool) []venue.Meta {
 	}...)
 }
 
+// v3 returns the accounts of an instruction of version 3, in its order.
 func (k *keys) v3() []venue.Meta {
 	// A recipient of lamports is a wallet, a recipient of tokens its token account.
 	buyback := k.global.buyback

@@ -53,6 +53,7 @@ type form struct {
 	sale, exactOut                                        bool
 }
 
+// formOf returns the form of an instruction by its discriminator; false if it is no swap.
 func formOf(discriminator [8]byte) (form, bool) {
 	v1 := form{accounts: 12, quoteMint: -1, curve: 3, user: 6, userCoin: 5, userQuote: -1}
 	v2 := form{accounts: 26, quoteMint: 2, curve: 10, user: 13, userCoin: 14, userQuote: 15}

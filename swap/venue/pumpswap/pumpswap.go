@@ -194,6 +194,7 @@ func (p *Pool) rates(reserve uint64) (pumpfees.Rates, error) {
 	return rates, nil
 }
 
+// swap computes an order. An exact-out sale is computed as the sale of an exact amount.
 func (p *Pool) swap(o venue.Order) (result, error) {
 	side, err := venue.Side(p.Mints(), o.In)
 	if err != nil {
