@@ -74,19 +74,20 @@ func (p *Projector) awaitBacklog(ctx context.Context) error {
 	}
 }
 
-// foldOnce folds the backlog as it stands and commits the records that waited for it. During a
-// short fold, batches wait with their folds; otherwise every batch of a busy chain would be folded
-// twice. During a long fold they do not wait, and are folded once more after it (see backlog.add).
+// foldOnce folds the backlog as it stands and commits the records that waited for it. A short fold
+// holds the semaphore, so batches wait with theirs; otherwise every batch of a busy chain would be
+// folded twice. During a long fold batches do not wait, and are folded once more after it (see
+// backlog.add).
 func (p *Projector) foldOnce(ctx context.Context) error {
 	p.folding <- struct{}{}
-	leave := sync.OnceFunc(func() { <-p.folding })
-	defer leave()
+	release := sync.OnceFunc(func() { <-p.folding })
+	defer release()
 	began := time.Now()
 	dirty, held := p.backlog.take()
 	level := slog.LevelDebug
 	if dirty.All || len(dirty.Mints) > shortFold {
 		level = slog.LevelInfo
-		leave()
+		release()
 	}
 	if err := p.retry(ctx, func(ctx context.Context) error { return p.deps.Store.Fold(ctx, dirty) }); err != nil {
 		return fmt.Errorf("projector: fold: %w", err)

@@ -128,9 +128,8 @@ func New(config Config, deps Deps) (*Projector, error) {
 	return &Projector{config: config, deps: deps, metrics: metrics, backlog: newBacklog(config.FoldEvery), folding: make(chan struct{}, 1)}, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. It returns an error
-// that needs an operator: the tables refuse what this binary writes, or dead letters cannot be
-// written.
+// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
+// operator: the tables refuse what this binary writes, or dead letters cannot be written.
 func (p *Projector) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.foldBacklog(ctx) })

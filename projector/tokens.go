@@ -102,8 +102,8 @@ func (c *ClickHouse) foldsAll(ctx context.Context, dirty Dirty) (bool, error) {
 	return uint64(len(dirty.Mints)) > rows/8, nil
 }
 
-// minFoldAll is from how many mints on foldsAll counts the table. Below it, both ways take about a
-// second.
+// minFoldAll is the number of mints below which foldsAll does not count the table: both ways then
+// take about a second.
 const minFoldAll = 10_000
 
 // defaultFoldRange is about how many facts one statement of foldAllTokens reads: a few seconds of

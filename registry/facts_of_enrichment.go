@@ -166,8 +166,8 @@ type ListEntry struct {
 	LogoURI    string            `json:"logo_uri,omitempty"`
 	Tags       []string          `json:"tags,omitempty"`
 	Extensions map[string]string `json:"extensions,omitempty"`
-	// SHA256 of the list's file in hexadecimal; Signer in base58 and Signature in base64, both
-	// empty where there is none.
+	// SHA256 is the hash of the list's file, in hexadecimal. Signer is in base58 and Signature in
+	// base64; both are empty if the list is not signed.
 	SHA256    string `json:"sha256,omitempty"`
 	Signer    string `json:"signer,omitempty"`
 	Signature string `json:"signature,omitempty"`

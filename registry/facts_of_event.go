@@ -90,7 +90,7 @@ func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
 		}
 		l.set(RegisterDecimals, strconv.FormatUint(uint64(payload.Sighting.GetDecimals()), 10))
 		l.firstSeen(event.GetBlockTime())
-		return l.facts // a balance is no event of the mint: last seen stays
+		return l.facts // a balance does not change last seen
 	case nil:
 		return facts
 	}

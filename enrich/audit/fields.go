@@ -17,7 +17,7 @@ const (
 	FieldExtensions = "extensions"
 	// FieldExtensionAttributes: the values inside them, each compared separately.
 	FieldExtensionAttributes = "extension_attributes"
-	// FieldExtensionBalances: the attributes that are amounts and counts. Instructions that are no
+	// FieldExtensionBalances: the attributes that are amounts and counts. Instructions that make no
 	// events of the mint change them, so the registry has them as of the last read of the account.
 	// Report.Check ignores them.
 	FieldExtensionBalances = "extension_balances"

@@ -219,7 +219,8 @@ func jitter(d time.Duration, mint pubkey.Key, salt uint64, low, high float64) ti
 	hash := fnv.New64a()
 	_, _ = hash.Write(mint[:])
 	_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, salt))
-	// The last bytes hardly change FNV's high bits. The multiplication mixes them.
+	// The last bytes hardly change FNV's high bits. The multiplication by 2^64 / golden ratio mixes
+	// them.
 	mixed := hash.Sum64() * 0x9e3779b97f4a7c15
 	part := low + (high-low)*float64(mixed>>11)/(1<<53)
 	return d + time.Duration(part*float64(d))

@@ -80,7 +80,7 @@ type program struct {
 type Decoder struct {
 	observer Observer
 	programs map[pubkey.Key]program
-	// launchpads decode only launches and graduations. Their other instructions are no events.
+	// launchpads decode only launches and graduations. Their other instructions give no events.
 	launchpads map[pubkey.Key]*launchpads.Launchpad
 	keys       []pubkey.Key // of programs and launchpads
 	swaps      *swap.Decoder

@@ -289,8 +289,8 @@ func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, followi
 	return batch, nil, nil
 }
 
-// writeSlots writes the slot records of the batch. It leaves out those without a block that are no
-// news.
+// writeSlots writes the slot records of the batch. A record without a block is left out if it says
+// nothing new, see news.
 func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	var records []kafka.Record
 	latest := make(map[uint64]eventspb.SlotStatus)

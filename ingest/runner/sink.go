@@ -58,8 +58,8 @@ func (s *sink) Finalized(ctx context.Context, slot uint64) error {
 	return s.pipeline.submit(ctx, &job{recordOnly: true, status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED, statusOf: slot})
 }
 
-// submitRecord submits a slot record without a block. Whether it is news is decided when its turn
-// comes, since a block of the slot may be under way.
+// submitRecord submits a slot record without a block. When its turn comes, the pipeline decides
+// whether it says anything new, since a block of the slot may be under way.
 func (s *sink) submitRecord(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
 	j := &job{
 		receivedAt: s.runner.deps.Clock(),

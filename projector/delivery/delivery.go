@@ -1,6 +1,6 @@
 // Package delivery has what the projectors of this room do alike: they read from a consumer group,
 // write dead letters for records that are not messages of their topic, repeat a write until the
-// store takes it, and finish the batch in hand when they are stopped.
+// store takes it, and finish the current batch when they are stopped.
 //
 // In: records and a store's errors. Out: dead letters, and repeated calls. Guarantees: a call ends
 // with success, with an error that is not retryable, or when its context ends.

@@ -75,7 +75,7 @@ func (r *poolRow) describe(vaultA, vaultB string, decimalsA, decimalsB *uint32) 
 }
 
 // higher returns the greater of two optional decimals, as the table's max does. It ignores a value
-// that is no byte.
+// above 255.
 func higher(held *uint8, said *uint32) *uint8 {
 	if said == nil || *said > 255 || held != nil && uint32(*held) >= *said {
 		return held

@@ -72,9 +72,8 @@ func New(deps Deps) (*Projector, error) {
 	return &Projector{deps: deps, metrics: metrics}, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. It returns an error
-// that needs an operator: the tables refuse what this binary writes, or dead letters cannot be
-// written.
+// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
+// operator: the tables refuse what this binary writes, or dead letters cannot be written.
 func (p *Projector) Run(ctx context.Context) error {
 	for {
 		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)

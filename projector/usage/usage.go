@@ -74,8 +74,8 @@ func New(deps Deps) (*Projector, error) {
 	return p, nil
 }
 
-// Run projects until ctx ends, then finishes the batch in hand and returns nil. It returns an error
-// that needs an operator.
+// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
+// operator.
 func (p *Projector) Run(ctx context.Context) error {
 	for {
 		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)

@@ -6,7 +6,7 @@
 // makes the expected rows, in a separate database beside the tables, so memory stays bounded and
 // repeated records merge as they do in the tables. The compared tables are only read. A row counts
 // as found if it is as expected, or in a later state. Rows that the log does not have are reported
-// but are no fault, since topics expire and a running node goes on writing. A rebuild only adds
+// but are not an error, since topics expire and a running node goes on writing. A rebuild only adds
 // rows, which merge with the copies that are there.
 package verify
 

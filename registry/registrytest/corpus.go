@@ -65,7 +65,7 @@ const (
 // NewCorpus makes a corpus that begins with the tokens of listed, which may be empty.
 func NewCorpus(seed uint64, listed []Listed) *Corpus {
 	c := &Corpus{seed: seed, listed: listed, words: wordsOf(listed)}
-	r := random{state: seed ^ 0x9e3779b97f4a7c15}
+	r := random{state: seed ^ 0x9e3779b97f4a7c15} // not the state of token 0
 	for range 64 {
 		c.pools = append(c.pools, r.address(""))
 	}
@@ -95,7 +95,7 @@ Squirrel Hippo Sigma Skibidi Rizz Aura 2.0 X 69 420 404 1000x Inc The of the to 
 // Token makes the i-th token. It allocates only its strings: one core makes more than a million a
 // second.
 func (c *Corpus) Token(i int) Token {
-	r := random{state: c.seed + uint64(i)*0xd1342543de82ef95}
+	r := random{state: c.seed + uint64(i)*0xd1342543de82ef95} // an odd constant: all states differ
 	t := Token{Index: i, Decimals: 6}
 	if i < len(c.listed) {
 		l := &c.listed[i]

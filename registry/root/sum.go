@@ -15,7 +15,7 @@ func (s Sum) String() string { return base58.Encode(s[:]) }
 // MarshalText is String.
 func (s Sum) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// errSum: the text is no Sum.
+// errSum means that the text is not a Sum.
 var errSum = errors.New("root: not 32 bytes in base58")
 
 // UnmarshalText reads what String writes.

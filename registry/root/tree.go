@@ -150,7 +150,7 @@ func (t *Tree) Work(limit int) bool {
 	return true
 }
 
-// rehash computes the digest of a bucket (level 0) or node anew. If it changed, the parent waits.
+// rehash computes the digest of a bucket (level 0) or node again. If it changed, the parent waits.
 func (t *Tree) rehash(level int, node uint32) {
 	digest := nothing
 	if level == 0 {
@@ -194,8 +194,8 @@ func sumOf(tokens int, top Sum) Sum {
 	return sha256.Sum256(input[:])
 }
 
-// insertionLimit is up to how many digests sortSums uses an insertion sort. A bucket has about
-// eight and seldom thirty.
+// insertionLimit is how many digests sortSums sorts by insertion at most. A bucket has about eight
+// and seldom thirty.
 const insertionLimit = 64
 
 // sortSums sorts the digests in list, which follow each other without a gap. An insertion sort in

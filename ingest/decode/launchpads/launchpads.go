@@ -45,7 +45,7 @@ type ins struct {
 	graduation bool
 	// calls is the place of the program that a graduation calls. It is set for an instruction that
 	// succeeds without effect when it is repeated: only the call shows that it graduated the token.
-	// If it is none, success is enough.
+	// If calls is none, it is enough that the instruction succeeded.
 	calls int
 }
 

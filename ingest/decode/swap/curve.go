@@ -19,7 +19,7 @@ type curveLeg struct {
 
 // byEvents makes a leg for each trade event that the program emitted in an instruction.
 func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
-	trades := 0
+	trades := 0 // counted first: a leg has an index only if there are several
 	w.ledger.events(v, at, func(data []byte) bool {
 		if w.event = (Event{}); v.Event(data, &w.event) && !w.event.Curve.Created {
 			trades++
@@ -53,6 +53,7 @@ func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 		pool, _ = l.tx.Account(call, s.Pool)
 		vault, quoteVault, owner = account(call, s.VaultA), account(call, s.VaultB), account(call, s.Owner)
 	} else if ins.Address != nil {
+		// The accounts have no fixed places: the event and the balances tell them.
 		pool, _ = ins.Address(e.Curve.Mint)
 		vault = l.vaultOf(pool, e.Curve.Mint)
 		quoteVault = l.vaultOf(pool, e.Curve.QuoteMint)

@@ -54,7 +54,7 @@ type Instruction struct {
 	Kind Kind
 	// Tag is the beginning of the data: Anchor's eight bytes, or one byte.
 	Tag string
-	// MinAccounts and MaxAccounts bound the number of accounts; a MaxAccounts of 0 is no bound.
+	// MinAccounts and MaxAccounts bound the number of accounts; a MaxAccounts of 0 means no bound.
 	// They tell the forms of one instruction apart.
 	MinAccounts, MaxAccounts int
 	// DataLength is the exact length of the data; 0 means any. It tells instructions of programs

@@ -5,8 +5,8 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // manifest reads Manifest, an order book.
 //
 // Layouts: CKS-Systems/manifest programs/manifest/src/program/instruction.rs. Amounts: transfers
-// into and out of the market's vaults by Swap and SwapV2; checked by balances. Orders of makers are
-// no legs.
+// into and out of the market's vaults by Swap and SwapV2; checked by balances. Orders of makers
+// give no legs.
 func manifest() swap.Venue {
 	const none = swap.None
 	return swap.Venue{

@@ -6,7 +6,7 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 //
 // Layouts: openbook-dex/openbook-v2 programs/openbook-v2/src/accounts_ix. Amounts: transfers into
 // and out of the market's vaults by place_take_order; checked by balances. Orders of makers are
-// settled by transfers that look like deposits and withdrawals, so they are no legs.
+// settled by transfers that look like deposits and withdrawals, so they give no legs.
 func openBookV2() swap.Venue {
 	return swap.Venue{
 		Name: "openbook_v2", Program: "opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb",

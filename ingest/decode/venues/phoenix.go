@@ -7,7 +7,7 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // Layouts: Ellipsis-Labs/phoenix-v1 src/program/instruction.rs. Amounts: transfers into and out of
 // the market's vaults by Swap, the taker's instruction; checked by balances. Its events count in
 // lots, whose size only the market's account tells. Limit orders and swaps with deposited funds
-// move nothing through the vaults that differs from a deposit, so they are no legs.
+// move nothing through the vaults, or what looks like a deposit, so they give no legs.
 func phoenix() swap.Venue {
 	return swap.Venue{
 		Name: "phoenix", Program: "PhoeNiXZ8ByJGLkxNfZRnkUfjvmuYqLR89jjFHGqdXY",

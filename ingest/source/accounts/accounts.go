@@ -24,10 +24,10 @@ const (
 	// MaxData is more than any mint or metadata account has that this service reads: 64 KiB of
 	// token metadata and the other extensions.
 	MaxData = 128 << 10
-	// reach is for how many slots below the highest block updates are kept, since the block of a
-	// gap comes late.
+	// reach is how far below the highest block, in slots, updates are kept: the block of a gap
+	// comes late.
 	reach = 2_000
-	// ahead is how many slots above the highest block an update is believed.
+	// ahead is how far above the highest block, in slots, an update is believed.
 	ahead = 10_000
 	// overhead is about how many bytes an update takes beside its data.
 	overhead = 256

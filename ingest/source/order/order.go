@@ -3,7 +3,8 @@
 // In: blocks in any order, any number of times, with gaps; slots that died or were finalised. Out:
 // steps: each block once, parents first if the parent comes in time; slots without a block; gaps.
 // Guarantees: pure (time is an argument). Memory is bounded by Config.MaxBlocks and the window.
-// Every block that was added comes out, except unbelievable ones, which are counted.
+// Every block that was added comes out, with two exceptions: unbelievable blocks, which are
+// counted, and waiting blocks whose slot died or lost its fork.
 package order
 
 import (
@@ -25,8 +26,8 @@ type Config struct {
 	Skips bool
 }
 
-// window is for how many slots back blocks are remembered, to recognise repeats and links. Geyser
-// servers replay a few thousand at most.
+// window is how far back, in slots, blocks are remembered to recognise repeats and links. Geyser
+// servers replay a few thousand slots at most.
 const window = 16384
 
 // maxJump bounds, in slots, how far above the tip a block without a waiting child is believed, and

@@ -39,8 +39,9 @@ func decodeSignature(s []byte) (sig chain.Signature, err error) {
 }
 
 const (
-	// recentSets is how many keys are remembered at most: 2^9, see recentKeys.key.
-	recentSets = 512
+	// recentSets is how many keys are remembered at most.
+	recentSets = 1 << recentBits
+	recentBits = 9
 	// recentAfter is how many keys are decoded before remembering them pays. A lone transaction has
 	// fewer.
 	recentAfter = 16
@@ -60,6 +61,9 @@ type recentKey struct {
 	key  pubkey.Key
 }
 
+// goldenRatio is 2^64 divided by the golden ratio: Knuth's multiplicative hash.
+const goldenRatio = 0x9e3779b97f4a7c15
+
 // key is decodeKey with the cache.
 func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	if k.asked++; k.asked < recentAfter || len(s) < 32 || len(s) > len(recentKey{}.text) {
@@ -70,8 +74,8 @@ func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	}
 	// The hash uses eight of the first and eight of the last characters, since vanity addresses
 	// have one end in common.
-	hash := (binary.LittleEndian.Uint64(s) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(s[len(s)-12:]), 29)) * 0x9e3779b97f4a7c15
-	at := &k.sets[hash>>(64-9)]
+	hash := (binary.LittleEndian.Uint64(s) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(s[len(s)-12:]), 29)) * goldenRatio
+	at := &k.sets[hash>>(64-recentBits)]
 	if string(at.text[:len(s)]) == string(s) && (len(s) == len(at.text) || at.text[len(s)] == 0) {
 		return at.key, nil
 	}

@@ -92,8 +92,9 @@ func packedNumbers(to []uint64, data []byte) []uint64 {
 	return to
 }
 
-// log adds the current field, a log line, to d.logs. w stands after it in data. The lines of one
-// transaction follow each other without a gap.
+// log adds the current field, a log line, to d.logs. w is after the field in data. The lines of one
+// transaction follow each other without a gap. A field is a tag of one byte, the length and the
+// line.
 func (d *details) log(w *walk, data []byte) {
 	end := len(data) - len(w.rest)
 	start := end - 1 - protowire.SizeBytes(len(w.v))

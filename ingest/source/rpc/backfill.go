@@ -86,7 +86,7 @@ func (g Gaps) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) e
 }
 
 // openGaps returns the missing slots between the first and the last slot that the ledger knows.
-// Slots outside of these are missing too, but are no gap.
+// Slots outside of these are missing too, but do not count as a gap.
 func openGaps(ledger source.Ledger) (runs []coverage.Gap) {
 	for _, run := range ledger.Missing(0, math.MaxUint64) {
 		if run.FromSlot > 0 && run.ToSlot < math.MaxUint64 {

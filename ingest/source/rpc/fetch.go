@@ -165,7 +165,7 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 }
 
 // retry calls ask, with growing pauses, until it succeeds, its error cannot be retried, or ctx
-// ends. An error that the server answered with (RPCError) is retried for cfg.patience only. The
+// ends. If the server answers with an error (RPCError), it is retried for cfg.patience only. The
 // client has already retried within its own bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
 	began, wait := time.Now(), s.cfg.FirstPause
