@@ -12,33 +12,34 @@ import (
 	"github.com/mintlake/mintlake/internal/proxies"
 )
 
-// bounds counts open connections: of all clients, and of each client's address. An address of IPv6
-// is its network of 64 bits, which one client has whole.
+// bounds limits the open connections: of all clients together, and of each client address. An IPv6
+// address counts as its /64 network, because one client usually has a whole one.
 type bounds struct {
 	most, mostOfOne int
-	// shared are proxies: their clients share an address, so only the bound of all is theirs.
+	// shared are trusted proxies. Their clients share the proxy's address, so only the limit for
+	// all connections applies to them.
 	shared proxies.List
 
-	mu   sync.Mutex
-	open int
-	of   map[netip.Prefix]*ofOne
-	// sweepAt is how many addresses make the next sweep.
+	mu        sync.Mutex
+	open      int
+	byAddress map[netip.Prefix]*addressState
+	// sweepAt is the number of addresses at which the next sweep runs.
 	sweepAt int
 }
 
-// ofOne is one address: how many connections it has, and what it may send. It is kept for some
-// seconds when it has none, so that a budget does not come anew with a new connection.
-type ofOne struct {
+// addressState is the state of one address. It outlives the address's last connection until the
+// budget is full again, so that a client does not get a new budget by connecting anew.
+type addressState struct {
 	open   int
 	budget *budget
 }
 
 func newBounds(most, mostOfOne int, shared proxies.List) *bounds {
-	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, of: map[netip.Prefix]*ofOne{}}
+	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, byAddress: map[netip.Prefix]*addressState{}}
 }
 
-// clientOf is the address for which a connection counts; false for one that only counts as one of
-// all.
+// clientOf returns the address that a connection counts for. It returns false if the connection
+// counts for the limit of all connections only: its peer is a trusted proxy, or has no TCP address.
 func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
 	tcp, ok := peer.(*net.TCPAddr)
 	if !ok {
@@ -51,8 +52,9 @@ func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
 	return proxies.Network(address), true
 }
 
-// enter counts a connection, or says why it may not be. Whoever may has a budget, nil for none, and
-// calls leave once.
+// enter counts a connection and returns the budget of its address, nil if it has none. If the
+// connection may not be opened, it returns why. The caller calls leave once for each connection
+// that was counted.
 func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 	client, counted := b.clientOf(peer)
 	b.mu.Lock()
@@ -64,11 +66,11 @@ func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 		b.open++
 		return nil, nil
 	}
-	one := b.of[client]
+	one := b.byAddress[client]
 	if one == nil {
 		b.sweep()
-		one = &ofOne{budget: newBudget()}
-		b.of[client] = one
+		one = &addressState{budget: newBudget()}
+		b.byAddress[client] = one
 	}
 	if one.open >= b.mostOfOne {
 		return nil, &refusal{endedAddress, http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", b.mostOfOne)}
@@ -78,22 +80,23 @@ func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 	return one.budget, nil
 }
 
-// addressesKept is how many addresses are kept before those without connections are looked for.
+// addressesKept is the number of addresses below which sweep does nothing.
 const addressesKept = 1024
 
-// sweep forgets addresses without connections whose budget is full again. It is called under mu,
-// for each address that is new, and looks at all of them when there are twice as many as it left.
+// sweep forgets the addresses that have no connections and a full budget. The caller holds mu. It
+// is called for each new address, but runs only when there are twice as many addresses as the last
+// run left: so the cost per new address stays constant.
 func (b *bounds) sweep() {
-	if len(b.of) < max(addressesKept, b.sweepAt) {
+	if len(b.byAddress) < max(addressesKept, b.sweepAt) {
 		return
 	}
 	now := time.Now()
-	for client, one := range b.of {
+	for client, one := range b.byAddress {
 		if one.open == 0 && one.budget.full(now) {
-			delete(b.of, client)
+			delete(b.byAddress, client)
 		}
 	}
-	b.sweepAt = 2 * len(b.of)
+	b.sweepAt = 2 * len(b.byAddress)
 }
 
 func (b *bounds) leave(peer net.Addr) {
@@ -102,7 +105,7 @@ func (b *bounds) leave(peer net.Addr) {
 	defer b.mu.Unlock()
 	b.open--
 	if counted {
-		b.of[client].open--
+		b.byAddress[client].open--
 	}
 }
 
@@ -112,17 +115,18 @@ func (b *bounds) count() int {
 	return b.open
 }
 
-// refusal is why a connection is turned away, before anybody looked at a key.
+// refusal is why a connection is refused, before any key is checked.
 type refusal struct {
 	reason string
-	status int // of HTTP
+	status int // HTTP status
 	text   string
 }
 
-// retryAfter is in how many seconds a client that was turned away may try again.
+// retryAfter is the Retry-After header of a refusal, in seconds.
 const retryAfter = "5"
 
-// write answers in HTTP/1.1 without a request. It never waits: a new connection has room for it.
+// write sends the refusal as an HTTP/1.1 response, without reading a request. It does not block: a
+// new connection's socket buffer has room for it.
 func (r *refusal) write(conn net.Conn) {
 	body := fmt.Sprintf(`{"statusCode":%d,"error":%q,"message":%q}`, r.status, http.StatusText(r.status), r.text)
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -130,25 +134,26 @@ func (r *refusal) write(conn net.Conn) {
 		r.status, http.StatusText(r.status), retryAfter, len(body), body)
 }
 
-// errSilent ends a connection on which nothing came.
+// errSilent refuses a connection on which the client sent nothing in time.
 var errSilent = &refusal{endedSilent, http.StatusRequestTimeout, "nothing came on this connection for too long"}
 
-// Connections that are turned away are told why in what they speak. A few at a time may stay for
-// this long; others are told in HTTP/1.1 at once.
+// A refused connection gets the reason in the protocol that it speaks. For that the server waits
+// refusalTime for its first bytes, with refusalsOpen such connections at most, refusalsOfOneOpen of
+// one address. Any other refused connection gets the reason in HTTP/1.1 at once.
 const (
 	refusalTime       = 2 * time.Second
 	refusalsOpen      = 64
 	refusalsOfOneOpen = 4
 )
 
-// refusedAddr is the address of a connection that is to be told why it is turned away: it is how
-// both servers hand on what is known of a connection.
+// refusedAddr is the remote address of a refused connection, together with the reason. Both
+// servers, gRPC's and net/http's, pass a connection's remote address on to its requests.
 type refusedAddr struct {
 	net.Addr
 	why *refusal
 }
 
-// refusalOf is why a connection from this address is turned away; nil if it is not.
+// refusalOf returns why the connection from this address is refused; nil if it is not.
 func refusalOf(address net.Addr) *refusal {
 	if refused, ok := address.(refusedAddr); ok {
 		return refused.why
@@ -158,7 +163,8 @@ func refusalOf(address net.Addr) *refusal {
 
 type refusalKey struct{}
 
-// withRefusal hands on to requests why their connection is turned away.
+// withRefusal puts the reason of a refused connection into the context of its requests. It is an
+// http.Server's ConnContext.
 func withRefusal(ctx context.Context, conn net.Conn) context.Context {
 	if why := refusalOf(conn.RemoteAddr()); why != nil {
 		return context.WithValue(ctx, refusalKey{}, why)
@@ -166,7 +172,8 @@ func withRefusal(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// refuseConnection answers a request whose connection is turned away; false if it is not.
+// refuseConnection answers a request on a refused connection. If the connection is not refused, it
+// returns false and writes nothing.
 func refuseConnection(w http.ResponseWriter, r *http.Request) bool {
 	why, ok := r.Context().Value(refusalKey{}).(*refusal)
 	if !ok {

@@ -2,19 +2,20 @@ package stream
 
 import "time"
 
-// Client is what is known of a subscriber.
+// Client describes a subscriber.
 type Client struct {
-	// Key is the name of its key. Form is grpc or websocket.
+	// Key is the name of its API key. Form is grpc or websocket.
 	Key, Form string
 	Since     time.Time
-	// Waiting transactions of the Buffer that it may be behind.
+	// Waiting is how many deliveries wait for the client, Buffer how many may.
 	Waiting, Buffer int
-	// LagSlots is how far the oldest of them is behind the highest slot seen.
-	LagSlots           uint64
+	// LagSlots is how far the oldest waiting transaction is below the highest slot seen.
+	LagSlots uint64
+	// Filters and Addresses count its filters and the addresses in them.
 	Filters, Addresses int
 }
 
-// Clients lists the subscribers, and says which slot is the highest seen.
+// Clients returns the highest slot seen, and the subscribers.
 func (s *Server) Clients() (slot uint64, list []Client) {
 	h := s.hub
 	h.mu.RLock()

@@ -15,13 +15,15 @@ import (
 // Fields of SubscribeUpdate that are the same for all subscribers.
 const fieldUpdateTransaction, fieldUpdateCreatedAt = 4, 11
 
-// names are the encoded names of the filters for statuses, or of the others; nil for none.
+// names returns the names of the delivery's filters, encoded as fields of SubscribeUpdate: those of
+// status filters if status is set, else those of the other filters. It returns nil if there are
+// none.
 func (d delivery) names(status bool) (names []byte) {
 	for _, e := range d.wants {
 		switch {
 		case e.status != status:
 		case names == nil:
-			names = e.head[:len(e.head):len(e.head)] // of a single filter it is shared
+			names = e.head[:len(e.head):len(e.head)] // shared: append must copy it
 		default:
 			names = append(names, e.head...)
 		}
@@ -32,13 +34,13 @@ func (d delivery) names(status bool) (names []byte) {
 // fieldUpdateStatus is SubscribeUpdate.transaction_status.
 const fieldUpdateStatus = 10
 
-// statusUpdate makes the fields transaction_status and created_at of a SubscribeUpdate, once for
-// all subscribers.
+// statusUpdate returns the encoded fields transaction_status and created_at of a SubscribeUpdate.
+// All subscribers share them. It returns nil if the transaction cannot be decoded.
 func (t *transaction) statusUpdate() []byte {
 	t.statusOnce.Do(func() {
 		m, err := t.message()
 		if err != nil {
-			return // its walk has seen a transaction; what is odd about it is left out
+			return // parseRecord reads only a part, so the rest may be malformed
 		}
 		info := m.GetTransaction()
 		raw, err := goproto.Marshal(&pb.SubscribeUpdateTransactionStatus{
@@ -52,8 +54,8 @@ func (t *transaction) statusUpdate() []byte {
 	return t.status
 }
 
-// encodeShared makes the fields transaction and created_at of a SubscribeUpdate and returns them,
-// and the transaction among them.
+// encodeShared encodes the fields transaction and created_at of a SubscribeUpdate. all is both,
+// transaction is the part of all that is the encoded transaction.
 func encodeShared(raw []byte, received time.Time) (all, transaction []byte) {
 	const room = 32 // tags, lengths and the time
 	all = protowire.AppendTag(make([]byte, 0, len(raw)+room), fieldUpdateTransaction, protowire.BytesType)
@@ -62,7 +64,7 @@ func encodeShared(raw []byte, received time.Time) (all, transaction []byte) {
 	return appendCreatedAt(all, received), transaction
 }
 
-// appendCreatedAt appends the time of an update, where it is known.
+// appendCreatedAt appends the field created_at, if at is not zero.
 func appendCreatedAt(update []byte, at time.Time) []byte {
 	if at.IsZero() {
 		return update
@@ -74,7 +76,7 @@ func appendCreatedAt(update []byte, at time.Time) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(update, fieldUpdateCreatedAt, protowire.BytesType), raw)
 }
 
-// codec is protobuf's, and passes on what is encoded already.
+// codec is gRPC's codec for protobuf, but passes on a message that is encoded already.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }

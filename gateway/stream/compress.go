@@ -11,20 +11,22 @@ import (
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
-// compressFor chooses how a call's answers are compressed. By itself gRPC answers as the client
-// sends. Most clients send plain requests, and say in grpc-accept-encoding what they want.
+// compressFor chooses how a call's responses are compressed. By default gRPC compresses them as the
+// client compressed its request. Most clients send plain requests, and say in grpc-accept-encoding
+// which compressions they accept.
 //
-// Whoever names zstd has asked for it. gzip alone was asked for, too; gzip beside deflate is what
-// gRPC's C core and grpc-js always name, and says nothing.
+// zstd is used if the client accepts it. gzip is used only if deflate is not accepted as well:
+// gRPC's C core and grpc-js always send both, which does not mean that the client wants
+// compression.
 func compressFor(ctx context.Context) {
 	accepted, err := grpc.ClientSupportedCompressors(ctx)
 	if err != nil {
-		return // it is no call of gRPC's
+		return // ctx is not that of a gRPC call
 	}
 	for i := range accepted {
 		accepted[i] = strings.TrimSpace(accepted[i])
 	}
-	// What SetSendCompressor refuses is answered as gRPC does by itself.
+	// If SetSendCompressor fails, gRPC's default remains.
 	switch {
 	case slices.Contains(accepted, yellowstone.Zstd):
 		_ = grpc.SetSendCompressor(ctx, yellowstone.Zstd)

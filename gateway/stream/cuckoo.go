@@ -10,12 +10,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxCuckooBytes bounds the compressed filters of one subscriber: half a million addresses.
+// maxCuckooBytes bounds the cuckoo filters of one subscriber: they have room for half a million
+// addresses.
 const maxCuckooBytes = 1 << 20
 
-// Layout of the message CuckooFilter (geyser.proto) and of its data: buckets of four fingerprints
-// of 16 bits, little endian; 0 is an empty slot. Nothing else is defined by the crate
-// yellowstone-grpc-proto, whose clients make these filters.
+// Fields of the message CuckooFilter (geyser.proto), and the only layout of its data that the
+// clients' crate, yellowstone-grpc-proto, defines: buckets of four entries, each a fingerprint of
+// 16 bits, little endian; 0 is an empty entry.
 const (
 	fieldCuckooData, fieldCuckooBuckets, fieldCuckooEntries     = 1, 2, 3
 	fieldCuckooFingerprint, fieldCuckooSeed, fieldCuckooHashing = 4, 5, 6
@@ -34,10 +35,10 @@ type cuckoo struct {
 	seed uint64
 }
 
-// hashed is what a cuckoo filter of one seed needs to know of an address.
+// hashed is an address, hashed for the cuckoo filters with one seed.
 type hashed struct {
-	// bucket is the address's hash, other the fingerprint's: masked, the two places are bucket and
-	// bucket^other.
+	// bucket is the address's hash, other is the fingerprint's. The address may be in two buckets:
+	// bucket and bucket^other, both masked.
 	bucket, other uint64
 	fingerprint   uint16
 }
@@ -62,7 +63,7 @@ func readCuckoo(message []byte) (*cuckoo, error) {
 			c.seed = number
 		case fieldCuckooHashing:
 			hashing = number
-		default: // refused below by what the data would then mean
+		default: // an unknown field is ignored
 		}
 	})
 	switch {
@@ -85,7 +86,7 @@ func readCuckoo(message []byte) (*cuckoo, error) {
 	return c, nil
 }
 
-// size in bytes; a nil filter has none.
+// size is the length of the filter's data in bytes; 0 for a nil filter.
 func (c *cuckoo) size() int {
 	if c == nil {
 		return 0
@@ -93,9 +94,9 @@ func (c *cuckoo) size() int {
 	return len(c.data)
 }
 
-// hashAddress is SipHash-2-4 with the keys seed and seed rotated by 32 bits, over what Rust's Hash
-// writes: for an array its length in eight bytes, then its content; for the fingerprint its two
-// bytes.
+// hashAddress hashes an address as the clients' crate does: SipHash-2-4 with the keys seed and seed
+// rotated by 32 bits. The input is what Rust's Hash writes: of an address its length in eight bytes
+// and its content, of a fingerprint its two bytes.
 func hashAddress(seed uint64, a *address) hashed {
 	var text [8 + len(a)]byte
 	binary.LittleEndian.PutUint64(text[:], uint64(len(a)))
@@ -103,7 +104,7 @@ func hashAddress(seed uint64, a *address) hashed {
 	second := bits.RotateLeft64(seed, 32)
 	h := hashed{bucket: siphash.Hash(seed, second, text[:])}
 	if h.fingerprint = uint16(h.bucket >> 32); h.fingerprint == 0 {
-		h.fingerprint = 1 // 0 is an empty slot
+		h.fingerprint = 1 // 0 is an empty entry
 	}
 	binary.LittleEndian.PutUint16(text[:], h.fingerprint)
 	h.other = siphash.Hash(seed, second, text[:2])
@@ -136,8 +137,8 @@ func (c *cuckoo) containsAny(list []hashed) bool {
 	return false
 }
 
-// hashCache keeps the hashes of one transaction's accounts for all filters that share a seed, as
-// clients that set none do.
+// hashCache keeps the hashes of one transaction's accounts for one seed. Most clients set no seed,
+// so their filters share these hashes.
 type hashCache struct {
 	seed  uint64
 	list  []hashed

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// batchRecords and batchWait bound a fetch; waiting longer would only delay.
+	// batchRecords and batchWait bound a fetch. A longer wait would only add delay.
 	batchRecords = 2048
 	batchWait    = 5 * time.Millisecond
 	// reopenPause is the time before the topic is opened again after it failed for good.
 	reopenPause = time.Second
 )
 
-// primed is how many records before the topic's end the feed reads without delivering: so it knows
-// what came before when it comes again, and the latest blocks.
+// primed is how many records before the topic's end the feed reads first, without delivering them.
+// They tell it the latest blocks, and which transactions it must recognize as repeats.
 const primed = repeatsKept / 2
 
-// feed reads the topic and publishes what comes behind its present end until ctx ends. A topic that
-// failed for good is opened again where it was left.
+// feed reads the topic until ctx ends and publishes the records after the end that the topic had at
+// first. If reading fails for good, it opens the topic again and goes on where it stopped.
 func (s *Server) feed(ctx context.Context) error {
 	topics := []string{theLog.Topic}
 	var at map[kafka.TopicPartition]int64
@@ -48,7 +48,8 @@ func (s *Server) feed(ctx context.Context) error {
 	return nil
 }
 
-// beginning returns where the feed begins to read, and notes where it begins to deliver.
+// beginning returns the offset at which the feed begins to read, and sets s.live, the offset at
+// which it begins to deliver.
 func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
 	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.Topi
 	return map[kafka.TopicPartition]int64{theLog: from}, nil
 }
 
-// tail publishes from at on, and keeps at where reading is.
+// tail publishes the records from the offsets in at on, until reading fails. It advances at.
 func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPartition]int64) error {
 	tailer, err := s.deps.OpenTail(topics, maps.Clone(at))
 	if err != nil {
@@ -94,8 +95,8 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 	}
 }
 
-// publish hands what records tell to the subscribers, in their order. What is not understood is
-// counted and left out; what lies before the live log is only remembered.
+// publish delivers what the records contain to the subscribers, in order. Records that cannot be
+// read are counted and left out. Records before s.live are only remembered.
 func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	list := make([]*transaction, 0, len(records))
 	var notes []placedNote
@@ -131,7 +132,7 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	}
 }
 
-// published is called when the subscribers have been handed a batch.
+// published counts a batch that has been delivered to all subscribers: it is the hub's finished.
 func (s *Server) published(list []*transaction, delivered int) {
 	s.metrics.delivered.Add(float64(delivered))
 	for _, t := range list {

@@ -12,25 +12,27 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// filter says which transactions a subscriber wants: those for which all of its conditions hold.
-// Without conditions it is all of them. The meaning is Yellowstone's. A filter is never changed.
+// filter says which transactions a subscriber wants: those that meet all of its conditions, or all
+// transactions if it has none. The conditions mean what they mean in Yellowstone. A filter that the
+// hub has is never changed.
 type filter struct {
 	vote, failed *bool
 	signature    *signature
-	// include wants one of these among the transaction's addresses, required all of them, exclude
-	// none. Each is sorted and has no duplicates. The transaction's addresses are its accounts,
-	// those from lookup tables among them, and the owners that owners says.
+	// A transaction's addresses are its accounts, also those from lookup tables, and the token
+	// owners that owners selects. include demands that one of them is in the list, required that
+	// the whole list is among them, exclude that none is in the list. Each list is sorted and has
+	// no duplicates.
 	include, required, exclude addresses
-	// cuckoo adds the addresses that it contains to include; nil when there is none.
+	// cuckoo is a compressed list that extends include; nil if there is none.
 	cuckoo *cuckoo
 	owners ownerMode
-	// final says that a transaction is wanted when its slot is finalized.
+	// final asks for a transaction only when its slot is finalized.
 	final bool
-	// status says that of a transaction only what became of it is wanted.
+	// status asks for a transaction's status only (transactions_status).
 	status bool
-	// shape is how a WebSocket shows it.
+	// shape is the JSON form for a WebSocket.
 	shape shape
-	// gate holds back what a replay serves; nil when there is none.
+	// gate holds live transactions back while a replay delivers; nil if there is no replay.
 	gate *gate
 }
 
@@ -42,8 +44,8 @@ const (
 	ownersNone ownerMode = iota
 	// ownersAll is each owner of a token balance before or after the transaction.
 	ownersAll
-	// ownersChanged is each owner of a token balance that is another one after the transaction, or
-	// is there on one side only.
+	// ownersChanged is each owner of a token balance whose amount the transaction changes, or that
+	// exists only before or only after it.
 	ownersChanged
 )
 
@@ -60,13 +62,13 @@ func (list addresses) has(a address) bool {
 	return ok
 }
 
-// count is how many addresses the filter is charged for. A compressed filter is charged by its
-// bytes instead: see maxCuckooBytes.
+// count is how many addresses count for the limits. A cuckoo filter is limited by its bytes
+// instead: see maxCuckooBytes.
 func (f *filter) count() int { return len(f.include) + len(f.required) + len(f.exclude) }
 
-// indexed returns the addresses that find the filter: a transaction that it wants has one of them.
-// Nil when it must be asked each time. frequency estimates how often an address is seen: of those
-// that are required, the rarest finds the filter.
+// indexed returns the addresses under which the filter is put into the index: each transaction that
+// it wants has one of them. It returns nil if every transaction must be matched against the filter.
+// Of the required addresses one suffices: the one that frequency says is seen least.
 func (f *filter) indexed(frequency func(address) uint32) addresses {
 	switch {
 	case len(f.required) > 0:
@@ -78,7 +80,7 @@ func (f *filter) indexed(frequency func(address) uint32) addresses {
 	return f.include
 }
 
-// wants says whether all conditions hold for t. hashes is the calling goroutine's own.
+// wants returns whether t meets all conditions. Each goroutine passes hashes of its own.
 func (f *filter) wants(t *transaction, hashes *hashCache) bool {
 	if f.vote != nil && *f.vote != t.vote || f.failed != nil && *f.failed != t.failed {
 		return false
@@ -115,7 +117,7 @@ func (list addresses) overlaps(others []address) bool { return slices.ContainsFu
 // Yellowstone's own default is 32.
 const maxFilterName = 128
 
-// limits of one subscriber's filters.
+// limits bounds one subscriber's filters.
 type limits struct{ filters, addresses int }
 
 // namedFilter is a filter with the name that the subscriber gave it.
@@ -124,9 +126,9 @@ type namedFilter struct {
 	*filter
 }
 
-// readFilters reads filters as they came over gRPC and returns them in the order of their names.
-// Errors say which filter and which rule. It takes the fields that it understands out of the
-// filters' unknown fields.
+// readFilters reads the filters of a gRPC request and returns them sorted by name. Its errors name
+// the filter and the rule. It removes the fields that readNewer understands from the filters'
+// unknown fields.
 func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most limits) ([]namedFilter, error) {
 	if len(list) > most.filters {
 		return nil, fmt.Errorf("%d filters: at most %d", len(list), most.filters)
@@ -154,13 +156,16 @@ func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most li
 	return filters, nil
 }
 
+// maxSignatureText and maxHashText bound the base58 text of 64 and of 32 bytes.
+const maxSignatureText, maxHashText = 88, 44
+
 func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 	if in == nil {
 		return &filter{}, nil
 	}
 	f := &filter{vote: in.Vote, failed: in.Failed}
 	if in.Signature != nil {
-		raw, err := base58.Decode(clip(*in.Signature, 88))
+		raw, err := base58.Decode(clip(*in.Signature, maxSignatureText))
 		if err != nil || len(raw) != len(signature{}) {
 			return nil, fmt.Errorf("signature %.20q: must be 64 bytes in base58", *in.Signature)
 		}
@@ -183,7 +188,8 @@ func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 	return f, f.readNewer(in)
 }
 
-// clip makes a text that is too long invalid in bounded time: base58 decoding is quadratic.
+// clip returns text, or an empty text, which is invalid, if it is longer than most: base58 decoding
+// takes quadratic time.
 func clip(text string, most int) string {
 	if len(text) > most {
 		return ""

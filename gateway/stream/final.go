@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Bounds of what is held for finalized: mainnet finalizes a slot some 32 slots later, 60 MB of
-// transactions that touch our programs.
+// Bounds of the transactions that wait for their slot to be finalized. Mainnet finalizes a slot
+// after about 32 slots: that are 60 MB of transactions that touch the programs of ingest.
 const (
 	heldBytes = 512 << 20
 	heldSlots = 512
-	// heldUntold is how many slots are held while no slot was ever told as finalized: a source may
-	// tell none.
+	// heldUntold replaces heldSlots while no finalized slot is known: there are sources that report
+	// none.
 	heldUntold = 64
 )
 
-// finals holds transactions until their slot is finalized. It is for one goroutine.
+// finals holds transactions until their slot is finalized. Only one goroutine may use it.
 type finals struct {
 	slots map[uint64]*finalSlot
 	bytes int
-	// root is the highest slot that was told as finalized; 0 when none was.
+	// root is the highest finalized slot; 0 while none is known.
 	root uint64
 }
 
@@ -42,11 +42,12 @@ func (f *finals) of(slot uint64) *finalSlot {
 	return s
 }
 
-// hold keeps a transaction. It returns the slot that had to go because too much was held, and false
-// when none had to.
+// hold keeps a transaction. If too much is held then, it drops the oldest slot and returns it.
+// isLost is false if no slot was dropped, or while no finalized slot is known: nobody can ask for
+// finalized transactions then.
 func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	s := f.of(t.slot)
-	s.list = append(s.list, t.alike())
+	s.list = append(s.list, t.withoutCache())
 	size := t.size()
 	s.bytes, f.bytes = s.bytes+size, f.bytes+size
 	most := heldSlots
@@ -61,8 +62,8 @@ func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	return oldest, f.root > 0
 }
 
-// ended notes a slot's end. A slot that was filled later than it was finalized is released with its
-// end.
+// ended keeps the end of a slot. If the slot was finalized before, as one that is filled later, its
+// transactions are released with its end.
 func (f *finals) ended(end *note) {
 	f.of(end.slot).end = end
 	if end.slot <= f.root {
@@ -70,8 +71,8 @@ func (f *finals) ended(end *note) {
 	}
 }
 
-// finalized releases all slots up to the note's, ascending: a finalized slot makes those before it
-// finalized, whether that is told or not.
+// finalized releases the slots up to the note's, in ascending order. A finalized slot finalizes all
+// slots before it, even if the source does not report them.
 func (f *finals) finalized(n *note) {
 	f.root = max(f.root, n.slot)
 	for slot := range f.slots {
@@ -82,7 +83,7 @@ func (f *finals) finalized(n *note) {
 	slices.SortFunc(n.final, func(a, b *finalSlot) int { return int(a.slot) - int(b.slot) })
 }
 
-// forget takes a slot out; nil when it is not held.
+// forget removes a slot and returns it; nil if it is not held.
 func (f *finals) forget(slot uint64) *finalSlot {
 	s := f.slots[slot]
 	if s != nil {
@@ -92,10 +93,11 @@ func (f *finals) forget(slot uint64) *finalSlot {
 	return s
 }
 
-// transactionOverhead is what a transaction takes besides its bytes and addresses.
+// transactionOverhead is about how many bytes a transaction takes besides its encoding and its
+// addresses.
 const transactionOverhead = 256
 
-// size is about how many bytes the transaction takes.
+// size estimates how many bytes of memory the transaction takes.
 func (t *transaction) size() int {
 	return len(t.grpc) + cap(t.accounts)*len(address{}) + transactionOverhead
 }

@@ -11,45 +11,48 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What one address may send, all of its connections together: what is free, and what comes anew
-// each second. A client that has much to ask sends one frame for a call and one for a message. One
-// that floods (calls that it takes back at once, settings, pings) sends as many as it can.
+// What all connections of one address may send together: a burst, and a rate per second. A normal
+// client sends one frame for a call and one for a message. A client that floods the server, with
+// calls that it cancels at once, settings or pings, sends as many as it can.
 //
-// Window updates are a matter of how much a client reads, so they are counted by themselves.
+// Window updates have a limit of their own, because their number depends on how much a client
+// reads.
 const (
 	framesFree, framesPerSecond   = 5_000, 1_000
 	updatesFree, updatesPerSecond = 50_000, 20_000
-	// A request with 50,000 addresses has 2.3 MB; each change of a filter sends it anew.
+	// A request with 50,000 addresses has 2.3 MB, and each change of a filter sends all of it
+	// again.
 	bytesFree, bytesPerSecond = 32 << 20, 4 << 20
-	// connectionFrames is how many frames a new connection counts as: a TLS handshake costs a
-	// thousand times as much as a frame.
+	// connectionFrames is how many frames a new connection counts as, because of its TLS handshake:
+	// an address may open 200 connections a second.
 	connectionFrames = 5
-	// longestWait is how long a client's bytes may wait before its connection is closed.
+	// longestWait is the longest delay of a client's bytes. A connection that would have to wait
+	// longer is closed.
 	longestWait = 30 * time.Second
 )
 
-// budget is what one client may send. Beyond it the client's bytes wait: its own connections get
-// slow, and nobody else's.
+// budget limits what one address sends, by three token buckets. When a bucket is empty, the server
+// reads later from this address's connections, and from no others.
 type budget struct{ frames, updates, bytes *rate.Limiter }
 
 func newBudget() *budget {
 	return &budget{rate.NewLimiter(framesPerSecond, framesFree), rate.NewLimiter(updatesPerSecond, updatesFree), rate.NewLimiter(bytesPerSecond, bytesFree)}
 }
 
-// full says that the budget is as one that was never used.
+// full returns whether all buckets are full, as in a new budget.
 func (b *budget) full(now time.Time) bool {
 	return b.frames.TokensAt(now) >= framesFree && b.updates.TokensAt(now) >= updatesFree && b.bytes.TokensAt(now) >= bytesFree
 }
 
-// take is how long what was sent has to wait. What would have to wait longer than longestWait takes
-// nothing: its connection is closed, and the address does not owe more and more.
+// take charges c and returns how long the sender has to wait. If that is longer than longestWait,
+// it charges nothing: the connection is closed, and the debt of its address does not grow.
 func (b *budget) take(now time.Time, c cost) (wait time.Duration) {
 	var taken []*rate.Reservation
 	for _, part := range []struct {
 		from *rate.Limiter
 		n    int
 	}{{b.frames, c.frames}, {b.updates, c.updates}, {b.bytes, c.bytes}} {
-		// It may be more than the limiter gives at one time.
+		// A single reservation must not exceed the burst.
 		for n := part.n; n > 0; n -= part.from.Burst() {
 			taken = append(taken, part.from.ReserveN(now, min(n, part.from.Burst())))
 		}
@@ -58,7 +61,7 @@ func (b *budget) take(now time.Time, c cost) (wait time.Duration) {
 		}
 	}
 	if wait > longestWait {
-		// The latest first, or what it took is not given back.
+		// The latest first: CancelAt does not give back tokens that later reservations rely on.
 		for _, r := range slices.Backward(taken) {
 			r.CancelAt(now)
 		}
@@ -66,26 +69,27 @@ func (b *budget) take(now time.Time, c cost) (wait time.Duration) {
 	return wait
 }
 
-// cost is what bytes of a client count as.
+// cost is what the bytes that a client sent count as.
 type cost struct{ frames, updates, bytes int }
 
-// prefaceBytes is the length of the client's preface of HTTP/2, frameHead that of a frame's header
-// (RFC 9113, 3.4 and 4.1).
+// prefaceBytes is the length of an HTTP/2 client's preface, frameHead that of a frame header (RFC
+// 9113, 3.4 and 4.1).
 const prefaceBytes, frameHead = len(http2.ClientPreface), 9
 
-// traffic reads the frames of a client as they pass. It does not check them, which is the server's
-// to do.
+// traffic counts the HTTP/2 frames in a client's bytes as they pass. It does not validate them: the
+// server does.
 type traffic struct {
-	// http2 says that there are frames; otherwise there are only bytes.
+	// http2 is set for HTTP/2. Other connections have no frames: only their bytes count.
 	http2 bool
 	began bool
 	head  [frameHead]byte
-	got   int // of head
-	left  int // bytes until the next header
-	data  bool
+	got   int  // bytes of head that were read
+	left  int  // bytes until the next frame header
+	data  bool // the current frame has type DATA
 }
 
-// count is what the client's next bytes cost.
+// count returns the cost of the client's next bytes. In HTTP/2 only the content of DATA frames
+// counts as bytes.
 func (t *traffic) count(b []byte) (c cost) {
 	if !t.http2 {
 		return cost{bytes: len(b)}
@@ -121,8 +125,8 @@ func (t *traffic) count(b []byte) (c cost) {
 
 var errFlood = errors.New("the client sends faster than it may")
 
-// pay waits until what the connection's client sent is paid for. What would take too long, or is
-// not waited for because the connection or the server ends, is an error.
+// pay charges c to the connection's budget and waits as long as take says. It returns an error if
+// the wait would be too long, or if the connection or the server closes meanwhile.
 func (p *peeked) pay(c cost) error {
 	if p.budget == nil {
 		return nil

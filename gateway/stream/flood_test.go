@@ -99,9 +99,9 @@ func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
 		}
 		b.leave(at(n))
 	}
-	require.Less(t, len(b.of), 2*addressesKept)
+	require.Less(t, len(b.byAddress), 2*addressesKept)
 	for n := range 100 {
-		require.Contains(t, b.of, keyOf(t, b, at(n)), "it has spent its budget")
+		require.Contains(t, b.byAddress, keyOf(t, b, at(n)), "it has spent its budget")
 	}
 }
 

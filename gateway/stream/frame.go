@@ -11,18 +11,19 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// frameConn is a WebSocket's connection that two write to: the library, which answers pings and
-// closes, and the session, which sends messages. Each write is one or more whole frames.
+// frameConn is the connection of a WebSocket. Both the WebSocket library and the session write to
+// it: the library answers pings and closes, the session sends messages. Each write is one or more
+// whole frames.
 //
-// The session writes its own frames because the library knows one slice a message: the JSON of a
-// transaction is shared by all clients and the subscription's number before it is not. It also
-// waits for the pong in Ping, which would hold up the messages behind it.
+// The session writes its own frames because the library takes a message as one slice. A message
+// here is two: the subscription's number, and the transaction's JSON, which all clients share.
+// Also, the library's Ping waits for the pong, which would delay the messages behind it.
 type frameConn struct {
 	net.Conn
 	mu sync.Mutex
-	// closing is set before the close frame: no message may come after it.
+	// closing is set before the close frame is sent: no message may follow it.
 	closing bool
-	// lease counts what is sent as usage of its key; nil counts nothing.
+	// lease counts the sent bytes as usage of the client's key; nil counts nothing.
 	lease *keys.Lease
 }
 
@@ -33,7 +34,8 @@ func (c *frameConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Frames of RFC 6455, section 5.2, whole and, as those of servers are, not masked.
+// First byte of a frame (RFC 6455, section 5.2). All frames here are final and, as a server's must
+// be, not masked.
 const (
 	frameText = 0x81
 	framePing = 0x89
@@ -50,18 +52,18 @@ func appendFrame(b []byte, kind byte, n int) []byte {
 	return binary.BigEndian.AppendUint64(append(b, kind, 127), uint64(n))
 }
 
-// scratch lends the bytes of messages for the time of one write, so that it is one system call.
-// Nothing of it stays with a client.
+// scratch pools buffers in which the frames of one write are put together, so that it is one system
+// call. Clients hold no buffer between writes.
 var scratch = sync.Pool{New: func() any { return &frames{} }}
 
-// framesSent is from how many bytes on frames are written without waiting for more; framesKept the
+// framesSent is how many buffered bytes are written without waiting for more. framesKept is the
 // largest buffer that goes back to the pool.
 const (
 	framesSent = 64 << 10
 	framesKept = 256 << 10
 )
 
-// frames are whole frames, one after the other.
+// frames is a buffer of whole frames, one after the other.
 type frames struct{ bytes []byte }
 
 func newFrames() *frames {
@@ -76,7 +78,7 @@ func (f *frames) release() {
 	}
 }
 
-// add appends a frame of parts.
+// add appends a frame whose payload is the concatenation of parts.
 func (f *frames) add(kind byte, parts ...[]byte) {
 	n := 0
 	for _, part := range parts {
@@ -88,7 +90,7 @@ func (f *frames) add(kind byte, parts ...[]byte) {
 	}
 }
 
-// send writes a frame of parts within timeout.
+// send writes a frame whose payload is the concatenation of parts, within timeout.
 func (c *frameConn) send(timeout time.Duration, kind byte, parts ...[]byte) error {
 	f := newFrames()
 	defer f.release()
@@ -103,7 +105,7 @@ func (c *frameConn) sendWhole(timeout time.Duration, b []byte) error {
 		return net.ErrClosed
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err // it ends the session and is not told
+		return err // the session ends without telling the client
 	}
 	if _, err := c.Conn.Write(b); err != nil {
 		return err
@@ -112,15 +114,15 @@ func (c *frameConn) sendWhole(timeout time.Duration, b []byte) error {
 	return c.SetWriteDeadline(time.Time{})
 }
 
-// stop ends send; the library's frames may follow.
+// stop makes later sends fail. The library may still write its own frames.
 func (c *frameConn) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closing = true
 }
 
-// frameBuffer is the size of the library's buffers for a connection: it reads small requests and
-// writes control frames. net/http's have 4 KB each.
+// frameBuffer is the size of the library's read and write buffer for a connection. Requests are
+// small, and only control frames are written through it. The buffers of net/http have 4 KB each.
 const frameBuffer = 512
 
 // upgrader is a ResponseWriter whose connection, once hijacked, is a frameConn with small buffers.

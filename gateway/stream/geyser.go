@@ -24,12 +24,12 @@ import (
 // tokenHeader carries the RPC key, from the specification.
 const tokenHeader = "x-token"
 
-// maxRequestBytes bounds one message of a client; 50,000 addresses have 2.3 MB.
+// maxRequestBytes bounds one message of a client; 50,000 addresses take 2.3 MB.
 const maxRequestBytes = 4 << 20
 
 const formGRPC = "grpc"
 
-// geyser is the gRPC form.
+// geyser implements the gRPC service.
 type geyser struct {
 	pb.UnimplementedGeyserServer
 	*Server
@@ -51,7 +51,7 @@ func (s *Server) newGRPC() *grpc.Server {
 // GetVersion implements geyser.Geyser.
 func (g *geyser) GetVersion(context.Context, *pb.GetVersionRequest) (*pb.GetVersionResponse, error) {
 	text, err := json.Marshal(g.about())
-	if err != nil { // texts can be encoded
+	if err != nil { // cannot happen: these are strings
 		return nil, status.Error(codes.Internal, "internal error")
 	}
 	return &pb.GetVersionResponse{Version: string(text)}, nil
@@ -88,8 +88,8 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	}
 	defer g.hub.remove(sub)
 	g.metrics.subscriptions.WithLabelValues(formGRPC).Inc()
-	// Receiving and sending each have a goroutine, so that a client that does not read cannot keep
-	// this one, which ends the stream when the hub has given up.
+	// receive and send have a goroutine each. A client that does not read blocks send, but this one
+	// still ends the stream when the hub gives up the subscriber.
 	ended := make(chan error, 2)
 	pongs := make(chan int32, 1)
 	go func() { ended <- g.receive(stream, sub, pongs) }()
@@ -104,7 +104,7 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	}
 }
 
-// endStatus is the gRPC status of why a stream ends.
+// endStatus returns the gRPC status for the reason why a stream ends.
 func endStatus(why error) error {
 	if errors.Is(why, errStops) {
 		return status.Error(codes.Unavailable, why.Error())
@@ -112,9 +112,10 @@ func endStatus(why error) error {
 	return status.Error(codes.ResourceExhausted, why.Error())
 }
 
+// receive applies the client's requests to sub until the stream ends. An error ends the stream.
 func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs chan<- int32) error {
-	var served *gate // of the replay; filters that come later are served by it, too
-	filtered, replayed := false, false
+	var replayGate *gate // of the stream's replay: it serves later filters, too
+	filtered, replayFinal := false, false
 	for {
 		in, err := stream.Recv()
 		switch {
@@ -141,7 +142,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		case err != nil:
 		case in.FromSlot != nil && filtered:
 			err = errors.New("from_slot: only in the first request with filters; open another stream")
-		case served != nil && final != replayed:
+		case replayGate != nil && final != replayFinal:
 			err = errors.New("commitment: stays what it was on a stream that began with from_slot; open another stream")
 		}
 		if err != nil {
@@ -156,13 +157,13 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot, final); err != nil {
 				return g.replayStatus(err)
 			}
-			served, replayed = again.gate, final
+			replayGate, replayFinal = again.gate, final
 		}
 		for _, f := range filters {
-			f.gate = served
+			f.gate = replayGate
 		}
 		for _, w := range watches {
-			w.gate = served
+			w.gate = replayGate
 		}
 		sub.shard.setWatches(sub, watches)
 		if err := g.hub.setFilters(sub, filters); err != nil {
@@ -179,8 +180,8 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 	}
 }
 
-// filtersOf reads a request. What this stream does not offer is refused, never ignored: a client
-// would wait for ever.
+// filtersOf reads the filters and the watches of a request. It refuses what this stream does not
+// offer: if that were ignored, the client would wait for ever.
 func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, []*watch, error) {
 	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {
@@ -204,7 +205,7 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, 
 	if err != nil {
 		return nil, nil, err
 	}
-	// What readFilters understands of the fields that the message does not have is no longer in it.
+	// readFilters has removed the unknown fields that it understands.
 	if err := yellowstone.UnknownField(in); err != nil {
 		return nil, nil, err
 	}
@@ -219,8 +220,9 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, 
 	return filters, watches, nil
 }
 
-// isFinal says whether a request is for what is finalized, and the stream brings more than that.
-// Without a commitment it is for all that the stream brings.
+// isFinal returns whether a request wants transactions only when they are finalized, from a stream
+// that delivers them earlier. Without a commitment a request wants all that the stream delivers.
+// Its errors are gRPC statuses.
 func (g *geyser) isFinal(commitment *pb.CommitmentLevel) (bool, error) {
 	if commitment == nil {
 		return false, nil
@@ -236,7 +238,7 @@ func (g *geyser) isFinal(commitment *pb.CommitmentLevel) (bool, error) {
 	return final, nil
 }
 
-// refuseRequest is the status of a request that this stream does not take.
+// refuseRequest counts a request that this stream does not accept and returns its gRPC status.
 func (g *geyser) refuseRequest(err error) error {
 	g.metrics.refused.WithLabelValues(formGRPC, "invalid").Inc()
 	if _, ok := status.FromError(err); ok {
@@ -245,8 +247,8 @@ func (g *geyser) refuseRequest(err error) error {
 	return status.Error(codes.InvalidArgument, err.Error())
 }
 
-// replayStatus is the gRPC status of a replay that cannot begin. One that is asked for too old a
-// slot is OUT_OF_RANGE, as Yellowstone says it, with the oldest slot in a google.rpc.ErrorInfo.
+// replayStatus returns the gRPC status of a replay that cannot begin. A slot that is too old gives
+// OUT_OF_RANGE, as in Yellowstone, with the oldest slot in a google.rpc.ErrorInfo.
 func (g *geyser) replayStatus(err error) error {
 	var old *oldSlotError
 	switch {
@@ -266,6 +268,7 @@ func (g *geyser) replayStatus(err error) error {
 	return status.Error(codes.Unavailable, errLostLog.Error())
 }
 
+// send sends the subscriber's deliveries, pongs and pings until the stream ends.
 func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
 	ping := time.NewTicker(g.cfg.pingInterval)
 	defer ping.Stop()
@@ -301,7 +304,7 @@ func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.Su
 	}
 }
 
-// sendNotes sends what never waits behind transactions.
+// sendNotes sends the notes that do not wait behind transactions.
 func (g *geyser) sendNotes(stream grpc.ServerStream, sub *subscriber) error {
 	for d, ok := sub.notes.pop(); ok; d, ok = sub.notes.pop() {
 		if err := g.sendOne(stream, d); err != nil {
@@ -315,7 +318,8 @@ func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
 	if d.note != nil {
 		return stream.SendMsg(d.slotUpdate())
 	}
-	// An update is the filters' names, which are the subscriber's, and the rest, which is shared.
+	// An update has two parts: the names of the subscriber's filters, and what all subscribers
+	// share.
 	if names := d.names(false); names != nil {
 		if err := stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(d.tx.grpc)}); err != nil {
 			return err

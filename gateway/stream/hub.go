@@ -23,33 +23,32 @@ var (
 // subscriber is one client's subscription. Its filters may be replaced at any time.
 type subscriber struct {
 	shard *shard
-	out   *queue
-	// notes are what never waits behind transactions.
-	notes *queue
+	// out has the deliveries in the order of the log, notes those that never wait behind them.
+	out, notes *queue
 	// key is the name of the client's key, form is grpc or websocket.
 	key, form string
 	since     time.Time
-	// ended is closed when the hub gives the subscriber up; why is set before.
+	// ended is closed when the hub gives up the subscriber; why is set before.
 	ended chan struct{}
 	once  sync.Once
 	why   error
 
-	// change is held while the filters are replaced. entries are those that count; gone says that
-	// the subscriber was removed. shard.mu guards what is read while transactions are matched: see
-	// there.
+	// change is held while the filters are replaced. It guards entries, the current filters, and
+	// gone, which says that the subscriber was removed. Matching does not read these, but the index
+	// and the fields of entry that shard.mu guards.
 	change  sync.Mutex
 	entries []*entry
 	gone    bool
 
-	// tick and hits are the shard's: the transaction that hits are for, and the filters that want
-	// it.
+	// shard.mu guards tick, hits and watches. hits are the filters that want the transaction of the
+	// shard's pass number tick.
 	tick uint64
 	hits []*entry
-	// watches are the shard's, too.
+
 	watches []*watch
 }
 
-// end gives the subscriber up; only the first reason counts.
+// end gives up the subscriber, for the reason of the first call.
 func (s *subscriber) end(why error) {
 	s.once.Do(func() {
 		s.why = why
@@ -57,7 +56,7 @@ func (s *subscriber) end(why error) {
 	})
 }
 
-// over says that the hub has given the subscriber up.
+// over returns whether the hub has given up the subscriber.
 func (s *subscriber) over() bool {
 	select {
 	case <-s.ended:
@@ -67,17 +66,17 @@ func (s *subscriber) over() bool {
 	}
 }
 
-// batch is transactions in the order in which they are delivered. Each shard does all of it; the
-// last one to finish reports.
+// batch is a list of transactions in the order of delivery. Every shard processes all of it; the
+// last one to finish calls hub.finished.
 type batch struct {
 	list []*transaction
-	// notes come before the transactions with their places.
+	// notes are delivered between the transactions: see placedNote.
 	notes     []placedNote
 	delivered atomic.Int64
-	left      atomic.Int32
+	left      atomic.Int32 // shards that have not finished
 }
 
-// placedNote is a note before the transaction list[before] of a batch.
+// placedNote is a note that is delivered before list[before] of its batch.
 type placedNote struct {
 	before int
 	*note
@@ -86,15 +85,15 @@ type placedNote struct {
 // batchesAhead is how many batches may wait at a shard before publish waits for it.
 const batchesAhead = 4
 
-// hub hands each transaction to the subscribers that want it. Subscribers are spread over shards,
-// one for each core. Each shard has an index of its subscribers' filters and goes through all
+// hub delivers each transaction to the subscribers that want it. Subscribers are spread over
+// shards, one for each core. Each shard has an index of its subscribers' filters and matches all
 // transactions in their order, so each subscriber gets its own in that order.
 type hub struct {
 	most          int
 	mostAddresses int64
 	shards        []*shard
 	frequency     frequency
-	// finished is called when all shards are done with a batch, if it is not nil.
+	// finished is called when all shards have finished a batch; it may be nil.
 	finished func(list []*transaction, delivered int)
 
 	mu          sync.RWMutex
@@ -115,7 +114,7 @@ func newHub(most, mostAddresses int) *hub {
 	return h
 }
 
-// run matches what is published until ctx ends.
+// run runs the shards until ctx ends.
 func (h *hub) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range h.shards {
@@ -127,8 +126,8 @@ func (h *hub) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// add makes a subscriber without filters; it gets nothing until it has some. It may be buffer
-// transactions behind.
+// add makes a subscriber. It gets nothing until it has filters. Up to buffer deliveries may wait
+// for it.
 func (h *hub) add(key, form string, buffer int) (*subscriber, error) {
 	s := &subscriber{
 		out: newQueue(buffer), notes: newQueue(notesBehind), ended: make(chan struct{}), key: key, form: form, since: time.Now(),
@@ -168,9 +167,9 @@ func (h *hub) remove(s *subscriber) {
 	h.gone.Done()
 }
 
-// setFilters replaces the subscriber's filters between two transactions: each is matched against
-// the old filters or against the new ones. A filter that was there before stays in the index as it
-// is. Matching goes on meanwhile.
+// setFilters replaces the subscriber's filters between two transactions: each transaction is
+// matched either against the old filters or against the new ones. A filter that is in both keeps
+// its place in the index. Matching goes on meanwhile.
 func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -219,8 +218,8 @@ func (h *hub) count() int {
 	return len(h.subscribers)
 }
 
-// publish hands transactions to the shards. It never waits for a client, only for the shards, and
-// only until ctx ends: a subscriber whose buffer is full is given up.
+// publish passes transactions and notes to all shards. It waits for a busy shard, until ctx ends,
+// but never for a client: a subscriber whose queue is full is given up.
 func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedNote) {
 	b := &batch{list: list, notes: notes}
 	b.left.Store(int32(len(h.shards)))
@@ -242,7 +241,7 @@ func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedN
 	}
 }
 
-// begin says at which offset the live log begins.
+// begin sets the offset at which live delivery begins.
 func (h *hub) begin(offset int64) {
 	for _, s := range h.shards {
 		s.mu.Lock()
@@ -251,7 +250,7 @@ func (h *hub) begin(offset int64) {
 	}
 }
 
-// seen keeps the highest slot.
+// seen raises h.slot to slot, if slot is higher.
 func (h *hub) seen(slot uint64) {
 	for {
 		now := h.slot.Load()
@@ -274,14 +273,14 @@ func (h *hub) close() {
 // wait returns when all subscribers have been removed.
 func (h *hub) wait() { h.gone.Wait() }
 
-// frequency estimates how often addresses are seen: a count-min sketch of one row, halved now and
-// then so that it forgets.
+// frequency estimates how often each address is seen. It is a count-min sketch with one row; the
+// counts are halved from time to time, so that old ones fade.
 type frequency struct {
 	counts [1 << 14]atomic.Uint32
 	added  int
 }
 
-// frequencyHalved is after how many transactions the counts are halved.
+// frequencyHalved is the number of transactions after which the counts are halved.
 const frequencyHalved = 1 << 17
 
 func (f *frequency) cell(a address) *atomic.Uint32 {
@@ -302,7 +301,7 @@ func (f *frequency) add(list []address) {
 	}
 }
 
-// delay is how long ago t was received; false when that is not known.
+// delay returns how long ago t was received; false if that is not known.
 func (t *transaction) delay() (time.Duration, bool) {
 	return time.Since(t.received), !t.received.IsZero()
 }

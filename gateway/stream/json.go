@@ -10,9 +10,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/txerror"
 )
 
-// The JSON of a transaction is what getTransaction answers with the same encoding, with the
-// signature and the place in the block beside it: what a client has to read RPC answers reads
-// these.
+// The JSON of a transaction is the answer of getTransaction in the same encoding, plus the
+// signature and the index in the block. So code that reads RPC answers reads it, too.
 
 type jsonMeta struct {
 	Err               any                `json:"err"`
@@ -123,7 +122,7 @@ func tokenBalances(list []*pb.TokenBalance) []jsonTokenBalance {
 	return out
 }
 
-// texts are addresses, hashes or signatures in base58.
+// texts encodes addresses, hashes or signatures in base58.
 func texts(list [][]byte) []string {
 	out := make([]string, len(list))
 	for i, k := range list {
@@ -132,21 +131,23 @@ func texts(list [][]byte) []string {
 	return out
 }
 
-// encodeWire makes the network's bytes of a transaction (solana-transaction, solana-message:
-// compact-u16 lengths; bit 7 and the version before a versioned message).
+// encodeWire encodes a transaction in the network's format, as the crates solana-transaction and
+// solana-message do: lengths are compact-u16, and a versioned message begins with a byte of bit 7
+// and the version.
 func encodeWire(tx *pb.Transaction) ([]byte, error) {
 	m := tx.GetMessage()
 	h := m.GetHeader()
 	if h == nil {
 		return nil, errMalformed
 	}
-	out := make([]byte, 0, 1232)
+	const packet = 1232 // the largest transaction: Solana's PACKET_DATA_SIZE
+	out := make([]byte, 0, packet)
 	out = appendLength(out, len(tx.Signatures))
 	for _, s := range tx.Signatures {
 		out = append(out, s...)
 	}
 	if m.Versioned {
-		out = append(out, 0x80)
+		out = append(out, 0x80) // version 0
 	}
 	out = append(out, byte(h.NumRequiredSignatures), byte(h.NumReadonlySignedAccounts), byte(h.NumReadonlyUnsignedAccounts))
 	out = appendLength(out, len(m.AccountKeys))

@@ -18,7 +18,7 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// first is the first value of a key of the metadata; empty for none.
+// first returns the first value of a metadata key; empty if there is none.
 func first(md metadata.MD, key string) string {
 	if values := md.Get(key); len(values) > 0 {
 		return values[0]
@@ -26,7 +26,8 @@ func first(md metadata.MD, key string) string {
 	return ""
 }
 
-// admitGRPC checks the key, its rules, and whether it may call the method now.
+// admitGRPC checks the key and its rules, and whether the key may call the method now. It counts
+// the call as usage of the key.
 func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	request := keys.Request{Key: first(md, tokenHeader), Origin: first(md, "origin")}
@@ -40,7 +41,7 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 	if refused != nil {
 		return pass, s.refuseGRPC(refused)
 	}
-	method := path.Base(fullMethod) // one of the service's: gRPC refuses others before
+	method := path.Base(fullMethod) // known: gRPC has refused methods that the service lacks
 	if refused = pass.Method(method); refused == nil {
 		_, refused = pass.Take(1)
 	}
@@ -52,7 +53,7 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 	return pass, nil
 }
 
-// refuseGRPC is the status of a refusal.
+// refuseGRPC counts a refusal and returns its gRPC status.
 func (s *Server) refuseGRPC(refused *keys.Refusal) error {
 	s.metrics.refused.WithLabelValues(formGRPC, reasonOf(refused)).Inc()
 	message := refused.Error()
@@ -62,7 +63,7 @@ func (s *Server) refuseGRPC(refused *keys.Refusal) error {
 	return status.Error(codeOf(refused), message)
 }
 
-// reasonOf is the metric label of a refusal.
+// reasonOf returns the refusal's reason as a metric label.
 func reasonOf(refused *keys.Refusal) string {
 	if refused.Status == http.StatusUnauthorized {
 		return "unauthorized"
@@ -111,7 +112,8 @@ type leasedStream struct {
 
 type leaseKey struct{}
 
-// SendMsg implements grpc.ServerStream. What is encoded already is a transaction, and counts.
+// SendMsg implements grpc.ServerStream. A message that is encoded already is a transaction: its
+// bytes count as usage of the key.
 func (l *leasedStream) SendMsg(m any) error {
 	err := l.ServerStream.SendMsg(m)
 	if encoded, ok := m.(mem.BufferSlice); ok && err == nil {
@@ -125,13 +127,14 @@ func (l *leasedStream) Context() context.Context {
 	return context.WithValue(l.ServerStream.Context(), leaseKey{}, l.lease)
 }
 
-// leaseOf is the lease of a stream's key; nil where there is none.
+// leaseOf returns the lease of a stream's key; nil if there is none.
 func leaseOf(ctx context.Context) *keys.Lease {
 	lease, _ := ctx.Value(leaseKey{}).(*keys.Lease)
 	return lease
 }
 
-// admitWebSocket checks the key, its rules and its streams. The caller closes the lease.
+// admitWebSocket checks the key, its rules, and how many streams it has open. The caller closes the
+// lease.
 func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
 	pass, refused := s.gate.Admit(keys.Request{
 		Key: r.URL.Query().Get(keyQuery), Origin: r.Header.Get("Origin"),
@@ -147,7 +150,7 @@ func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
 	return pass.Open(methodSubscribe)
 }
 
-// refuseKey answers a request that its key, or the lack of one, does not allow.
+// refuseKey answers a request that its key does not allow, or that has no key.
 func (s *Server) refuseKey(w http.ResponseWriter, refused *keys.Refusal) {
 	refused.Headers(w.Header().Set)
 	message := refused.Error()
@@ -157,7 +160,7 @@ func (s *Server) refuseKey(w http.ResponseWriter, refused *keys.Refusal) {
 	s.refuse(w, refused.Status, reasonOf(refused), message)
 }
 
-// refusedCall is the error of a call within a WebSocket.
+// refusedCall returns the error of a WebSocket call that the key does not allow.
 func refusedCall(refused *keys.Refusal) *wsError {
 	return &wsError{Code: refused.RPCCode(), Message: refused.Error()}
 }

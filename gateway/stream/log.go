@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// note is what the log tells besides transactions. Shared by all subscribers and never changed.
+// note is news other than a transaction: about a slot, or about the state of the stream. All
+// subscribers share it; it is never changed.
 type note struct {
 	offset int64
 	slot   uint64
@@ -19,8 +20,8 @@ type note struct {
 	// end is set for noteEnd. first is set for noteGap: slots first..slot are missing.
 	end   *eventspb.StreamBlock
 	first uint64
-	// final are the slots that are finalized with this note. late is set for a noteGap that is only
-	// for those who want finalized transactions.
+	// final are the slots that are finalized with this note. late marks a noteGap that concerns
+	// only those who want finalized transactions.
 	final []*finalSlot
 	late  bool
 	// why is set for noteStalled.
@@ -35,37 +36,37 @@ const (
 	noteFinalized
 	noteDead
 	noteGap
-	// noteStalled and noteResumed are not of the log: slot is the highest seen.
+	// noteStalled and noteResumed do not come from the log: their slot is the highest seen.
 	noteStalled
 	noteResumed
 )
 
-// ofLog says that the note has an offset.
+// ofLog returns whether the note comes from the log: then it has an offset.
 func (n *note) ofLog() bool { return n.kind != noteStalled && n.kind != noteResumed }
 
-// logItem is one thing that the log tells: a transaction or a note.
+// logItem is what a record contains: a transaction or a note.
 type logItem struct {
 	tx   *transaction
 	note *note
 }
 
-// logReader turns records into what they tell. It leaves out what came before, and sees where
-// something is missing. It is for one goroutine.
+// logReader reads records. It leaves out transactions that came before and notices gaps. Only one
+// goroutine may use it.
 type logReader struct {
 	repeats *repeats
 	metrics *metrics
-	// ended is the highest slot up to which ends were read; 0 when that is not known.
+	// ended is the highest slot whose end was read; 0 if that is not known.
 	ended uint64
-	// finals is nil when nobody wants to know what is finalized.
+	// finals holds transactions until they are finalized; nil if nobody wants that.
 	finals *finals
-	// items is used anew by each call.
+	// items is reused by each call.
 	items []logItem
 }
 
 func newLogReader(m *metrics) *logReader { return &logReader{repeats: newRepeats(), metrics: m} }
 
-// read returns what the record tells, in order. The result is good until the next call. A record
-// that is not understood tells nothing, and is an error.
+// read returns the items of a record, in order. The result is valid until the next call. A
+// malformed record has no items and is an error.
 func (l *logReader) read(r kafka.Record) ([]logItem, error) {
 	l.items = l.items[:0]
 	var err error
@@ -100,8 +101,8 @@ func (l *logReader) transaction(r kafka.Record) error {
 	return nil
 }
 
-// end reads the end of a slot. A gap before it is seen by its parent: that must be a slot that
-// ended here, too.
+// end reads the end of a slot. It finds a gap before the slot by its parent, whose end must have
+// come before.
 func (l *logReader) end(r kafka.Record) error {
 	end := &eventspb.StreamBlock{}
 	if err := proto.Unmarshal(r.Value, end); err != nil {
@@ -147,8 +148,8 @@ func (l *logReader) status(r kafka.Record) error {
 
 func (l *logReader) note(n *note) { l.items = append(l.items, logItem{note: n}) }
 
-// tipOf is the highest slot of the log up to the record, which is one of its own: 0 when the record
-// is not of this topic's kind.
+// tipOf returns the highest slot in the log up to this record. It is the record's own slot, which
+// is its key, unless HeaderTip names a higher one. It returns 0 for a record of another kind.
 func tipOf(r kafka.Record) uint64 {
 	text := string(r.Key)
 	for _, h := range r.Headers {
@@ -163,7 +164,7 @@ func tipOf(r kafka.Record) uint64 {
 	return tip
 }
 
-// typeOf is the record's kind.
+// typeOf returns the record's type, such as schemas.TypeTransaction; empty if it has none.
 func typeOf(r kafka.Record) string {
 	for _, h := range r.Headers {
 		if h.Key == schemas.HeaderType {

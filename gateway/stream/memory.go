@@ -13,10 +13,10 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// theLog is the one partition of the topic: its offsets are one order for all.
+// theLog is the only partition of the topic, so its offsets order all records.
 var theLog = kafka.TopicPartition{Topic: schemas.TopicTransactions, Partition: 0}
 
-// errNoSlot is the answer while the log has nothing.
+// errNoSlot is the error while the log is empty.
 var errNoSlot = errors.New("no slot has come yet")
 
 // oldSlotError refuses a slot that is older than what the log keeps.
@@ -26,7 +26,7 @@ func (e *oldSlotError) Error() string {
 	return fmt.Sprintf("from_slot: slot %d is no longer kept; the oldest slot there is is %d", e.asked, e.oldest)
 }
 
-// mark says at which offset a slot became the highest of the log.
+// mark is the offset of the record with which a slot became the highest of the log.
 type mark struct {
 	slot   uint64
 	offset int64
@@ -38,10 +38,10 @@ const marksKept = 1 << 18
 // marks remembers where slots begin in the log, as far as this process has read it.
 type marks struct {
 	mu   sync.Mutex
-	list []mark // both ascending
+	list []mark // slots and offsets ascend
 }
 
-// add notes that the record at offset is the first with this tip, if it is.
+// add keeps the record's offset, if it is the first one with this tip.
 func (m *marks) add(slot uint64, offset int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,8 +54,8 @@ func (m *marks) add(slot uint64, offset int64) {
 	m.list = append(m.list, mark{slot, offset})
 }
 
-// find returns the offset of the first record with tip slot or more; false when that may lie before
-// what is remembered, or nothing so high was read yet.
+// find returns the offset of the first record whose tip is slot or higher. It returns false if that
+// record may lie before the first mark, or has not been read yet.
 func (m *marks) find(slot uint64) (int64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,10 +66,10 @@ func (m *marks) find(slot uint64) (int64, bool) {
 	return m.list[i].offset, true
 }
 
-// probeTimeout bounds one look into the log.
+// probeTimeout bounds recordAt.
 const probeTimeout = 10 * time.Second
 
-// recordAt returns the first record at offset or behind.
+// recordAt returns the first record at offset or after it.
 func (s *Server) recordAt(ctx context.Context, offset int64) (kafka.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -85,8 +85,8 @@ func (s *Server) recordAt(ctx context.Context, offset int64) (kafka.Record, erro
 	return records[0], nil
 }
 
-// oldest returns the oldest slot of which the log has everything, and where the log begins and
-// ends. It returns errNoSlot when the log is empty.
+// oldest returns the oldest slot that is complete in the log, and the offsets at which the log
+// begins and ends. It returns errNoSlot, with both offsets, if the log is empty.
 func (s *Server) oldest(ctx context.Context) (slot uint64, begin, end int64, err error) {
 	topics := []string{theLog.Topic}
 	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
@@ -112,7 +112,7 @@ func (s *Server) oldest(ctx context.Context) (slot uint64, begin, end int64, err
 	return slot, begin, end, nil
 }
 
-// locate returns the offset from which on the log has all of the slots from slot on.
+// locate returns an offset such that all records of slot and of later slots lie at it or after it.
 func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 	oldest, begin, end, err := s.oldest(ctx)
 	switch {
@@ -122,14 +122,15 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 		return 0, err
 	case slot < oldest:
 		return 0, &oldSlotError{slot, oldest}
-	case slot == oldest: // marks do not have it, and a bisection is a dozen connections to Kafka
+	case slot == oldest: // marks need an earlier slot, and a bisection takes a dozen connections to Kafka
 		return begin, nil
 	}
 	if offset, ok := s.marks.find(slot); ok && offset >= begin {
 		return offset, nil
 	}
-	// Bisection over tips, which never fall. After a kill of the writer they may fall by the slots
-	// that it then writes again; whichever border is found, all of them lie behind it.
+	// Bisect by the tips, which never fall, with one exception: a writer that was killed writes its
+	// last slots again. Then there are two places that the bisection may find; these slots lie
+	// after both.
 	for begin < end {
 		middle := begin + (end-begin)/2
 		r, err := s.recordAt(ctx, middle)

@@ -21,13 +21,13 @@ type metrics struct {
 	replayed      prometheus.Counter
 	subscriptions *prometheus.CounterVec
 	refused       *prometheus.CounterVec
-	// connectionsEnded counts those whose clients could ask for nothing.
+	// connectionsEnded counts the connections that the server ended, by one of the reasons below.
 	connectionsEnded *prometheus.CounterVec
 	floods           prometheus.Counter
 	stalls           prometheus.Counter
 }
 
-// Why a connection is ended before its client asks for anything.
+// Why the server ends a connection. All but endedFlood come before the client's first request.
 const (
 	endedSilent    = "silent"
 	endedHandshake = "tls_handshake"
@@ -101,7 +101,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 	return m, nil
 }
 
-// gauges read what others count.
+// gauges returns the metrics whose values other parts of the server keep.
 func gauges(of *Server) []prometheus.Collector {
 	h := of.hub
 	return []prometheus.Collector{

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of SubscribeRequestFilterTransactions that clients of newer versions send and the Go
-// package does not have (geyser.proto of the crate yellowstone-grpc-proto from 12.6 on).
+// Fields of SubscribeRequestFilterTransactions that newer clients send and that the Go package
+// lacks (geyser.proto of the crate yellowstone-grpc-proto from 12.6 on).
 const (
 	fieldFilterCuckooInclude protowire.Number = 7
 	fieldFilterTokenAccounts protowire.Number = 30
@@ -21,9 +21,8 @@ const (
 	tokenAccountsChanged = 1
 )
 
-// readNewer reads the newer fields that this stream understands and takes them out of the message's
-// unknown fields. What is left there is not understood: yellowstone.UnknownField refuses it by
-// name.
+// readNewer reads the newer fields that this stream understands and removes them from the message's
+// unknown fields. yellowstone.UnknownField then refuses those that are left, by name.
 func (f *filter) readNewer(in *pb.SubscribeRequestFilterTransactions) error {
 	unknown := in.ProtoReflect().GetUnknown()
 	if len(unknown) == 0 {
@@ -43,7 +42,8 @@ func (f *filter) readNewer(in *pb.SubscribeRequestFilterTransactions) error {
 		value := unknown[n : n+m]
 		switch {
 		case field == fieldFilterCuckooInclude && kind == protowire.BytesType:
-			// A message that comes in parts is the parts one after the other.
+			// A field that comes more than once is merged, as protobuf demands: its parts are
+			// concatenated.
 			part, _ := protowire.ConsumeBytes(value)
 			cuckoo, hasCuckoo = append(cuckoo, part...), true
 		case field == fieldFilterTokenAccounts && kind == protowire.VarintType:

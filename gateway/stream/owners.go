@@ -25,8 +25,8 @@ type tokenBalance struct {
 // tokenOwners are the owners of a transaction's token balances.
 type tokenOwners struct{ all, changed []address }
 
-// ownersOf returns the owners that count as addresses of the transaction. They are read when they
-// are first asked for.
+// ownersOf returns the token owners that count as addresses of the transaction. The first call
+// reads them.
 func (t *transaction) ownersOf(mode ownerMode) []address {
 	if mode == ownersNone {
 		return nil
@@ -49,7 +49,7 @@ func readOwners(raw []byte) (owners tokenOwners) {
 		default:
 			return nil
 		}
-		// A balance whose owner is not told, as those of old blocks, counts for nobody.
+		// A balance without an owner, as in old blocks, is left out.
 		if b, ok := readBalance(bytes); ok {
 			*into = append(*into, b)
 		}
@@ -61,7 +61,7 @@ func readOwners(raw []byte) (owners tokenOwners) {
 	for _, b := range slices.Concat(before, after) {
 		owners.all = appendNew(owners.all, b.owner)
 	}
-	// The last balance of an account counts, should it have more than one before the transaction.
+	// If an account has several balances before the transaction, the last one counts.
 	was := make(map[uint64]tokenBalance, len(before))
 	for _, b := range before {
 		was[b.account] = b
@@ -79,7 +79,8 @@ func readOwners(raw []byte) (owners tokenOwners) {
 	return owners
 }
 
-// within calls next with the fields of the messages in field.
+// within returns a callback for walk that walks the messages in field with next and ignores all
+// other fields.
 func within(field protowire.Number, next func(protowire.Number, []byte) error) func(protowire.Number, []byte) error {
 	return func(at protowire.Number, bytes []byte) error {
 		if at != field {

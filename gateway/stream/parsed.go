@@ -8,8 +8,8 @@ import (
 )
 
 // The encoding jsonParsed is Agave's (transaction-status, parse_accounts.rs and
-// parse_instruction.rs): an instruction of a known program tells its type and what it says by name,
-// any other one has its accounts by address and its data in base58.
+// parse_instruction.rs). An instruction of a known program has its type and its arguments by name.
+// Any other one has its accounts as addresses and its data in base58.
 
 // jsonKey is an account of a transaction.
 type jsonKey struct {
@@ -54,16 +54,18 @@ type jsonPartly struct {
 	StackHeight *uint32  `json:"stackHeight"`
 }
 
-// allKeys are the message's accounts and those from lookup tables, writable ones first.
+// allKeys returns the addresses of all accounts: the message's, then the writable and the readonly
+// ones from lookup tables.
 func allKeys(m *pb.Message, meta *pb.TransactionStatusMeta) []string {
 	return texts(slices.Concat(m.GetAccountKeys(), meta.GetLoadedWritableAddresses(), meta.GetLoadedReadonlyAddresses()))
 }
 
-// upgradeableLoader is BPFLoaderUpgradeab1e11111111111111111111111: where it takes part, a program
-// may be written.
+// upgradeableLoader is the loader of programs that can be upgraded. A transaction that names it may
+// write to programs.
 const upgradeableLoader = "BPFLoaderUpgradeab1e11111111111111111111111"
 
-// keysOf tells which accounts signed and which may be written. A program that is called may not.
+// keysOf returns all accounts, with which of them sign and which are writable. A program that is
+// called is not writable, unless the transaction names upgradeableLoader.
 func keysOf(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonKey {
 	h := m.GetHeader()
 	all, static := allKeys(m, meta), len(m.GetAccountKeys())
@@ -117,19 +119,19 @@ func parsedInner(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonInner {
 	return out
 }
 
-// keyAt is empty for an index beyond the keys, which only malformed transactions have.
-func keyAt(keys []string, i int) string {
-	if i < len(keys) {
+// keyAt returns keys[i], or an empty text if a malformed transaction has an index beyond keys.
+func keyAt(keys []string, i uint32) string {
+	if int64(i) < int64(len(keys)) {
 		return keys[i]
 	}
 	return ""
 }
 
 func parsedInstruction(keys []string, program uint32, indexes, data []byte, height *uint32) any {
-	id := keyAt(keys, int(min(program, 1<<16)))
+	id := keyAt(keys, program)
 	accounts := make([]string, len(indexes))
 	for i, index := range indexes {
-		accounts[i] = keyAt(keys, int(index))
+		accounts[i] = keyAt(keys, uint32(index))
 	}
 	if known, ok := parsers[id]; ok {
 		if parsed := known.parse(accounts, data); parsed != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// parser reads the instructions of a program. parse returns nil for one that it does not know or
-// that is malformed.
+// parser reads the instructions of a program. parse returns nil for an instruction that is unknown
+// or malformed.
 type parser struct {
 	name  string
 	parse func(accounts []string, data []byte) any
@@ -31,12 +31,15 @@ func parseMemo(_ []string, data []byte) any {
 	return string(data)
 }
 
-// arguments reads an instruction's data from its beginning. bad says that it was too short.
+// arguments reads an instruction's data from the start. bad is set if the data are too short or a
+// text is not UTF-8; what is read then means nothing.
 type arguments struct {
 	data []byte
 	bad  bool
 }
 
+// take returns the next n bytes. If there are fewer, it returns zeros: enough for a value of up to
+// 32 bytes.
 func (a *arguments) take(n uint64) []byte {
 	if n > uint64(len(a.data)) {
 		a.data, a.bad = nil, true
@@ -51,7 +54,7 @@ func (a *arguments) byte() byte  { return a.take(1)[0] }
 func (a *arguments) u64() uint64 { return binary.LittleEndian.Uint64(a.take(8)) }
 func (a *arguments) key() string { return base58.Encode(a.take(32)) }
 
-// text is bincode's: a length of eight bytes, then UTF-8.
+// text reads a string as bincode writes it: a length of eight bytes, then UTF-8.
 func (a *arguments) text() string {
 	n := a.u64()
 	if n > uint64(len(a.data)) {
@@ -63,7 +66,7 @@ func (a *arguments) text() string {
 	return string(text)
 }
 
-// optionalKey is a byte that says whether a key follows; nil for none.
+// optionalKey reads a byte and, if it is not 0, a key; nil if there is no key.
 func (a *arguments) optionalKey() any {
 	if a.byte() == 0 {
 		return nil
@@ -71,7 +74,8 @@ func (a *arguments) optionalKey() any {
 	return a.key()
 }
 
-// call names accounts in their order; nil when there are fewer.
+// call returns a call whose info names the first accounts; nil if there are fewer accounts than
+// names.
 func call(kind string, accounts []string, names ...string) *jsonCall {
 	if len(accounts) < len(names) {
 		return nil
@@ -83,18 +87,15 @@ func call(kind string, accounts []string, names ...string) *jsonCall {
 	return c
 }
 
-// with adds what the data say, as name, value, name, value; nil when the data were too short.
+// with adds arguments, as name, value, name, value. It returns nil if c is nil or the data were
+// bad.
 func (c *jsonCall) with(a *arguments, pairs ...any) any {
 	if c == nil || a.bad {
 		return nil
 	}
-	name := ""
-	for i, value := range pairs {
-		if i%2 == 0 {
-			name, _ = value.(string)
-			continue
-		}
-		c.Info[name] = value
+	for i := 0; i < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		c.Info[name] = pairs[i+1]
 	}
 	return c
 }

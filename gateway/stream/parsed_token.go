@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// authorityTypes are those of SetAuthority, by number.
+// authorityTypes are Agave's names of SetAuthority's authority types, by number.
 var authorityTypes = []string{
 	"mintTokens", "freezeAccount", "accountOwner", "closeAccount", "transferFeeConfig", "withheldWithdraw", "closeMint", "interestRate",
 	"permanentDelegate", "confidentialTransferMint", "transferHookProgramId", "confidentialTransferFeeConfig", "metadataPointer",
 	"groupPointer", "groupMemberPointer", "scaledUiAmount", "pause",
 }
 
-// parseToken reads the instructions of Token, which Token-2022 has too. Its extensions are not
-// read.
+// parseToken reads the instructions that Token and Token-2022 share. It does not know those of
+// Token-2022's extensions.
 func parseToken(accounts []string, data []byte) any {
 	a := &arguments{data: data}
 	switch kind := a.byte(); kind {
@@ -96,8 +96,8 @@ func parseSetAuthority(accounts []string, a *arguments) any {
 		"authorityType", authorityTypes[kind], "newAuthority", a.optionalKey())
 }
 
-// signed names the account behind those that c has named, which is who signed. Accounts behind it
-// say that it is a multisig, and are its signers.
+// signed names the account after those that c has named already: the authority. If more accounts
+// follow, the authority is a multisig and they are its signers.
 func signed(c *jsonCall, accounts []string, one, multisig string) *jsonCall {
 	if c == nil || len(accounts) <= len(c.Info) {
 		return nil
@@ -119,14 +119,14 @@ func (a *arguments) tokenAmount() jsonAmount {
 	decimals := a.byte()
 	out := jsonAmount{Amount: strconv.FormatUint(amount, 10), Decimals: uint32(decimals)}
 	out.UIAmountString = decimal(out.Amount, int(decimals))
-	// big.Rat rounds once, as a node's division of two exact numbers does.
+	// A big.Rat rounds only once, like the division of exact numbers in a node.
 	if v, _ := new(big.Rat).SetFrac(new(big.Int).SetUint64(amount), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)).Float64(); !math.IsInf(v, 0) {
 		out.UIAmount = &v
 	}
 	return out
 }
 
-// decimal writes digits with a point before the last ones, and no zeros at the end.
+// decimal puts a decimal point before the last decimals of digits and cuts off zeros at the end.
 func decimal(digits string, decimals int) string {
 	if decimals == 0 {
 		return digits

@@ -2,36 +2,37 @@ package stream
 
 import "sync"
 
-// delivery is a transaction for one subscriber, with the filters that want it, in the order of
-// their names. All of it is shared: the transaction with other subscribers, the list of one filter
-// with all deliveries of that filter.
+// delivery is a transaction, or a note, for one subscriber. wants are the subscriber's filters that
+// want the transaction, in their order. The transaction is shared with other subscribers; a wants
+// of one filter is the entry's alone.
 type delivery struct {
 	tx    *transaction
 	wants []*entry
-	// note is there instead of a transaction, for watch.
+	// note is set instead of tx; watch is the watch that wants it.
 	note  *note
 	watch *watch
 }
 
-// queueFirst is how many deliveries a queue has room for at first; queueKept is the room that an
-// empty queue may keep.
+// queueFirst is the first capacity of a queue; queueKept is the largest capacity that an empty
+// queue keeps.
 const (
 	queueFirst = 4
 	queueKept  = 16
 )
 
-// queue is what a subscriber has not been sent yet: a ring buffer that doubles as it fills, and
-// lets go of its room when it is empty. Its content is references, so an idle subscriber holds
-// nothing and a slow one shares its transactions with the others.
+// queue holds the deliveries that a subscriber has not been sent yet. It is a ring buffer that
+// doubles when it is full, up to most, and frees its memory when it is empty. Its elements are
+// references: an idle subscriber holds nothing, and a slow one shares its transactions with the
+// others.
 type queue struct {
 	mu   sync.Mutex
 	ring []delivery
 	head int
 	n    int
 	most int
-	// ready has a value when the queue may have deliveries.
+	// ready has a value if the queue may have deliveries.
 	ready chan struct{}
-	// drained has a value when deliveries were taken out.
+	// drained has a value after deliveries were taken out.
 	drained chan struct{}
 }
 
@@ -39,11 +40,10 @@ func newQueue(most int) *queue {
 	return &queue{most: most, ready: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
 }
 
-// push returns false, and takes nothing, when the queue is full.
+// push appends a delivery. It returns false, and appends nothing, if the queue is full.
 func (q *queue) push(d delivery) bool { return q.pushBelow(d, q.most) }
 
-// pushBelow returns false, and takes nothing, when the queue has as many deliveries as limit, or is
-// full.
+// pushBelow is like push, but also returns false if the queue has limit deliveries or more.
 func (q *queue) pushBelow(d delivery, limit int) bool {
 	q.mu.Lock()
 	if q.n >= min(limit, q.most) {
@@ -66,7 +66,7 @@ func (q *queue) pushBelow(d delivery, limit int) bool {
 	return true
 }
 
-// backlog is how many deliveries wait, and the slot of the oldest.
+// backlog returns how many deliveries wait, and the slot of the oldest one; 0 if that is a note.
 func (q *queue) backlog() (n int, oldest uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +79,7 @@ func (q *queue) backlog() (n int, oldest uint64) {
 	return q.n, oldest
 }
 
-// pop returns the oldest delivery; false when there is none.
+// pop removes the oldest delivery and returns it; false if there is none.
 func (q *queue) pop() (delivery, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

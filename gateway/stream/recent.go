@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// recentBlocks is how many blocks are remembered; more than a blockhash is valid for.
+	// recentBlocks is how many blocks are remembered: more than a blockhash is valid for.
 	recentBlocks = 512
 	// validFor is how many blocks a blockhash is valid for (agave, MAX_PROCESSING_AGE).
 	validFor = 150
@@ -70,8 +70,7 @@ func (r *recent) root() uint64 {
 	return r.finalized
 }
 
-// latest returns the highest block, of the finalized ones when that is asked; nil when none is
-// known.
+// latest returns the highest block, or the highest finalized one; nil if none is known.
 func (r *recent) latest(finalized bool) *eventspb.StreamBlock {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,16 +93,16 @@ func (r *recent) byHash(hash []byte) *eventspb.StreamBlock {
 	return nil
 }
 
-// errProcessed refuses the commitment that this stream does not have.
+// errProcessed refuses the commitment processed, which this stream does not have.
 var errProcessed = errors.New("commitment: processed is not served: this stream begins at confirmed, as ingest reads no block that may still lose its fork")
 
-// errNotFinal refuses finalized while nothing is known of it.
+// errNotFinal refuses finalized while no finalized slot is known.
 var errNotFinal = errors.New("commitment: the source has not told of any finalized slot")
 
 // errVotes refuses filters for votes.
 var errVotes = errors.New("vote: true is not served: this stream has no votes, as ingest asks its source for none")
 
-// isFinal says whether a commitment asks for less than the stream brings: for what is finalized.
+// isFinal returns whether commitment is finalized on a stream whose own commitment is lower.
 func (s *Server) isFinal(commitment string) (bool, error) {
 	rank, ok := commitmentRank(commitment)
 	switch {
@@ -119,7 +118,7 @@ func (s *Server) isFinal(commitment string) (bool, error) {
 	return true, nil
 }
 
-// latestAt returns the highest block at a commitment; without one at the stream's own.
+// latestAt returns the highest block at a commitment; without one, at the stream's own.
 func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (*eventspb.StreamBlock, error) {
 	final, err := g.isFinal(commitment)
 	if err != nil {
@@ -161,7 +160,7 @@ func (g *geyser) GetBlockHeight(_ context.Context, in *pb.GetBlockHeightRequest)
 
 // IsBlockhashValid implements geyser.Geyser.
 func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequest) (*pb.IsBlockhashValidResponse, error) {
-	hash, err := base58.Decode(clip(in.GetBlockhash(), 44))
+	hash, err := base58.Decode(clip(in.GetBlockhash(), maxHashText))
 	if err != nil || len(hash) != len(address{}) {
 		return nil, status.Errorf(codes.InvalidArgument, "blockhash %.50q: must be 32 bytes in base58", in.GetBlockhash())
 	}

@@ -5,16 +5,15 @@ import (
 	"hash/maphash"
 )
 
-// repeatsKept is how many transactions are remembered at least: about 80 seconds of mainnet, in 6
-// MB.
+// repeatsKept is the least number of transactions that are remembered: about 80 seconds of mainnet,
+// in 6 MB.
 const repeatsKept = 1 << 17
 
-// repeats finds transactions that came before. The topic has some twice: a provider repeats blocks
-// after a reconnect, and two ingest processes write the same for a moment when one takes over from
-// the other. It is for one goroutine.
+// repeats recognizes transactions that came before. The topic has some of them twice: a provider
+// repeats blocks after a reconnect, and two ingest processes write the same ones for a moment when
+// one takes over from the other. Only one goroutine may use it.
 //
-// It holds hashes in two generations: when the younger one is full it becomes the older one, and
-// the older one is forgotten.
+// It keeps hashes in two sets. When young is full, it becomes older, and what was older is dropped.
 type repeats struct {
 	seed         maphash.Seed
 	young, older map[uint64]struct{}
@@ -24,8 +23,8 @@ func newRepeats() *repeats {
 	return &repeats{seed: maphash.MakeSeed(), young: make(map[uint64]struct{})}
 }
 
-// add says whether the transaction came before in this slot. In another slot, as after a fork, it
-// is another one.
+// add returns whether the transaction came before in this slot, and remembers it. The same
+// transaction in another slot, as after a fork, is a new one.
 func (r *repeats) add(slot uint64, signature signature) bool {
 	var place [len(signature) + 8]byte
 	binary.LittleEndian.PutUint64(place[copy(place[:], signature[:]):], slot)

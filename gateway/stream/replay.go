@@ -10,31 +10,32 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// gate holds live transactions back from filters that a replay serves: those of offsets below from
-// are the replay's, and those of slots before the one that was asked for are nobody's. from is
-// guarded by shard.mu; nil is always open.
+// gate holds live transactions back from filters that a replay serves. Live delivery passes those
+// at offset from or above; the replay delivers those below. Slots before slot, the one that the
+// client asked for, are delivered by neither. shard.mu guards from. A nil gate is always open.
 type gate struct {
 	from int64
 	slot uint64
 }
 
-// replaying is the gate while the replay has not caught up.
+// replaying is the value of gate.from until the replay has caught up.
 const replaying = math.MaxInt64
 
 func (g *gate) opens(offset int64, slot uint64) bool {
 	return g == nil || offset >= g.from && slot >= g.slot
 }
 
-// errReplays refuses a replay.
+// errReplays refuses a replay while too many others run.
 var errReplays = errors.New("the server runs as many replays as it may; subscribe again in a moment, or without from_slot")
 
 const (
-	// replayAhead is how many deliveries of a replay wait for the client: fewer than live ones, so
-	// that there is room for those of the connection's other filters.
+	// replayAhead is how many deliveries may wait for the client before a replay pauses. It is less
+	// than the queue holds, so that there is room for live deliveries to the connection's other
+	// filters.
 	replayAhead = 256
 	// replayBatch bounds a fetch in records.
 	replayBatch = 512
-	// replayIdle is how long a replay waits for records before it looks whether it has caught up.
+	// replayIdle is how long a replay waits for records before it checks whether it has caught up.
 	replayIdle = 50 * time.Millisecond
 )
 
@@ -46,22 +47,23 @@ type replay struct {
 	slot   uint64
 	next   int64 // offset of the next record
 	log    *logReader
-	// final says that it is for finalized transactions; otherwise it is for confirmed ones.
+	// final is set if the replay is for finalized transactions; otherwise it is for confirmed ones.
 	final bool
-	// pushed counts deliveries. waited is how long it waited for the client in the last replayAhead
-	// of them.
+	// pushed counts deliveries. waited is how long the replay has waited for the client since
+	// pushed was last a multiple of replayAhead.
 	pushed int
 	waited time.Duration
 }
 
-// newReplay finds the slot in the log. The caller calls run or cancels by release.
+// newReplay waits for its turn and finds the slot in the log. The caller calls either run or
+// release.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, final bool) (*replay, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
 	defer cancel()
 	if err := s.replays.Acquire(waiting, 1); err != nil {
 		return nil, errReplays
 	}
-	select { // before, the feed's place in the log is not known
+	select { // until live delivery has an offset, a replay cannot hand over to it
 	case <-s.fed:
 	case <-ctx.Done():
 		s.replays.Release(1)
@@ -74,7 +76,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, fi
 	}
 	s.metrics.replays.Inc()
 	log := newLogReader(s.metrics)
-	log.ended = slot - min(slot, 1) // so a gap right behind it shows
+	log.ended = slot - min(slot, 1) // so that a gap at the first slot is noticed
 	if final {
 		log.finals = newFinals()
 	}
@@ -83,8 +85,8 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, fi
 
 func (r *replay) release() { r.server.replays.Release(1) }
 
-// run delivers until live delivery takes over, the subscriber is given up, or ctx ends. A log that
-// cannot be read ends the subscription: the client subscribes again from where it is.
+// run delivers until live delivery takes over, the subscriber is given up, or ctx ends. If the log
+// cannot be read, it gives up the subscriber: the client subscribes again, from its last slot on.
 func (r *replay) run(ctx context.Context) {
 	defer r.release()
 	if r.handOver() {
@@ -111,7 +113,8 @@ func (r *replay) run(ctx context.Context) {
 			return
 		}
 		if begins && len(records) > 0 && records[0].Offset > r.next {
-			// Retention was faster. What is missing ends before the first record's slot.
+			// Retention deleted what was to be read next. The first slot that is left may be
+			// incomplete, so the gap includes it.
 			r.tell(ctx, &note{offset: records[0].Offset, kind: noteGap, first: r.slot, slot: max(r.slot, tipOf(records[0]))})
 		}
 		for i := range records {
@@ -122,13 +125,13 @@ func (r *replay) run(ctx context.Context) {
 	}
 }
 
-// errStalled ends subscriptions whose replay nobody reads.
+// errStalled ends a subscription whose client hardly reads its replay.
 var errStalled = errors.New("the client hardly reads its replay; subscribe again with the slot that you are at, and a faster reader")
 
-// errLostLog ends subscriptions whose replay failed.
+// errLostLog ends a subscription whose replay failed.
 var errLostLog = errors.New("the server cannot read its log; subscribe again with the slot that you are at")
 
-// record delivers what a record tells; false when the subscription is over.
+// record delivers what is in a record. It returns false when the subscription is over.
 func (r *replay) record(ctx context.Context, record kafka.Record) bool {
 	items, err := r.log.read(record)
 	if err != nil {
@@ -161,9 +164,9 @@ func (r *replay) finalize(ctx context.Context, n *note) bool {
 	return true
 }
 
-// handOver lets live delivery take over, if it is not beyond what was read. Which slots are
-// finalized is known from the first status on: before, live delivery may have released a slot that
-// is held here.
+// handOver lets live delivery take over, unless that is already beyond what the replay has read. A
+// replay of finalized transactions must know a finalized slot first: until then, live delivery may
+// already have released a slot that the replay still holds.
 func (r *replay) handOver() bool {
 	return (!r.final || r.log.finals.root > 0) && r.sub.shard.handOver(r.gate, r.next)
 }
@@ -193,8 +196,8 @@ func (r *replay) tell(ctx context.Context, n *note) bool {
 	return true
 }
 
-// push waits for room, which is for the client: one that hardly reads is given up, as others wait
-// for their turn.
+// push queues a delivery and waits for the client to make room. A client that hardly reads is given
+// up: other replays wait for their turn.
 func (r *replay) push(ctx context.Context, d delivery) bool {
 	if r.pushed++; r.pushed%replayAhead == 0 {
 		r.waited = 0
@@ -219,7 +222,7 @@ func (r *replay) push(ctx context.Context, d delivery) bool {
 	return true
 }
 
-// handOver opens the gate at offset next if live delivery is not beyond it.
+// handOver opens the gate at offset next, unless live delivery is already beyond it.
 func (s *shard) handOver(g *gate, next int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +233,8 @@ func (s *shard) handOver(g *gate, next int64) bool {
 	return true
 }
 
-// notesFor returns what the subscriber's watches that match are told of a note.
+// notesFor returns the deliveries of a note to those of the subscriber's watches that match. These
+// must have a gate.
 func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (list []delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +254,9 @@ func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (lis
 	return list
 }
 
-// setWatches replaces the subscriber's watches.
+// setWatches replaces the subscriber's watches. A new one is told at once if the stream is stalled.
+// Comparing all new watches with all old ones is cheap: a subscriber has two at most for each of
+// its 16 subscriptions (Config.maxFilters).
 func (s *shard) setWatches(sub *subscriber, list []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,13 +275,13 @@ func (s *shard) setWatches(sub *subscriber, list []*watch) {
 	}
 }
 
-// tell hands a note to those who watch for it, and the transactions that are finalized with it to
-// those who want them. What belongs behind a slot's transactions waits behind them, where the
-// client wants both; all else has a small queue of its own.
+// tell delivers a note to the watches that want it, and the transactions that are finalized with it
+// to the filters that want them. Some notes must not overtake a slot's transactions: they wait in
+// the queue behind them, if the client gets both. All other notes have a small queue of their own.
 func (s *shard) tell(n *note) (delivered int) {
 	if n.ofLog() {
 		s.mu.Lock()
-		s.next = n.offset + 1 // first: a replay ends before all of the note, or behind it
+		s.next = n.offset + 1 // set first: a replay hands over before the whole note, or after it
 		s.mu.Unlock()
 	}
 	delivered = s.matchFinal(n)
@@ -297,8 +303,8 @@ func (s *shard) tell(n *note) (delivered int) {
 	return delivered
 }
 
-// push gives a subscriber a note, behind its transactions or beside them. It never waits: a
-// subscriber whose buffer is full is given up.
+// push queues a note for a subscriber, behind its transactions or beside them. It never waits: a
+// subscriber whose queue is full is given up.
 func (s *shard) push(sub *subscriber, d delivery, behind bool) {
 	queue := sub.notes
 	if behind {

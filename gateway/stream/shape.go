@@ -22,7 +22,7 @@ var (
 	detailTexts = []string{"full", "signatures", "accounts", "none"}
 )
 
-// readShape reads the options of a subscription.
+// readShape reads and checks the encoding and the details that a subscription asks for.
 func readShape(o wsOptions) (shape, error) {
 	s := shape{encodings[0], detailTexts[0]}
 	if o.Encoding != "" {
@@ -40,7 +40,7 @@ func readShape(o wsOptions) (shape, error) {
 		return s, fmt.Errorf("showRewards: this stream has no rewards")
 	}
 	if s.details != detailTexts[0] {
-		s.encoding = encodings[0] // it makes no difference
+		s.encoding = encodings[0] // without effect: one shape for all encodings
 	}
 	return s, nil
 }
@@ -51,8 +51,8 @@ type encoded struct {
 	err  error
 }
 
-// notification is the transaction's JSON for WebSockets, made once for each shape however many
-// subscribers get it.
+// notification returns the transaction's JSON for WebSockets. It is made once for each shape, for
+// all subscribers.
 func (t *transaction) notification(s shape) ([]byte, error) {
 	t.shapes.Lock()
 	defer t.shapes.Unlock()
@@ -80,7 +80,7 @@ type jsonNotification struct {
 }
 
 type jsonTransaction struct {
-	// Transaction is the wire format in a text and the name of its encoding, or an object.
+	// Transaction is the wire format as [text, encoding], or an object.
 	Transaction any `json:"transaction"`
 	// Meta is a *jsonMeta or, for accounts alone, a *jsonBriefMeta.
 	Meta any `json:"meta"`
@@ -140,10 +140,10 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 	return out, nil
 }
 
-// packer is made when it is first wanted. Any number may use it at one time.
+// packer compresses with zstd. It is made on first use; many goroutines may use it at once.
 var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil) })
 
-// wireText is the network's bytes in a text, and the name of the encoding.
+// wireText returns the wire format as a text, and the name of its encoding.
 func wireText(tx *pb.Transaction, encoding string) (out [2]string, err error) {
 	wire, err := encodeWire(tx)
 	if err != nil {
@@ -239,7 +239,7 @@ func lookupsOf(m *pb.Message) *[]jsonLookup {
 	return &list
 }
 
-// numbers are bytes as JSON has them: a list of numbers.
+// numbers converts bytes to integers: JSON shows them as a list of numbers, but []byte as base64.
 func numbers(list []byte) []int {
 	out := make([]int, len(list))
 	for i, n := range list {

@@ -9,21 +9,22 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// entry is a filter of a subscriber in the index.
+// entry is a subscriber's filter in the index.
 type entry struct {
 	*filter
 	name string
 	sub  *subscriber
-	// alone is the entry itself: what a delivery carries that no other filter of the subscriber
-	// wants.
+	// alone holds only this entry. It is the list of a delivery that no other filter of the
+	// subscriber wants, which then needs no allocation.
 	alone [1]*entry
-	// head is the name as the field filters of an encoded SubscribeUpdate.
+	// head is the name, encoded as the field filters of a SubscribeUpdate.
 	head []byte
-	// found is the addresses that find the entry; none when it is asked for each transaction.
+	// found are the addresses under which the entry is indexed. If there are none, it is matched
+	// against every transaction.
 	found addresses
 
-	// Under shard.mu: live says that the entry counts, order is its place among the subscriber's,
-	// tick the last transaction it was asked for.
+	// Guarded by shard.mu: live says that the entry is in use, order is its place among the
+	// subscriber's entries, tick is the last pass in which it was matched.
 	live  bool
 	order int
 	tick  uint64
@@ -39,7 +40,7 @@ func newEntry(sub *subscriber, f namedFilter, found addresses) *entry {
 	return e
 }
 
-// isFinal is 1 for an entry of finalized transactions.
+// isFinal returns 1 for an entry that wants finalized transactions, else 0.
 func (e *entry) isFinal() int {
 	if e.final {
 		return 1
@@ -47,11 +48,11 @@ func (e *entry) isFinal() int {
 	return 0
 }
 
-// postings is an inverted index: for each address the entries that it finds.
+// postings is an inverted index: for each address, the entries that are indexed under it.
 type postings map[address][]*entry
 
 func (p postings) add(a address, e *entry) {
-	// Most addresses find one entry: room for exactly one takes an eighth of what append would
+	// Most addresses have one entry: room for exactly one takes an eighth of what append would
 	// reserve.
 	if list := p[a]; list == nil {
 		p[a] = []*entry{e}
@@ -74,37 +75,38 @@ func (p postings) remove(a address, e *entry) {
 	}
 }
 
-// shard matches transactions against the filters of its subscribers.
+// shard matches transactions against the filters of its subscribers, in one goroutine.
 type shard struct {
 	hub *hub
 	in  chan *batch
-	// subscribers counts them, under hub.mu.
+	// subscribers counts its subscribers. Guarded by hub.mu.
 	subscribers int
 
-	// mu is held for each transaction and for each step of a change, never for longer than some
-	// microseconds.
+	// mu is held while a transaction is matched and during each step of a change of filters, never
+	// for longer than some microseconds.
 	mu sync.Mutex
-	// byAccount has the entries that a transaction's accounts find, byOwner those of filters for
-	// which owners count too, always those that no address finds.
+	// byAccount indexes the entries by accounts, byOwner those for which token owners count as
+	// well. always has the entries that are indexed under no address.
 	byAccount, byOwner postings
 	always             map[*entry]struct{}
 	// watchers are the subscribers with watches.
 	watchers map[*subscriber]struct{}
 	// finals counts the entries for finalized transactions.
 	finals int
-	// next is the offset behind what was matched.
+	// next is the offset after the last record that was matched.
 	next int64
-	// stalled is what new watches are told; nil while the stream is not stalled.
+	// stalled is the note that new watches get; nil while the stream is not stalled.
 	stalled *note
 
-	// pass is what the transaction that is matched now is matched for.
+	// pass is the current matching, tick its number, touched the subscribers with hits in it.
 	pass    pass
 	tick    uint64
 	touched []*subscriber
 	hashes  hashCache
 }
 
-// pass is a transaction's turn: with the record at this offset it is confirmed, or finalized.
+// pass is one matching of a transaction. A transaction is matched when its record comes and, with
+// final set, when its slot is finalized. offset is that of the record that caused the matching.
 type pass struct {
 	offset int64
 	final  bool
@@ -146,7 +148,7 @@ func (s *shard) match(t *transaction) (delivered int) {
 	return s.matchFor(pass{offset: t.offset}, t)
 }
 
-// matchFinal delivers the transactions of slots that are finalized with n.
+// matchFinal delivers the transactions of the slots that are finalized with n.
 func (s *shard) matchFinal(n *note) (delivered int) {
 	for _, slot := range n.final {
 		for _, t := range slot.list {
@@ -160,7 +162,8 @@ func (s *shard) matchFinal(n *note) (delivered int) {
 	return delivered
 }
 
-// matchFor is called under mu.
+// matchFor delivers t to the subscribers that want it in pass p, and returns how many these are.
+// The caller holds mu.
 func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
 	s.pass = p
 	s.tick++
@@ -195,6 +198,8 @@ func (s *shard) ask(candidates []*entry, t *transaction) {
 	}
 }
 
+// askOne adds e to its subscriber's hits if e wants t. An entry that is indexed under several
+// addresses is matched once only.
 func (s *shard) askOne(e *entry, t *transaction) {
 	if !e.live || e.tick == s.tick || e.final != s.pass.final || !e.gate.opens(s.pass.offset, t.slot) {
 		return
@@ -211,7 +216,8 @@ func (s *shard) askOne(e *entry, t *transaction) {
 	sub.hits = append(sub.hits, e)
 }
 
-// deliver never waits: a subscriber whose buffer is full is given up.
+// deliver queues t for a subscriber with hits. It never waits: a subscriber whose queue is full is
+// given up.
 func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 	d := delivery{tx: t, wants: sub.hits[0].alone[:]}
 	if len(sub.hits) > 1 {
@@ -229,12 +235,12 @@ func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 	return false
 }
 
-// changeStep is how many addresses are added or removed while mu is held: transactions are matched
-// in between.
+// changeStep is how many addresses are added or removed while mu is held. Between two steps
+// transactions are matched.
 const changeStep = 256
 
-// replace makes next the subscriber's entries. The caller holds sub.change. New entries are put
-// into the index, then all change places at once, then old ones are taken out.
+// replace makes next the subscriber's entries. The caller holds sub.change. First the new entries
+// are added to the index, then all entries are switched at once, then the old ones are removed.
 func (s *shard) replace(sub *subscriber, next []*entry) {
 	was := make(map[*entry]bool, len(sub.entries))
 	for _, e := range sub.entries {
@@ -267,7 +273,8 @@ func (s *shard) replace(sub *subscriber, next []*entry) {
 	}
 }
 
-// inSteps calls change for each address that finds e, or always when there is none.
+// inSteps calls change for each address under which e is indexed, or always if there is none. mu is
+// held during the calls and released after every changeStep addresses.
 func (s *shard) inSteps(e *entry, change func(postings, address, *entry), always func()) {
 	if len(e.found) == 0 {
 		s.mu.Lock()

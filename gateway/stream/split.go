@@ -18,21 +18,21 @@ const (
 	tlsHandshake = 22
 )
 
-// tlsRefused is the alert handshake_failure: clients of TLS report it, and do not wait for an
-// answer (RFC 8446, 6.2).
+// tlsRefused is the alert handshake_failure (RFC 8446, 6.2): a TLS client reports it, rather than
+// wait for an answer.
 var tlsRefused = []byte{21, 3, 3, 0, 2, 2, 40}
 
-// splitter gives the connections of one listener to two, by how they begin: HTTP/2 or HTTP/1.1,
-// each plain or within TLS. It holds them to bounds.
+// splitter divides the connections of one listener between two servers, by their first bytes:
+// HTTP/2 or HTTP/1.1, each plain or within TLS. It enforces the bounds.
 type splitter struct {
 	from  net.Listener
 	http1 *branch
 	http2 *branch
-	// tls is nil where connections are plain only.
+	// tls is nil if connections are plain only.
 	tls *tls.Config
 	// patience is Config.beginTimeout.
 	patience time.Duration
-	// open and refusals are the server's.
+	// open and refusals are those of Server.
 	open, refusals *bounds
 	metrics        *metrics
 	done           chan struct{}
@@ -42,7 +42,7 @@ type splitter struct {
 func (s *Server) newSplitter(from net.Listener) *splitter {
 	parts := &splitter{from: from, patience: s.cfg.beginTimeout, open: s.open, refusals: s.refusals, metrics: s.metrics, done: make(chan struct{})}
 	if s.certificate != nil {
-		// Whoever speaks HTTP/1.1 as well is no gRPC client: those offer HTTP/2 alone.
+		// HTTP/1.1 is preferred, because gRPC clients offer HTTP/2 alone.
 		parts.tls = s.certificate.Config("http/1.1", "h2")
 	}
 	parts.http1 = &branch{parts, make(chan net.Conn)}
@@ -61,7 +61,7 @@ func (s *splitter) run() error {
 			s.close()
 			return nil
 		default:
-			// Too many open files, an aborted connection: it passes.
+			// Too many open files, or a connection that was aborted: try again.
 			select {
 			case <-s.done:
 				return nil
@@ -71,7 +71,7 @@ func (s *splitter) run() error {
 	}
 }
 
-// take is called for each connection and does not wait.
+// take takes over a new connection. It does not wait.
 func (s *splitter) take(conn net.Conn) {
 	budget, why := s.open.enter(conn.RemoteAddr())
 	if why == nil {
@@ -91,12 +91,13 @@ func (s *splitter) take(conn net.Conn) {
 	go s.sort(refused, refusalTime)
 }
 
-// peeked is a connection that counts for bounds, nil for none, and may send what the budget has.
+// peeked wraps a connection. counted are the bounds that it counts for, nil for none.
 func (s *splitter) peeked(conn net.Conn, counted *bounds, budget *budget) *peeked {
 	return &peeked{Conn: conn, counted: counted, budget: budget, of: s, gone: make(chan struct{})}
 }
 
-// sort reads the first bytes, which the server then reads again.
+// sort reads the first bytes of a connection and passes it to the server for them. The server reads
+// these bytes again.
 func (s *splitter) sort(conn *peeked, patience time.Duration) {
 	if conn.pay(cost{frames: connectionFrames}) != nil {
 		_ = conn.Close()
@@ -120,8 +121,8 @@ func (s *splitter) sort(conn *peeked, patience time.Duration) {
 	}
 }
 
-// begin says whose a connection is, or why it is nobody's. Sorted is the connection itself, or what
-// is within its TLS.
+// begin returns the branch that a connection is for, or the reason why it is closed. sorted is the
+// connection itself, or the one within its TLS.
 func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, to *branch, reason string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -140,7 +141,7 @@ func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, 
 			return conn, nil, endedHandshake
 		}
 		sorted = s.peeked(secure, nil, conn.budget)
-		conn.budget = nil // what is within TLS counts
+		conn.budget = nil // sorted pays, for the decrypted bytes
 	}
 	first := string(sorted.peek(len(preface)))
 	if len(first) < len(preface) || conn.SetDeadline(time.Time{}) != nil {
@@ -158,7 +159,8 @@ func (s *splitter) close() {
 	_ = s.from.Close()
 }
 
-// branch is one of the two listeners. Closing it closes both: the servers stop together.
+// branch is the listener of one of the two servers. Closing one closes both: the servers stop
+// together.
 type branch struct {
 	splitter *splitter
 	conns    chan net.Conn
@@ -183,32 +185,33 @@ func (b *branch) Close() error {
 // Addr implements net.Listener.
 func (b *branch) Addr() net.Addr { return b.splitter.from.Addr() }
 
-// peeked is a connection whose first bytes were read already.
+// peeked is a connection whose first bytes were read already; Read returns them again.
 type peeked struct {
 	net.Conn
 	head []byte
 	// counted are the bounds that it counts for; nil for none.
 	counted *bounds
-	// refused is why it is turned away; nil if it is not.
+	// refused is why the connection is refused; nil if it is not.
 	refused *refusal
-	// gone is closed with the connection.
+	// gone is closed when the connection is closed.
 	gone    chan struct{}
 	closing sync.Once
-	// budget is what its client may send; nil for no bound. traffic is for one reader.
+	// budget limits what the client sends; nil if there is no limit. Only Read uses traffic.
 	budget  *budget
 	traffic traffic
 	of      *splitter
 }
 
-// peek is the first n bytes, or as many as come. It is called before Read.
+// peek returns the first n bytes, or as many as come. It must not be called after Read.
 func (p *peeked) peek(n int) []byte {
 	more := make([]byte, n-len(p.head))
-	read, _ := io.ReadFull(p.Conn, more) // whoever reads on sees why no more came
+	read, _ := io.ReadFull(p.Conn, more) // the next Read returns the error again
 	p.head = append(p.head, more[:read]...)
 	return p.head
 }
 
-// Read gives the first bytes again, then goes on. It waits where the client has sent too much.
+// Read implements net.Conn. It returns the bytes that peek read first. It waits if the client has
+// sent too much.
 func (p *peeked) Read(b []byte) (n int, err error) {
 	if len(p.head) > 0 {
 		n = copy(b, p.head)
@@ -224,7 +227,8 @@ func (p *peeked) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// RemoteAddr implements net.Conn. A connection within TLS asks the one around which TLS is.
+// RemoteAddr implements net.Conn. The address of a refused connection has the reason with it. A
+// connection within TLS gets it from the one around it.
 func (p *peeked) RemoteAddr() net.Addr {
 	if p.refused != nil {
 		return refusedAddr{p.Conn.RemoteAddr(), p.refused}

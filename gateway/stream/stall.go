@@ -7,23 +7,25 @@ import (
 
 // Why the stream stalls.
 const (
-	// stalledLog: Kafka does not answer, or has records that do not come.
+	// stalledLog: Kafka does not answer, or does not deliver records that it has.
 	stalledLog = "the log cannot be read"
-	// stalledSource: the log has nothing new. The chain stands, or ingest or its source is away.
+	// stalledSource: the log has nothing new. The chain stands still, or ingest or its source is
+	// down.
 	stalledSource = "no slot comes"
 )
 
-// stallProbe bounds the look at why nothing comes.
+// stallProbe bounds the check why nothing comes.
 const stallProbe = 2 * time.Second
 
-// stalls says whether the stream is stalled. It is for the goroutine of feed.
+// stalls says whether the stream is stalled. Only the goroutine of feed uses it.
 type stalls struct {
 	// lastRecords is when records came last.
 	lastRecords time.Time
 	stalled     bool
 }
 
-// checkStall is called when no records came for a while. It tells subscribers, once for each stall.
+// checkStall is called when no records have come for a while. If that lasted stallAfter, it tells
+// the subscribers that the stream is stalled, once for each stall.
 func (s *Server) checkStall(ctx context.Context, next int64) {
 	if s.stalls.stalled || time.Since(s.stalls.lastRecords) < s.cfg.stallAfter {
 		return
@@ -55,11 +57,11 @@ func (s *Server) endStall(ctx context.Context) {
 	s.hub.tellStatus(ctx, &note{kind: noteResumed, slot: s.hub.slot.Load()})
 }
 
-// tellStatus tells those who watch for it that the stream stalled or resumed.
+// tellStatus delivers a note about a stall to the watches that want it.
 func (h *hub) tellStatus(ctx context.Context, n *note) { h.publish(ctx, nil, placedNote{0, n}) }
 
-// keepStall keeps a stall for watches that come later. It is called under mu, with which those that
-// are there are told: so each is told once.
+// keepStall keeps a stall for watches that come later. The caller holds mu while it tells the
+// present watches, so that each watch is told once.
 func (s *shard) keepStall(n *note) {
 	switch n.kind {
 	case noteStalled:
@@ -70,7 +72,7 @@ func (s *shard) keepStall(n *note) {
 	}
 }
 
-// tellNow tells a new watch that the stream is stalled. It is called under mu.
+// tellNow tells a new watch if the stream is stalled. The caller holds mu.
 func (s *shard) tellNow(sub *subscriber, w *watch) {
 	if n := s.stalled; n != nil && w.wants(n) {
 		s.push(sub, delivery{note: n, watch: w}, false)

@@ -3,17 +3,16 @@
 //
 // In: raw transactions from the topic chain.transactions.v2; subscriptions with transaction
 // filters, with a key.
-// Out: each matching transaction, once a connection and in the order of the log, to every
+// Out: each matching transaction, once per connection and in the order of the log, to every
 // subscriber that keeps up; ends of slots, statuses, gaps.
-// Guarantees: a subscription is live, or begins at a slot that the log still has and goes on live
-// with nothing lost or doubled. What is missing in the log is told. A subscriber
-// that falls behind is cut off with a reason, never buffered without end, and never slows the
-// others. Keys are neither logged nor told.
+// Guarantees: a subscription begins live, or at a slot that the log still has; it then goes on live
+// without a loss or a repeat. Gaps of the log are reported. A subscriber that falls behind is cut
+// off with a reason: its buffer is bounded, and it never slows the others. Keys are neither logged
+// nor sent.
 //
 // gRPC and WebSocket, plain and within TLS, share a port: a connection's first bytes tell which it
-// is (split.go).
-// gRPC keeps its own transport rather than going through net/http's, which lacks its flow control
-// settings and keepalive.
+// is (split.go). gRPC has its own transport, because net/http's lacks flow control settings and
+// keepalive.
 package stream
 
 import (
@@ -48,18 +47,18 @@ type Config struct {
 	// AllowedOrigins are the web origins whose pages may open WebSockets: see origins.Parse.
 	// Default none besides pages of the stream's own host.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
-	// for certain addresses. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For is believed. It is needed for keys that
+	// only certain addresses may use. Default none.
 	TrustedProxies proxies.List
-	// Commitment of the transactions on the topic: confirmed or finalized. Default confirmed. A
-	// subscriber of a confirmed stream who asks for finalized gets a transaction when its slot is
+	// Commitment of the transactions on the topic: confirmed or finalized. Default confirmed. On a
+	// confirmed stream, a subscriber that asks for finalized gets a transaction when its slot is
 	// finalized.
 	Commitment string
-	// buffer is how many transactions a subscriber may be behind. Default 4,096.
+	// buffer is how many deliveries may wait for a subscriber. Default 4,096.
 	buffer int
 	// MaxSubscribers bounds the open subscriptions of all clients. Default 1,000.
 	MaxSubscribers int
-	// maxFilters bounds the filters of one subscriber; default 16. MaxAddresses bounds the
+	// maxFilters bounds the filters of one subscriber; default 16. maxAddresses bounds the
 	// addresses in all of them; default 50,000.
 	maxFilters, maxAddresses int
 	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of
@@ -68,25 +67,26 @@ type Config struct {
 	// MaxReplays bounds the replays that run at one time. Default 16.
 	MaxReplays int
 	// replayPatience is how long a subscription waits for another replay to end before it is
-	// refused: after a break all clients come back at once. Default 5 s.
+	// refused: after an outage all clients come back at once. Default 5 s.
 	replayPatience time.Duration
-	// stallAfter is how long no record may come before subscribers are told that the stream
+	// stallAfter is how long no record may come before subscribers are told that the stream is
 	// stalled. Default 5 s.
 	stallAfter time.Duration
 	// replayStall is how long a replay may wait for its client to take 256 deliveries. Default 30
 	// s.
 	replayStall time.Duration
-	// MaxConnections bounds open client connections, MaxConnectionsPerAddress those of one address;
-	// one more is refused. Trusted proxies have only the bound of all. Defaults 4,096 and 1,000.
+	// MaxConnections bounds the open client connections, MaxConnectionsPerAddress those of one
+	// address; any more are refused. Only MaxConnections applies to trusted proxies. Defaults 4,096
+	// and 1,000.
 	MaxConnections, MaxConnectionsPerAddress int
-	// idleTimeout is how long a gRPC connection may have no call: one that only answers pings holds
-	// its place for no longer. Default 2 min.
+	// idleTimeout is how long a gRPC connection may stay open without a call, even if it answers
+	// pings. Default 2 min.
 	idleTimeout time.Duration
 	// beginTimeout is how long a new connection may take to send its first bytes, TLS handshake
 	// included. Default 10 s.
 	beginTimeout time.Duration
-	// refusalsPerSecond is how often one WebSocket gets an error answer. The first 10 are free;
-	// later ones wait. Default 1.
+	// refusalsPerSecond is how many error answers a second one WebSocket gets. The first 10 are
+	// free; after that the answers are delayed. Default 1.
 	refusalsPerSecond float64
 	// pingInterval is the time between pings to clients. Default 15 s.
 	pingInterval time.Duration
@@ -95,16 +95,16 @@ type Config struct {
 	// goodbyeTimeout is how long a WebSocket client may take to accept the reason why its session
 	// ends. Default 1 s.
 	goodbyeTimeout time.Duration
-	// stopTimeout is how long clients may take to go once the stream is told to stop. Default 5 s.
+	// stopTimeout is how long clients have to disconnect when the stream stops. Default 5 s.
 	stopTimeout time.Duration
-	// Transactions says which of the source's are on the topic: programs (those that touch the
-	// programs that ingest subscribes to) or all (all but votes). Default programs.
+	// Transactions says which of the source's transactions are on the topic: programs (those that
+	// touch the programs that ingest subscribes to) or all (all but votes). Default programs.
 	Transactions string
-	// CertFile and KeyFile are the certificate, with its chain, and the private key of connections
-	// over TLS, in PEM. Both or neither; default neither: plain connections only. Plain ones are
-	// taken in either case.
+	// CertFile and KeyFile are the certificate, with its chain, and the private key for TLS
+	// connections, in PEM. Both or neither; default neither. Plain connections are accepted in
+	// either case.
 	CertFile, KeyFile string
-	// Version is told by GetVersion. Default "dev".
+	// Version is the version that GetVersion reports. Default "dev".
 	Version string
 }
 
@@ -141,10 +141,10 @@ type Offsets interface {
 
 // Deps are the collaborators.
 type Deps struct {
-	// Keys are the valid keys; product rpc counts. Required; an empty store opens the stream on
-	// loopback (see keys.NewGate).
+	// Keys are the valid keys; those of the product rpc open the stream. Required. With an empty
+	// store the stream is open to all, but only on loopback (see keys.NewGate).
 	Keys keys.Store
-	// Offsets and OpenTail reach the topic. Required.
+	// Offsets and OpenTail give access to the topic. Required.
 	Offsets  Offsets
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// Logger and Registerer may be nil.
@@ -159,25 +159,27 @@ type Server struct {
 	deps    Deps
 	gate    *keys.Gate
 	hub     *hub
-	log     *logReader // of feed
-	live    int64      // of feed: the offset from which on it delivers
+	log     *logReader // for feed only
+	live    int64      // for feed only: the offset from which on it delivers
 	marks   marks
-	stalls  stalls // of feed
+	stalls  stalls // for feed only
 	recent  recent
 	replays *semaphore.Weighted
 	rank    int // of cfg.Commitment
 	origins *origins.Set
 	metrics *metrics
-	// certificate is nil where connections are plain only.
+	// certificate is nil if connections are plain only.
 	certificate *tlsserver.Certificate
-	// open are the connections, refusals those that are being told why they are turned away.
+	// open counts the accepted connections, refusals the refused ones that still wait for the
+	// reason.
 	open, refusals *bounds
-	// fed is closed once the topic's end is known: what is written from then on is delivered.
+	// fed is closed when live delivery begins: what is written to the topic from then on is
+	// delivered.
 	fed     chan struct{}
 	fedOnce sync.Once
 }
 
-// commitments in rising order.
+// commitments in ascending order.
 var commitments = []string{"processed", "confirmed", "finalized"}
 
 func commitmentRank(name string) (int, bool) {
@@ -189,11 +191,11 @@ func commitmentRank(name string) (int, bool) {
 	return 0, false
 }
 
-// about is what the stream says of itself.
+// about is what the stream says about itself.
 type about struct {
 	Package string `json:"package"`
 	Version string `json:"version"`
-	// Commitment is what a request gets that names none.
+	// Commitment is the default commitment of a request.
 	Commitment string `json:"commitment"`
 	// Transactions is Config.Transactions.
 	Transactions string `json:"transactions"`
@@ -203,7 +205,7 @@ type about struct {
 type statusBody struct {
 	about
 	Slot          uint64 `json:"slot"`
-	FinalizedSlot uint64 `json:"finalized_slot"` // 0 = the source told none
+	FinalizedSlot uint64 `json:"finalized_slot"` // 0: none is known
 }
 
 func (s *Server) status() statusBody {
@@ -254,8 +256,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run listens, reads the topic and serves until ctx ends. A taken address is an error in one line.
-// Run may be called once.
+// Run listens, reads the topic and serves until ctx ends. If the address is in use, the error says
+// so in one line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--stream-addr")
 	if err != nil {
@@ -297,7 +299,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// stop tells all subscribers, waits for them to go, then ends what is left.
+// stop tells all subscribers that the server stops, waits for them to go, and closes what is left
+// after stopTimeout.
 func (s *Server) stop(ctx context.Context, parts *splitter, rpc *grpc.Server, web *http.Server) {
 	s.hub.close()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.stopTimeout)
@@ -305,7 +308,7 @@ func (s *Server) stop(ctx context.Context, parts *splitter, rpc *grpc.Server, we
 	gone := make(chan struct{})
 	go func() {
 		rpc.GracefulStop()
-		s.hub.wait() // WebSockets are no longer the HTTP server's
+		s.hub.wait() // for the WebSockets: the HTTP server does not know hijacked connections
 		close(gone)
 	}()
 	select {

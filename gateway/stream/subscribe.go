@@ -12,9 +12,9 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
-// The WebSocket form speaks JSON-RPC 2.0 in the shape that Solana's own subscriptions have, and
-// names and filters of the transactionSubscribe method that RPC providers offer, so that their
-// clients work here:
+// The WebSocket form speaks JSON-RPC 2.0. Its messages look like those of Solana's own
+// subscriptions. Its names and filters are those of the method transactionSubscribe that RPC
+// providers offer, so that their clients work here:
 //
 //	→ {"jsonrpc":"2.0","id":1,"method":"transactionSubscribe",
 //	   "params":[{"failed":false,"accountInclude":["…"]},{"commitment":"confirmed"}]}
@@ -23,10 +23,10 @@ import (
 //	   "params":{"subscription":1,"result":{…}}}
 //	→ {"jsonrpc":"2.0","id":2,"method":"transactionUnsubscribe","params":[1]}
 
-// methodSubscribe is also what usage calls the stream of a WebSocket.
+// methodSubscribe is also the name under which usage counts the stream of a WebSocket.
 const methodSubscribe = "transactionSubscribe"
 
-// JSON-RPC 2.0 error codes.
+// Error codes of JSON-RPC 2.0; codeBusy is what RPC nodes answer when they are unhealthy.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -57,7 +57,8 @@ type wsError struct {
 
 func (e *wsError) Error() string { return e.Message }
 
-// wsFilter is a transaction filter; each list has both the providers' spelling and Yellowstone's.
+// wsFilter is a transaction filter. Each list has two names, the providers' and Yellowstone's; if
+// both are given, the lists are joined.
 type wsFilter struct {
 	Vote             *bool    `json:"vote"`
 	Failed           *bool    `json:"failed"`
@@ -70,30 +71,30 @@ type wsFilter struct {
 	AccountRequired2 []string `json:"account_required"`
 }
 
-// filterKeys and optionKeys are the keys that are understood.
+// filterKeys and optionKeys are the keys of wsFilter and of wsOptions.
 var (
 	filterKeys = []string{"vote", "failed", "signature", "accountInclude", "accountExclude", "accountRequired",
 		"account_include", "account_exclude", "account_required"}
 	optionKeys = []string{"commitment", "encoding", "transactionDetails", "showRewards", "maxSupportedTransactionVersion", "fromSlot"}
 )
 
-// wsOptions are what providers' clients send along. What would change the answer in a way that is
-// not offered is refused.
+// wsOptions are the options that providers' clients send. An option that asks for something that
+// this stream does not offer is refused.
 type wsOptions struct {
 	Commitment         string `json:"commitment"`
 	Encoding           string `json:"encoding"`
 	TransactionDetails string `json:"transactionDetails"`
 	ShowRewards        bool   `json:"showRewards"`
-	// MaxVersion changes nothing: the highest version there is is 0, the lowest that can be asked
-	// for. Without it transactions of every version come, too: one that a client cannot read is the
-	// client's to leave out.
+	// MaxVersion has no effect: 0 is both the highest version that exists and the lowest that can
+	// be asked for. A client that does not set it gets versioned transactions, too, and must skip
+	// what it cannot read.
 	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
-	// FromSlot asks for a replay from this slot on, which then goes on live.
+	// FromSlot asks for a replay from this slot on, followed by live delivery.
 	FromSlot *uint64 `json:"fromSlot"`
 }
 
-// readParam reads params[i] and refuses a key that is not among known: a condition that is ignored
-// would send the client everything.
+// readParam reads params[i] into the value into. It refuses a key that is not in known: if it
+// ignored a condition, the client would get all transactions.
 func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
@@ -115,7 +116,7 @@ func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	return nil
 }
 
-// handle answers one message, and says whether the answer is an error.
+// handle executes one message and returns the answer, and whether that is an error.
 func (c *session) handle(message []byte) (answer []byte, refused bool) {
 	var in wsRequest
 	reply := wsReply{Version: "2.0"}
@@ -143,7 +144,8 @@ func (c *session) handle(message []byte) (answer []byte, refused bool) {
 	return out, reply.Error != nil
 }
 
-// countedAs is what usage calls a method: what clients invent is other.
+// countedAs returns the name under which usage counts a method: other for a name that a client made
+// up.
 func countedAs(method string) string {
 	switch method {
 	case methodSubscribe, "transactionUnsubscribe", "slotSubscribe", "slotUnsubscribe", "rootSubscribe", "rootUnsubscribe":
@@ -240,10 +242,10 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	return c.next, nil
 }
 
-// codeSlotTooOld refuses a replay; data.oldestSlot is the oldest slot there is.
+// codeSlotTooOld refuses a replay. The error's data.oldestSlot is the oldest slot that the log has.
 const codeSlotTooOld = -32016
 
-// refusedReplay is why a replay cannot begin.
+// refusedReplay returns the error of a replay that cannot begin.
 func refusedReplay(err error) error {
 	var old *oldSlotError
 	switch {
@@ -255,7 +257,7 @@ func refusedReplay(err error) error {
 	return &wsError{Code: codeBusy, Message: errLostLog.Error()}
 }
 
-// checkRoom says whether the connection may have one more subscription.
+// checkRoom returns an error if the connection has as many subscriptions as it may.
 func (c *session) checkRoom() error {
 	if len(c.filters)+len(c.watches) >= c.server.cfg.maxFilters {
 		return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.maxFilters)}
@@ -281,7 +283,7 @@ func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
 	return c.next, c.publish()
 }
 
-// addresses counts those of all subscriptions.
+// addresses counts the addresses in the filters of all subscriptions.
 func (c *session) addresses() int {
 	n := 0
 	for _, f := range c.filters {
@@ -290,7 +292,7 @@ func (c *session) addresses() int {
 	return n
 }
 
-// checkOptions says whether the subscription is for what is finalized, and how it is shown.
+// checkOptions returns whether the subscription is for finalized transactions, and their shape.
 func (c *session) checkOptions(o wsOptions) (final bool, form shape, err error) {
 	if o.Commitment != "" {
 		switch final, err = c.server.isFinal(o.Commitment); {

@@ -19,8 +19,8 @@ type (
 	signature = [64]byte
 )
 
-// transaction is one record of the topic: what filters look at, and the value that is passed on as
-// it is. Shared by all subscribers and never changed.
+// transaction is one record of the topic: what filters look at, and the encoded value, which is
+// passed on unchanged. All subscribers share it. Only what is made on first use changes.
 type transaction struct {
 	// grpc is the part of an encoded geyser.SubscribeUpdate that is the same for all subscribers;
 	// raw is the geyser.SubscribeUpdateTransaction in it.
@@ -35,8 +35,8 @@ type transaction struct {
 	// received is when the transaction reached Mintlake; zero when unknown.
 	received time.Time
 
-	// What follows is made when it is first wanted, once for all subscribers: the JSON of the
-	// WebSocket form in each shape, the update of its status, the owners of token balances.
+	// What follows is made on first use, for all subscribers: the JSON for WebSockets in each
+	// shape, the status update, the owners of the token balances.
 	shapes struct {
 		sync.Mutex
 		made map[shape]encoded
@@ -58,12 +58,12 @@ const (
 	fieldMetaErr, fieldMetaWritable, fieldMetaReadonly                     = 1, 12, 13
 )
 
-// accountsGuess is how many accounts most transactions have at most.
+// accountsGuess is the first capacity of accounts: most transactions have fewer.
 const accountsGuess = 32
 
-// parseRecord reads what filters need, and no more: it walks the wire format, which costs a
-// microsecond where decoding everything would cost thirty. The value is copied, so that a
-// transaction which waits for a slow client does not hold the whole fetch that it came with.
+// parseRecord reads only what filters need. It walks the wire format, which takes a microsecond;
+// decoding everything would take thirty. It copies the value, so that a transaction that waits for
+// a slow client does not keep its whole fetch in memory.
 func parseRecord(r kafka.Record) (*transaction, error) {
 	t := &transaction{offset: r.Offset, accounts: make([]address, 0, accountsGuess)}
 	for _, h := range r.Headers {
@@ -128,7 +128,7 @@ func (t *transaction) parseInfo(info []byte) error {
 	})
 }
 
-// parseAddresses collects the two fields' addresses.
+// parseAddresses appends the addresses in the fields one and other of message to t.accounts.
 func (t *transaction) parseAddresses(message []byte, one, other protowire.Number) error {
 	return walk(message, func(field protowire.Number, bytes []byte) error {
 		if field != one && field != other {
@@ -142,9 +142,9 @@ func (t *transaction) parseAddresses(message []byte, one, other protowire.Number
 	}, nil)
 }
 
-// walk calls onBytes for each length-delimited field of a message and onNumber, where it is not
-// nil, for each varint. A field of another type than its number should have goes to the other
-// function, so it is ignored, as decoders do.
+// walk calls onBytes for each length-delimited field of a message and onNumber, if it is not nil,
+// for each varint. A field with an unexpected type reaches the function that does not know its
+// number, so it is ignored, as in a decoder.
 func walk(message []byte, onBytes func(protowire.Number, []byte) error, onNumber func(protowire.Number, uint64)) error {
 	for len(message) > 0 {
 		field, kind, n := protowire.ConsumeTag(message)
@@ -176,7 +176,7 @@ func walk(message []byte, onBytes func(protowire.Number, []byte) error, onNumber
 	return nil
 }
 
-// message decodes everything.
+// message decodes the whole transaction.
 func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 	m := &pb.SubscribeUpdateTransaction{}
 	if err := proto.Unmarshal(t.raw, m); err != nil {
@@ -185,9 +185,9 @@ func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 	return m, nil
 }
 
-// alike is the transaction without what was made of it: what waits for its slot to be finalized
-// holds no JSON.
-func (t *transaction) alike() *transaction {
+// withoutCache returns a copy without what was made on first use: a transaction that waits to be
+// finalized should hold no JSON.
+func (t *transaction) withoutCache() *transaction {
 	return &transaction{
 		grpc: t.grpc, raw: t.raw, offset: t.offset, slot: t.slot, signature: t.signature, vote: t.vote, failed: t.failed, accounts: t.accounts, received: t.received,
 	}

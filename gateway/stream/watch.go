@@ -14,17 +14,17 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// watch is a wish for notes. It is never changed, but for its gate.
+// watch asks for certain notes. It is never changed; only its gate opens.
 type watch struct {
 	kind watchKind
 	// name is the filter's over gRPC and the subscription's number over WebSocket.
 	name string
-	// level is the only commitment that is told of slots; all when it is empty.
+	// level is the commitment for which slots are reported: confirmed, finalized, or empty for all.
 	level string
-	// ordered says that the client gets transactions, too: the end of a slot comes behind them.
+	// ordered is set if the client gets transactions, too: the end of a slot then comes after them.
 	ordered bool
-	// final says that the client asks for finalized: blocks_meta comes with that, and the finalized
-	// status of a slot behind its transactions.
+	// final is set if the client asks for finalized. The blocks_meta of a slot then comes when the
+	// slot is finalized, and the status finalized comes after the slot's transactions.
 	final bool
 	gate  *gate
 }
@@ -32,25 +32,25 @@ type watch struct {
 type watchKind uint8
 
 const (
-	// watchSlots is told ends, finalized and dead slots.
+	// watchSlots wants ends, finalized slots and dead slots.
 	watchSlots watchKind = iota
-	// watchMeta is told ends, with all that they say.
+	// watchMeta wants ends, with all details of the block.
 	watchMeta
-	// watchGaps is told gaps.
+	// watchGaps wants gaps.
 	watchGaps
-	// watchRoots is told finalized slots.
+	// watchRoots wants finalized slots.
 	watchRoots
-	// watchStatus is told when the stream stalls, and when it resumes.
+	// watchStatus wants to know when the stream stalls and when it resumes.
 	watchStatus
 )
 
-// gapsFilter is the name of a slots filter that is told gaps and nothing else.
+// gapsFilter is the name of a slots filter that reports gaps only.
 const gapsFilter = "mintlake.gaps"
 
-// statusFilter is the name of a slots filter that is told when the stream stalls and resumes.
+// statusFilter is the name of a slots filter that reports only when the stream stalls and resumes.
 const statusFilter = "mintlake.status"
 
-// notesBehind is how many notes a client may be behind.
+// notesBehind is how many notes may wait for a client beside the transactions.
 const notesBehind = 1024
 
 func (w *watch) wants(n *note) bool {
@@ -78,7 +78,7 @@ func (w *watch) wants(n *note) bool {
 	return false
 }
 
-// waitsBehind says that a note belongs behind the transactions that the client gets, too.
+// waitsBehind returns whether the note must come after the transactions that the client gets.
 func (w *watch) waitsBehind(n *note) bool {
 	switch n.kind {
 	case noteGap:
@@ -92,7 +92,8 @@ func (w *watch) waitsBehind(n *note) bool {
 	return false
 }
 
-// finalEnds are the ends of slots that are finalized with n, for a watch of blocks_meta.
+// finalEnds returns the ends of the slots that are finalized with n, if w is for the blocks_meta of
+// finalized slots.
 func (w *watch) finalEnds(n *note) (ends []*note) {
 	if w.kind != watchMeta || !w.final {
 		return nil
@@ -105,7 +106,7 @@ func (w *watch) finalEnds(n *note) (ends []*note) {
 	return ends
 }
 
-// watchesOf reads the filters for slots and blocks_meta, in the order of their names.
+// watchesOf reads the filters for slots, then those for blocks_meta, each sorted by name.
 func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, err error) {
 	ordered := len(in.Transactions)+len(in.TransactionsStatus) > 0
 	if len(in.Slots)+len(in.BlocksMeta) > most {
@@ -142,7 +143,7 @@ func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, er
 	return list, nil
 }
 
-// slotUpdate is the note for gRPC.
+// slotUpdate returns the note as a gRPC update.
 func (d delivery) slotUpdate() *pb.SubscribeUpdate {
 	n := d.note
 	out := &pb.SubscribeUpdate{Filters: []string{d.watch.name}, CreatedAt: timestamppb.New(time.Now())}
@@ -185,10 +186,10 @@ func metaUpdate(n *note) *pb.SubscribeUpdateBlockMeta {
 	return meta
 }
 
-// statusResult is what WebSockets are told of the stream.
+// statusResult tells a WebSocket that the stream stalled or resumed.
 type statusResult struct {
 	Status string `json:"status"` // stalled or resumed
-	// Slot is the highest seen.
+	// Slot is the highest slot seen.
 	Slot   uint64 `json:"slot"`
 	Reason string `json:"reason,omitempty"`
 }
@@ -200,7 +201,7 @@ func statusOf(n *note) statusResult {
 	return statusResult{"resumed", n.slot, ""}
 }
 
-// notification is the note for WebSockets: a whole message.
+// notification returns the note as a whole WebSocket message.
 func (d delivery) notification(root uint64) ([]byte, error) {
 	n := d.note
 	var method string

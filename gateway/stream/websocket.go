@@ -23,12 +23,12 @@ import (
 // keyQuery carries the RPC key, from the specification.
 const keyQuery = "apiKey"
 
-// maxMessageBytes bounds one message of a WebSocket client; 50,000 addresses have 2.4 MB.
+// maxMessageBytes bounds one message of a WebSocket client; 50,000 addresses take 2.4 MB.
 const maxMessageBytes = 4 << 20
 
 const formWebSocket = "websocket"
 
-// httpError is the body of every HTTP answer that is no success.
+// httpError is the body of every HTTP error.
 type httpError struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`
@@ -48,7 +48,7 @@ func (s *Server) refuse(w http.ResponseWriter, status int, reason, message strin
 	writeJSON(w, status, httpError{status, http.StatusText(status), message})
 }
 
-// serveHTTP answers HTTP/1.1: WebSockets on /, probes beside it.
+// serveHTTP answers HTTP/1.1: WebSockets on /, and the probes /healthz, /readyz and /status.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case refuseConnection(w, r):
@@ -74,7 +74,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveReady says whether the topic is being read.
+// serveReady answers whether the topic is being read.
 func (s *Server) serveReady(w http.ResponseWriter) {
 	select {
 	case <-s.fed:
@@ -104,7 +104,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	session := newSession(s, sub, lease)
 	upgrade := &upgrader{ResponseWriter: w}
-	// No compression: it would cost more for each client than the whole rest.
+	// No compression: for each client it would cost more than everything else together.
 	conn, err := websocket.Accept(upgrade, r, &websocket.AcceptOptions{
 		// origins are checked above: the library's patterns know no schemes
 		InsecureSkipVerify: true,
@@ -122,8 +122,8 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	s.metrics.subscriptions.WithLabelValues(formWebSocket).Inc()
 	session.conn, session.frames = conn, upgrade.conn
 	session.frames.lease = lease
-	// On a goroutine of its own: what net/http keeps for the request, buffers among it, goes with
-	// this one. The hub ends the session.
+	// The session runs in a goroutine of its own, so that this one returns and net/http frees the
+	// request with its buffers. The hub ends the session.
 	go session.run(context.WithoutCancel(r.Context()))
 }
 
@@ -138,36 +138,40 @@ type session struct {
 	filters map[uint64]*filter
 	// watches are the subscriptions to slots and roots.
 	watches map[uint64]*watch
-	// next is the number of the latest subscription. promised is the same for send, from before the
-	// subscription counts on; introduced is the latest whose number the client was sent.
+	// next is the number of the latest subscription, for receive. promised is a copy of it for
+	// send, set before the subscription can have deliveries. introduced is the latest number that
+	// the client was sent.
 	next       uint64
 	promised   atomic.Uint64
 	introduced uint64
-	// life ends with the session.
+	// life is the context of the session: it ends with it.
 	life context.Context
-	// pinged is when the ping was sent that has no pong yet, in nanoseconds; 0 when there is none.
+	// pinged is when the ping was sent that has no pong yet, in Unix nanoseconds; 0 if there is
+	// none.
 	pinged atomic.Int64
-	// refusals is a token bucket: web3.js repeats at once what is refused, some five hundred times
-	// a second.
+	// refusals limits error answers: web3.js repeats a refused call at once, some five hundred
+	// times a second.
 	refusals *rate.Limiter
-	// calls and pings are those of the client.
+	// calls and pings limit what the client sends.
 	calls, pings *rate.Limiter
 }
 
-// What a client may send over one connection: later messages wait, later pings have no pong.
+// What a client may send over one connection: a burst, and a rate per second. Further messages
+// wait, further pings get no pong.
 const (
 	callsFree, callsPerSecond = 1_000, 200
 	pingsFree, pingsPerSecond = 100, 10
 )
 
-// reply is the answer to a message, after which the client knows of subscriptions up to number.
+// reply is the answer to a message. Once the client has it, it knows all subscriptions up to
+// number.
 type reply struct {
 	text   []byte
 	number uint64
 }
 
-// refusalsFree is how many errors a connection is told at once; later ones wait for
-// Config.RefusalsPerSecond.
+// refusalsFree is how many error answers a connection gets without delay; further ones come at
+// Config.refusalsPerSecond.
 const refusalsFree = 10
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
@@ -178,7 +182,7 @@ func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	}
 }
 
-// run ends when the client goes, breaks the protocol, or is given up.
+// run serves the session until the client leaves, breaks the protocol, or is given up.
 func (c *session) run(ctx context.Context) {
 	defer c.lease.Close()
 	defer c.server.hub.remove(c.sub)
@@ -206,7 +210,7 @@ func (c *session) run(ctx context.Context) {
 	both.Wait()
 }
 
-// sayGoodbye tells why, if the client still takes messages.
+// sayGoodbye closes the connection with the reason, if the client still reads.
 func (c *session) sayGoodbye() {
 	code := websocket.StatusPolicyViolation
 	if errors.Is(c.sub.why, errStops) {
@@ -269,8 +273,8 @@ func (c *session) write(kind byte, parts ...[]byte) error {
 
 var errNoPong = errors.New("no pong came")
 
-// ping sends one, unless the last one has no pong yet: then the client is gone once its time is
-// over.
+// ping sends a ping, unless the last one has no pong yet. If that one is older than writeTimeout,
+// it returns errNoPong.
 func (c *session) ping() error {
 	now := time.Now().UnixNano()
 	switch at := c.pinged.Load(); {
@@ -285,11 +289,11 @@ func (c *session) ping() error {
 
 func (c *session) ponged(context.Context, []byte) { c.pinged.Store(0) }
 
-// answersPing says whether a ping of the client gets a pong.
+// answersPing returns whether a ping of the client gets a pong.
 func (c *session) answersPing(context.Context, []byte) bool { return c.pings.Allow() }
 
-// notifyAll sends what waits. Several messages are one write: a block brings most clients more than
-// one.
+// notifyAll sends all deliveries that wait, several messages in one write: a block has more than
+// one for most clients.
 func (c *session) notifyAll(ctx context.Context) error {
 	out := newFrames()
 	defer out.release()
@@ -328,8 +332,8 @@ func (c *session) notifyAll(ctx context.Context) error {
 	return c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes)
 }
 
-// introduce adds the answers that tell the client the numbers of the subscriptions which the
-// delivery is for. Clients drop what is for a number that they do not know yet.
+// introduce appends to out the answers that tell the client the numbers of the delivery's
+// subscriptions: clients drop messages with a number that they do not know yet.
 func (c *session) introduce(ctx context.Context, d delivery, out *frames) error {
 	for c.introduced < c.promised.Load() && d.newest() > c.introduced {
 		select {
@@ -343,7 +347,7 @@ func (c *session) introduce(ctx context.Context, d delivery, out *frames) error 
 	return nil
 }
 
-// newest is the highest number of the subscriptions that the delivery is for.
+// newest returns the highest number of the delivery's subscriptions.
 func (d delivery) newest() (number uint64) {
 	if d.watch != nil {
 		number, _ = strconv.ParseUint(d.watch.name, 10, 64) // names of WebSockets are numbers
@@ -355,7 +359,7 @@ func (d delivery) newest() (number uint64) {
 	return number
 }
 
-// pop returns what is to be sent next: notes do not wait behind transactions.
+// pop returns the next delivery to send: notes first, as they do not wait behind transactions.
 func (c *session) pop() (delivery, bool) {
 	if d, ok := c.sub.notes.pop(); ok {
 		return d, true
@@ -363,15 +367,15 @@ func (c *session) pop() (delivery, bool) {
 	return c.sub.out.pop()
 }
 
-// What stands around a subscription's number and a transaction's JSON in a notification.
+// The parts of a notification around the subscription's number and the transaction's JSON.
 var (
 	notificationHead   = []byte(`{"jsonrpc":"2.0","method":"transactionNotification","params":{"subscription":`)
 	notificationMiddle = []byte(`,"result":`)
 	notificationTail   = []byte(`}}`)
 )
 
-// publish makes the session's subscriptions the subscriber's filters. A filter's name is its
-// subscription's number.
+// publish makes the session's subscriptions the filters and watches of its subscriber; each is
+// named by its subscription's number. Each filter gets a watch for gaps and one for stalls, too.
 func (c *session) publish() error {
 	filters := make([]namedFilter, 0, len(c.filters))
 	watches := slices.Collect(maps.Values(c.watches))
