@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// batchRecords and batchWait bound a fetch; waiting longer would only delay.
+	// batchRecords and batchWait bound a fetch. A longer wait would only add delay.
 	batchRecords = 2048
 	batchWait    = 5 * time.Millisecond
-	// idleCheck is how often a feed that nobody wants looks whether somebody does; reopenPause is
-	// the time before a topic is opened again after it failed for good.
+	// idleCheck is how often an idle feed checks whether somebody wants it. reopenPause is the
+	// pause before a topic is opened again after it failed for good.
 	idleCheck   = 50 * time.Millisecond
 	reopenPause = time.Second
-	// idleAfter is how long nobody must want a feed before it is closed.
+	// idleAfter is how long nobody must want a feed before it closes.
 	idleAfter = 10 * time.Second
 )
 
@@ -39,8 +39,8 @@ const (
 	fromUpstream = "upstream"
 )
 
-// feed reads a topic from its end, as long as somebody wants it. Mainnet's transactions are
-// megabytes a second: nobody should read them for no one.
+// feed reads a topic from its end, as long as somebody wants its records. Mainnet's transactions
+// are megabytes a second: they should not be read for nobody.
 type feed struct {
 	server *Server
 	topic  string
@@ -49,8 +49,8 @@ type feed struct {
 }
 
 func (s *Server) feeds() []*feed {
-	// Without an upstream nothing else tells what happens while a feed is being opened, so it is
-	// always open.
+	// Without an upstream, whatever happens while a feed is being opened would be missed. So the
+	// feeds are always open then.
 	always := s.deps.RPC == nil
 	return []*feed{
 		{s, schemas.TopicSlots, func() bool { return always || s.hub.follows() }, s.takeSlot},
@@ -111,8 +111,8 @@ func (f *feed) follow(ctx context.Context) error {
 	return nil
 }
 
-// takeSlot tells of a block that ingest has read. Lines of skipped and dead slots, and status
-// reports, are not looked at.
+// takeSlot notifies of a block that ingest has read. It ignores skipped and dead slots, and status
+// reports.
 func (s *Server) takeSlot(r kafka.Record) {
 	if bytes.Equal(r.Key, []byte(schemas.SourceStatusKey)) {
 		return
@@ -135,8 +135,8 @@ func (s *Server) takeSlot(r kafka.Record) {
 	s.hub.newSlot(line.GetSlot(), parent, fromIngest)
 }
 
-// takeTransaction tells of a transaction that somebody waits for. Of the others only the signature
-// is read. Ends and statuses of slots are not looked at.
+// takeTransaction notifies of a transaction that somebody waits for. Of any other transaction only
+// the signature is read. Records of other types are ignored.
 func (s *Server) takeTransaction(r kafka.Record) {
 	if !slices.ContainsFunc(r.Headers, isTransaction) {
 		return
@@ -166,11 +166,11 @@ func isTransaction(h kafka.Header) bool {
 	return h.Key == schemas.HeaderType && string(h.Value) == schemas.TypeTransaction
 }
 
-// signatureIn is the signature in an encoded SubscribeUpdateTransaction, nil where there is none:
-// field 1 of its field 1.
+// signatureIn returns the signature in an encoded SubscribeUpdateTransaction, which is field 1 of
+// its field 1; nil if there is none.
 func signatureIn(update []byte) []byte { return firstBytes(firstBytes(update)) }
 
-// firstBytes is field 1 of a message, where it is length-delimited.
+// firstBytes returns field 1 of a message; nil if no length-delimited one is there.
 func firstBytes(message []byte) []byte {
 	for len(message) > 0 {
 		field, kind, n := protowire.ConsumeTag(message)

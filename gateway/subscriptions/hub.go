@@ -25,7 +25,7 @@ var (
 	errUnknownNumber = errors.New("no such subscription")
 )
 
-// level is how sure a block is.
+// level is a commitment; a higher one is more certain.
 type level uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	finalized
 )
 
-// parseLevel reads a commitment. Old names count too, as at a node.
+// parseLevel reads a commitment. Its old names are valid, too, as on a node.
 func parseLevel(name string) (level, bool) {
 	rank, ok := solana.CommitmentRank(name)
 	return level(rank), ok
@@ -47,7 +47,7 @@ const (
 	kindSignature kind = iota
 	kindSlot
 	kindRoot
-	// what upstreams tell
+	// These come from upstreams.
 	kindAccount
 	kindProgram
 	kindLogs
@@ -55,36 +55,37 @@ const (
 
 var kindNames = [...]string{kindSignature: "signature", kindSlot: "slot", kindRoot: "root", kindAccount: "account", kindProgram: "program", kindLogs: "logs"}
 
-// subscription is one of a connection's. The hub's lock guards it.
+// subscription is one subscription of a connection. The hub's lock guards it.
 type subscription struct {
 	id    uint64
 	kind  kind
 	owner *session
-	// The rest is of signatures: the base58 text, the commitment wanted, and whether
-	// receivedSignature is wanted and not yet told.
+	// For kindSignature: the signature in base58, the commitment wanted, and whether the
+	// notification receivedSignature is wanted and was not sent yet.
 	signature string
 	want      level
 	received  bool
-	// relayed is what an upstream tells; nil for what is told here.
+	// relayed is the upstream's subscription that serves this one; nil if it is served here.
 	relayed *relayed
 }
 
-// watch is all that is known of a signature that somebody waits for.
+// watch is a signature that somebody waits for.
 type watch struct {
 	subscribers map[*subscription]struct{}
-	since       time.Time // of the youngest subscription
-	due         time.Time // when the upstream is to be asked next
+	since       time.Time // when the latest subscription was made
+	due         time.Time // when to ask the upstream next
 }
 
-// hub knows all subscriptions and hands out notifications. Each goes into its client's buffer; the
-// hub never waits for a client.
+// hub has all subscriptions and queues their notifications in their clients' buffers. It never
+// waits for a client.
 type hub struct {
 	cfg     Config
 	metrics *metrics
-	// signaturesDue and slotsWanted wake the pollers: something is new that should not wait for
-	// their next turn.
+	// signaturesDue and slotsWanted wake the pollers when something new should not wait for their
+	// next tick.
 	signaturesDue, slotsWanted chan struct{}
-	// relayWanted wakes the relay: there are new subscriptions for an upstream, or unwanted ones.
+	// relayWanted wakes the relay when there are new subscriptions for an upstream, or unwanted
+	// ones.
 	relayWanted chan struct{}
 	gone        sync.WaitGroup
 
@@ -98,7 +99,7 @@ type hub struct {
 	slots    map[*subscription]struct{}
 	roots    map[*subscription]struct{}
 	relayed  map[string]*relayed // by kind and parameters
-	unwanted []goneRelayed       // that the upstream still has
+	unwanted []goneRelayed       // no client has them, but the upstream still does
 	slot     uint64
 	root     uint64
 	fedAt    time.Time // when ingest last brought a new slot
@@ -112,7 +113,8 @@ func newHub(cfg Config, m *metrics) *hub {
 	}
 }
 
-// wake does not block: one signal is enough, whoever receives it looks at everything.
+// wake sends a signal if none waits; it does not block. One signal is enough: the receiver looks at
+// everything.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -184,7 +186,7 @@ func (h *hub) subscribe(sub *subscription, reply func(id uint64) []byte) error {
 		w.subscribers[sub] = struct{}{}
 		w.since, w.due = time.Now(), time.Time{} // at once: it may have landed before
 		wake(h.signaturesDue)
-	case kindAccount, kindProgram, kindLogs: // the upstream's: subscribeRelayed
+	case kindAccount, kindProgram, kindLogs: // subscribeRelayed does the rest
 	}
 	h.metrics.subscriptions.WithLabelValues(kindNames[sub.kind]).Inc()
 	sub.owner.queue(reply(sub.id))
@@ -202,7 +204,7 @@ func (h *hub) unsubscribe(s *session, k kind, id uint64) error {
 	return nil
 }
 
-// drop forgets a subscription; the lock is held.
+// drop removes a subscription. The caller holds the lock.
 func (h *hub) drop(sub *subscription) {
 	delete(sub.owner.subscriptions, sub.id)
 	delete(h.slots, sub)
@@ -218,7 +220,7 @@ func (h *hub) drop(sub *subscription) {
 	}
 }
 
-// watched says whether somebody waits for a signature, given as base58 text.
+// watched returns whether somebody waits for a signature, given as base58 text.
 func (h *hub) watched(signature []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -232,15 +234,16 @@ func (h *hub) waiting() int {
 	return len(h.watches)
 }
 
-// follows says whether somebody wants slots or roots.
+// follows returns whether somebody wants slots or roots.
 func (h *hub) follows() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.slots)+len(h.roots) > 0
 }
 
-// landed tells the subscribers of a signature that it is in a block. failure is the JSON of its
-// error, null for none. A subscription that wanted no more than this commitment is over.
+// landed notifies the subscribers of a signature that its transaction is in a block, with
+// commitment at. failure is the JSON of the transaction's error; null if there is none. A
+// subscription that wants no higher commitment ends with that.
 func (h *hub) landed(signature string, slot uint64, at level, failure json.RawMessage, from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -261,7 +264,7 @@ func (h *hub) landed(signature string, slot uint64, at level, failure json.RawMe
 	}
 }
 
-// newSlot tells of a slot, unless a higher one was told before.
+// newSlot notifies of a slot, unless that or a higher one was reported before.
 func (h *hub) newSlot(slot, parent uint64, from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -278,7 +281,7 @@ func (h *hub) newSlot(slot, parent uint64, from string) {
 	}
 }
 
-// newRoot tells of a finalized slot, unless a higher one was told before.
+// newRoot notifies of a finalized slot, unless that or a higher one was reported before.
 func (h *hub) newRoot(root uint64, from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -291,14 +294,14 @@ func (h *hub) newRoot(root uint64, from string) {
 	}
 }
 
-// notify queues a notification; the lock is held.
+// notify queues a notification. The caller holds the lock.
 func (h *hub) notify(sub *subscription, result, from string) {
 	h.metrics.notifications.WithLabelValues(kindNames[sub.kind], from).Inc()
 	sub.owner.queue([]byte(`{"jsonrpc":"2.0","method":"` + kindNames[sub.kind] + `Notification","params":{"result":` + result +
 		`,"subscription":` + strconv.FormatUint(sub.id, 10) + `}}`))
 }
 
-// close ends all sessions and takes no more.
+// close ends all sessions and refuses new ones.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,21 +12,22 @@ import (
 const (
 	// statusesPerCall is getSignatureStatuses' own limit.
 	statusesPerCall = 256
-	// gather is how long the first of some new subscriptions waits for the others, so that they
-	// share a call.
+	// gather is how long the first new signature waits for others, so that they share a call.
 	gather = 10 * time.Millisecond
-	// maxCatchUp bounds the slots that are told one by one after a pause; before them some are left
+	// maxCatchUp bounds the slots that are reported one by one after a pause; older ones are left
 	// out.
 	maxCatchUp = 128
-	// parentSearch is how far back the parent of the first slot is looked for.
+	// parentSearch is how many slots before the tip the first question asks for, to find the tip's
+	// parent.
 	parentSearch = 32
-	// freshAfter is the time without anybody following slots after which following begins anew,
-	// without what was missed.
+	// freshAfter is how long nobody must want slots or roots before they start afresh: what came
+	// meanwhile is then not reported.
 	freshAfter = 10 * time.Second
 )
 
-// askAgain is when to ask again for a signature that somebody has waited for since then: a
-// transaction lands within seconds, or not at all once its blockhash has expired (some 90 s).
+// askAgain returns how long to wait until the upstream is asked again for a signature that somebody
+// has waited for since waited ago. A transaction lands within seconds, or not at all once its
+// blockhash has expired (some 90 s).
 func (s *Server) askAgain(waited time.Duration) time.Duration {
 	switch {
 	case waited < 30*time.Second:
@@ -37,8 +38,8 @@ func (s *Server) askAgain(waited time.Duration) time.Duration {
 	return 20 * s.cfg.pollInterval
 }
 
-// dueSignatures returns up to most signatures that the upstream is to be asked for now, and when
-// the next ones are due.
+// dueSignatures returns up to most signatures that the upstream is to be asked for now, and sets
+// when they are due again.
 func (s *Server) dueSignatures(now time.Time, most int) []string {
 	h := s.hub
 	h.mu.Lock()
@@ -80,7 +81,7 @@ func (s *Server) pollSignatures(ctx context.Context) {
 	}
 }
 
-// note counts a call, and tells the log of failures once a minute.
+// note counts a call of the upstream and logs a failure, once a minute at most.
 func (s *Server) note(ctx context.Context, method string, err error, complained *time.Time) {
 	switch {
 	case ctx.Err() != nil:
@@ -95,7 +96,7 @@ func (s *Server) note(ctx context.Context, method string, err error, complained 
 	}
 }
 
-// status is an element of getSignatureStatuses' answer.
+// status is one element of the answer to getSignatureStatuses.
 type status struct {
 	Slot          uint64          `json:"slot"`
 	Err           json.RawMessage `json:"err"`
@@ -109,7 +110,7 @@ func (t *status) level() level {
 			return l
 		}
 	}
-	if t.Confirmations == nil { // old nodes name no status; no confirmations means rooted
+	if t.Confirmations == nil { // old nodes send no status; null confirmations mean finalized
 		return finalized
 	}
 	return processed
@@ -138,8 +139,8 @@ func (s *Server) askStatuses(ctx context.Context, signatures []string) error {
 	return nil
 }
 
-// pollSlots asks the upstream for roots, and for slots while ingest brings none, as long as
-// somebody follows them.
+// pollSlots asks the upstream for roots, and for slots if ingest brings none, while somebody wants
+// slots or roots.
 func (s *Server) pollSlots(ctx context.Context) {
 	ticker := time.NewTicker(s.cfg.pollInterval)
 	defer ticker.Stop()
@@ -186,8 +187,8 @@ func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 // block is a slot that has a block, with its parent's slot.
 type block struct{ slot, parent uint64 }
 
-// askBlocks returns the blocks of a commitment above known, at most maxCatchUp; only the newest
-// when this is the first question.
+// askBlocks returns the blocks above known at a commitment, maxCatchUp of them at most. It returns
+// only the newest if fresh is set or known is 0.
 func (s *Server) askBlocks(ctx context.Context, commitment solana.Commitment, known uint64, fresh bool) ([]block, error) {
 	options := map[string]any{"commitment": commitment}
 	var tip uint64

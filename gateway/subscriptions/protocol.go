@@ -9,8 +9,8 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// JSON-RPC 2.0 error codes, and the one by which Solana's nodes say that they cannot answer now
-// (agave, rpc-client-types custom_error.rs).
+// Error codes of JSON-RPC 2.0, and codeUnavailable, with which Solana's nodes say that they cannot
+// answer now (agave, rpc-client-types custom_error.rs).
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -26,7 +26,7 @@ const (
 	maxID            = 128
 )
 
-// answer is a reply that is no notification. Result is left out where Error is set.
+// answer is the reply to a call. Result is left out if Error is set.
 type answer struct {
 	Version string          `json:"jsonrpc"`
 	Result  any             `json:"result,omitempty"`
@@ -51,7 +51,7 @@ type call struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// encode makes the message of an answer. What is in it came out of valid JSON.
+// encode encodes an answer. It cannot fail: all parts of the answer are valid JSON.
 func encode(a answer) []byte {
 	if a.ID == nil {
 		a.ID = json.RawMessage("null")
@@ -64,9 +64,9 @@ func encode(a answer) []byte {
 	return body
 }
 
-// handle performs one message. Answers of success are queued; an error's is returned, so that the
-// caller can make it wait. A notification (a call without id, such as the clients' ping) is never
-// answered.
+// handle performs one message. The answer of a call that succeeds is queued. The answer with an
+// error is returned, so that the caller can delay it. A notification (a call without id, such as
+// the clients' ping) is never answered.
 func (c *session) handle(message []byte) (refused []byte) {
 	var in call
 	err := json.Unmarshal(message, &in)
@@ -100,11 +100,13 @@ func (c *session) handle(message []byte) (refused []byte) {
 	return encode(answer{Error: wrong, ID: in.ID})
 }
 
+// validID returns whether id is missing, or a short string, number or null.
 func validID(id json.RawMessage) bool {
 	return len(id) == 0 || len(id) <= maxID && bytes.IndexByte([]byte("{[tf"), id[0]) < 0
 }
 
-// allowed says whether the client's key may make this call now. A ping is no call.
+// allowed returns an error if the client's key may not make this call now. A ping is always
+// allowed.
 func (c *session) allowed(method string) error {
 	if method == "ping" {
 		return nil
@@ -115,7 +117,8 @@ func (c *session) allowed(method string) error {
 	return nil
 }
 
-// countedAs is what usage calls a method: what clients invent is other.
+// countedAs returns the name under which usage counts a method: other for a name that a client made
+// up.
 func countedAs(method string) string {
 	for _, kind := range kindNames {
 		if method == kind+"Subscribe" || method == kind+"Unsubscribe" {
@@ -125,7 +128,8 @@ func countedAs(method string) string {
 	return "other"
 }
 
-// perform queues the answer of a call that succeeds.
+// perform executes a call and queues its answer, unless it returns an error. The answer to a
+// relayed subscription may be queued later.
 func (c *session) perform(in *call) error {
 	var params []json.RawMessage
 	if len(in.Params) > 0 && json.Unmarshal(in.Params, &params) != nil {
@@ -166,10 +170,11 @@ func (c *session) perform(in *call) error {
 	return refusal(codeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe, accountSubscribe, programSubscribe, logsSubscribe and their unsubscribes")
 }
 
-// relayedKinds are the kinds of what upstreams tell.
+// relayedKinds are the kinds that upstreams serve, by method.
 var relayedKinds = map[string]kind{"accountSubscribe": kindAccount, "programSubscribe": kindProgram, "logsSubscribe": kindLogs}
 
-// subscribeRelayed asks an upstream. The answer comes with the upstream's.
+// subscribeRelayed subscribes at an upstream. The client is answered when the upstream has accepted
+// the subscription, or at once if it has an identical one already.
 func (c *session) subscribeRelayed(in *call, params []json.RawMessage) error {
 	switch {
 	case len(c.server.cfg.WebSockets) == 0:
@@ -184,7 +189,7 @@ func (c *session) subscribeRelayed(in *call, params []json.RawMessage) error {
 	return limitReached(c.server.hub.subscribeRelayed(&subscription{kind: relayedKinds[in.Method], owner: c}, compact, in.ID))
 }
 
-// limitReached says in Agave's words that a bound is reached, and which one.
+// limitReached returns err, which names a limit, in the words of Agave.
 func limitReached(err error) error {
 	if err == nil {
 		return nil
@@ -192,10 +197,10 @@ func limitReached(err error) error {
 	return refusal(codeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
 }
 
-// errNoUpstream refuses what could never be answered.
+// errNoUpstream refuses a subscription that could never be notified.
 var errNoUpstream = refusal(codeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
 
-// knows says whether it can tell when a block reaches a commitment.
+// knows returns whether the server can tell when a block reaches a commitment.
 func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
 
 func (c *session) signatureParams(params []json.RawMessage) (*subscription, error) {

@@ -19,7 +19,7 @@ const (
 	// relayMessageBytes bounds one message of an upstream: an account of 10 MiB has 14 MB in
 	// base64.
 	relayMessageBytes = 32 << 20
-	// firstRelayPause and maxRelayPause are the times between two rounds through all upstreams.
+	// firstRelayPause and maxRelayPause bound the pause between two rounds through all upstreams.
 	firstRelayPause = time.Second
 	maxRelayPause   = 30 * time.Second
 )
@@ -30,17 +30,19 @@ var (
 	errRelayIdle    = errors.New("nobody wants it")
 )
 
-// relay passes subscriptions on to one upstream at a time, over one connection. When that dies it
-// makes all of them again at the next one. Identical subscriptions of clients are one upstream.
+// relay makes the clients' subscriptions at one upstream at a time, over one connection. When that
+// fails, it makes all of them again at the next upstream. Identical subscriptions of clients are
+// one at the upstream.
 type relay struct {
 	server *Server
 	client *http.Client
 }
 
-// runRelay keeps a connection while somebody wants one, until ctx ends.
+// runRelay keeps a connection to an upstream while clients have subscriptions for it, until ctx
+// ends.
 func (s *Server) runRelay(ctx context.Context) {
 	r := &relay{server: s, client: &http.Client{
-		// A redirect would carry the upstream's key to wherever the answer says.
+		// A redirect would send the upstream's key to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	wait, failed, lostAt := firstRelayPause, 0, time.Time{}
@@ -76,7 +78,7 @@ func (s *Server) runRelay(ctx context.Context) {
 	}
 }
 
-// plain is an error without a URL, which may hold a key.
+// plain describes an error without the URL, which may hold a key.
 func plain(err error) string {
 	if code := websocket.CloseStatus(err); code != -1 {
 		return "closed with code " + strconv.Itoa(int(code))
@@ -93,21 +95,21 @@ func plain(err error) string {
 type relayConn struct {
 	*relay
 	conn *websocket.Conn
-	last uint64 // call
-	// calls are subscriptions that were asked for, by the call's id; numbers those that the
-	// upstream has, by its number.
+	last uint64 // id of the last call
+	// calls are the subscriptions that wait for the upstream's answer, by the call's id. numbers are
+	// those that the upstream has, by the number that it gave them.
 	calls   map[uint64]*relayed
 	numbers map[uint64]*relayed
-	served  bool
-	// reads bounds the accounts that are read at one time.
+	served  bool // the upstream has accepted a subscription
+	// reads bounds the accounts that are read at one time to readsAtOnce.
 	reads *semaphore.Weighted
 }
 
-// readsAtOnce is that bound.
+// readsAtOnce bounds relayConn.reads.
 const readsAtOnce = 4
 
-// serve uses one upstream until it fails or nobody wants it. served says that it took a
-// subscription.
+// serve uses one upstream until it fails or no client needs it. served is true if the upstream
+// accepted a subscription.
 func (r *relay) serve(ctx context.Context, url string) (served bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -181,7 +183,7 @@ func (c *relayConn) within(ctx context.Context, do func(context.Context) error) 
 	return do(ctx)
 }
 
-// unanswered says that a subscription waits for its answer for too long.
+// unanswered returns whether a subscription has waited too long for the upstream's answer.
 func (c *relayConn) unanswered() bool {
 	for _, entry := range c.calls {
 		if entry != nil && time.Since(entry.asked) > c.server.cfg.relayTimeout {
@@ -191,7 +193,7 @@ func (c *relayConn) unanswered() bool {
 	return false
 }
 
-// catchUp asks for what is new, and gives up what nobody wants any more.
+// catchUp makes new subscriptions at the upstream and ends those that no client wants any more.
 func (c *relayConn) catchUp(ctx context.Context) error {
 	fresh, gone := c.server.hub.relayChanges()
 	for _, entry := range fresh {
@@ -212,7 +214,7 @@ func (c *relayConn) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// call sends a call; entry is who waits for the answer, nil for nobody.
+// call sends a call. entry is the subscription that waits for its answer; nil if none does.
 func (c *relayConn) call(ctx context.Context, method string, params json.RawMessage, entry *relayed) error {
 	c.last++
 	if entry != nil {
@@ -236,7 +238,7 @@ type relayMessage struct {
 	} `json:"params"`
 }
 
-// take passes on what an upstream says. What is not understood is left out.
+// take handles a message of the upstream. It ignores a message that it does not understand.
 func (c *relayConn) take(ctx context.Context, text []byte) error {
 	var m relayMessage
 	if json.Unmarshal(text, &m) != nil {
@@ -271,7 +273,8 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// tellAccount tells what an account is now, as it may have changed while no upstream told.
+// tellAccount reads an account and sends it to its subscribers: it may have changed while no
+// upstream was connected.
 func (c *relayConn) tellAccount(ctx context.Context, entry *relayed) {
 	var params []any
 	var now json.RawMessage

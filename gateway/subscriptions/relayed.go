@@ -8,31 +8,33 @@ import (
 
 var (
 	errTooManyRelayed = errors.New("too many account, program and log subscriptions on this server")
-	// errRelayGone ends the clients of a subscription that an upstream took and the next refuses.
+	// errRelayGone ends the clients of a subscription that an upstream served and none serves any
+	// more.
 	errRelayGone = errors.New("no upstream serves one of the subscriptions any more; connect again")
 )
 
-// errRelayAway is the answer while no upstream's WebSocket answers.
+// errRelayAway is the answer while no upstream's WebSocket can be reached.
 var errRelayAway = refusal(codeUnavailable, "no upstream's WebSocket answers: try again")
 
-// relayed is a subscription that an upstream has for one or more clients. The hub's lock guards all
-// but asked, which is the relay's.
+// relayed is a subscription at an upstream that serves one or more clients. The hub's lock guards
+// all fields but asked, which only the relay uses.
 type relayed struct {
 	key    string
 	kind   kind
 	params json.RawMessage
-	// subscribers are the clients' subscriptions; waiting those who wait for the upstream's answer.
+	// subscribers are the clients' subscriptions. waiting are the clients' calls that wait for the
+	// upstream's answer.
 	subscribers map[*subscription]struct{}
 	waiting     []waiter
 	state       relayState
-	number      uint64 // the upstream's
-	// taken says that an upstream has taken it before.
+	number      uint64 // given by the upstream
+	// taken says that an upstream has accepted it at some time.
 	taken bool
-	// refusals counts the upstreams in a row that refused it after another had taken it.
+	// refusals counts the upstreams in a row that refused it after another had accepted it.
 	refusals int
-	// slot is the highest that an account was told of.
+	// slot is the highest slot at which clients know the account.
 	slot  uint64
-	asked time.Time
+	asked time.Time // when the upstream was asked
 }
 
 type relayState uint8
@@ -43,20 +45,20 @@ const (
 	relayActive                   // the upstream has it
 )
 
-// waiter is a client's call.
+// waiter is a client's call that waits for the upstream's answer.
 type waiter struct {
 	sub *subscription
 	id  json.RawMessage
 }
 
-// goneRelayed is a subscription that the upstream has and nobody wants.
+// goneRelayed is a subscription that the upstream has and no client wants any more.
 type goneRelayed struct {
 	kind   kind
 	number uint64
 }
 
-// subscribeRelayed registers a subscription of a client, at once where an upstream has an identical
-// one, and else when an upstream has taken it.
+// subscribeRelayed registers a client's subscription: at once if the upstream has an identical one,
+// otherwise when the upstream accepts it.
 func (h *hub) subscribeRelayed(sub *subscription, params, id json.RawMessage) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,8 +87,8 @@ func (h *hub) subscribeRelayed(sub *subscription, params, id json.RawMessage) er
 	return nil
 }
 
-// join registers a client's subscription and queues the answer that carries its number; the lock is
-// held.
+// join registers a client's subscription and queues the answer with its number. The caller holds
+// the lock.
 func (h *hub) join(entry *relayed, w waiter) {
 	h.lastID++
 	w.sub.id = h.lastID
@@ -96,13 +98,15 @@ func (h *hub) join(entry *relayed, w waiter) {
 	w.sub.owner.queue(encode(answer{Result: w.sub.id, ID: w.id}))
 }
 
-// leaveRelayed forgets a subscription of a client; the lock is held.
+// leaveRelayed removes a client's subscription. The caller holds the lock.
 func (h *hub) leaveRelayed(sub *subscription) {
 	delete(sub.relayed.subscribers, sub)
 	h.tidy(sub.relayed)
 }
 
-// tidy gives up a subscription that nobody wants; the lock is held.
+// tidy removes a subscription that no client wants. If the upstream has it, it is ended there. If
+// the upstream was only asked for it, tidy is called again after the answer. The caller holds the
+// lock.
 func (h *hub) tidy(entry *relayed) {
 	if len(entry.subscribers)+len(entry.waiting) > 0 || entry.state == relayAsked {
 		return
@@ -114,7 +118,7 @@ func (h *hub) tidy(entry *relayed) {
 	}
 }
 
-// forgetWaiting drops what a session that ends waits for; the lock is held.
+// forgetWaiting drops the waiting calls of a session that ends. The caller holds the lock.
 func (h *hub) forgetWaiting(s *session) {
 	if s.pending == 0 {
 		return
@@ -133,14 +137,15 @@ func (h *hub) forgetWaiting(s *session) {
 	}
 }
 
-// relays says whether somebody wants a subscription of an upstream.
+// relays returns whether any client wants a subscription of an upstream.
 func (h *hub) relays() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.relayed) > 0
 }
 
-// relayChanges are the subscriptions to ask for, and those to give up.
+// relayChanges returns the subscriptions to make at the upstream, and marks them as asked. It also
+// returns those to end there.
 func (h *hub) relayChanges() (fresh []*relayed, gone []goneRelayed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,8 +159,8 @@ func (h *hub) relayChanges() (fresh []*relayed, gone []goneRelayed) {
 	return fresh, gone
 }
 
-// relayAccepted notes that the upstream has a subscription. again says that an upstream had it
-// before.
+// relayAccepted records that the upstream has accepted a subscription, and answers the waiting
+// calls. again is true if clients have had it from an earlier upstream.
 func (h *hub) relayAccepted(entry *relayed, number uint64) (again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,9 +175,9 @@ func (h *hub) relayAccepted(entry *relayed, number uint64) (again bool) {
 	return again && len(entry.subscribers) > 0
 }
 
-// relayRefused tells those who wait what the upstream said. lost says that clients have the
-// subscription from an earlier upstream, so that others are to be asked; when upstreams have
-// refused it, these clients are cut off with the reason.
+// relayRefused answers the waiting calls with the upstream's error. lost is true if clients have
+// the subscription from an earlier upstream: then another upstream is to be asked. When upstreams
+// of them have refused it in a row, these clients are cut off.
 func (h *hub) relayRefused(entry *relayed, why *callError, upstreams int) (lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,15 +192,14 @@ func (h *hub) relayRefused(entry *relayed, why *callError, upstreams int) (lost 
 	return lost
 }
 
-// giveUp cuts off the clients of a subscription that no upstream serves any more, so that they
-// know.
+// giveUp ends the sessions of the clients of a subscription that no upstream serves any more.
 func (r *relayed) giveUp() {
 	for sub := range r.subscribers {
 		sub.owner.end(errRelayGone)
 	}
 }
 
-// refuseWaiting answers those who wait with an error; the lock is held.
+// refuseWaiting answers all waiting calls with an error. The caller holds the lock.
 func (h *hub) refuseWaiting(entry *relayed, why *callError) {
 	for _, w := range entry.waiting {
 		h.total--
@@ -205,7 +209,7 @@ func (h *hub) refuseWaiting(entry *relayed, why *callError) {
 	entry.waiting = nil
 }
 
-// relayLost makes all subscriptions new: the connection is gone.
+// relayLost marks all subscriptions as new, because the connection to the upstream is gone.
 func (h *hub) relayLost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,8 +220,8 @@ func (h *hub) relayLost() {
 	}
 }
 
-// relayAway answers all who wait: no upstream's WebSocket answers. After a long time it cuts off
-// those who have a subscription.
+// relayAway answers all waiting calls with errRelayAway. If long is set, it also ends the sessions
+// of the clients that have subscriptions.
 func (h *hub) relayAway(long bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -230,8 +234,8 @@ func (h *hub) relayAway(long bool) {
 	}
 }
 
-// relayNotify passes a notification on to all who want it. An account that was read may be older
-// than what was told of it since; then it is left out.
+// relayNotify passes a notification on to all subscribers of entry. read says that it was read by
+// tellAccount: if clients know a newer state of the account by now, it is dropped.
 func (h *hub) relayNotify(entry *relayed, result json.RawMessage, read bool) {
 	var told struct {
 		Context struct {

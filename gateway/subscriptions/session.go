@@ -19,10 +19,10 @@ import (
 // maxMessageBytes bounds one message of a client; a signatureSubscribe has some 250 bytes.
 const maxMessageBytes = 16 << 10
 
-// Calls are throttled by token buckets: callsPerSecond after the first callsFree for all of them,
-// and Config.RefusalsPerSecond after the first refusalsFree for those that get an error. A client
-// that repeats what is refused at once, as web3.js does, so makes one call a second instead of some
-// thousand.
+// Token buckets limit the calls of a connection: all calls to callsPerSecond after the first
+// callsFree, calls that get an error to Config.refusalsPerSecond after the first refusalsFree. So a
+// client that repeats a refused call at once, as web3.js does, makes one call a second instead of
+// some thousand.
 const (
 	callsPerSecond = 200
 	callsFree      = 1000
@@ -37,17 +37,17 @@ type session struct {
 	conn     *websocket.Conn
 	calls    *rate.Limiter
 	refusals *rate.Limiter
-	// pending are calls that wait for an upstream; the hub's lock guards it.
+	// pending counts the calls that wait for an upstream. The hub's lock guards it.
 	pending int
-	// queued are the bytes in out.
+	// queued counts the bytes in out.
 	queued atomic.Int64
 	// out holds messages for the client, in order.
 	out chan []byte
-	// ended is closed when the hub gives the session up; why is set before.
+	// ended is closed when the session is given up; why is set before.
 	ended chan struct{}
 	once  sync.Once
 	why   error
-	// subscriptions by number; the hub's lock guards it.
+	// subscriptions are those of the connection, by number. The hub's lock guards it.
 	subscriptions map[uint64]*subscription
 }
 
@@ -91,8 +91,9 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}})
 }
 
-// queue gives a message to the client. One that has too many unread, or too many bytes of them, is
-// given up; so is any client when those of all together are too many bytes.
+// queue adds a message to the client's buffer. It ends the session with errLagged if there is no
+// room: a buffer is bounded in messages and in bytes, and all buffers together are bounded in
+// bytes.
 func (c *session) queue(message []byte) {
 	size := int64(len(message))
 	select {
@@ -108,12 +109,13 @@ func (c *session) queue(message []byte) {
 		default:
 		}
 	}
-	// The bytes stay counted until the hub forgets the session with all that it has queued.
+	// The bytes stay counted until removeSession subtracts all that the session has queued.
 	c.server.metrics.lagged.Inc()
 	c.end(errLagged)
 }
 
-// refuseLater queues an error that did not come at once, as late as others are answered.
+// refuseLater queues an error that comes after handle has returned. It is delayed like any other
+// error answer.
 func (c *session) refuseLater(message []byte) {
 	wait := c.refusals.Reserve().Delay()
 	time.AfterFunc(wait, func() {
@@ -133,7 +135,7 @@ func (c *session) end(why error) {
 	})
 }
 
-// run ends when the client goes, breaks the protocol, or is given up.
+// run serves the session until the client leaves, breaks the protocol, or is given up.
 func (c *session) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var both sync.WaitGroup
@@ -156,7 +158,7 @@ func (c *session) run(ctx context.Context) {
 	both.Wait()
 }
 
-// sayGoodbye tells why, if the client still takes messages.
+// sayGoodbye closes the connection with the reason, if the client still reads.
 func (c *session) sayGoodbye() {
 	code := websocket.StatusPolicyViolation
 	if errors.Is(c.why, errStops) {

@@ -1,17 +1,17 @@
-// Package subscriptions serves Solana's WebSocket subscriptions that clients confirm transactions
-// with: signatureSubscribe, slotSubscribe and rootSubscribe, in the shape and with the error codes
-// of Agave's PubSub; and passes accountSubscribe, programSubscribe and logsSubscribe on to
-// upstreams that have WebSockets.
+// Package subscriptions serves the WebSocket subscriptions by which Solana's clients confirm
+// transactions: signatureSubscribe, slotSubscribe and rootSubscribe, in the shape and with the
+// error codes of Agave's PubSub. It passes accountSubscribe, programSubscribe and logsSubscribe on
+// to upstreams that have WebSockets.
 //
 // In: WebSocket requests whose host, origin and key were checked already; the topics chain.slots.v1
 // and chain.transactions.v2; the JSON-RPC upstream. Out: notifications.
-// Guarantees: a signature that landed before its subscription is answered at once, because the
-// upstream is asked after the subscription is known. A signature is answered once. Connections,
-// subscriptions, messages and what a slow client may be behind are bounded; a client that exceeds a
-// bound is told why.
+// Guarantees: a signature that landed before its subscription is notified at once, because the
+// upstream is asked after the subscription is registered. A signature is notified once.
+// Connections, subscriptions, messages and buffers are bounded; a client that exceeds a bound is
+// told why.
 //
-// What ingest sees comes first, because it costs no call. Ingest reads confirmed blocks only, so
-// the upstream is asked for what that cannot tell: processed, finalized, and everything while
+// What ingest reads is used first, because it costs no call. Ingest reads no block before it is
+// confirmed, so the upstream is asked for the rest: processed, finalized, and everything while
 // ingest is behind or absent.
 package subscriptions
 
@@ -38,26 +38,27 @@ import (
 type Config struct {
 	// Commitment of the blocks that ingest reads: confirmed or finalized. Default confirmed.
 	Commitment string
-	// maxConnections bounds all connections; default 1,000. MaxConnectionsPerClient bounds those of
-	// one key, or of one address where no key is needed; default 100.
+	// maxConnections bounds all connections; default 1,000. maxConnectionsPerClient bounds those of
+	// one key, or of one address if no key is needed; default 100.
 	maxConnections, maxConnectionsPerClient int
 	// maxSubscriptions bounds the subscriptions of one connection; default 1,000.
-	// MaxSubscriptionsTotal bounds those of all; default 20,000.
+	// maxSubscriptionsTotal bounds those of all connections; default 20,000.
 	maxSubscriptions, maxSubscriptionsTotal int
-	// WebSockets are ws(s) URLs of upstreams that tell accounts, programs and logs, the preferred
+	// WebSockets are ws(s) URLs of upstreams that serve accounts, programs and logs, the preferred
 	// one first. Without any these subscriptions are refused.
 	WebSockets []string
-	// maxRelayed bounds the different subscriptions that upstreams have for clients. Default 1,000.
+	// maxRelayed bounds the different subscriptions at upstreams. Default 1,000.
 	maxRelayed int
 	// relayTimeout is how long an upstream's WebSocket may take to open, to answer and to accept a
 	// message. Default 10 s.
 	relayTimeout time.Duration
-	// relayPatience is how long no upstream may be there before clients are cut off. Default 30 s.
+	// relayPatience is how long all upstreams may be unreachable before clients are cut off.
+	// Default 30 s.
 	relayPatience time.Duration
-	// buffer is how many messages a client may be behind. Default 2,048.
+	// buffer is how many messages may wait for a client. Default 2,048.
 	buffer int
-	// bufferBytes is how many bytes a client may be behind, bufferBytesTotal how many all may be.
-	// Default 32 MiB and 512 MiB.
+	// bufferBytes is how many bytes may wait for a client, bufferBytesTotal for all clients
+	// together. Defaults 32 MiB and 512 MiB.
 	bufferBytes, bufferBytesTotal int64
 	// pollInterval is the time between two questions to the upstream about the same thing. Default
 	// 500 ms.
@@ -65,8 +66,8 @@ type Config struct {
 	// feedPatience is how long ingest may bring no new slot before the upstream is asked for slots.
 	// Default 3 s.
 	feedPatience time.Duration
-	// refusalsPerSecond is how often one connection gets an error answer. The first 10 are free;
-	// later ones wait. Default 1.
+	// refusalsPerSecond is how many error answers a second one connection gets. The first 10 are
+	// free; after that the answers are delayed. Default 1.
 	refusalsPerSecond float64
 	// pingInterval is the time between pings to clients. Default 15 s.
 	pingInterval time.Duration
@@ -75,8 +76,7 @@ type Config struct {
 	// goodbyeTimeout is how long a client may take to accept the reason why its connection ends.
 	// Default 1 s.
 	goodbyeTimeout time.Duration
-	// stopTimeout is how long all clients together may take to go once the server is told to stop.
-	// Default 5 s.
+	// stopTimeout is how long Run waits for all clients to disconnect when it stops. Default 5 s.
 	stopTimeout time.Duration
 }
 
@@ -102,7 +102,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Offsets tells where topics end: *kafka.Admin.
+// Offsets returns where topics end: *kafka.Admin.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
@@ -112,7 +112,7 @@ type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
-// Fees reads transactions too, so that the topic is read once: *fees.Server.
+// Fees gets the transactions, too, so that the topic is read only once: *fees.Server.
 type Fees interface {
 	Wanted() bool
 	Take(r kafka.Record)
@@ -120,13 +120,14 @@ type Fees interface {
 
 // Deps are the collaborators.
 type Deps struct {
-	// Offsets and OpenTail reach the topics. Required.
+	// Offsets and OpenTail give access to the topics. Required.
 	Offsets  Offsets
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
-	// RPC is the upstream. Nil: subscriptions that only an upstream can answer are refused.
+	// RPC is the upstream. If it is nil, subscriptions that only an upstream can serve are refused.
 	RPC RPC
-	// Accounts reads accounts after a change of upstream: *solana.Client, one of its own, so that
-	// reads do not hold up questions about signatures. Nil: they are not read.
+	// Accounts reads accounts after a change of upstream. It is a *solana.Client of its own, so
+	// that these reads do not delay the questions about signatures. If it is nil, accounts are not
+	// read.
 	Accounts RPC
 	// Fees gets the transactions while it wants them. May be nil.
 	Fees Fees
@@ -140,9 +141,9 @@ type Server struct {
 	cfg     Config
 	deps    Deps
 	hub     *hub
-	fed     level // of what ingest reads
+	fed     level // the commitment of what ingest reads
 	metrics *metrics
-	// queued are the bytes that all clients have not read yet.
+	// queued counts the bytes in the buffers of all clients.
 	queued atomic.Int64
 }
 
@@ -175,8 +176,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run reads the topics and asks the upstream until ctx ends, then says goodbye to all clients. Run
-// may be called once.
+// Run reads the topics and asks the upstream until ctx ends, then ends all sessions. Run may be
+// called once.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, f := range s.feeds() {
@@ -206,9 +207,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Serve makes a WebSocket of the request and serves it until it ends. The caller has checked host,
-// origin and key; client names who it is, for the bound on connections: a key's id, or an address.
-// lease says when the client's key ends, and which calls it may make; nil is no restriction.
+// Serve upgrades the request to a WebSocket and serves it until it ends. The caller has checked
+// host, origin and key. client is a key's id or an address: the connections of one client are
+// bounded. lease says which calls the key may make, and when it ends; nil restricts nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
 	s.serve(w, r, client, lease)
 }
