@@ -15,15 +15,15 @@ import (
 )
 
 // peekBytes is how much of an answer is read before the decision to pass it on. Errors are far
-// smaller, so each is seen in time.
+// smaller, so each one is read whole.
 const peekBytes = 64 << 10
 
-// answer is what an upstream said: head is its beginning, rest what follows (nil when head is all).
+// answer is an upstream's answer: head is its beginning, rest is what follows, nil if head is all.
 type answer struct {
 	head   []byte
 	rest   io.ReadCloser
 	cancel context.CancelFunc
-	// result and failure are the members of a whole answer; one of them is nil. Both are nil while
+	// result and failure are the members of a whole answer; at most one is set. Both are nil while
 	// there is a rest.
 	result, failure json.RawMessage
 	// id is the id of a whole answer.
@@ -31,7 +31,7 @@ type answer struct {
 	told told
 }
 
-// told is what an answer says of the slot that it was made at.
+// told is the slot and the block height that an answer names.
 type told struct {
 	slot, height       uint64
 	hasSlot, hasHeight bool
@@ -46,11 +46,11 @@ func (a *answer) close() {
 	}
 }
 
-// upstreamError says why an upstream gave no answer. Its text holds no URL.
+// upstreamError says why an upstream's answer is not passed on. Its text holds no URL.
 type upstreamError struct {
 	outcome string // metric label
 	err     error
-	// refused says that the upstream cannot have done what it was asked for.
+	// refused says that the upstream cannot have executed the call.
 	refused bool
 }
 
@@ -58,37 +58,38 @@ func (e *upstreamError) Error() string { return e.err.Error() }
 func (e *upstreamError) Unwrap() error { return e.err }
 
 var (
-	// errUnhealthy is a node that says so of itself.
+	// errUnhealthy: the node's answer is that it is unhealthy.
 	errUnhealthy = errors.New("the node says that it is unhealthy")
-	// errLimited is a server whose limits are reached, told in JSON.
+	// errLimited: the server's answer, in JSON, is that a limit is reached.
 	errLimited = errors.New("the server says that its limit is reached")
-	// errBehind is an answer from before the slot that is wanted. It is no trouble of the upstream.
+	// errBehind: the answer is from before the wanted slot. It does not count as a failure of the
+	// upstream.
 	errBehind = errors.New("the node has not reached the slot")
-	// errAhead is an answer from a slot that no other upstream comes near.
+	// errAhead: the answer names a slot that no other upstream comes near.
 	errAhead = errors.New("the answer's slot is far above those of all other upstreams")
 )
 
-// codes of errors that are about the server and not the call.
+// Codes of errors that are about the server and not about the call.
 const (
 	codeMinContextSlot = -32016
 	codeLimited        = 429
 	codeTooMany        = -32429
 )
 
-// expected says what kind of answer an attempt wants.
+// expected is the kind of answer that an attempt wants.
 type expected int
 
 const (
 	oneAnswer expected = iota
 	// noAnswer is for notifications.
 	noAnswer
-	// poll is a batch whose answer is judged elsewhere.
+	// poll is for the pool's own batches, whose answers the caller checks.
 	poll
 )
 
-// peek reads the beginning and decides whether this is an answer to pass on.
+// peek reads the beginning of the answer. It returns an error if the answer is not to be passed on.
 func (a *answer) peek(status int, want expected, m *method) error {
-	// 400 and 413 with JSON in it are opinions about the call, not trouble of the server.
+	// 400 and 413 with a JSON body are about the call, not about the server.
 	if status != http.StatusOK && status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusNoContent {
 		return &upstreamError{"status", fmt.Errorf("http status %d", status), status < http.StatusInternalServerError}
 	}
@@ -113,7 +114,7 @@ func malformed() error {
 	return &upstreamError{outcome: "malformed", err: errors.New("the answer is no JSON-RPC answer")}
 }
 
-// readWhole judges an answer that is there as a whole.
+// readWhole checks an answer of which head is all.
 func (a *answer) readWhole(want expected, m *method) error {
 	switch {
 	case want == poll:
@@ -155,7 +156,7 @@ func (a *answer) readWhole(want expected, m *method) error {
 	return nil
 }
 
-// toldByWhole reads the slot out of a result.
+// toldByWhole reads the slot and the block height from a whole result.
 func toldByWhole(m *method, result json.RawMessage) told {
 	if m == nil {
 		return told{}
@@ -188,6 +189,7 @@ func toldByWhole(m *method, result json.RawMessage) told {
 	return toldBy(m, contextOf(json.NewDecoder(bytes.NewReader(result))))
 }
 
+// toldBy returns the slot of a result's context, if the method's results have one.
 func toldBy(m *method, slot *uint64) told {
 	if m == nil || !m.tells || slot == nil {
 		return told{}
@@ -195,9 +197,9 @@ func toldBy(m *method, slot *uint64) told {
 	return told{slot: *slot, hasSlot: true}
 }
 
-// contextOf looks for the member context in the object that the decoder is at, or in the one that
-// the members of path lead to. It stops where the text ends, so it finds a context that comes early
-// in an answer of any length.
+// contextOf returns the slot in the member context of the object that the decoder is at, or of the
+// object in it that path leads to; nil if there is none. The text may be cut off after that member,
+// so the beginning of a long answer is enough.
 func contextOf(decoder *json.Decoder, path ...string) *uint64 {
 	wanted := "context"
 	if len(path) > 0 {
@@ -245,8 +247,8 @@ func failureAnswer(id, failure json.RawMessage) *answer {
 	return &answer{head: slices.Concat([]byte(failureBegins), failure, []byte(ending(id))), failure: failure, id: id}
 }
 
-// withID is the answer with the call's id, by which a client tells the answers of a batch apart.
-// Some servers forget it in errors.
+// withID returns the answer with the call's id. A client tells the answers of a batch apart by
+// their ids, which some servers forget in errors.
 func (a *answer) withID(id json.RawMessage) *answer {
 	switch {
 	case a.rest != nil || bytes.Equal(a.id, id):
@@ -259,7 +261,7 @@ func (a *answer) withID(id json.RawMessage) *answer {
 	return a
 }
 
-// How answers begin; ending is how they end.
+// How answers begin; see ending for how they end.
 const (
 	resultBegins  = `{"jsonrpc":"2.0","result":`
 	failureBegins = `{"jsonrpc":"2.0","error":`

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// batchAtOnce bounds the calls of one batch that are on their way.
+	// batchAtOnce bounds the calls of one batch that are made at one time.
 	batchAtOnce = 16
-	// batchHeld is how many bytes of answers may wait for those before them. Above that an answer
-	// keeps its place among batchAtOnce until it is written, so a batch holds at most this and
-	// batchAtOnce times peekBytes.
+	// batchHeld is how many bytes of answers may wait for those before them. Above that, an answer
+	// keeps its place among batchAtOnce until it is written. So a batch holds at most batchHeld,
+	// and peekBytes for each of batchAtOnce answers.
 	batchHeld = 1 << 20
 )
 
-// part is the answer to one element of a batch. Without got and body there is none: it was a
-// notification.
+// part is the answer to one element of a batch: got, or the body of an error. A notification has
+// neither. done, if set, is called when the part is no longer needed.
 type part struct {
 	got  *answer
 	body []byte
 	done func()
 }
 
-// answerBatch makes the calls of a batch apart, so that a slow one does not hold the others, and
-// writes the answers in the order of the calls.
+// answerBatch makes the calls of a batch one by one, so that a slow one does not delay the others,
+// and writes the answers in the order of the calls.
 func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req *request, s *session) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -54,7 +54,7 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 	_, _ = w.Write([]byte("]")) // a client that left has nothing to be told
 }
 
-// performAll makes the calls in their order, batchAtOnce at a time. Each part is filled once.
+// performAll makes the calls in order, batchAtOnce at a time, and fills each part once.
 func (g *Gateway) performAll(ctx, client context.Context, req *request, s *session, parts []chan part) {
 	turns := semaphore.NewWeighted(batchAtOnce)
 	var held atomic.Int64
@@ -118,7 +118,7 @@ func (p *part) close() {
 	}
 }
 
-// writePart writes the answer to element i and what separates it from the one before.
+// writePart writes the separator and the answer to element i.
 func (g *Gateway) writePart(w http.ResponseWriter, req *request, i int, p part, begun *bool) error {
 	if p.got == nil && p.body == nil {
 		return nil
@@ -139,7 +139,7 @@ func (g *Gateway) writePart(w http.ResponseWriter, req *request, i int, p part, 
 	return err
 }
 
-// closeAll gives up parts that nobody will read.
+// closeAll waits for parts that nobody will read and closes them.
 func closeAll(parts []chan part) {
 	for _, c := range parts {
 		p := <-c

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cacheShare is the largest part of the cache that one answer may take.
+// One answer may take at most 1/cacheShare of the cache.
 const cacheShare = 8
 
 // cache holds results that cannot change, by the call that they answer. It is an LRU bounded in
@@ -19,13 +19,14 @@ type cache struct {
 	mu   sync.Mutex
 	lru  *simplelru.LRU[string, json.RawMessage]
 	held int
-	// reading is what is set aside for answers that are still being read; it counts for the bound.
+	// reading counts the bytes that are reserved for answers still being read. They count for most,
+	// too.
 	reading int
 }
 
 func newCache(most int) *cache {
 	c := &cache{most: most}
-	// Each entry is longer than a byte, so the bound of entries is never the one that counts.
+	// Each entry is longer than a byte, so the LRU's own bound of most entries is never reached.
 	lru, err := simplelru.NewLRU(most, func(key string, result json.RawMessage) { c.held -= len(key) + len(result) })
 	if err != nil {
 		panic(err) // the size is positive
@@ -47,8 +48,8 @@ func (c *cache) bytes() int {
 	return c.held + c.reading
 }
 
-// put keeps a result. What may still be filled in is left out: null, and blocks and transactions
-// without their time.
+// put stores a result, unless it is too large or may still be filled in: null, or a block or a
+// transaction without its time.
 func (c *cache) put(key string, result json.RawMessage) {
 	size := len(key) + len(result)
 	if result == nil || string(result) == "null" || bytes.Contains(result, []byte(`"blockTime":null`)) || size > c.most/cacheShare {
@@ -70,7 +71,8 @@ func (c *cache) shrink() {
 	}
 }
 
-// reserve sets n more bytes aside, if the cache has room for that.
+// reserve reserves n more bytes for an answer that is being read. It returns false if such answers
+// would take more than half of the cache.
 func (c *cache) reserve(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +90,7 @@ func (c *cache) release(n int) {
 	c.reading -= n
 }
 
-// keep puts an answer into the cache, at once or when it has been read to its end.
+// keep stores an answer: at once if it is whole, otherwise when it has been read to its end.
 func (c *cache) keep(key string, got *answer) {
 	if got.rest == nil {
 		c.put(key, got.result)
@@ -99,27 +101,28 @@ func (c *cache) keep(key string, got *answer) {
 	got.rest = copied
 }
 
-// copying keeps a copy of what is read, as long as the cache has room.
+// copying copies what is read from an answer, as long as the cache has room, and stores it at the
+// end.
 type copying struct {
 	io.ReadCloser
 	cache    *cache
 	key      string
 	copied   []byte
 	reserved int
-	given    bool // no copy is made any more
+	stopped  bool // no copy is made any more
 }
 
 func (r *copying) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.add(p[:n])
-	if err == io.EOF && !r.given {
+	if err == io.EOF && !r.stopped {
 		r.end()
 	}
 	return n, err
 }
 
 func (r *copying) add(p []byte) {
-	if r.given || len(p) == 0 {
+	if r.stopped || len(p) == 0 {
 		return
 	}
 	if need := len(r.copied) + len(p); need > r.reserved {
@@ -133,7 +136,7 @@ func (r *copying) add(p []byte) {
 	r.copied = append(r.copied, p...)
 }
 
-// end keeps the result of a whole answer.
+// end stores the result of a whole answer.
 func (r *copying) end() {
 	var parsed struct {
 		Result json.RawMessage `json:"result"`
@@ -146,11 +149,11 @@ func (r *copying) end() {
 
 func (r *copying) giveUp() {
 	r.cache.release(r.reserved)
-	r.given, r.copied, r.reserved = true, nil, 0
+	r.stopped, r.copied, r.reserved = true, nil, 0
 }
 
 func (r *copying) Close() error {
-	if !r.given {
+	if !r.stopped {
 		r.giveUp()
 	}
 	return r.ReadCloser.Close()

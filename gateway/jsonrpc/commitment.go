@@ -2,21 +2,22 @@ package jsonrpc
 
 import "github.com/mintlake/mintlake/internal/solana"
 
-// commitment is an index into what is kept for each commitment, the lowest first.
+// commitment is a commitment, lowest first. It is the index of arrays with one element for each.
 type commitment int
 
 const (
 	processed commitment = iota
 	confirmed
 	finalized
-	commitments
+	commitments // their number
 )
 
 func (c commitment) String() string {
 	return [...]string{string(solana.Processed), string(solana.Confirmed), string(solana.Finalized)}[c]
 }
 
-// parseCommitment reads a commitment's name. It is finalized, as at a node, for an unknown one.
+// parseCommitment reads a commitment's name. For an unknown one it returns finalized, a node's
+// default, and false.
 func parseCommitment(name string) (commitment, bool) {
 	rank, ok := solana.CommitmentRank(name)
 	if !ok {

@@ -13,36 +13,36 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 
-// outcome is how an attempt ended.
+// outcome is the result of one attempt at an upstream.
 type outcome struct {
 	u   *upstream
-	got *answer // there with errUnhealthy, errLimited and the node's own errBehind too
+	got *answer // also set with errUnhealthy, errLimited, and errBehind if the node said so itself
 	err error
-	// known is the slot that the upstream was known to have before it was asked.
+	// known is the upstream's slot, as it was known before the attempt.
 	known uint64
 	// place is the upstream's place in the order of the call.
 	place int
 	took  time.Duration
 }
 
-// drop ends an attempt whose answer nobody wants.
+// drop closes the answer, which nobody wants.
 func (o *outcome) drop() {
 	if o.got != nil {
 		o.got.close()
 	}
 }
 
-// behindError says that no upstream has the slot that a call wants.
+// behindError says that no upstream has reached the slot that a call wants.
 type behindError struct{ wanted, highest uint64 }
 
 func (e *behindError) Error() string { return "Minimum context slot has not been reached" }
 
-// misses is what attempts that gave no answer to pass on left behind.
+// misses collects the attempts of one call that gave no answer to pass on.
 type misses struct {
 	last   error
-	words  *answer // the last upstream's own words
-	behind bool
-	// highest is the highest slot of those behind.
+	failed *answer // the last answer that is an error
+	behind bool    // an upstream was behind
+	// highest is the highest slot of the upstreams that were behind.
 	highest uint64
 }
 
@@ -57,40 +57,40 @@ func (m *misses) add(o *outcome) {
 	}
 	m.last = o.err
 	if o.got != nil && o.got.failure != nil {
-		if m.words != nil {
-			m.words.close()
+		if m.failed != nil {
+			m.failed.close()
 		}
-		m.words = o.got
+		m.failed = o.got
 		return
 	}
 	o.drop()
 }
 
-// close gives up what was kept.
+// close closes the answer that was kept.
 func (m *misses) close() {
-	if m.words != nil {
-		m.words.close()
+	if m.failed != nil {
+		m.failed.close()
 	}
 }
 
-// end is what a call gets for which no upstream had an answer: that none has its slot, or the last
-// one's own words, since they say more than ours.
+// end returns what the client gets if no attempt gave an answer to pass on: a behindError if an
+// upstream was behind, else the last upstream's error, as it says more than one of ours.
 func (m *misses) end(p *pool, t *task) (*answer, error) {
-	// its own words say all that there is to say
-	theirs := len(p.upstreams) == 1 && t.session == nil && m.words != nil
-	if m.behind && !theirs {
-		if m.words != nil {
-			m.words.close()
+	// A single upstream's own error is passed on even if it says that the upstream is behind.
+	single := len(p.upstreams) == 1 && t.session == nil && m.failed != nil
+	if m.behind && !single {
+		if m.failed != nil {
+			m.failed.close()
 		}
 		return nil, &behindError{t.wanted(), max(m.highest, p.highest(t.level))}
 	}
-	if m.words != nil {
-		return m.words, nil
+	if m.failed != nil {
+		return m.failed, nil
 	}
 	return nil, m.last
 }
 
-// ask makes one attempt for a task, and learns from it.
+// ask makes one attempt for a task and records what it shows of the upstream.
 func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	o := outcome{u: u}
 	var seen bool
@@ -122,8 +122,8 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	return o
 }
 
-// settle tells breaker and window how an attempt ended. One that was called off says nothing of the
-// upstream, and one that is behind is well.
+// settle reports an attempt to the circuit breaker and to the window. An attempt that was canceled
+// shows nothing of the upstream. One that was behind counts as a success.
 func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(error)) {
 	switch {
 	case ctx.Err() != nil:
@@ -137,12 +137,13 @@ func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(
 	}
 }
 
-// attempt asks one upstream. With errUnhealthy, errLimited and errBehind there is an answer too.
+// attempt sends a request to one upstream. With errUnhealthy, errLimited and errBehind it returns
+// the answer, too.
 func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte, want expected) (*answer, error) {
 	return g.attemptFor(ctx, u, body, want, nil)
 }
 
-// attemptFor is attempt for a call of method m, whose answer may name its slot.
+// attemptFor is like attempt, for a call of method m, whose answer may name its slot.
 func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want expected, m *method) (*answer, error) {
 	began := time.Now()
 	asking, span := tracing.Client(ctx, "upstream")
@@ -175,8 +176,8 @@ func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want
 
 func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string, want expected, m *method) (*answer, error) {
 	ctx, cancel := context.WithCancel(parent)
-	// The limit is for the beginning of the answer: a long one that flows is fine until the
-	// request's own time is up.
+	// This timeout is for the beginning of the answer. The rest may take until the request's own
+	// timeout.
 	late := time.AfterFunc(g.cfg.attemptTimeout, cancel)
 	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(body))
@@ -205,7 +206,7 @@ func (g *Gateway) post(parent context.Context, u *upstream, body []byte, tracepa
 	return got, nil
 }
 
-// connectionError takes the URL, which may hold a key, out of an error of net/http.
+// connectionError removes the URL, which may hold a key, from an error of net/http.
 func connectionError(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -221,7 +222,7 @@ func connectionError(err error) error {
 	return &upstreamError{"connection", err, neverSent(err)}
 }
 
-// neverSent says that the connection was not even made.
+// neverSent returns whether the connection was not even made.
 func neverSent(err error) bool {
 	var dial *net.OpError
 	var dns *net.DNSError

@@ -28,7 +28,7 @@ const (
 	keyQuery  = "apiKey"
 )
 
-// refusal is an answer of the endpoint itself.
+// refusal is an error that the endpoint answers itself.
 type refusal struct {
 	status  int
 	outcome string // metric label
@@ -44,7 +44,7 @@ func refusing(status int, outcome string, code int, message string, id json.RawM
 	return &refusal{status: status, outcome: outcome, code: code, message: message, id: id}
 }
 
-// refusedBy is the answer to a request that its key, or the lack of one, does not allow.
+// refusedBy returns the refusal of a request that its key does not allow, or that has no key.
 func refusedBy(r *keys.Refusal, id json.RawMessage) *refusal {
 	outcome := "key_" + r.Rule
 	message := r.Error()
@@ -94,7 +94,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cors is what pages of allowed origins may do. solana-client is sent by @solana/web3.js.
+// cors is what pages of allowed origins may send and read. @solana/web3.js sends Solana-Client.
 var cors = origins.CORS{Methods: "POST, GET, OPTIONS", Allowed: "Content-Type, " + keyHeader + ", Solana-Client, " + SessionHeader + ", " + RebroadcastHeader, Exposed: RebroadcastHeader + ", Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
 
 func (g *Gateway) health(w http.ResponseWriter, status int) {
@@ -144,7 +144,8 @@ func (g *Gateway) admitKey(r *http.Request) (keys.Pass, *refusal) {
 	return pass, nil
 }
 
-// admit checks the key, then the body, then what the key may call and how often.
+// admit checks the key, then the body, then how often and what the key may call. A body that cannot
+// be read counts as one call.
 func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
 	pass, refused := g.admitKey(r)
 	if refused != nil {
@@ -177,10 +178,10 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 	return req, nil
 }
 
-// readRequest reads the body.
+// readRequest reads and parses the body.
 func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
-	// A page of any origin may post text/plain to a loopback endpoint without asking;
-	// application/json makes the browser ask.
+	// A page of any origin may post text/plain to a loopback endpoint. For application/json a
+	// browser asks the endpoint first (a CORS preflight).
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
 	}
@@ -201,7 +202,8 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	return req, nil
 }
 
-// answer forwards what is valid and writes the answers.
+// answer performs the valid calls and writes the answers. If it returns a refusal, it has written
+// no body.
 func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *refusal {
 	id := req.id()
 	name := r.Header.Get(SessionHeader)
@@ -249,7 +251,8 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	return nil
 }
 
-// perform makes a call as its method allows.
+// perform makes a call: locally if the gateway answers the method itself, otherwise at upstreams,
+// in the way that the method's effect allows.
 func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, error) {
 	if local := g.local[c.Method]; local != nil {
 		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
@@ -273,14 +276,15 @@ func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, er
 	return g.read(ctx, t)
 }
 
-// refusalOf is the answer to a call for which perform had an error.
+// refusalOf returns the refusal for an error of perform.
 func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessage) *refusal {
 	var unreached *behindError
 	var unknown *unknownError
 	var own *CallError
 	switch {
 	case client.Err() != nil:
-		return refusing(499, "client_gone", codeUpstreamAway, "the client went away", id)
+		const closedRequest = 499 // nginx's status for a client that closed the request
+		return refusing(closedRequest, "client_gone", codeUpstreamAway, "the client went away", id)
 	case errors.As(err, &own):
 		return own.refusal(id)
 	case errors.Is(err, errNoUpstream):
@@ -296,8 +300,8 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 	return refusing(http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
 }
 
-// relay writes the answer to a single call. Once it has begun, trouble can only be shown by
-// breaking the connection.
+// relay writes the answer to a single call. Once that has begun, an error can only be shown by
+// breaking off the connection.
 func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *answer) {
 	if c.notification() {
 		w.WriteHeader(http.StatusNoContent)
@@ -313,8 +317,8 @@ func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *an
 	}
 }
 
-// copyAnswer writes an answer, which may be long, and counts its bytes. An error means that the
-// client has only a part of it.
+// copyAnswer writes an answer and counts its bytes. After an error the client has only a part of
+// it.
 func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer) error {
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
@@ -335,8 +339,8 @@ func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer)
 	return err
 }
 
-// lastByte remembers the last byte that is no white space: an upstream that cuts an answer off may
-// still end it as HTTP wants.
+// lastByte remembers the last byte that is not white space. An upstream that cuts an answer off may
+// still end it correctly for HTTP, but then the JSON does not end with }.
 type lastByte struct {
 	reader io.Reader
 	last   byte

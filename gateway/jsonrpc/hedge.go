@@ -7,17 +7,16 @@ import (
 )
 
 const (
-	// hedgeSamples is how many answers of a method must have been seen before its p95 means
-	// anything.
+	// hedgeSamples is how many answers of a method must be known before its p95 is used.
 	hedgeSamples = 20
-	// hedgeBurst is how many hedges may come at once.
+	// hedgeBurst bounds the tokens of the budget, and so the hedges that may come at once.
 	hedgeBurst = 10
-	// leastHedgeDelay keeps hedges away from methods that are answered at once.
+	// leastHedgeDelay prevents hedges of methods that are answered at once.
 	leastHedgeDelay = 2 * time.Millisecond
 )
 
-// budget holds hedges to a share of the reads: each read puts a share of a token in, each hedge
-// takes one out.
+// budget limits hedges to a share of the reads: each read adds share of a token, each hedge takes a
+// whole one.
 type budget struct {
 	share  float64
 	mu     sync.Mutex
@@ -40,7 +39,8 @@ func (b *budget) take() bool {
 	return true
 }
 
-// newLatencies has a window for each method, so that the map is never written again.
+// newLatencies returns a window for each known method, and one for all others. The map is complete,
+// so that it can be read without a lock.
 func newLatencies() map[string]*window {
 	all := map[string]*window{other: {}}
 	for name := range table {
@@ -56,24 +56,26 @@ func (g *Gateway) latency(m *method) *window {
 	return g.latencies[other]
 }
 
-// race is a read on its way: one attempt, and others when that fails or is late.
+// race is one read: an attempt at one upstream, and more when that fails or is slow.
 type race struct {
 	g       *Gateway
 	t       *task
 	ctx     context.Context
 	order   []*upstream
 	ended   chan outcome
-	cancels []context.CancelFunc
+	cancels []context.CancelFunc // one for each attempt that was launched
 	began   time.Time
 	missed  misses
-	// hedged is the place of the attempt that was made because another was late; 0 for none.
+	// hedged is the place in order of the attempt that was made because the first was slow; 0 for
+	// none.
 	hedged int
 	// winner is the place of the attempt whose answer is passed on.
 	winner int
 }
 
-// forwardRead tries upstreams until one answers as the task wants. The next one is asked when an
-// attempt fails, and, within the budget, when it takes longer than 95 % of the method's answers.
+// forwardRead asks upstreams until one gives an answer that the task accepts. The next one is asked
+// when an attempt fails and, within the budget, when the first takes longer than 95 % of the
+// method's answers.
 func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	r := &race{g: g, t: t, ctx: ctx, order: order, ended: make(chan outcome, len(order)), began: time.Now()}
@@ -83,7 +85,7 @@ func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
 	return got, err
 }
 
-// launch makes the next attempt.
+// launch starts the next attempt.
 func (r *race) launch() {
 	place := len(r.cancels)
 	ctx, cancel := context.WithCancel(r.ctx)
@@ -95,6 +97,7 @@ func (r *race) launch() {
 	}()
 }
 
+// run returns what the client gets, and how many attempts have not ended yet.
 func (r *race) run() (got *answer, pending int, err error) {
 	r.launch()
 	pending = 1
@@ -134,8 +137,8 @@ func (r *race) run() (got *answer, pending int, err error) {
 	}
 }
 
-// accepts says whether the outcome is an answer to pass on. If it is, the task's session has seen
-// its slot.
+// accepts returns whether the outcome is an answer to pass on; if so, the task's session remembers
+// its slot. It turns an answer from too low a slot into errBehind.
 func (r *race) accepts(o *outcome) bool {
 	if o.err != nil {
 		return false
@@ -150,7 +153,8 @@ func (r *race) accepts(o *outcome) bool {
 	return false
 }
 
-// lateness fires when the first attempt takes longer than the method's p95.
+// lateness returns a channel that fires when the first attempt takes longer than the method's p95.
+// The channel is nil if there can be no hedge.
 func (r *race) lateness() <-chan time.Time {
 	if len(r.order) < 2 || r.g.cfg.HedgeShare <= 0 {
 		return nil
@@ -162,7 +166,7 @@ func (r *race) lateness() <-chan time.Time {
 	return time.After(max(p95, leastHedgeDelay))
 }
 
-// mayHedge says whether the next upstream is in the choice and the budget has room.
+// mayHedge returns whether there is a next upstream, it is well, and the budget has a token for it.
 func (r *race) mayHedge() bool {
 	if len(r.cancels) >= len(r.order) {
 		return false
@@ -180,8 +184,8 @@ func (r *race) mayHedge() bool {
 	return true
 }
 
-// won counts the winner. How long the method takes is what the client would have waited without a
-// hedge, as far as that is known.
+// won records the winner. After a hedge the time of the whole race counts for the method's latency:
+// without the hedge the client would have waited at least as long.
 func (r *race) won(o *outcome) {
 	r.winner = o.place
 	took := o.took
@@ -196,10 +200,10 @@ func (r *race) won(o *outcome) {
 	r.g.latency(r.t.method).add(time.Now(), took, false)
 }
 
-// leave calls off the attempts that are still on their way, and closes what they bring. The
-// winner's context ends with its answer.
+// leave cancels the attempts that have not ended and closes their answers. The winner's context is
+// canceled when its answer is closed.
 func (r *race) leave(got *answer, pending int) {
-	if r.missed.words != nil && r.missed.words != got {
+	if r.missed.failed != nil && r.missed.failed != got {
 		r.missed.close()
 	}
 	for place, cancel := range r.cancels {

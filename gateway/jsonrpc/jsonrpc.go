@@ -5,18 +5,18 @@
 // X-API-KEY. WebSocket handshakes on /, here and at the port after it, where Solana's clients look
 // for them.
 // Out: the upstream's answer, streamed; the answer of one of Deps.Local; or a JSON-RPC error with a
-// fitting HTTP status. WebSockets
-// whose host, origin and key are in order are given to Deps.Subscriptions.
-// Guarantees: what goes upstream is made anew from what was checked, so neither a key nor any
-// header or unknown member of the client's request travels on. Bodies, batches, time, connections
-// and calls in flight are bounded. A call that fails at one upstream is tried at the others, but
-// for methods where twice is not the same as once: of these an answer that was lost is told as
-// unknown, never as failed. Within a session no answer is from before an earlier one, whichever
-// upstream it comes from. Neither keys nor upstream URLs are logged or told.
+// fitting HTTP status. WebSockets whose host, origin and key were checked are passed to
+// Deps.Subscriptions.
+// Guarantees: each call is encoded anew from what was checked, so no key, header or unknown member
+// of the client's request reaches an upstream. Bodies, batches, time, connections and calls in
+// flight are bounded. A call that fails at one upstream is tried at the others, unless its method
+// must not be executed twice: if the answer to such a call is lost, its outcome is reported as
+// unknown, never as failed. Within a session no answer is from a lower slot than an earlier one,
+// whichever upstream it comes from. Neither keys nor upstream URLs are logged or sent to clients.
 //
-// It is made on net/http and not on fiber, the project's HTTP library, for two reasons: an answer
-// can be hundreds of megabytes (getProgramAccounts), and is to flow through without being held; and
-// a client that hangs up must end the call at the upstream, for which fasthttp has no signal.
+// It uses net/http and not fiber, the project's HTTP library, for two reasons. An answer can be
+// hundreds of megabytes (getProgramAccounts) and must be streamed. A client that hangs up must end
+// the call at the upstream, and fasthttp does not tell when that happens.
 package jsonrpc
 
 import (
@@ -47,9 +47,9 @@ import (
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// WebSocketAddr is a second address, for WebSockets alone. Empty: the port after Addr's, on the
-	// same host; none where Addr's port is 0. That one may be taken, which is a warning.
-	// WebSocketsOff makes none. An address of its own must be free.
+	// WebSocketAddr is a second address, for WebSockets alone; it must be free. If it is empty, the
+	// port after Addr's on the same host is used; if that is in use, a warning is logged and there
+	// is no second address, as with a port 0 in Addr. WebSocketsOff turns the second address off.
 	WebSocketAddr string
 	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every
 	// call is answered with an error that says what to set.
@@ -57,8 +57,8 @@ type Config struct {
 	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none:
 	// keys belong on servers.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For says who a client is, for keys that are
-	// for certain addresses. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For is believed. It is needed for keys that
+	// only certain addresses may use. Default none.
 	TrustedProxies proxies.List
 	// maxBodyBytes bounds a request body. Default 256 KiB.
 	maxBodyBytes int64
@@ -74,31 +74,30 @@ type Config struct {
 	attemptTimeout time.Duration
 	// timeout bounds a request as a whole, the answer's transfer included. Default 60 s.
 	timeout time.Duration
-	// probeInterval is how often an upstream in trouble is asked whether it is well again, and each
-	// upstream while there are no calls. Default 5 s.
+	// probeInterval is how long a circuit breaker stays open before its upstream is polled again,
+	// and how often all upstreams are polled while there are no calls. Default 5 s.
 	probeInterval time.Duration
-	// PollInterval is how often each upstream is asked for its health and slots while there are
+	// PollInterval is how often each upstream is polled for its health and slots while there are
 	// calls. Default 400 ms, a slot.
 	PollInterval time.Duration
-	// pollTimeout is how long an upstream may take for that. Default 2 s.
+	// pollTimeout bounds a poll. Default 2 s.
 	pollTimeout time.Duration
-	// MaxLagSlots is how far below the upstreams' median slot one may be and still be chosen.
-	// Default 25, about ten seconds.
+	// MaxLagSlots is how far below the median slot of all upstreams one may be before it is no
+	// longer chosen. Default 25, about ten seconds.
 	MaxLagSlots int
-	// HedgeShare bounds the reads that are also given to a second upstream because the first is
-	// slow, as a part of all reads. 0 makes none.
+	// HedgeShare is the part of all reads that may also be sent to a second upstream because the
+	// first is slow. 0 means none.
 	HedgeShare float64
-	// SendUpstreams is how many upstreams get a transaction at once. Default 1.
+	// SendUpstreams is how many upstreams a transaction is sent to at once. Default 1.
 	SendUpstreams int
-	// ShareReads lets identical reads that are on their way at one time share an upstream's answer.
+	// ShareReads lets identical reads in flight share an upstream's answer.
 	ShareReads bool
-	// CacheBytes bounds what is kept of answers that cannot change. 0 keeps none.
+	// CacheBytes bounds the cache of answers that cannot change. 0 means no cache.
 	CacheBytes int
 	// rebroadcastInterval is the time between two sends of a transaction that is sent again.
 	// Default 2 s.
 	rebroadcastInterval time.Duration
-	// stopTimeout is how long requests in flight may take once the endpoint is told to stop.
-	// Default 10 s.
+	// stopTimeout is how long requests in flight may take when the endpoint stops. Default 10 s.
 	stopTimeout time.Duration
 }
 
@@ -124,22 +123,23 @@ func (c Config) withDefaults() Config {
 const WebSocketsOff = "off"
 
 // Subscriptions serves a WebSocket whose host, origin and key were checked: *subscriptions.Server.
-// client names whose it is; lease says when its key ends, and which calls the key may make.
+// client identifies the client. lease says which calls the key may make, and when it ends.
 type Subscriptions interface {
 	Serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease)
 }
 
 // Deps are the collaborators.
 type Deps struct {
-	// Keys are the valid keys; product rpc counts. Required; an empty store opens the endpoint on
-	// loopback (see keys.NewGate).
+	// Keys are the valid keys; those of the product rpc open the endpoint. Required. With an empty
+	// store the endpoint is open to all, but only on loopback (see keys.NewGate).
 	Keys keys.Store
-	// Subscriptions serves WebSockets. Nil: handshakes are refused, and there is no second address.
+	// Subscriptions serves WebSockets. If it is nil, handshakes are refused and there is no second
+	// address.
 	Subscriptions Subscriptions
-	// Local answers methods from what Mintlake itself knows, before any upstream is asked. The
-	// first that names a method answers it.
+	// Local answers methods from Mintlake's own data, before any upstream is asked. If several have
+	// a method, the first one answers it.
 	Local []Local
-	// Transport reaches the upstreams. Default: a pool of connections of its own.
+	// Transport sends the requests to upstreams. Default: a connection pool of the endpoint's own.
 	Transport http.RoundTripper
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
@@ -155,7 +155,7 @@ type Gateway struct {
 	gate  *keys.Gate
 	pool  *pool
 	local map[string]Local // by method
-	// localBytes is what may wait of their long answers.
+	// localBytes bounds the long answers of local that clients have not read yet.
 	localBytes *semaphore.Weighted
 	client     http.Client
 	calls      *semaphore.Weighted
@@ -168,18 +168,19 @@ type Gateway struct {
 	sockets   Subscriptions
 	socketsAt string
 
-	// afterwards bounds what goes on of transactions that another upstream has taken.
+	// afterwards bounds the transactions that are still sent to other upstreams after one has
+	// accepted them.
 	afterwards *semaphore.Weighted
-	// lastCall is when the last request came, in nanoseconds since 1970.
+	// lastCall is when the last request came, in Unix nanoseconds.
 	lastCall     atomic.Int64
 	sessions     *sessions
 	rebroadcasts *rebroadcasts
 	hedges       budget
-	// latencies are those of reads by method, "other" for unknown ones.
+	// latencies are the times of recent reads by method; unknown methods share the window of other.
 	latencies map[string]*window
 	flights   flights
-	cache     *cache // nil without one
-	// stopped ends when Run does.
+	cache     *cache // nil if there is none
+	// stopped is canceled when Run ends.
 	stopped context.Context
 	stop    context.CancelFunc
 }
@@ -218,7 +219,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g.client = http.Client{
 		Transport: deps.Transport,
-		// A redirect would carry a call, and the upstream's key, to wherever the answer says.
+		// A redirect would send the call, and the upstream's key, to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if deps.Transport == nil {
@@ -232,8 +233,8 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// Run listens and serves until ctx ends, then lets requests in flight finish for stopTimeout. A
-// taken address is an error in one line. Run may be called once.
+// Run listens and serves until ctx ends, then gives requests in flight stopTimeout to finish. If
+// the address is in use, the error says so in one line. Run may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, g.cfg.Addr, "--rpc-addr")
 	if err != nil {
@@ -260,7 +261,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// serveOn serves one listener until ctx ends, then lets its requests finish for stopTimeout.
+// serveOn serves one listener until ctx ends, then gives its requests stopTimeout to finish.
 func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
 		Handler: framing.CloseAfterChunked(handler), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,

@@ -10,31 +10,31 @@ import (
 	"sync"
 )
 
-// askBytes bounds an upstream's answer to a question of a Local. A thousand assets of the Digital
-// Asset Standard have some 5 MB.
+// askBytes bounds an upstream's answer to an Ask. A thousand assets of the Digital Asset Standard
+// take some 5 MB.
 const askBytes = 16 << 20
 
-// localBytes bounds the long answers of Locals that wait for clients to read them.
+// localBytes bounds the long answers of Locals that clients have not read yet.
 const localBytes = 256 << 20
 
-// Local answers methods from what Mintlake itself knows.
+// Local answers methods from Mintlake's own data.
 type Local interface {
 	// Methods are the names of the methods that it answers.
 	Methods() []string
-	// Answer returns a call's result. ErrElsewhere gives the call to the upstreams, as it is; a
-	// *CallError is told to the client; any other error is an upstream's, from ask. ask is nil when
-	// there is no upstream.
+	// Answer returns a call's result. With ErrElsewhere the call goes to the upstreams, unchanged.
+	// A *CallError is sent to the client. Any other error comes from ask, that is, from an
+	// upstream. ask is nil if there is no upstream.
 	Answer(ctx context.Context, method string, params json.RawMessage, ask Ask) (json.RawMessage, error)
 }
 
-// Ask puts a read to the upstreams. One of result and failure is nil: failure is the upstream's own
+// Ask sends a read to the upstreams. Either result or failure is set: failure is the upstream's own
 // JSON-RPC error. err says that no upstream answered.
 type Ask func(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, failure *CallError, err error)
 
-// ErrElsewhere is what a Local returns for a call that the upstreams are to answer.
+// ErrElsewhere is what a Local returns for a call that the upstreams should answer.
 var ErrElsewhere = errors.New("the upstreams are to answer")
 
-// errNoUpstream refuses what only an upstream can answer.
+// errNoUpstream refuses a call that only an upstream can answer.
 var errNoUpstream = errors.New("no upstream is configured")
 
 // CallError is a JSON-RPC error.
@@ -42,20 +42,20 @@ type CallError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
-	// Status is the HTTP status; 0 is 200, as nodes answer errors.
+	// Status is the HTTP status; 0 means 200, with which nodes answer errors.
 	Status int `json:"-"`
 }
 
 // JSON-RPC error codes that a Local answers with.
 const (
 	CodeInvalidParams = -32602
-	// CodeUnavailable says "try again", as codeUpstreamAway does.
+	// CodeUnavailable asks the client to try again, like codeUpstreamAway.
 	CodeUnavailable = codeUpstreamAway
 	// CodeNoMethod is how an upstream says that it does not have a method.
 	CodeNoMethod = codeNotFound
 )
 
-// InvalidParams refuses a call's parameters.
+// InvalidParams returns the error of a call with invalid parameters.
 func InvalidParams(format string, args ...any) *CallError {
 	return &CallError{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
@@ -70,7 +70,7 @@ func (e *CallError) refusal(id json.RawMessage) *refusal {
 	return r
 }
 
-// byMethod finds who answers a method.
+// byMethod maps each method to the first Local that has it.
 func byMethod(locals []Local) map[string]Local {
 	all := map[string]Local{}
 	for _, local := range locals {
@@ -83,7 +83,7 @@ func byMethod(locals []Local) map[string]Local {
 	return all
 }
 
-// answersAny says whether one of the calls may be answered without an upstream.
+// answersAny returns whether a Local may answer any of the calls.
 func (g *Gateway) answersAny(req *request) bool {
 	for _, it := range req.items {
 		if it.call != nil && g.local[it.call.Method] != nil {
@@ -95,7 +95,7 @@ func (g *Gateway) answersAny(req *request) bool {
 
 func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*answer, error) {
 	if c.notification() {
-		return &answer{}, nil // these are reads: nobody would see what they found
+		return &answer{}, nil // a Local only reads, and nobody would get the result
 	}
 	ask := g.askUpstreams
 	if len(g.pool.upstreams) == 0 {
@@ -117,7 +117,7 @@ func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*ans
 	return got, nil
 }
 
-// askUpstreams is an Ask.
+// askUpstreams is the Ask of all Locals.
 func (g *Gateway) askUpstreams(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, *CallError, error) {
 	t, err := newTask(&call{Version: "2.0", ID: json.RawMessage("1"), Method: method, Params: params}, nil)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// JSON-RPC error codes that this endpoint answers with. The first four are of the JSON-RPC 2.0
-// specification; codeUpstreamAway is what Solana nodes say when they are unhealthy (agave,
-// rpc-client-types custom_error.rs), and clients treat it as "try again"; codeForbidden is what
-// providers made of HTTP's 403, as keys.Refusal has it.
+// JSON-RPC error codes of this endpoint. The first three are from the JSON-RPC 2.0 specification.
+// codeUpstreamAway is what Solana nodes answer when they are unhealthy (agave, rpc-client-types
+// custom_error.rs); clients take it as "try again". codeForbidden is how providers turn HTTP's 403
+// into a code, as keys.Refusal does.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
 	codeNotFound       = -32601
 	codeUpstreamAway   = -32005
 	codeForbidden      = -32403
-	// codeUnknown is the endpoint's own: a call that must not be made twice went out, and its
+	// codeUnknown is the endpoint's own: a call that must not be made twice was sent, and its
 	// answer was lost.
 	codeUnknown = -32504
 )
@@ -27,7 +27,7 @@ const (
 // maxMethod bounds a method's name in bytes; the longest of a Solana node has 34.
 const maxMethod = 64
 
-// call is one JSON-RPC call. Encoding it gives the only members that go upstream.
+// call is one JSON-RPC call. Its encoding has the only members that are sent upstream.
 type call struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -35,11 +35,11 @@ type call struct {
 	Params  json.RawMessage `json:"params,omitempty"`
 }
 
-// notification reports a call that wants no answer.
+// notification returns whether the call wants no answer.
 func (c *call) notification() bool { return c.ID == nil }
 
-// item is an element of a body: a valid call, or the answer to one that is refused, which occurs in
-// batches only.
+// item is an element of a body: a valid call or, only in a batch, the answer to one that is
+// refused.
 type item struct {
 	call    *call
 	refused json.RawMessage
@@ -49,13 +49,13 @@ type item struct {
 type request struct {
 	batch bool
 	items []item
-	// pass is of its key, whose id names sessions and usage.
+	// pass is that of the client's key. The key's id names sessions and usage.
 	pass keys.Pass
-	// rebroadcast says that transactions are to be sent again until they are confirmed or expired.
+	// rebroadcast asks to send transactions again until they are confirmed or expired.
 	rebroadcast bool
 }
 
-// calls is the number of calls that are valid.
+// calls counts the valid calls.
 func (r *request) calls() int {
 	n := 0
 	for _, it := range r.items {
@@ -74,8 +74,8 @@ type requestError struct {
 
 func (e *requestError) Error() string { return e.message }
 
-// parseRequest reads a body: one call, or a batch of at most maxBatch. In a batch, calls that are
-// invalid do not spoil the others.
+// parseRequest reads a body: one call, or a batch of at most maxBatch. Invalid calls of a batch do
+// not affect the others.
 func parseRequest(body []byte, maxBatch int) (*request, error) {
 	body = bytes.TrimSpace(body)
 	if !json.Valid(body) {
@@ -110,14 +110,14 @@ func parseRequest(body []byte, maxBatch int) (*request, error) {
 	return r, nil
 }
 
-// parseCall reads one call from valid JSON. With an error, ID is still the call's id where it has a
-// valid one.
+// parseCall reads one call from valid JSON. If it returns an error, the call still has its id, if
+// that is valid.
 func parseCall(raw json.RawMessage) (call, error) {
 	var c call
 	if raw[0] != '{' {
 		return call{}, errors.New("a call must be an object")
 	}
-	// Each member is read apart, so that one of a wrong type does not hide the id.
+	// Each member is decoded by itself, so that one of a wrong type does not hide the id.
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return call{}, errors.New("a call must be an object")
@@ -143,7 +143,7 @@ func parseCall(raw json.RawMessage) (call, error) {
 	return c, nil
 }
 
-// id is the id of the only call; nil for a batch, and for a body that could not be read.
+// id returns the id of a single call; nil for a batch, and for a body that could not be read.
 func (r *request) id() json.RawMessage {
 	if r == nil || r.batch || len(r.items) == 0 {
 		return nil
@@ -151,8 +151,8 @@ func (r *request) id() json.RawMessage {
 	return r.items[0].call.ID
 }
 
-// keepAllowed answers the calls that the key is not for with an error of their own. When none is
-// left, the request is refused as a whole.
+// keepAllowed replaces each call that the key may not make by an error answer, and drops such
+// notifications. If no call is left, it refuses the whole request.
 func (r *request) keepAllowed(pass *keys.Pass, label func(method string) string) (refused *keys.Refusal) {
 	kept, left := make([]item, 0, len(r.items)), 0
 	for _, it := range r.items {
@@ -181,7 +181,7 @@ func (r *request) keepAllowed(pass *keys.Pass, label func(method string) string)
 	return nil
 }
 
-// errorBody is a JSON-RPC error answer; a nil id becomes null, and nil data is left out.
+// errorBody encodes a JSON-RPC error answer. A nil id becomes null; nil data is left out.
 func errorBody(id json.RawMessage, code int, message string, data any) json.RawMessage {
 	if id == nil {
 		id = json.RawMessage("null")

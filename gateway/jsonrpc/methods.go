@@ -2,15 +2,16 @@ package jsonrpc
 
 import "strings"
 
-// effect is what a call does, and so whether it may be made twice.
+// effect is what a call does, which decides whether it may be made twice.
 type effect int
 
 const (
-	// read changes nothing: it may be repeated and made twice at once.
+	// read changes nothing: it may be repeated, and sent to two upstreams at once.
 	read effect = iota
-	// send passes on a signed transaction. The chain executes a signature at most once.
+	// send passes on a signed transaction. It may be repeated: the chain executes a signature at
+	// most once.
 	send
-	// once makes something new each time: it is never repeated.
+	// once has a new effect each time: it is never repeated.
 	once
 )
 
@@ -18,15 +19,15 @@ const (
 type method struct {
 	name   string
 	effect effect
-	// level is the commitment of a call that names none.
+	// level is the default commitment.
 	level commitment
-	// config is the place of the parameter that takes minContextSlot; -1 where none does.
+	// config is the index of the parameter that takes minContextSlot; -1 if there is none.
 	config int
-	// tells says that answers name their slot, at least where the call asks for it.
+	// tells says that an answer names its slot, at least if the call asks for that.
 	tells bool
-	// lasting says that an answer at the commitment finalized never changes.
+	// lasting says that an answer at commitment finalized never changes.
 	lasting bool
-	// timeless says that an answer is of no slot: a session has nothing to compare.
+	// timeless says that an answer belongs to no slot, so sessions do not check it.
 	timeless bool
 }
 
@@ -66,8 +67,8 @@ var table = func() map[string]*method {
 	return all
 }()
 
-// methodOf finds a method. Unknown ones, of which providers have many, are reads if their names say
-// so.
+// methodOf returns a method. An unknown one, of which providers have many, is a read if its name
+// begins like that of a read. Otherwise it is never repeated.
 func methodOf(name string) *method {
 	if known, ok := table[name]; ok {
 		return known

@@ -10,9 +10,9 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// methods are the names that the metric calls_total knows; what else clients ask for counts as
-// "other", so that they cannot make labels. From solana.com/docs/rpc/http, deprecated methods
-// included where nodes still answer them; the last line is of no node, but answered here.
+// methods are the labels of the metric calls_total. Any other method counts as "other", so that
+// clients cannot create labels. The list is from solana.com/docs/rpc/http, with deprecated methods
+// that nodes still answer. Nodes do not have the methods of the last line, but this endpoint does.
 const methods = `getAccountInfo getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlockTime getBlocks
 getBlocksWithLimit getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash getHealth
 getHighestSnapshotSlot getIdentity getInflationGovernor getInflationRate getInflationReward getLargestAccounts getLatestBlockhash
@@ -120,7 +120,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	return m, nil
 }
 
-// outcomes are those of requests: ok, websocket, broken_off, and why one was refused.
+// outcomes are those of requests: ok, websocket, broken_off, and the reasons of refusals.
 const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
 no_upstream busy client_gone timeout upstream_away behind unknown local`
 
@@ -145,7 +145,7 @@ func (m *metrics) preset(g *Gateway) {
 
 func (m *metrics) countCall(method string) { m.calls.WithLabelValues(m.label(method)).Inc() }
 
-// label is the method, or other: what clients invent makes no label.
+// label returns the method, or other if it is unknown: clients must not create labels.
 func (m *metrics) label(method string) string {
 	if !m.known[method] {
 		return other
@@ -153,7 +153,7 @@ func (m *metrics) label(method string) string {
 	return method
 }
 
-// spanMethod is what a span says of a request.
+// spanMethod returns the method of a request for its span.
 func (m *metrics) spanMethod(r *request) string {
 	if r.batch || len(r.items) == 0 {
 		return "batch"

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// idleAfter is the time without a call after which upstreams are polled each probeInterval
-	// only: nobody needs their slots.
+	// idleAfter is how long no call must come before upstreams are polled only each probeInterval:
+	// nobody needs their slots then.
 	idleAfter = time.Minute
-	// pollHealth and pollSlot are the ids of a poll's calls, the latter with a commitment behind
-	// it.
+	// pollHealth and pollSlot are the ids of a poll's calls. A commitment and a quote follow
+	// pollSlot.
 	pollHealth = `"poll-health"`
 	pollSlot   = `"poll-slot-`
 )
 
-// pollCalls are the calls of one poll: is the node well, and its slot at each commitment.
+// pollCalls are the calls of one poll: the node's health, and its slot at each commitment.
 var pollCalls = func() []call {
 	calls := []call{{Version: "2.0", ID: json.RawMessage(pollHealth), Method: "getHealth"}}
 	for c := range commitments {
@@ -31,8 +31,7 @@ var pollCalls = func() []call {
 	return calls
 }()
 
-// poll asks each upstream for its health and slots until ctx ends. Upstreams do not wait for one
-// another.
+// poll polls all upstreams until ctx ends. A slow one does not delay the others.
 func (g *Gateway) poll(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range g.pool.upstreams {
@@ -54,11 +53,11 @@ func (g *Gateway) poll(ctx context.Context) {
 	all.Wait()
 }
 
-// refresh polls one upstream now. Those who ask at the same time share a poll. While the breaker is
-// open it does nothing.
+// refresh polls one upstream now. Callers that come at the same time share a poll. While the
+// circuit breaker is open it does nothing.
 func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 	done := u.asking.DoChan("", func() (any, error) {
-		// The poll is not bound to who began it, as others may wait for it.
+		// The poll goes on if the caller that began it gives up, as others may wait for it.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.pollTimeout)
 		defer cancel()
 		stop := context.AfterFunc(g.stopped, cancel)
@@ -80,7 +79,7 @@ func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 	}
 }
 
-// pollOnce asks in one batch, or call by call where the server serves no batches.
+// pollOnce polls with one batch, or call by call if the server does not support batches.
 func (g *Gateway) pollOnce(ctx context.Context, u *upstream) error {
 	asked := time.Now()
 	if !u.single.Load() {
@@ -149,8 +148,8 @@ func (g *Gateway) pollWith(ctx context.Context, u *upstream, body []byte) (answe
 	return []polled{one}, false, nil
 }
 
-// learnPoll keeps the slots. Any answer but "unhealthy" will do: a server that lacks a method is
-// there all the same.
+// learnPoll records the slots. Only "unhealthy" is an error: a server that lacks a method works all
+// the same.
 func (u *upstream) learnPoll(answers []polled, asked time.Time) error {
 	var slots [commitments]*uint64
 	for _, a := range answers {

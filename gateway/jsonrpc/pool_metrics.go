@@ -17,7 +17,7 @@ var (
 		[]string{"upstream", "quantile"}, nil)
 )
 
-// poolMetrics shows what is known of each upstream at the time of the scrape.
+// poolMetrics reports the state of each upstream at the time of the scrape.
 type poolMetrics struct{ pool *pool }
 
 // Describe implements prometheus.Collector.
@@ -34,7 +34,7 @@ func (m *poolMetrics) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	highest := m.pool.highest(processed)
-	shown := map[string]bool{} // two URLs may differ in their secrets alone
+	shown := map[string]bool{} // two URLs that differ only in their secrets have one name
 	for i, found := range m.pool.judge(now) {
 		u := m.pool.upstreams[i]
 		if shown[u.name] {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// RebroadcastHeader asks that transactions of the request are sent again until they are
-	// confirmed or expired. The answer to a single call has it too, with what came of that.
+	// RebroadcastHeader asks to send the request's transactions again until they are confirmed or
+	// expired. The answer to a single call has this header, too, with the outcome of that request.
 	RebroadcastHeader = "X-Mintlake-Rebroadcast"
 	// maxRebroadcasts and rebroadcastsPerKey bound the transactions that are sent again.
 	maxRebroadcasts    = 512
@@ -28,19 +28,19 @@ const (
 	maxTransactionText = 2048
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
-	// rebroadcastAge ends what no upstream tells the block height for.
+	// rebroadcastAge ends a rebroadcast if no upstream tells the block height.
 	rebroadcastAge = 2 * time.Minute
-	// resendsAtOnce bounds the sends on their way.
+	// resendsAtOnce bounds the transactions that are sent again at one time.
 	resendsAtOnce = 16
 	// statusesPerCall is getSignatureStatuses' own limit.
 	statusesPerCall = 256
 )
 
-// What came of asking for a rebroadcast; metric labels and values of the header.
+// Outcomes of asking for a rebroadcast: metric labels, and values of the header.
 const (
 	rebroadcastAccepted = "accepted"
 	rebroadcastFull     = "full"
-	rebroadcastNone     = "none" // it was refused, or cannot be read
+	rebroadcastNone     = "none" // the transaction was refused, or cannot be read
 )
 
 // rebroadcast is a transaction that is sent again until it is confirmed or expired.
@@ -48,14 +48,14 @@ type rebroadcast struct {
 	signature, key string
 	task           *task
 	since          time.Time
-	// expires is the block height from which on its blockhash cannot be valid; 0 until a height was
-	// seen.
+	// expires is the block height from which on its blockhash is no longer valid; 0 until a height
+	// is known.
 	expires uint64
-	// landed says that an upstream has it, not yet confirmed.
+	// landed says that an upstream knows its status, which is not confirmed yet.
 	landed bool
 }
 
-// rebroadcasts are those on their way, by signature.
+// rebroadcasts has the transactions that are sent again, by signature. keys counts them by key.
 type rebroadcasts struct {
 	mu   sync.Mutex
 	all  map[string]*rebroadcast
@@ -85,7 +85,7 @@ func (r *rebroadcasts) collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.ended, r.resends, r.waiting}
 }
 
-// add takes a transaction in, unless there are too many.
+// add adds a transaction, unless there are too many, and returns the outcome.
 func (r *rebroadcasts) add(b *rebroadcast) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *rebroadcasts) list() []*rebroadcast {
 	return slices.Collect(maps.Values(r.all))
 }
 
-// wantsRebroadcast reads the header.
+// wantsRebroadcast reads RebroadcastHeader.
 func wantsRebroadcast(r *http.Request) (bool, error) {
 	switch r.Header.Get(RebroadcastHeader) {
 	case "", "false":
@@ -128,8 +128,8 @@ func wantsRebroadcast(r *http.Request) (bool, error) {
 	return false, errors.New(RebroadcastHeader + " must be true or false")
 }
 
-// rebroadcast takes in what a sendTransaction sent, if the client asks for that: also where its
-// outcome is unknown, but not where upstreams refused it.
+// rebroadcast adds the transaction of a sendTransaction and returns the outcome. It takes a
+// transaction whose fate is unknown, but not one that upstreams refused.
 func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) string {
 	var unknown *unknownError
 	if err != nil && !errors.As(err, &unknown) || err == nil && got.failure != nil {
@@ -146,8 +146,8 @@ func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) str
 	return g.rebroadcasts.add(&rebroadcast{signature: signature, key: req.pass.ID(), task: t, since: time.Now()})
 }
 
-// resendParams are params for sending a transaction again: without preflight, as that was passed,
-// and without the node's own retries.
+// resendParams returns the params to send a transaction again: without preflight, which it has
+// passed, and without the node's own retries. It returns nil if params cannot be read.
 func resendParams(params json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) != nil || len(list) == 0 || len(list[0]) > maxTransactionText {
@@ -166,7 +166,7 @@ func resendParams(params json.RawMessage) json.RawMessage {
 	return made
 }
 
-// encodingOr is sendTransaction's default where a call names no encoding.
+// encodingOr returns the encoding that a call names, or sendTransaction's default.
 func encodingOr(named string) string {
 	if named == "" {
 		return "base58"
@@ -174,7 +174,8 @@ func encodingOr(named string) string {
 	return named
 }
 
-// rebroadcastAll sends again what is neither confirmed nor expired, until ctx ends.
+// rebroadcastAll sends all transactions again that are neither confirmed nor expired, until ctx
+// ends.
 func (g *Gateway) rebroadcastAll(ctx context.Context) {
 	ticker := time.NewTicker(g.cfg.rebroadcastInterval)
 	defer ticker.Stop()
@@ -185,7 +186,7 @@ func (g *Gateway) rebroadcastAll(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if list := g.rebroadcasts.list(); len(list) > 0 {
-			g.lastCall.Store(time.Now().UnixNano()) // the upstreams' slots are needed
+			g.lastCall.Store(time.Now().UnixNano()) // so that upstreams are polled for their slots
 			g.rebroadcastOnce(ctx, list)
 		}
 	}
@@ -217,7 +218,7 @@ func (g *Gateway) rebroadcastOnce(ctx context.Context, list []*rebroadcast) {
 	_ = sends.Wait() // resend has no error
 }
 
-// learnStatuses ends what is confirmed.
+// learnStatuses asks for the statuses of transactions and ends those that are confirmed.
 func (g *Gateway) learnStatuses(ctx context.Context, list []*rebroadcast) {
 	signatures := make([]string, len(list))
 	for i, b := range list {
@@ -245,8 +246,8 @@ func (g *Gateway) learnStatuses(ctx context.Context, list []*rebroadcast) {
 	}
 }
 
-// resend gives a transaction to as many upstreams as get one at first. What they answer says
-// nothing that its status does not.
+// resend sends a transaction to SendUpstreams upstreams. Their answers are ignored, because
+// learnStatuses reads the transaction's status.
 func (g *Gateway) resend(ctx context.Context, b *rebroadcast) {
 	order := g.pool.choose(b.task.level, 0)
 	var all sync.WaitGroup

@@ -12,11 +12,10 @@ import (
 
 const sendTransaction = "sendTransaction"
 
-// unknownError says that a call may or may not have had its effect: it went out, and the answer was
+// unknownError says that a call may or may not have had its effect: it was sent, and the answer was
 // lost.
 type unknownError struct {
-	// signature is the transaction's, empty when it could not be read, and for calls that have
-	// none.
+	// signature is the transaction's; empty if it could not be read, or if the call has none.
 	signature string
 	// refusal is the error of another upstream that did answer; may be nil.
 	refusal json.RawMessage
@@ -30,7 +29,7 @@ func (e *unknownError) Error() string {
 	return "the outcome is unknown: the transaction went out, and the answer was lost; ask for the signature's status before you sign another one"
 }
 
-// data is what a program reads of the error.
+// data returns the part of the error that is meant for programs.
 func (e *unknownError) data() any {
 	return struct {
 		Outcome   string          `json:"outcome"`
@@ -39,8 +38,8 @@ func (e *unknownError) data() any {
 	}{"unknown", e.signature, e.refusal}
 }
 
-// forwardOnce makes a call that must not be made twice. Another upstream is asked only when the one
-// before cannot have done it.
+// forwardOnce makes a call that must not be made twice. The next upstream is asked only if the one
+// before cannot have executed the call.
 func (g *Gateway) forwardOnce(ctx context.Context, t *task) (*answer, error) {
 	var missed misses
 	for _, u := range g.pool.choose(t.level, t.least) {
@@ -57,13 +56,13 @@ func (g *Gateway) forwardOnce(ctx context.Context, t *task) (*answer, error) {
 	return missed.end(g.pool, t)
 }
 
-// refused says that the upstream cannot have done what it was asked for.
+// refused returns whether the upstream cannot have executed the call.
 func refused(err error) bool {
 	var failed *upstreamError
 	return errors.As(err, &failed) && failed.refused
 }
 
-// sending is a sendTransaction on its way to one or more upstreams.
+// sending is one sendTransaction, at one or more upstreams.
 type sending struct {
 	g         *Gateway
 	t         *task
@@ -72,15 +71,15 @@ type sending struct {
 	launched  int
 	cancels   []context.CancelFunc
 	signature string
-	// lost says that an upstream may have taken it without a word; refusals are errors of upstreams
-	// that answered, by place.
+	// lost says that an upstream may have accepted the transaction, but its answer was lost.
+	// refusals are the error answers of upstreams, by place in order.
 	lost     bool
 	refusals map[int]*answer
 	missed   misses
 }
 
-// forwardSend gives a transaction to SendUpstreams upstreams at once, and to the others one by one
-// while none has taken it.
+// forwardSend sends a transaction to SendUpstreams upstreams at once. While no upstream has
+// accepted or refused it, it goes to the others one by one.
 func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	s := &sending{g: g, t: t, order: order, ended: make(chan outcome, len(order)), signature: signatureOf(t.call.Params), refusals: map[int]*answer{}}
@@ -109,8 +108,8 @@ func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	return s.end(ctx)
 }
 
-// launch gives it to the next upstream. That goes on when another one has taken it, so that the
-// transaction reaches all of them.
+// launch sends the transaction to the next upstream. The attempt goes on after another upstream has
+// accepted the transaction, so that it reaches all of them.
 func (s *sending) launch(client context.Context) {
 	place := s.launched
 	s.launched++
@@ -123,7 +122,7 @@ func (s *sending) launch(client context.Context) {
 	}()
 }
 
-// judge returns the answer to pass on, nil when others are to be waited for or asked.
+// judge returns the answer to pass on; nil to wait for others or to ask them.
 func (s *sending) judge(ctx context.Context, o *outcome) *answer {
 	if o.err == nil && o.got.rest != nil { // no answer to sendTransaction is that long
 		o.drop()
@@ -153,14 +152,14 @@ func (s *sending) judge(ctx context.Context, o *outcome) *answer {
 	return nil
 }
 
-// end is what the client gets when no upstream said that it took the transaction.
+// end returns what the client gets if no upstream accepted the transaction.
 func (s *sending) end(ctx context.Context) (*answer, error) {
 	if s.lost {
 		return nil, s.unknown(ctx.Err() != nil)
 	}
 	for place := range s.order {
 		if refusal, ok := s.refusals[place]; ok {
-			return refusal, nil // the preferred upstream's own words
+			return refusal, nil // the error of the preferred upstream
 		}
 	}
 	return s.missed.end(s.g.pool, s.t)
@@ -177,8 +176,8 @@ func (s *sending) unknown(timeout bool) error {
 	return e
 }
 
-// leave lets the attempts that are still on their way end by themselves when the transaction was
-// taken, and calls them off otherwise. So many may go on as requests may be in flight.
+// leave handles the attempts that have not ended. If the transaction was accepted, they go on, for
+// as many transactions as requests may be in flight. Otherwise they are canceled.
 func (s *sending) leave(pending int, taken bool) {
 	cancels, ended := s.cancels, s.ended
 	if pending == 0 {
@@ -207,7 +206,7 @@ func (s *sending) leave(pending int, taken bool) {
 	}()
 }
 
-// alreadyProcessed says that a node refuses a transaction because the chain has it.
+// alreadyProcessed returns whether a node refuses a transaction because the chain has it already.
 func alreadyProcessed(failure json.RawMessage) bool {
 	var parsed struct {
 		Message string `json:"message"`
@@ -220,8 +219,8 @@ func alreadyProcessed(failure json.RawMessage) bool {
 		strings.Contains(parsed.Message, "AlreadyProcessed")
 }
 
-// signatureOf is the first signature of the transaction in sendTransaction's params, in base58;
-// empty when there is none to read.
+// signatureOf returns the first signature of the transaction in sendTransaction's params, in
+// base58; empty if it cannot be read.
 func signatureOf(params json.RawMessage) string {
 	var list []json.RawMessage
 	var text string

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// SessionHeader names a session: any text that the client picks. Within one of the same key no
-	// answer is from before an earlier one.
+	// SessionHeader names a session: any text that the client picks. Within a key's session no
+	// answer is from a lower slot than an earlier one.
 	SessionHeader = "X-Mintlake-Session"
 	// maxSessionName bounds the name in bytes.
 	maxSessionName = 128
-	// sessionsPerKey and maxSessions bound the sessions of a key, and of all. The one unused for
-	// longest is forgotten.
+	// sessionsPerKey and maxSessions bound the sessions of a key, and of all keys. Beyond that the
+	// least recently used one is forgotten.
 	sessionsPerKey = 2_000
 	maxSessions    = 100_000
 	// sessionAge is how long a session is remembered without use.
@@ -34,9 +34,9 @@ func (s *session) slot(c commitment) uint64 {
 	return s.slots[c]
 }
 
-// admit says whether an answer at commitment c may be shown, and remembers its slot. known is the
-// slot that the upstream was known to have before it was asked; it counts for an answer that names
-// none.
+// admit returns whether an answer at commitment c may be shown, and remembers its slot and height.
+// If the answer names no slot, known counts: the slot that the upstream was known to have before it
+// was asked.
 func (s *session) admit(c commitment, t told, known uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *session) admit(c commitment, t told, known uint64) bool {
 	return true
 }
 
-// sessions are those of all keys, in LRU order of keys and, for each, of its sessions.
+// sessions has the sessions of all keys: an LRU of keys and, for each key, an LRU of its sessions.
 type sessions struct {
 	mu    sync.Mutex
 	keys  *simplelru.LRU[string, *simplelru.LRU[string, *session]]
@@ -74,8 +74,8 @@ func newSessions() *sessions {
 	return s
 }
 
-// find returns a key's session of that name, a new one when there is none or it was unused for too
-// long.
+// find returns a key's session of that name. It makes a new one if there is none, or if it was
+// unused for longer than sessionAge.
 func (s *sessions) find(key, name string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *sessions) find(key, name string) *session {
 	return found
 }
 
-// shrink keeps the bound of all sessions: the key unused for longest loses its oldest ones.
+// shrink enforces maxSessions: the least recently used keys lose their oldest sessions.
 func (s *sessions) shrink() {
 	for s.count > maxSessions {
 		key, own, ok := s.keys.GetOldest()

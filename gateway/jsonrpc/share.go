@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// shareBytes is how long an answer may be that several callers share. A longer one flows to the
-// first of them; the others make their own calls.
+// shareBytes bounds an answer that several callers share. A longer one is streamed to the first of
+// them; the others make their own calls.
 const shareBytes = 1 << 20
 
-// flight is a read that is on its way for several callers. What it brought is valid once done is
+// flight is a read in flight that several callers wait for. got and err are valid once done is
 // closed.
 type flight struct {
 	done    chan struct{}
-	waiting int // guarded by flights.mu
+	waiting int // callers besides the first; guarded by flights.mu
 	got     *answer
 	err     error
 }
@@ -25,15 +25,15 @@ type flight struct {
 // errAlone tells the callers that wait for a flight to make their own calls.
 var errAlone = errors.New("the answer is not to be shared")
 
-// flights are the reads on their way. It is singleflight, but for answers that flow:
-// x/sync/singleflight would hold each one in memory.
+// flights are the reads in flight, by key. They work like x/sync/singleflight, which cannot stream:
+// it would hold each answer in memory.
 type flights struct {
 	mu  sync.Mutex
 	all map[string]*flight
 }
 
-// join returns the flight of that key, a new one if there is none: then the caller is the first,
-// and must end it.
+// join returns the flight of that key. If there is none, it makes one: then the caller is the
+// first, and must call end.
 func (f *flights) join(key string) (one *flight, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *flights) waiting(one *flight) int {
 	return one.waiting
 }
 
-// end takes the flight away and wakes those who wait.
+// end removes the flight and wakes those who wait for it.
 func (f *flights) end(key string, one *flight) {
 	f.mu.Lock()
 	delete(f.all, key)
@@ -60,7 +60,7 @@ func (f *flights) end(key string, one *flight) {
 	close(one.done)
 }
 
-// read answers a read from the cache, from an identical one that is on its way, or from upstream.
+// read answers a read from the cache, from an identical read in flight, or from an upstream.
 func (g *Gateway) read(ctx context.Context, t *task) (*answer, error) {
 	if t.call.notification() {
 		return g.forwardRead(ctx, t)
@@ -85,7 +85,7 @@ func (g *Gateway) read(ctx context.Context, t *task) (*answer, error) {
 			err = got.readUpTo(shareBytes, t.method)
 		}
 		switch {
-		case ctx.Err() != nil: // it says nothing to those whose clients are still there
+		case ctx.Err() != nil: // this client gave up: the others make their own calls
 		case err != nil:
 			one.err = err
 		case got.rest == nil:
@@ -112,7 +112,7 @@ func (g *Gateway) read(ctx context.Context, t *task) (*answer, error) {
 	return resultAnswer(t.call.ID, one.got.result), nil
 }
 
-// readFirst answers from upstream, and keeps what lasts.
+// readFirst answers from an upstream, and caches the answer if it is lasting.
 func (g *Gateway) readFirst(ctx context.Context, t *task, lasting bool) (*answer, error) {
 	got, err := g.forwardRead(ctx, t)
 	if err == nil && lasting {
@@ -121,7 +121,7 @@ func (g *Gateway) readFirst(ctx context.Context, t *task, lasting bool) (*answer
 	return got, err
 }
 
-// readUpTo reads on until the answer is whole or has the given length.
+// readUpTo reads on until the answer is whole or its head has most bytes.
 func (a *answer) readUpTo(most int64, m *method) error {
 	more, err := io.ReadAll(io.LimitReader(a.rest, most-int64(len(a.head))))
 	a.head = append(a.head, more...)

@@ -7,31 +7,32 @@ import (
 )
 
 const (
-	// nearSlots is how far ahead of all others an upstream's slot may be and still be believed:
-	// about a minute. It is more than the 128 slots from which on a node calls itself unhealthy, so
-	// that a healthy node is never this far behind.
+	// nearSlots is how far above the slots of all others an upstream's slot may be and still be
+	// believed: about a minute. It is more than the 128 slots behind the cluster at which a node
+	// calls itself unhealthy, so healthy nodes are never this far apart.
 	nearSlots = 150
-	// stillAfter is the time without a new slot after which an upstream's slot is no evidence
-	// against a higher one.
+	// stillAfter is how long an upstream's slot may stand still and count as evidence against a
+	// higher one.
 	stillAfter = 10 * time.Second
 )
 
-// sighting is a slot that an upstream named, and when it was asked.
-type sighting struct {
+// lastSlot is the latest slot that an upstream named, and when it was asked.
+type lastSlot struct {
 	slot  uint64
 	asked time.Time
 	// moved is when the slot last rose, or was first seen.
 	moved time.Time
 }
 
-// sightings are an upstream's last slots by commitment.
-type sightings struct {
+// lastSlots are the latest slots of an upstream, by commitment.
+type lastSlots struct {
 	mu   sync.Mutex
-	last [commitments]sighting
+	last [commitments]lastSlot
 }
 
-// learn keeps a slot. What was asked before the last sighting is older than that, and is left out.
-func (s *sightings) learn(c commitment, slot uint64, asked time.Time) {
+// learn records a slot. It ignores the answer to a question that was asked earlier than the
+// recorded one's.
+func (s *lastSlots) learn(c commitment, slot uint64, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := &s.last[c]
@@ -44,25 +45,25 @@ func (s *sightings) learn(c commitment, slot uint64, asked time.Time) {
 	last.slot, last.asked = slot, asked
 }
 
-// known is the last slot, false when none was seen.
-func (s *sightings) known(c commitment) (uint64, bool) {
+// known returns the latest slot; false if there is none.
+func (s *lastSlots) known(c commitment) (uint64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last[c].slot, !s.last[c].asked.IsZero()
 }
 
-func (s *sightings) all() [commitments]sighting {
+func (s *lastSlots) all() [commitments]lastSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// condition says whether an upstream is in the choice, and why not.
+// condition says whether an upstream may be chosen, and why not.
 type condition int
 
 const (
 	well condition = iota
-	// behind is an upstream whose slot is more than the bound below the median.
+	// behind is an upstream whose slot is more than maxLag below the median.
 	behind
 	// inTrouble is an upstream whose circuit breaker is open.
 	inTrouble
@@ -75,7 +76,7 @@ func (c condition) String() string {
 	return [...]string{"well", "behind", "in_trouble", "ahead"}[c]
 }
 
-// judge gives each upstream its condition. A single upstream is never behind or ahead.
+// judge returns the condition of each upstream. A single upstream is never behind or ahead.
 func (p *pool) judge(now time.Time) []condition {
 	found := make([]condition, len(p.upstreams))
 	for i, u := range p.upstreams {
@@ -86,7 +87,7 @@ func (p *pool) judge(now time.Time) []condition {
 	if len(p.upstreams) == 1 {
 		return found
 	}
-	seen := make([][commitments]sighting, len(p.upstreams))
+	seen := make([][commitments]lastSlot, len(p.upstreams))
 	for i, u := range p.upstreams {
 		seen[i] = u.slots.all()
 	}
@@ -99,9 +100,9 @@ func (p *pool) judge(now time.Time) []condition {
 	return found
 }
 
-// judgeAhead marks who is far above the highest slot of the others. Only others whose slots rise
-// count.
-func judgeAhead(found []condition, seen [][commitments]sighting, c commitment, now time.Time) {
+// judgeAhead marks each upstream whose slot is far above the highest slot of the others. Only
+// others that are well and whose slots rise count.
+func judgeAhead(found []condition, seen [][commitments]lastSlot, c commitment, now time.Time) {
 	for i := range found {
 		highest, witnessed := uint64(0), false
 		for j := range found {
@@ -119,9 +120,9 @@ func judgeAhead(found []condition, seen [][commitments]sighting, c commitment, n
 
 func isAhead(slot, highest uint64) bool { return slot > highest && slot-highest > nearSlots }
 
-// judgeBehind marks who is far below the median. Of an even number the median is the higher one in
-// the middle.
-func judgeBehind(found []condition, seen [][commitments]sighting, c commitment, maxLag uint64) {
+// judgeBehind marks each upstream whose slot is far below the median. The median of an even number
+// of slots is the higher one in the middle.
+func judgeBehind(found []condition, seen [][commitments]lastSlot, c commitment, maxLag uint64) {
 	var slots []uint64
 	for i := range found {
 		if found[i] == well && !seen[i][c].asked.IsZero() {
@@ -141,7 +142,7 @@ func judgeBehind(found []condition, seen [][commitments]sighting, c commitment, 
 	}
 }
 
-// highest is the highest slot that an upstream whose slot is believed has named.
+// highest returns the highest slot that upstreams have named, without those that are ahead.
 func (p *pool) highest(c commitment) uint64 {
 	var slot uint64
 	for i, condition := range p.judge(time.Now()) {
@@ -152,8 +153,8 @@ func (p *pool) highest(c commitment) uint64 {
 	return slot
 }
 
-// believes says whether a slot that upstream u names now can be, by what the others say. A slot
-// that is far above theirs is a lie, or of another chain.
+// believes returns whether a slot that upstream u names now can be true. If it is far above those
+// of all others, it is a lie, or from another chain.
 func (p *pool) believes(u *upstream, c commitment, slot uint64) bool {
 	now := time.Now()
 	highest, witnessed := uint64(0), false

@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 )
 
-// task is a call on its way.
+// task is a call that is made at upstreams.
 type task struct {
 	call   *call
 	method *method
-	// level is the commitment asked for, least the lowest slot that will do, of the call and of its
-	// session.
+	// level is the commitment that the call asks for. least is the lowest slot that its answer may
+	// have, because of the call or of its session.
 	level commitment
 	least uint64
 	// session is nil for a call without one.
 	session *session
-	// key is what goes upstream but for the id: calls with the same key want the same.
+	// key is body without the id: calls with the same key ask for the same.
 	key []byte
-	// body goes upstream.
+	// body is what is sent upstream.
 	body []byte
 }
 
-// newTask reads what a call wants of the upstream that answers it.
+// newTask prepares a call for the upstreams.
 func newTask(c *call, s *session) (*task, error) {
 	t := &task{call: c, method: methodOf(c.Method), session: s}
 	t.level, t.least = wants(t.method, c.Params)
@@ -64,10 +64,11 @@ type options struct {
 	MinContextSlot      *uint64 `json:"minContextSlot"`
 }
 
-// wants reads commitment and minContextSlot out of params. What is not valid is the upstream's to
-// refuse.
+// wants reads commitment and minContextSlot from params. It ignores what is invalid, which the
+// upstream will refuse.
 func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	level = m.level
+	// "ommitment" is in commitment and in preflightCommitment.
 	if !bytes.Contains(params, []byte("ommitment")) && !bytes.Contains(params, []byte("minContextSlot")) {
 		return level, 0
 	}
@@ -95,8 +96,8 @@ func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	return level, least
 }
 
-// withMinContextSlot asks the node itself to refuse a call that it would answer from before slot.
-// Params that have no place for that are returned as they are.
+// withMinContextSlot makes the node refuse a call that it would answer from before slot. Params
+// without a place for that are returned unchanged.
 func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.RawMessage {
 	if m.config < 0 || m.effect != read {
 		return params
@@ -126,8 +127,8 @@ func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.Raw
 	return made
 }
 
-// admits says whether an answer may be shown. known is the slot that the upstream was known to have
-// before it was asked.
+// admits returns whether an answer may be shown. If so, the session remembers its slot. known is
+// the slot that the upstream was known to have before it was asked.
 func (t *task) admits(got *answer, known uint64) bool {
 	switch {
 	case got.failure != nil || t.call.notification():
@@ -138,7 +139,7 @@ func (t *task) admits(got *answer, known uint64) bool {
 	return t.session == nil || t.session.admit(t.level, got.told, known)
 }
 
-// wanted is the slot that an answer must have.
+// wanted returns the lowest slot that an answer may have now.
 func (t *task) wanted() uint64 {
 	if t.session != nil {
 		return max(t.least, t.session.slot(t.level))

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// breakerFailures in a row open the breaker of an upstream.
+	// breakerFailures is how many failures in a row open an upstream's circuit breaker.
 	breakerFailures = 2
-	// breakerWindow, breakerBucket, breakerLeast and breakerShare: so does this share of failures,
-	// of at least so many attempts in the window.
+	// The breaker also opens if at least breakerShare of the attempts within breakerWindow failed,
+	// and these attempts are at least breakerLeast. The window moves in steps of breakerBucket.
 	breakerWindow = 10 * time.Second
 	breakerBucket = time.Second
 	breakerLeast  = 10
@@ -33,11 +33,11 @@ type upstream struct {
 	// name is the URL without its secrets; it is the metric label and what the log shows.
 	name    string
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
-	slots   sightings
+	slots   lastSlots
 	window  window
-	// single is set when the server serves no batches: then it is polled call by call.
+	// single is set if the server does not support batches: then it is polled call by call.
 	single atomic.Bool
-	// asking shares one poll among those who want to know the slot now.
+	// asking lets callers that come at the same time share one poll.
 	asking singleflight.Group
 
 	mu sync.Mutex
@@ -45,11 +45,11 @@ type upstream struct {
 	trouble error
 }
 
-// broken says that the breaker is open, or waits for the poll that closes it.
+// broken returns whether the breaker is open, or half-open until an attempt closes it.
 func (u *upstream) broken() bool { return u.breaker.State() != gobreaker.StateClosed }
 
-// allow asks the breaker for an attempt. The result tells it how the attempt ended; it does nothing
-// for an attempt that is made although the breaker is open.
+// allow asks the breaker for an attempt. done tells the breaker how the attempt ended. If the
+// attempt is not allowed, it may be made all the same, and done does nothing.
 func (u *upstream) allow() (allowed bool, done func(error)) {
 	report, err := u.breaker.Allow()
 	if err != nil {
@@ -78,8 +78,8 @@ type pool struct {
 	maxLag uint64
 }
 
-// newPool checks the URLs. Each upstream begins with a closed breaker; probe is the time between
-// two polls, which close one that has opened.
+// newPool checks the URLs and makes an upstream with a closed circuit breaker for each. probe is
+// Config.probeInterval, maxLag is Config.MaxLagSlots.
 func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger) (*pool, error) {
 	p := &pool{maxLag: maxLag}
 	for i, raw := range urls {
@@ -94,8 +94,9 @@ func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger
 	return p, nil
 }
 
-// newBreaker is open for a bit less than probe, so that a poll after that time finds it ready. Only
-// polls close it again, so that no client's call is the one that finds out.
+// newBreaker returns a breaker that stays open for a bit less than probe, so that the next poll
+// finds it half-open and may close it. Calls seldom do that, because choose puts its upstream
+// behind the others.
 func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.TwoStepCircuitBreaker[struct{}] {
 	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: u.name, MaxRequests: 1, Timeout: probe * 9 / 10, Interval: breakerWindow, BucketPeriod: breakerBucket,
@@ -115,16 +116,17 @@ func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.T
 	})
 }
 
-// choose returns the upstreams to try for a call at commitment c that wants slot least or a later
-// one: those in the choice as configured, first the ones known to have the slot. Then those behind,
-// in trouble and ahead of all, since a wrong opinion must not refuse what would have worked. Always
-// the first that will do, and no turns: a client that reads a blockhash and then sends a
-// transaction should meet the same server.
+// choose returns the upstreams in the order in which a call at commitment c tries them. least is
+// the lowest slot that the call accepts. The first are those that are well, in the configured
+// order, but those known to be below least after the others. Then come those that are behind, in
+// trouble or ahead: a wrong judgement must not refuse a call that would work. The order does not
+// rotate: a client that reads a blockhash and then sends a transaction should reach the same
+// server.
 func (p *pool) choose(c commitment, least uint64) []*upstream {
 	if len(p.upstreams) < 2 {
 		return p.upstreams
 	}
-	const late = 1 // after the rank of a condition: it has not been seen at the slot
+	const late = 1 // added to the rank of an upstream whose slot is below least
 	var ranks [2 * conditions][]*upstream
 	for i, condition := range p.judge(time.Now()) {
 		u := p.upstreams[i]
@@ -141,7 +143,7 @@ func (p *pool) choose(c commitment, least uint64) []*upstream {
 	return list
 }
 
-// wellCount is the number of upstreams in the choice.
+// wellCount counts the upstreams that are well.
 func (p *pool) wellCount() int {
 	n := 0
 	for _, condition := range p.judge(time.Now()) {

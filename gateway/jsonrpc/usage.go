@@ -5,10 +5,10 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// scanUnits is what a call counts that makes an upstream go through an index or a whole block.
+// scanUnits is the weight of a call that makes an upstream go through an index or a whole block.
 const scanUnits = 10
 
-// unitsOf weighs a call for the usage of its key.
+// unitsOf returns the weight of a call in the usage of its key.
 func unitsOf(method string) uint64 {
 	switch method {
 	case "getProgramAccounts", "getTokenAccountsByOwner", "getTokenAccountsByDelegate", "getTokenLargestAccounts", "getLargestAccounts", "getSupply",
@@ -18,8 +18,8 @@ func unitsOf(method string) uint64 {
 	return 1
 }
 
-// countRefused counts the calls of a request over the key's limit. req is nil where the body could
-// not be read.
+// countRefused counts the calls of a request that exceeds the key's limit. req is nil if the body
+// could not be read.
 func (g *Gateway) countRefused(pass *keys.Pass, req *request) {
 	if req == nil {
 		pass.Count(other, usage.Counts{Refused: 1})

@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// checkWebSocketAddr applies the rule of the first address to a second one of its own: without a
-// key it must be a loopback address.
+// checkWebSocketAddr checks Config.WebSocketAddr by the rule for Config.Addr: without a key it must
+// be a loopback address.
 func checkWebSocketAddr(cfg Config, deps Deps) error {
 	if cfg.WebSocketAddr == "" || cfg.WebSocketAddr == WebSocketsOff {
 		return nil
@@ -26,8 +26,7 @@ func checkWebSocketAddr(cfg Config, deps Deps) error {
 	return nil
 }
 
-// listenWebSockets opens the address for WebSockets beside the first one, if there is to be one.
-// Nil means none.
+// listenWebSockets listens on the second address, for WebSockets. It returns nil if there is none.
 func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Listener, error) {
 	addr, own := g.cfg.WebSocketAddr, true
 	if addr == "" {
@@ -49,8 +48,8 @@ func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Lis
 	return listener, nil
 }
 
-// portAfter is the address with the next port, where web3.js looks for WebSockets. Empty for port
-// 0, which is another one each time, and for the last port.
+// portAfter returns the address with the next port, where web3.js looks for WebSockets. It is empty
+// for port 0, which stands for any free port, and for the last port.
 func portAfter(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -63,8 +62,8 @@ func portAfter(addr string) string {
 	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10))
 }
 
-// WebSocketAddr is the second address, where only WebSockets are served; empty for none, and until
-// Ready is closed.
+// WebSocketAddr returns the second address, where only WebSockets are served; empty if there is
+// none, and until Ready is closed.
 func (g *Gateway) WebSocketAddr() string {
 	select {
 	case <-g.Ready():
@@ -74,7 +73,7 @@ func (g *Gateway) WebSocketAddr() string {
 	}
 }
 
-// isWebSocket says whether a request is a WebSocket handshake.
+// isWebSocket returns whether a request is a WebSocket handshake.
 func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
@@ -98,14 +97,14 @@ func (g *Gateway) port() string {
 	return port
 }
 
-// serveWebSocket checks origin and key, and gives the connection away.
+// serveWebSocket checks origin and key and passes the request to Deps.Subscriptions.
 func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if g.sockets == nil {
 		g.refuse(w, refusing(http.StatusNotFound, "path", codeNotFound, "no WebSockets are served here", nil))
 		return
 	}
-	// A browser asks nobody before it opens a WebSocket, so the rule cannot be left to CORS.
-	// Programs send no Origin.
+	// Browsers do not apply CORS to WebSockets, so the server must check the origin. Programs send
+	// no Origin.
 	if !g.origins.AllowsRequest(r) {
 		g.refuse(w, refusing(http.StatusForbidden, "origin", codeForbidden,
 			fmt.Sprintf("pages of %.100q may not open WebSockets here: the operator allows origins with --rpc-allowed-origins", r.Header.Get("Origin")), nil))
@@ -130,7 +129,7 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	g.sockets.Serve(w, r, client, lease)
 }
 
-// methodWebSocket is what usage calls WebSockets and the notifications that they send.
+// methodWebSocket is the name under which usage counts WebSockets and their notifications.
 const methodWebSocket = "websocket"
 
 // openLease counts a WebSocket as a request and as a stream of its key.

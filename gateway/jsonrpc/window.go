@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// windowSamples and windowAge bound what a window looks back at.
+	// windowSamples and windowAge bound how far a window looks back.
 	windowSamples = 512
 	windowAge     = time.Minute
 	// quantileAge is how long a quantile is used before it is computed again.
@@ -21,13 +21,13 @@ type sample struct {
 	failed bool
 }
 
-// window is a ring of the last attempts, for an error rate and quantiles of the time until an
-// answer begins.
+// window is a ring buffer of the latest attempts. It gives an error ratio, and quantiles of the
+// time until an answer begins.
 type window struct {
 	mu   sync.Mutex
 	ring []sample
 	next int
-	// p95 is the last result of quantile95, of computed.
+	// p95 and enough are the last result of quantile95, computed at computed.
 	p95      time.Duration
 	enough   bool
 	computed time.Time
@@ -45,13 +45,13 @@ func (w *window) add(now time.Time, took time.Duration, failed bool) {
 	w.next = (w.next + 1) % windowSamples
 }
 
-// summary is what a window holds. Quantiles are of the attempts that did not fail.
+// summary sums up a window. took has the times of the attempts that did not fail.
 type summary struct {
 	attempts, failed int
 	took             []time.Duration // sorted
 }
 
-// errorRatio is the part of the attempts that failed, 0 without attempts.
+// errorRatio returns the part of the attempts that failed; 0 without attempts.
 func (s *summary) errorRatio() float64 {
 	if s.attempts == 0 {
 		return 0
@@ -59,7 +59,7 @@ func (s *summary) errorRatio() float64 {
 	return float64(s.failed) / float64(s.attempts)
 }
 
-// quantile is the time that a part q of the answers needed at most, 0 without answers.
+// quantile returns the time within which a part q of the answers began; 0 without answers.
 func (s *summary) quantile(q float64) time.Duration {
 	if len(s.took) == 0 {
 		return 0
@@ -90,8 +90,8 @@ func (w *window) summarizeLocked(now time.Time) summary {
 	return s
 }
 
-// quantile95 is the time within which 95 % of the answers began; false when there were fewer than
-// least.
+// quantile95 returns the time within which 95 % of the answers began; false if there were fewer
+// than least. It computes this once each quantileAge.
 func (w *window) quantile95(now time.Time, least int) (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
