@@ -15,17 +15,17 @@ import (
 	"github.com/mintlake/mintlake/internal/internaltoken"
 )
 
-// batchMints is the most mints that POST /tokens/batch takes.
+// batchMints is how many mints one POST /tokens/batch may have.
 const batchMints = 500
 
-// rows is an answer of the token API: a search's or a batch's.
+// rows is the answer of the token API to a search or to a batch.
 type rows struct {
 	Items      []token `json:"items"`
 	Total      int     `json:"total"`
 	NextCursor string  `json:"next_cursor"`
 }
 
-// tokens looks mints up. What is not in the registry is not in the map.
+// tokens looks mints up. Mints that are not in the registry are missing in the map.
 func (s *Server) tokens(ctx context.Context, mints []string) (map[string]*token, error) {
 	found := make(map[string]*token, len(mints))
 	for some := range slices.Chunk(mints, batchMints) {
@@ -44,7 +44,7 @@ func (s *Server) tokens(ctx context.Context, mints []string) (map[string]*token,
 	return found, nil
 }
 
-// rows asks GET /tokens.
+// rows calls GET /tokens.
 func (s *Server) rows(ctx context.Context, query url.Values) (*rows, error) {
 	if query.Get("q") == "" {
 		query.Del("q")
@@ -52,10 +52,10 @@ func (s *Server) rows(ctx context.Context, query url.Values) (*rows, error) {
 	return s.request(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil)
 }
 
-// request asks the API, and counts how it went.
+// request calls the API and counts the outcome.
 func (s *Server) request(ctx context.Context, method, path string, body []byte) (*rows, error) {
 	began := time.Now()
-	answer, outcome := s.post(ctx, method, path, body)
+	answer, outcome := s.roundTrip(ctx, method, path, body)
 	if ctx.Err() != nil {
 		outcome = "canceled"
 	}
@@ -76,8 +76,8 @@ func unavailable(message string) error {
 	return &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Status: http.StatusServiceUnavailable, Message: message}
 }
 
-// post makes one request. The outcome is a metric label.
-func (s *Server) post(ctx context.Context, method, path string, body []byte) (answer *rows, outcome string) {
+// roundTrip makes one request. outcome is a metric label; answer is set if outcome is ok.
+func (s *Server) roundTrip(ctx context.Context, method, path string, body []byte) (answer *rows, outcome string) {
 	req, err := http.NewRequestWithContext(ctx, method, s.cfg.API+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, "error"

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// token is what is read of a row of the token API.
+// token is a row of the token API, as far as it is used here.
 type token struct {
 	Mint            string  `json:"mint"`
 	Symbol          string  `json:"symbol"`
@@ -24,10 +24,10 @@ type token struct {
 	ExternalURL     *string `json:"external_url"`
 }
 
-// The shape of an asset: digital_asset_types/src/rpc/asset.rs of
+// asset has the shape of digital_asset_types/src/rpc/asset.rs in
 // metaplex-foundation/digital-asset-rpc-infrastructure at f1a1ae6. interface, id, mutable and burnt
-// are required; what a fungible token has not (compression, ownership, print supply) and what the
-// registry does not know (creators, grouping, royalty) is left out.
+// are required. What fungible tokens do not have (compression, ownership, print supply) and what
+// the registry does not know (creators, grouping, royalty) is left out.
 type asset struct {
 	Interface   string      `json:"interface"`
 	ID          string      `json:"id"`
@@ -40,7 +40,7 @@ type asset struct {
 
 type content struct {
 	Schema   string   `json:"$schema"`
-	JSONURI  string   `json:"json_uri"` // required; empty where there is none
+	JSONURI  string   `json:"json_uri"` // required; empty if there is none
 	Files    []file   `json:"files,omitempty"`
 	Metadata metadata `json:"metadata"`
 	Links    *links   `json:"links,omitempty"`
@@ -75,21 +75,21 @@ type tokenInfo struct {
 	FreezeAuthority *string     `json:"freeze_authority,omitempty"`
 }
 
-// contentSchema is the reference implementation's.
+// contentSchema is the schema that the reference implementation names.
 const contentSchema = "https://schema.metaplex.com/nft1.0.json"
 
-// TokenStandard of Metaplex's Token Metadata program.
+// Values of TokenStandard in Metaplex's Token Metadata program.
 const (
 	standardFungibleAsset = 1
 	standardFungible      = 2
 )
 
-// asset is the row as an asset.
+// asset returns the row as an asset.
 func (t *token) asset() *asset {
 	a := &asset{
 		Interface: "FungibleToken", ID: t.Mint, Content: t.content(),
-		// Whether metadata was declared immutable is not in the row, but nobody can change it
-		// without an authority.
+		// The row does not say whether the metadata was declared immutable. But without an
+		// authority nobody can change it.
 		Mutable: t.UpdateAuthority != nil,
 		TokenInfo: tokenInfo{
 			Decimals: t.Decimals, TokenProgram: schemas.ProgramToken, MintAuthority: t.MintAuthority, FreezeAuthority: t.FreezeAuthority,
@@ -110,7 +110,7 @@ func (t *token) asset() *asset {
 	return a
 }
 
-// content is nil for a token without metadata.
+// content returns the token's metadata; nil if it has none.
 func (t *token) content() *content {
 	c := &content{Schema: contentSchema, Metadata: metadata{Name: t.Name, Symbol: t.Symbol, Description: t.Description}}
 	if t.TokenStandard != nil {

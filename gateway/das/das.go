@@ -4,12 +4,12 @@
 //
 // In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
 // the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
-// Guarantees: what a fungible token or the registry has not is absent, not invented. What is not in
-// the registry, and searches by what the registry does not know, are the upstreams' to answer.
-// Calls under way, their time and the API's answers are bounded.
+// Guarantees: what a fungible token does not have, or the registry does not know, is absent, not
+// invented. The upstreams answer for assets that are not in the registry, and for searches by what
+// the registry does not know. Calls in flight, their time and the API's answers are bounded.
 //
-// The API is asked over HTTP, because the gateway may run alone. It knows the gateway by a token
-// and does not limit it: the caller's key is limited here.
+// The API is called over HTTP, because the gateway may run in a process of its own. The API knows
+// the gateway by a token and does not limit it: the gateway limits its callers by their keys.
 package das
 
 import (
@@ -33,20 +33,20 @@ import (
 type Config struct {
 	// API is the token API's URL, http(s)://host:port. Required.
 	API string
-	// Token makes the API know the gateway: internal/internaltoken. Without it the API's public
-	// limits hold for all callers together.
+	// Token is the token by which the API knows the gateway: see internal/internaltoken. Without it
+	// the API's public limits apply to all callers together.
 	Token string
-	// maxAtOnce bounds the calls under way; others wait. Default 32.
+	// maxAtOnce bounds the calls in flight; others wait. Default 32.
 	maxAtOnce int
 	// timeout bounds one request to the API. Default 10 s.
 	timeout time.Duration
-	// maxBytes bounds one answer of the API; 500 rows have some 500 KB. Default 16 MiB.
+	// maxBytes bounds one answer of the API; 500 rows take some 500 KB. Default 16 MiB.
 	maxBytes int64
 }
 
 // Deps are the collaborators. Both may be nil.
 type Deps struct {
-	// Transport reaches the API. Default: a pool of connections of its own.
+	// Transport sends the requests to the API. Default: a connection pool of the server's own.
 	Transport  http.RoundTripper
 	Registerer prometheus.Registerer
 }
@@ -71,7 +71,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	cfg.API = strings.TrimSuffix(cfg.API, "/")
 	s := &Server{cfg: cfg, calls: semaphore.NewWeighted(int64(cfg.maxAtOnce)), client: http.Client{
 		Transport: deps.Transport, Timeout: cfg.timeout,
-		// A redirect would carry the token to wherever the answer says.
+		// A redirect would send the token to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if deps.Transport == nil {
@@ -85,7 +85,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// The methods. getAssets and getAssetBatch are two names of one.
+// The methods. getAssetBatch is another name of getAssets.
 const (
 	getAsset      = "getAsset"
 	getAssets     = "getAssets"
@@ -120,7 +120,7 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 // errNotFound is the reference implementation's error, shortened.
 var errNotFound = &jsonrpc.CallError{Code: -32000, Message: "Asset Not Found"}
 
-// getAsset answers from the registry, and from the upstreams what is not there.
+// getAsset answers from the registry. The upstreams are asked for an asset that is not there.
 func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
 	id, err := mintOf(members["id"], "id")
 	if err != nil {
@@ -141,15 +141,15 @@ func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members m
 	case err != nil:
 		return nil, err
 	case failure != nil && failure.Code == jsonrpc.CodeNoMethod:
-		return nil, errNotFound // the upstreams do not know the standard
+		return nil, errNotFound // the upstreams do not support DAS
 	case failure != nil:
 		return nil, failure
 	}
 	return result, nil
 }
 
-// getAssets answers in the order of the ids, with null for what is neither in the registry nor
-// known upstream.
+// getAssets answers in the order of the ids, with null for an asset that neither the registry nor
+// an upstream has.
 func (s *Server) getAssets(ctx context.Context, method string, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
 	ids, err := mintsOf(members["ids"])
 	if err != nil {
@@ -187,8 +187,8 @@ func missingOf(ids []string, found map[string]*token) []string {
 	return missing
 }
 
-// askForAssets asks the upstreams for what the registry has not. Upstreams that do not know the
-// standard have none of it.
+// askForAssets asks the upstreams for assets that the registry does not have. Upstreams that do not
+// support DAS have none of them.
 func askForAssets(ctx context.Context, method string, members map[string]json.RawMessage, ids []string, ask jsonrpc.Ask) (map[string]json.RawMessage, error) {
 	asked := map[string]any{"ids": ids}
 	for name, value := range members {

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// maxIDs and maxLimit are the reference implementation's bounds.
+	// maxIDs and maxLimit are the limits of the reference implementation.
 	maxIDs   = 1000
 	maxLimit = 1000
-	// maxName bounds the text of a search in bytes. A token's name has 32, off-chain names more.
+	// maxName bounds the text of a search in bytes. A token's name on the chain has 32 at most,
+	// names in off-chain metadata are longer.
 	maxName = 256
 	// maxMint is the longest base58 text of 32 bytes.
 	maxMint = 44
 )
 
-// named reads named parameters. Members that are null are left out.
+// named reads parameters that are given by name. Those that are null are left out.
 func named(params json.RawMessage) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(params, &members) != nil || members == nil {
@@ -33,13 +34,13 @@ func named(params json.RawMessage) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// mintOf reads an address.
+// mintOf reads an address in base58.
 func mintOf(raw json.RawMessage, field string) (string, error) {
 	var text string
 	if raw == nil || json.Unmarshal(raw, &text) != nil {
 		return "", jsonrpc.InvalidParams("%s must be an address in base58", field)
 	}
-	// The length comes first: decoding base58 takes time that grows with its square.
+	// The length is checked first, because base58 decoding takes quadratic time.
 	if len(text) > maxMint {
 		return "", jsonrpc.InvalidParams("%s: %.60q is no address in base58", field, text)
 	}

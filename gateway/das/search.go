@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -13,22 +14,23 @@ import (
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 )
 
-// search is what searchAssets asks for.
+// search is a parsed call of searchAssets.
 type search struct {
 	name  string
 	limit int
-	// walks says that the order is by id, and pages are found by cursor; after is the last id of
-	// the page before. Otherwise page is the number of the page, and sort the API's order.
+	// walks says that the order is by id and pages are found by a cursor: after is the last id of
+	// the page before. Otherwise page is the number of the page, and sort is the order in the API's
+	// words.
 	walks bool
 	after string
 	page  int
 	sort  string
-	// grand says that the number of all matches is wanted.
+	// grand asks for the number of all matches.
 	grand bool
 }
 
 // assetList is the answer: AssetList of the reference implementation. Total is the number of items.
-// GrandTotal is what other providers answer to showGrandTotal.
+// GrandTotal is what other providers add for showGrandTotal.
 type assetList struct {
 	Total      int      `json:"total"`
 	Limit      int      `json:"limit"`
@@ -38,7 +40,8 @@ type assetList struct {
 	GrandTotal *int     `json:"grand_total,omitempty"`
 }
 
-// searchAssets answers searches for fungible tokens by what the registry knows.
+// searchAssets answers searches for fungible tokens, unless they use parameters that the registry
+// cannot search by.
 func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
 	if !isFungible(members["tokenType"]) {
 		return nil, jsonrpc.ErrElsewhere
@@ -68,27 +71,24 @@ func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMe
 	return encode(list)
 }
 
-// isFungible reads tokenType: the reference implementation writes Fungible, others fungible.
+// isFungible reads tokenType. The reference implementation writes Fungible, others write fungible.
 func isFungible(raw json.RawMessage) bool {
 	var text string
 	return raw != nil && json.Unmarshal(raw, &text) == nil && strings.EqualFold(text, "fungible")
 }
 
-// parseSearch reads the parameters of a search for fungible tokens. unknown is a parameter, if any,
-// that the registry cannot search by.
+// parseSearch reads the parameters of a search for fungible tokens. unknown is a parameter that the
+// registry cannot search by, if there is one. Then err is nil, even if another parameter is wrong.
 func parseSearch(members map[string]json.RawMessage) (q search, unknown string, err error) {
 	q.limit = maxLimit
 	paged := false
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names) // so that of several mistakes the same one is told
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(members)) { // so that the first error is always the same
 		raw := members[name]
 		var wrong error
 		switch name {
-		case "tokenType", "conditionType", "sortBy":
+		case "tokenType": // checked by searchAssets
+		case "sortBy": // read by order
+		case "conditionType": // all or any of the conditions: name is the only one
 		case "name":
 			if json.Unmarshal(raw, &q.name) != nil || q.name == "" || len(q.name) > maxName {
 				wrong = jsonrpc.InvalidParams("name must be a text of 1 to %d bytes", maxName)
@@ -122,7 +122,8 @@ func parseSearch(members map[string]json.RawMessage) (q search, unknown string, 
 	return q, unknown, err
 }
 
-// order chooses between walk and pages.
+// order chooses between walk and pages, and the order, by the parameter sortBy. It returns sortBy
+// as unknown if the registry does not have the order.
 func (q *search) order(raw json.RawMessage, paged bool) (unknown string, err error) {
 	var by struct{ SortBy, SortDirection string }
 	if raw != nil && (json.Unmarshal(raw, &by) != nil || !slices.Contains([]string{"", "asc", "desc"}, by.SortDirection)) {
@@ -174,10 +175,10 @@ func optionsOf(raw json.RawMessage, name string) (grand bool, err error) {
 	return options.ShowGrandTotal, nil
 }
 
-// apiLimit is the most rows that GET /tokens answers.
+// apiLimit is how many rows GET /tokens answers at most.
 const apiLimit = 200
 
-// walk collects a page in the order of the mints.
+// walk collects a page in the order of the ids, from as many answers of the API as it takes.
 func (s *Server) walk(ctx context.Context, q search) (*assetList, error) {
 	list := &assetList{Items: []*asset{}}
 	for after := q.after; len(list.Items) < q.limit; {
@@ -196,13 +197,10 @@ func (s *Server) walk(ctx context.Context, q search) (*assetList, error) {
 	return list, nil
 }
 
-// pages collects a page by number. A page of more than apiLimit lies on several of the API's.
+// pages collects a page by its number. A page of more than apiLimit spans several pages of the API.
 func (s *Server) pages(ctx context.Context, q search) (*assetList, error) {
 	list := &assetList{Page: q.page, Items: []*asset{}}
-	begin, end, size := (q.page-1)*q.limit, q.page*q.limit, q.limit
-	if q.limit > apiLimit {
-		size = apiLimit
-	}
+	begin, end, size := (q.page-1)*q.limit, q.page*q.limit, min(q.limit, apiLimit)
 	for number := begin / size; number*size < end; number++ {
 		rows, err := s.rows(ctx, url.Values{"sort": {q.sort}, "q": {q.name}, "page": {strconv.Itoa(number + 1)}, "limit": {strconv.Itoa(size)}})
 		if err != nil {
@@ -216,7 +214,7 @@ func (s *Server) pages(ctx context.Context, q search) (*assetList, error) {
 	return list, nil
 }
 
-// add takes the rows from begin to end, as far as there are such.
+// add appends the rows from begin to end, as far as they exist.
 func (l *assetList) add(rows *rows, begin, end int) {
 	l.GrandTotal = &rows.Total
 	for i := max(begin, 0); i < min(end, len(rows.Items)); i++ {
