@@ -2,9 +2,9 @@
 //
 // In: records of the topic of transactions; calls of the JSON-RPC gateway. Out: prices of a compute
 // unit in micro-lamports.
-// Guarantees: only transactions of the last 150 slots count, as in getRecentPrioritizationFees of a
-// node. An account that too few of them wrote to is asked for upstream. Memory is bounded. Nothing
-// is read while nobody asks.
+// Guarantees: only transactions of the last 150 slots count, as in a node's
+// getRecentPrioritizationFees. If too few of them wrote to an account, an upstream is asked for its
+// fees. Memory is bounded. Nothing is read while nobody asks.
 package fees
 
 import (
@@ -24,10 +24,10 @@ import (
 const (
 	// maxAccounts is getRecentPrioritizationFees' own bound.
 	maxAccounts = 128
-	// coveredBy is how many transactions must have written to an account for their fees to say
-	// anything.
+	// coveredBy is how many transactions must have written to an account before their fees are an
+	// estimate for it.
 	coveredBy = 10
-	// wantedFor is how long after a question transactions are read.
+	// wantedFor is how long transactions are read after a question.
 	wantedFor = 10 * time.Minute
 	// maxAddress is the longest base58 text of 32 bytes.
 	maxAddress = 44
@@ -36,14 +36,14 @@ const (
 // Server answers estimates.
 type Server struct {
 	seen seen
-	// asked is when the last question came, in nanoseconds since 1970.
+	// asked is when the last question came, in Unix nanoseconds.
 	asked atomic.Int64
 }
 
-// New makes a server that has seen nothing.
+// New returns a server that has not seen any transactions.
 func New() *Server { return &Server{seen: newSeen()} }
 
-// Wanted says whether transactions are to be given to Take.
+// Wanted returns whether Take should be called with transactions.
 func (s *Server) Wanted() bool { return time.Since(time.Unix(0, s.asked.Load())) < wantedFor }
 
 const method = "getPriorityFeeEstimate"
@@ -51,7 +51,7 @@ const method = "getPriorityFeeEstimate"
 // Methods implements jsonrpc.Local.
 func (s *Server) Methods() []string { return []string{method} }
 
-// level is an estimate: its name in questions and in answers, and the percentile that it is.
+// level is a kind of estimate: its name in questions, its field in answers, and its percentile.
 type level struct {
 	name, field string
 	percentile  float64
@@ -89,7 +89,7 @@ func (s *Server) Answer(ctx context.Context, _ string, params json.RawMessage, a
 	return json.Marshal(answer)
 }
 
-// percentile is the nearest rank in sorted prices; 0 of none.
+// percentile returns the percentile p of sorted prices, by nearest rank; 0 if there are none.
 func percentile(prices []uint64, p float64) uint64 {
 	if len(prices) == 0 {
 		return 0
@@ -97,8 +97,8 @@ func percentile(prices []uint64, p float64) uint64 {
 	return prices[max(int(math.Ceil(p/100*float64(len(prices)))), 1)-1]
 }
 
-// askUpstream asks for the lowest fees of recent slots, sorted. Without accounts it asks for those
-// of all transactions.
+// askUpstream returns the lowest fees of recent slots, sorted, of transactions that wrote to the
+// accounts. Without accounts it returns those of all transactions.
 func askUpstream(ctx context.Context, accounts []string, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
 	if ask == nil {
 		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable,
@@ -142,19 +142,19 @@ func askUpstream(ctx context.Context, accounts []string, lookback uint64, ask js
 // question is a call's parameters.
 type question struct {
 	accounts []string
-	// level is the field of the estimate that is wanted; all are if all.
+	// level is the field of the estimate that is wanted; all asks for all of them.
 	level    string
 	all      bool
 	lookback uint64
 }
 
-// options are those of other providers' method of this name.
+// options are those of the method of this name at other providers.
 type options struct {
 	PriorityLevel               *string `json:"priorityLevel"`
 	IncludeAllPriorityFeeLevels bool    `json:"includeAllPriorityFeeLevels"`
 	LookbackSlots               *uint64 `json:"lookbackSlots"`
 	Recommended                 bool    `json:"recommended"`
-	// what is refused when it is true
+	// Refused if true:
 	IncludeVote             bool `json:"includeVote"`
 	EvaluateEmptySlotAsZero bool `json:"evaluateEmptySlotAsZero"`
 }
@@ -182,7 +182,7 @@ func parse(params json.RawMessage) (*question, error) {
 		return nil, jsonrpc.InvalidParams("accountKeys has %d accounts: at most %d", len(q.accounts), maxAccounts)
 	}
 	for _, account := range q.accounts {
-		// The length comes first: decoding base58 takes time that grows with its square.
+		// The length is checked first, because base58 decoding takes quadratic time.
 		if len(account) > maxAddress {
 			return nil, jsonrpc.InvalidParams("accountKeys: %.60q is no address in base58", account)
 		}

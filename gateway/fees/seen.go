@@ -17,7 +17,8 @@ import (
 const (
 	// lookback is how many slots count, about a minute.
 	lookback = 150
-	// maxEntries bounds what is remembered: 64 MB. A minute of mainnet has a third of that.
+	// maxEntries bounds the entries that are remembered: 64 MB. A minute of mainnet takes a third
+	// of that.
 	maxEntries = 4 << 20
 )
 
@@ -30,39 +31,42 @@ var computeBudget = func() [32]byte {
 	return [32]byte(key)
 }()
 
-// setComputeUnitPrice is that program's instruction: its number, and 8 bytes of micro-lamports.
+// setComputeUnitPrice is the number of that program's instruction; 8 bytes of micro-lamports
+// follow.
 const setComputeUnitPrice = 3
 
-// entry says that a transaction wrote to an account, given by its hash, and what it paid for a
-// compute unit. Account 0 stands for any.
+// entry says that a transaction wrote to an account, and at which price for a compute unit. account
+// is the hash of its address. Each transaction also has an entry with account 0, for questions
+// about no account in particular.
 type entry struct{ account, price uint64 }
 
-// slotFees are the entries of one slot; sorted until one is added.
+// slotFees are the entries of one slot. sorted says that they are sorted by account.
 type slotFees struct {
 	entries []entry
 	sorted  bool
 }
 
-// seen is what transactions of the last slots paid.
+// seen has the prices that transactions of the last slots paid.
 type seen struct {
 	seed maphash.Seed
-	most int // entries
+	most int // bound of count
 
 	mu     sync.Mutex
 	newest uint64
 	slots  map[uint64]*slotFees
-	count  int
+	count  int // entries in all slots
 }
 
 func newSeen() seen {
 	return seen{seed: maphash.MakeSeed(), most: maxEntries, slots: map[uint64]*slotFees{}}
 }
 
-// hash is a number for an address. With a seed of its own nobody can choose addresses that share
-// one.
+// hash returns a number above 0 for an address. The seed is secret, so nobody can choose addresses
+// with equal hashes.
 func (s *seen) hash(account []byte) uint64 { return max(maphash.Bytes(s.seed, account), 1) }
 
-// Take notes what a record's transaction paid. Records that are none are left out.
+// Take records what a record's transaction paid. It ignores votes, and records that are no
+// transactions.
 func (s *Server) Take(r kafka.Record) {
 	var update pb.SubscribeUpdateTransaction
 	if proto.Unmarshal(r.Value, &update) != nil {
@@ -76,7 +80,7 @@ func (s *Server) Take(r kafka.Record) {
 	s.seen.add(update.GetSlot(), priceOf(message), writableOf(message, info.GetMeta()))
 }
 
-// priceOf is the price of a compute unit that a transaction offers, in micro-lamports.
+// priceOf returns the price of a compute unit that a transaction offers, in micro-lamports.
 func priceOf(message *pb.Message) uint64 {
 	for _, ix := range message.GetInstructions() {
 		program := int(ix.GetProgramIdIndex())
@@ -88,7 +92,8 @@ func priceOf(message *pb.Message) uint64 {
 	return 0
 }
 
-// writableOf are the accounts that a transaction may write to, those of lookup tables included.
+// writableOf returns the accounts that a transaction may write to, those from lookup tables
+// included.
 func writableOf(message *pb.Message, meta *pb.TransactionStatusMeta) [][]byte {
 	keys, header := message.GetAccountKeys(), message.GetHeader()
 	signed := min(int(header.GetNumRequiredSignatures()), len(keys))
@@ -97,7 +102,8 @@ func writableOf(message *pb.Message, meta *pb.TransactionStatusMeta) [][]byte {
 	return slices.Concat(keys[:writableSigned], keys[signed:writableUnsigned], meta.GetLoadedWritableAddresses())
 }
 
-// add notes a transaction, and forgets slots that are too old or too much.
+// add records a transaction. It forgets slots that are too old and, if there are too many entries,
+// the oldest slots.
 func (s *seen) add(slot, price uint64, accounts [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +142,9 @@ func (s *seen) forget(least uint64) {
 	}
 }
 
-// prices are, for each account that enough transactions wrote to, what they paid, sorted; the
-// others are uncovered. Without accounts they are those of all transactions.
+// prices returns, for each account that enough transactions wrote to, the sorted prices that they
+// paid. The other accounts are uncovered. Without accounts it returns the prices of all
+// transactions.
 func (s *seen) prices(accounts []string, slots uint64) (lists [][]uint64, uncovered []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
