@@ -1,12 +1,12 @@
-// Package admin is the HTTP API by which an operator manages API keys: the commands `mintlake keys
-// create` and so on call it.
+// Package admin is the HTTP API by which an operator manages API keys. Commands such as `mintlake
+// keys create` call it.
 //
-// In: requests with the admin token. Out: changes on the topic gateway.keys.v1, by way of
-// keys.Issuer; what is known of keys.
-// Guarantees: it listens on loopback only, and answers to loopback names and the names that the
-// operator lists. The token is compared in constant time, and wrong ones are throttled. Bodies,
-// connections and times are bounded. A key in clear is in one answer, that of the request that made
-// it, and in no log.
+// In: requests with the admin token. Out: changes on the topic gateway.keys.v1, through
+// keys.Issuer; descriptions of keys.
+// Guarantees: it listens on loopback only, and accepts only loopback host names and those that the
+// operator lists. The token is compared in constant time, and wrong tokens are throttled. Bodies,
+// connections and times are bounded. A key in clear text is only in the answer to the request that
+// made it, and in no log.
 package admin
 
 import (
@@ -39,11 +39,11 @@ type Config struct {
 	Addr string
 	// Token that requests carry. Required, at least MinToken bytes.
 	Token string
-	// AllowedHosts are names besides localhost that may be asked for: see internal/hosts. A proxy
-	// that keeps the Host header needs it.
+	// AllowedHosts are the host names that requests may have besides loopback names: see
+	// internal/hosts. They are needed behind a proxy that keeps the Host header.
 	AllowedHosts []string
-	// wrongTokens is how many wrong tokens are answered at once; later ones wait for
-	// WrongTokenEvery each. Defaults 10 and 1 s.
+	// wrongTokens is how many wrong tokens in a row are answered; after that, one each
+	// wrongTokenEvery. Defaults 10 and 1 s.
 	wrongTokens     int
 	wrongTokenEvery time.Duration
 }
@@ -64,11 +64,12 @@ type Deps struct {
 	Configured *keys.Static
 	// DeadLetters is required.
 	DeadLetters DeadLetters
-	// Usage may be nil where no ClickHouse is known.
+	// Usage may be nil if no ClickHouse is configured.
 	Usage Usage
-	// Pages is the dashboard, at / and /dashboard/; nil for none.
+	// Pages serves the dashboard, at / and /dashboard/. It may be nil.
 	Pages http.Handler
-	// Gatherer has the metrics of the process, and Streams tells of its stream; nil says nothing.
+	// Gatherer has the metrics of the process. Streams describes its stream, and returns nil if
+	// there is none. Both may be nil.
 	Gatherer prometheus.Gatherer
 	Streams  func() *StreamAnswer
 	// Logger may be nil.
@@ -82,7 +83,7 @@ type Server struct {
 	deps  Deps
 	token [sha256.Size]byte
 	wrong *failures
-	// reading bounds the readings of the whole log of changes to one at a time.
+	// reading lets only one request at a time read the whole log of changes.
 	reading *semaphore.Weighted
 	guard   *hosts.Guard
 	// sessions of browsers
@@ -126,8 +127,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Run listens and serves until ctx ends. A taken address is an error in one line. Run may be called
-// once.
+// Run listens and serves until ctx ends. If the address is in use, the error says so in one line.
+// Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--admin-addr")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// KeyAnswer is what is told of a key.
+// KeyAnswer describes a key.
 type KeyAnswer struct {
 	Product     string `json:"product"`
 	Name        string `json:"name"`
@@ -27,11 +27,11 @@ type KeyAnswer struct {
 type KeySecret struct {
 	Prefix   string     `json:"prefix"`
 	IssuedAt *time.Time `json:"issued_at,omitempty"`
-	// EndsAt is the end of its grace, when a newer one took its place.
+	// EndsAt is the end of its grace period; absent if no newer secret has replaced it.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 }
 
-// RulesAnswer are rules as bodies have them.
+// RulesAnswer are the rules of a key, in JSON.
 type RulesAnswer struct {
 	ExpiresAt         *time.Time `json:"expires_at,omitempty"`
 	Origins           []string   `json:"origins,omitempty"`
@@ -70,7 +70,7 @@ func configuredOf(e keys.Entry) KeyAnswer {
 	return KeyAnswer{Product: string(e.Product), Name: e.ID, State: "configured"}
 }
 
-// ChangeAnswer is one line of the log of changes.
+// ChangeAnswer is one entry of the log of changes.
 type ChangeAnswer struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
@@ -78,7 +78,7 @@ type ChangeAnswer struct {
 	Name    string    `json:"name"`
 	Version uint64    `json:"version"`
 	Change  string    `json:"change"`
-	// Void is true for a change that changed nothing, as another one came first.
+	// Void is true for a change without effect, because another one came first.
 	Void      bool         `json:"void,omitempty"`
 	Rules     *RulesAnswer `json:"rules,omitempty"`
 	Prefix    string       `json:"prefix,omitempty"`

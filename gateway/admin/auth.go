@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// failures is a token bucket of wrong tokens, for all callers together: the API listens on
-// loopback, where addresses tell nobody apart. When it is empty, right tokens are refused too, as
-// else a guesser would see which one is right.
+// failures is a token bucket for wrong admin tokens. All callers share it, because on loopback
+// addresses do not tell them apart. When it is empty, the right token is refused as well: otherwise
+// a guesser would learn which one is right.
 type failures struct {
 	most  float64
 	every time.Duration
@@ -19,7 +19,7 @@ type failures struct {
 	at   time.Time
 }
 
-// take takes a try, which giveBack returns if the token was right.
+// take takes one try from the bucket. giveBack returns it if the token was right.
 func (f *failures) take(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +40,7 @@ func (f *failures) giveBack() {
 	f.left = min(f.most, f.left+1)
 }
 
-// authorized lets requests with the token pass, and those of a browser that signed in.
+// authorized passes on requests with the admin token, and those of a browser that has signed in.
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		presented, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// apiError is the body of every answer that is no success.
+// apiError is the body of every error.
 type apiError struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`
@@ -31,21 +31,21 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) // a client that left has nothing to be told
 }
 
-// badRequest is an error of the caller.
-type badRequest struct {
+// publicError is an error whose status and message are sent to the caller.
+type publicError struct {
 	status  int
 	message string
 }
 
-func (e *badRequest) Error() string { return e.message }
+func (e *publicError) Error() string { return e.message }
 
 func invalid(format string, args ...any) error {
-	return &badRequest{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+	return &publicError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// fail answers with what an error means for the caller.
+// fail answers with the status and the message that an error has for the caller.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	var bad *badRequest
+	var bad *publicError
 	status := http.StatusInternalServerError
 	switch {
 	case errors.As(err, &bad):
@@ -70,18 +70,18 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	writeError(w, status, err.Error())
 }
 
-// readBody reads one JSON object without unknown members. An empty body is an empty object.
+// readBody reads one JSON object without unknown members. An empty body counts as an empty object.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
-	// application/json makes a browser ask before a page may send it; nobody answers that question
-	// here.
+	// For application/json a browser asks first whether a page may send it (a CORS preflight). This
+	// server never says yes.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return &badRequest{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
+		return &publicError{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return &badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is over %d bytes", maxBody)}
+		return &publicError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is over %d bytes", maxBody)}
 	case err != nil:
 		return invalid("the body could not be read")
 	}
@@ -96,8 +96,8 @@ type createBody struct {
 	rulesBody
 }
 
-// rulesBody are rules. A member that is absent or null changes nothing; an empty list, 0 and ""
-// lift the restriction.
+// rulesBody are the rules in a request. A member that is absent or null leaves its rule as it is.
+// An empty list, 0 or "" removes the rule.
 type rulesBody struct {
 	// ExpiresAt is in RFC 3339.
 	ExpiresAt         *string   `json:"expires_at,omitempty"`
@@ -109,7 +109,7 @@ type rulesBody struct {
 	StreamAddresses   *int      `json:"stream_addresses,omitempty"`
 }
 
-// edit applies the members that are there.
+// edit applies the members that are present to rules.
 func (b *rulesBody) edit(rules keys.Rules) (keys.Rules, error) {
 	set(&rules.Origins, b.Origins)
 	set(&rules.Addresses, b.Addresses)

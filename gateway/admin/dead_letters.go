@@ -11,28 +11,28 @@ import (
 	"github.com/mintlake/mintlake/internal/deadletter"
 )
 
-// DeadLetters lists and replays: *deadletter.Store.
+// DeadLetters lists and replays dead letters: *deadletter.Store.
 type DeadLetters interface {
 	List(ctx context.Context, last int64) ([]deadletter.Letter, error)
 	Replay(ctx context.Context, partition int, offset int64) (*deadletter.Letter, error)
 }
 
-// DeadLetterAnswer is one dead letter. Texts come from outside.
+// DeadLetterAnswer is one dead letter. Its texts are untrusted.
 type DeadLetterAnswer struct {
 	At        time.Time `json:"at"`
 	Partition int       `json:"partition"`
 	Offset    int64     `json:"offset"`
-	// Source is the room that gave up, and Reason why.
+	// Source is the room that could not process the record, and Reason is why.
 	Source string `json:"source"`
 	Reason string `json:"reason"`
-	// Record is where the record lies; absent for an input that was none.
+	// Record is the record's place in Kafka; absent for an input that was no record.
 	Record *RecordPlace `json:"record,omitempty"`
-	// Key is the record's key, or what the input was called, at most 1,024 bytes.
+	// Key is the record's key, or the name of an input that was no record, at most 1,024 bytes.
 	Key        string `json:"key"`
 	ValueBytes uint64 `json:"value_bytes"`
 }
 
-// RecordPlace is where a record lies in Kafka.
+// RecordPlace is the place of a record in Kafka.
 type RecordPlace struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
@@ -51,10 +51,10 @@ func deadLetterOf(l *deadletter.Letter) DeadLetterAnswer {
 	return a
 }
 
-// maxDeadLetters bounds an answer, of each partition.
+// maxDeadLetters bounds the dead letters of each partition in an answer.
 const maxDeadLetters = 500
 
-// deadLetters is GET /v1/dead-letters?limit=: the last ones, the oldest of them first.
+// deadLetters serves GET /v1/dead-letters?limit=: the latest ones, the oldest of them first.
 func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxDeadLetters)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	letters, err := s.deps.DeadLetters.List(ctx, int64(limit))
 	if err != nil {
 		s.deps.Logger.Warn("dead letters cannot be read", "err", err)
-		return &badRequest{http.StatusServiceUnavailable, "dead letters cannot be read now: Kafka does not answer"}
+		return &publicError{http.StatusServiceUnavailable, "dead letters cannot be read now: Kafka does not answer"}
 	}
 	answers := make([]DeadLetterAnswer, len(letters))
 	for i := range letters {
@@ -75,7 +75,7 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replay is POST /v1/dead-letters/{partition}/{offset}/replay.
+// replay serves POST /v1/dead-letters/{partition}/{offset}/replay.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	partition, err := strconv.ParseUint(r.PathValue("partition"), 10, 31)
 	if err != nil {
@@ -93,12 +93,12 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	letter, err := s.deps.DeadLetters.Replay(ctx, int(partition), int64(offset))
 	switch {
 	case errors.Is(err, deadletter.ErrNoLetter):
-		return &badRequest{http.StatusNotFound, err.Error()}
+		return &publicError{http.StatusNotFound, err.Error()}
 	case errors.Is(err, deadletter.ErrGone), errors.Is(err, deadletter.ErrNoRecord), errors.Is(err, deadletter.ErrOther):
-		return &badRequest{http.StatusGone, err.Error()}
+		return &publicError{http.StatusGone, err.Error()}
 	case err != nil:
 		s.deps.Logger.Warn("a dead letter cannot be replayed", "err", err)
-		return &badRequest{http.StatusServiceUnavailable, "Kafka did not answer in time; whether the record was written again is unknown, and a second time does no harm"}
+		return &publicError{http.StatusServiceUnavailable, "Kafka did not answer in time; whether the record was written again is unknown, and a second time does no harm"}
 	}
 	s.deps.Logger.Info("dead letter replayed", "partition", partition, "offset", offset, "topic", letter.GetTopic(), "by", actorOf(r))
 	writeJSON(w, http.StatusOK, deadLetterOf(letter))

@@ -14,11 +14,11 @@ type UpstreamAnswer struct {
 	// Name is the URL without secrets. Condition is well, behind, in_trouble or ahead.
 	Name      string `json:"name"`
 	Condition string `json:"condition"`
-	// Slots by commitment; what was never said is absent.
+	// Slots has the upstream's slots by commitment, as far as it has named them.
 	Slots      map[string]float64 `json:"slots"`
 	LagSlots   *float64           `json:"lag_slots,omitempty"`
 	ErrorRatio float64            `json:"error_ratio"`
-	// Seconds until an answer begins, by quantile: 0.5, 0.95, 0.99.
+	// Seconds is the time until an answer begins, by quantile: 0.5, 0.95, 0.99.
 	Seconds map[string]float64 `json:"seconds"`
 }
 
@@ -27,8 +27,8 @@ type StreamClient struct {
 	Key   string    `json:"key"`
 	Form  string    `json:"form"`
 	Since time.Time `json:"since"`
-	// Waiting transactions of the Buffer that the client may be behind, and how many slots the
-	// oldest of them is behind the stream's.
+	// Waiting is how many deliveries wait for the client, Buffer how many may. LagSlots is how far
+	// the oldest waiting transaction is below the highest slot seen.
 	Waiting   int    `json:"waiting"`
 	Buffer    int    `json:"buffer"`
 	LagSlots  uint64 `json:"lag_slots"`
@@ -36,16 +36,16 @@ type StreamClient struct {
 	Addresses int    `json:"addresses"`
 }
 
-// StreamAnswer is the stream of this process.
+// StreamAnswer describes the stream of this process.
 type StreamAnswer struct {
-	// Slot is the highest that was seen. List are those that are the furthest behind.
+	// Slot is the highest slot seen. List has the clients with the most waiting deliveries.
 	Slot    uint64         `json:"slot"`
 	Clients int            `json:"clients"`
 	List    []StreamClient `json:"list"`
 }
 
-// NodeAnswer is the body of GET /v1/node: what this process knows. Figures of rooms that do not run
-// in it are absent.
+// NodeAnswer is the body of GET /v1/node: what this process knows. Figures of rooms that it does
+// not run are absent.
 type NodeAnswer struct {
 	Upstreams []UpstreamAnswer   `json:"upstreams"`
 	Streams   *StreamAnswer      `json:"streams,omitempty"`
@@ -55,7 +55,7 @@ type NodeAnswer struct {
 // maxStreamClients bounds the list of clients.
 const maxStreamClients = 500
 
-// figures are metrics of one series each, and what they are called in the answer.
+// figures maps metrics with one series each to their names in the answer.
 var figures = map[string]string{
 	"mintlake_ingest_slot":                "ingest_slot",
 	"mintlake_api_coverage_gaps":          "coverage_gaps",
@@ -63,7 +63,7 @@ var figures = map[string]string{
 	"mintlake_gateway_rpc_upstreams_well": "upstreams_well",
 }
 
-// node is GET /v1/node.
+// node serves GET /v1/node.
 func (s *Server) node(w http.ResponseWriter, _ *http.Request) error {
 	answer := NodeAnswer{Upstreams: []UpstreamAnswer{}, Figures: map[string]float64{}}
 	if s.deps.Streams != nil {
@@ -100,7 +100,7 @@ func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
 			switch name := family.GetName(); name {
 			case "mintlake_api_pipeline_lag_records":
 				reader, value := labelOf(m, "reader"), m.GetGauge().GetValue()
-				if value < 0 { // it cannot be known
+				if value < 0 { // the lag is unknown
 					continue
 				}
 				if reader == "any" {
@@ -118,7 +118,7 @@ func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
 	}
 }
 
-// upstreamsOf reads the gateway's metrics of its upstreams.
+// upstreamsOf reads the state of the upstreams from the gateway's metrics.
 func upstreamsOf(families []*dto.MetricFamily) []UpstreamAnswer {
 	found := map[string]*UpstreamAnswer{}
 	for _, family := range families {

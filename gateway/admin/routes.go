@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// ActorHeader says who asks, for the log of changes. There is one token, so this is what the caller
-// says of itself.
+// ActorHeader names who makes the request, for the log of changes. All callers have the same token,
+// so this is only what the caller claims.
 const ActorHeader = "X-Mintlake-Actor"
 
 // parseBody reads one JSON object without unknown members.
@@ -71,7 +71,7 @@ func (s *Server) routes() http.Handler {
 	return all
 }
 
-// keyOf reads the key's name from the path.
+// keyOf reads the key's product and name from the path.
 func keyOf(r *http.Request) (keys.Product, string, error) {
 	product, err := keys.ParseProduct(r.PathValue("product"))
 	if err != nil {
@@ -90,7 +90,7 @@ func actorOf(r *http.Request) string {
 	return "admin API"
 }
 
-// IssuedAnswer is the only answer that holds a key in clear.
+// IssuedAnswer is the only answer that holds a key in clear text.
 type IssuedAnswer struct {
 	Key string `json:"key"`
 	KeyAnswer
@@ -113,7 +113,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.tell("created", r, key)
+	s.logChange("created", r, key)
 	writeJSON(w, http.StatusCreated, IssuedAnswer{secret, answerOf(key)})
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *Server) restrict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.tell("restricted", r, key)
+	s.logChange("restricted", r, key)
 	writeJSON(w, http.StatusOK, answerOf(key))
 	return nil
 }
@@ -153,7 +153,7 @@ func (s *Server) rotate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.tell("rotated", r, key)
+	s.logChange("rotated", r, key)
 	writeJSON(w, http.StatusOK, IssuedAnswer{secret, answerOf(key)})
 	return nil
 }
@@ -171,12 +171,12 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.tell("revoked", r, key)
+	s.logChange("revoked", r, key)
 	writeJSON(w, http.StatusOK, answerOf(key))
 	return nil
 }
 
-func (s *Server) tell(what string, r *http.Request, key *keys.Key) {
+func (s *Server) logChange(what string, r *http.Request, key *keys.Key) {
 	s.deps.Logger.Info("api key changed", "change", what, "product", key.Product, "name", key.ID, "version", key.Version, "by", actorOf(r))
 }
 
@@ -198,7 +198,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	return keys.ErrNoSuchKey
 }
 
-// limitOf reads the query's limit.
+// limitOf reads the query's limit; without one it returns most.
 func limitOf(r *http.Request, most int) (int, error) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {
@@ -211,13 +211,13 @@ func limitOf(r *http.Request, most int) (int, error) {
 	return n, nil
 }
 
-// maxListed and maxChanges bound an answer.
+// maxListed and maxChanges bound the keys and the changes of one answer.
 const (
 	maxListed  = 1000
 	maxChanges = 1000
 )
 
-// list is GET /v1/keys?product=&after=&limit=. after is the next of the answer before.
+// list serves GET /v1/keys?product=&after=&limit=. after is the member next of the answer before.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxListed)
 	if err != nil {
@@ -228,11 +228,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		Keys []KeyAnswer `json:"keys"`
 		Next string      `json:"next,omitempty"`
 	}{Keys: []KeyAnswer{}}
-	all := []KeyAnswer{}
-	if after == "" { // the configured ones are few, and come with the first page
+	configured := []KeyAnswer{}
+	if after == "" { // these keys are few, and come with the first page
 		for _, p := range keys.Products() {
 			for _, entry := range s.deps.Configured.Keys(p) {
-				all = append(all, configuredOf(entry))
+				configured = append(configured, configuredOf(entry))
 			}
 		}
 	}
@@ -248,19 +248,19 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	for _, configured := range all {
-		if product == "" || product == configured.Product {
-			answer.Keys = append(answer.Keys, configured)
+	for _, key := range configured {
+		if product == "" || product == key.Product {
+			answer.Keys = append(answer.Keys, key)
 		}
 	}
 	writeJSON(w, http.StatusOK, answer)
 	return nil
 }
 
-// historyPatience bounds a reading of the log of changes.
+// historyPatience bounds one reading of the log of changes, or of dead letters.
 const historyPatience = 45 * time.Second
 
-// changes is GET /v1/log?product=&name=&limit=: the newest changes, the oldest of them first.
+// changes serves GET /v1/log?product=&name=&limit=: the newest changes, the oldest of them first.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxChanges)
 	if err != nil {
@@ -269,12 +269,12 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), historyPatience)
 	defer cancel()
 	if err := s.reading.Acquire(ctx, 1); err != nil {
-		return &badRequest{http.StatusServiceUnavailable, "another reading of the log of changes is under way: try again"}
+		return &publicError{http.StatusServiceUnavailable, "another reading of the log of changes is under way: try again"}
 	}
 	defer s.reading.Release(1)
 	product, name := r.URL.Query().Get("product"), r.URL.Query().Get("name")
-	newest := make([]keys.Change, 0, limit)
-	at := 0
+	newest := make([]keys.Change, 0, limit) // a ring buffer once it is full
+	at := 0                                 // the oldest in it
 	err = s.deps.Live.History(ctx, func(p keys.Product, n string) bool {
 		return (product == "" || product == string(p)) && (name == "" || name == n)
 	}, func(c keys.Change) {
@@ -287,7 +287,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	})
 	if err != nil {
 		s.deps.Logger.Warn("the log of api keys cannot be read", "err", err)
-		return &badRequest{http.StatusServiceUnavailable, "the log of changes cannot be read now: Kafka does not answer"}
+		return &publicError{http.StatusServiceUnavailable, "the log of changes cannot be read now: Kafka does not answer"}
 	}
 	lines := make([]ChangeAnswer, 0, len(newest))
 	for i := range newest {

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// sessionCookie holds a random number that stands for the admin token in a browser.
+	// sessionCookie holds a random value that stands for the admin token in a browser.
 	sessionCookie = "mintlake_admin"
-	// sessionAge ends a session, and sessionIdle one that is not used.
+	// sessionAge is how long a session lasts, sessionIdle how long it may be unused.
 	sessionAge  = 12 * time.Hour
 	sessionIdle = time.Hour
-	// maxSessions bounds the sessions; the one that was not used for longest makes room.
+	// maxSessions bounds the sessions. One more replaces the least recently used one.
 	maxSessions = 32
 )
 
-// session is a browser that signed in.
+// session is the session of a browser that signed in.
 type session struct{ began, used time.Time }
 
-// sessions are known by the hash of their cookie's value.
+// sessions has the sessions by the hash of their cookie's value.
 type sessions struct {
 	mu   sync.Mutex
 	byID map[[sha256.Size]byte]*session
@@ -36,7 +36,7 @@ func (s *session) over(now time.Time) bool {
 	return now.Sub(s.began) > sessionAge || now.Sub(s.used) > sessionIdle
 }
 
-// begin returns a new session's cookie value.
+// begin starts a session and returns its cookie value.
 func (s *sessions) begin(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *sessions) begin(now time.Time) string {
 	return value
 }
 
-// use says whether there is such a session.
+// use returns whether the session exists and is not over, and records that it was used.
 func (s *sessions) use(value string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,8 @@ func (s *sessions) end(value string) {
 	delete(s.byID, sha256.Sum256([]byte(value)))
 }
 
-// rightToken compares what was presented with the token. It has answered when it returns false.
+// rightToken compares presented with the admin token. If it returns false, it has answered the
+// request.
 func (s *Server) rightToken(w http.ResponseWriter, r *http.Request, presented string) bool {
 	if !s.wrong.take(time.Now()) {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.wrongTokenEvery.Seconds()))))
@@ -95,8 +96,9 @@ func (s *Server) rightToken(w http.ResponseWriter, r *http.Request, presented st
 	return true
 }
 
-// sameOrigin refuses what a page of another origin made the browser send. SameSite alone lets pages
-// of other ports of this machine through. A request without either header is no browser's of today.
+// sameOrigin returns false if a page of another origin made the browser send the request. The
+// cookie's SameSite is not enough: it lets pages of other ports of this machine through. Current
+// browsers send one of the two headers, so a request without both is not from a page.
 func sameOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -106,7 +108,7 @@ func sameOrigin(r *http.Request) bool {
 	return origin == "" || host == r.Host
 }
 
-// signedIn says whether the request is of a browser's session.
+// signedIn returns whether the request belongs to a browser's session.
 func (s *Server) signedIn(r *http.Request) bool {
 	cookie, err := r.Cookie(sessionCookie)
 	return err == nil && s.sessions.use(cookie.Value, time.Now())
@@ -117,7 +119,7 @@ type tokenBody struct {
 	Token string `json:"token"`
 }
 
-// signIn is POST /session: it exchanges the token for a cookie that scripts cannot read.
+// signIn serves POST /session: it exchanges the token for a cookie that scripts cannot read.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	var body tokenBody
 	if !sameOrigin(r) {
@@ -136,7 +138,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "signed in"})
 }
 
-// signOut is DELETE /session.
+// signOut serves DELETE /session.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 	if !sameOrigin(r) {
 		writeError(w, http.StatusForbidden, "pages of other origins may not sign out")
@@ -152,7 +154,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // over plain HTTP a secure cookie never comes back
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		// A proxy in front has the TLS.
+		// Behind a proxy that terminates TLS, the request itself is plain.
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	})
 }

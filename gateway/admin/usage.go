@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,18 +13,18 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
-// UsageQuery is what GET /usage asks.
+// UsageQuery is the query of GET /usage.
 type UsageQuery struct {
-	// From and To bound the minutes: From counts, To does not.
+	// From and To bound the minutes: From is included, To is not.
 	From, To time.Time
-	// Product, Key and Method restrict; empty is all.
+	// Product, Key and Method select rows; empty selects all.
 	Product, Key, Method string
-	// By are the columns that rows are apart by: any of minute, hour, day, key and method. Rows are
-	// always apart by product when they are apart by key.
+	// By are the columns that rows are grouped by: any of minute, hour, day, key and method. Rows
+	// that are grouped by key are grouped by product as well.
 	By []string
 }
 
-// UsageRow is a row of the answer. Members that the query does not tell apart are left out.
+// UsageRow is one row of the answer. Columns that it is not grouped by are left out.
 type UsageRow struct {
 	Time     *time.Time `json:"time,omitempty"`
 	Product  string     `json:"product,omitempty"`
@@ -33,7 +34,7 @@ type UsageRow struct {
 	Refused  uint64     `json:"refused"`
 	Bytes    uint64     `json:"bytes"`
 	Units    uint64     `json:"units"`
-	// Streams and Addresses are the most of any minute.
+	// Streams and Addresses are the highest values of any minute.
 	Streams   uint64 `json:"streams"`
 	Addresses uint64 `json:"addresses"`
 }
@@ -43,11 +44,11 @@ type UsageAnswer struct {
 	From time.Time  `json:"from"`
 	To   time.Time  `json:"to"`
 	Rows []UsageRow `json:"rows"`
-	// More is true when there are more rows than an answer has: ask for less.
+	// More is true if there are more rows than an answer may have: narrow the query.
 	More bool `json:"more,omitempty"`
 }
 
-// Usage knows what keys used.
+// Usage reads what keys used.
 type Usage interface {
 	// Usage returns at most limit rows, in the order of query.By.
 	Usage(ctx context.Context, query UsageQuery, limit int) ([]UsageRow, error)
@@ -55,25 +56,25 @@ type Usage interface {
 
 const (
 	maxUsageRows = 10_000
-	// defaultUsage is how far back an answer goes when the query does not say.
+	// defaultUsage is how far back an answer goes if the query has no from.
 	defaultUsage = 24 * time.Hour
 	// maxUsage bounds the time that one query may cover.
 	maxUsage = 400 * 24 * time.Hour
 )
 
-// usage is GET /usage?from=&to=&product=&key=&method=&by=.
+// usage serves GET /usage?from=&to=&product=&key=&method=&by=.
 func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 	query, err := usageQuery(r, time.Now())
 	if err != nil {
 		return err
 	}
 	if s.deps.Usage == nil {
-		return &badRequest{http.StatusServiceUnavailable, "usage is kept in ClickHouse, which this node does not know: --clickhouse-dsn names it"}
+		return &publicError{http.StatusServiceUnavailable, "usage is kept in ClickHouse, which this node does not know: --clickhouse-dsn names it"}
 	}
 	rows, err := s.deps.Usage.Usage(r.Context(), query, maxUsageRows+1)
 	if errors.Is(err, clickhouse.ErrUnavailable) {
 		s.deps.Logger.Warn("usage cannot be read", "err", err)
-		return &badRequest{http.StatusServiceUnavailable, "usage cannot be read now: ClickHouse does not answer"}
+		return &publicError{http.StatusServiceUnavailable, "usage cannot be read now: ClickHouse does not answer"}
 	}
 	if err != nil {
 		return fmt.Errorf("read usage: %w", err)
@@ -126,7 +127,8 @@ func usageQuery(r *http.Request, now time.Time) (UsageQuery, error) {
 	return q, nil
 }
 
-// timeIn reads a time in RFC 3339, or how long ago, like 24h.
+// timeIn reads a time in RFC 3339, or a duration like 24h, which means that long ago. An empty text
+// means otherwise.
 func timeIn(text string, now, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise.UTC(), nil
@@ -135,7 +137,7 @@ func timeIn(text string, now, otherwise time.Time) (time.Time, error) {
 		return now.Add(-ago).UTC().Truncate(time.Minute), nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || t.Unix() < 0 || t.Unix() > 1<<32-1 {
+	if err != nil || t.Unix() < 0 || t.Unix() > math.MaxUint32 { // what ClickHouse's DateTime can hold
 		return time.Time{}, fmt.Errorf("%.50q: must be a time like 2027-01-31T00:00:00Z, or how long ago, like 24h", text)
 	}
 	return t.UTC(), nil

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
-// UsageTable is the Usage of the view key_usage_1m.
+// UsageTable reads usage from the view key_usage_1m.
 type UsageTable struct {
 	*clickhouse.Questions
 	view string
@@ -26,14 +26,15 @@ func NewUsageTable(open func(ctx context.Context) (driver.Conn, error), database
 	}
 }
 
-// usageGroups are the columns of each value of by, with what they select.
+// usageGroups are, for each value of by, the expressions to group by, with the names of their
+// columns.
 var usageGroups = map[string][][2]string{
 	"minute": {{"minute", "time"}}, "hour": {{"toStartOfHour(minute)", "time"}}, "day": {{"toStartOfDay(minute)", "time"}},
 	"key": {{"product", "product"}, {"key", "key"}}, "method": {{"method", "method"}},
 }
 
-// Usage implements Usage: first what holds for each minute, as streams of one minute add up and
-// those of two do not.
+// Usage implements the interface Usage. The inner query sums up each minute: the streams of one
+// minute add up, but those of several minutes do not, so the outer query takes their maximum.
 func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows []UsageRow, err error) {
 	var inner, outer, names []string
 	for _, by := range q.By {
@@ -73,7 +74,7 @@ func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows [
 	return rows, err
 }
 
-// targets are where the columns of the query go.
+// targets returns the fields that the query's columns are scanned into.
 func (r *UsageRow) targets(names []string) []any {
 	targets := make([]any, 0, len(names)+6)
 	for _, name := range names {
