@@ -137,7 +137,8 @@ func timeIn(text string, now, otherwise time.Time) (time.Time, error) {
 		return now.Add(-ago).UTC().Truncate(time.Minute), nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || t.Unix() < 0 || t.Unix() > math.MaxUint32 { // what ClickHouse's DateTime can hold
+	// ClickHouse's DateTime has 32 bits.
+	if err != nil || t.Unix() < 0 || t.Unix() > math.MaxUint32 {
 		return time.Time{}, fmt.Errorf("%.50q: must be a time like 2027-01-31T00:00:00Z, or how long ago, like 24h", text)
 	}
 	return t.UTC(), nil

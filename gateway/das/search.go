@@ -82,7 +82,8 @@ func isFungible(raw json.RawMessage) bool {
 func parseSearch(members map[string]json.RawMessage) (q search, unknown string, err error) {
 	q.limit = maxLimit
 	paged := false
-	for _, name := range slices.Sorted(maps.Keys(members)) { // so that the first error is always the same
+	// Sorted, so that the first error is always the same.
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		raw := members[name]
 		var wrong error
 		switch name {

@@ -122,7 +122,7 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 		return 0, err
 	case slot < oldest:
 		return 0, &oldSlotError{slot, oldest}
-	case slot == oldest: // marks need an earlier slot, and a bisection takes a dozen connections to Kafka
+	case slot == oldest: // marks cannot tell, and a bisection would open a dozen connections
 		return begin, nil
 	}
 	if offset, ok := s.marks.find(slot); ok && offset >= begin {

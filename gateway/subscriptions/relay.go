@@ -96,8 +96,8 @@ type relayConn struct {
 	*relay
 	conn *websocket.Conn
 	last uint64 // id of the last call
-	// calls are the subscriptions that wait for the upstream's answer, by the call's id. numbers are
-	// those that the upstream has, by the number that it gave them.
+	// calls are the subscriptions that wait for the upstream's answer, by the call's id. numbers
+	// are those that the upstream has, by the number that it gave them.
 	calls   map[uint64]*relayed
 	numbers map[uint64]*relayed
 	served  bool // the upstream has accepted a subscription
