@@ -11,7 +11,7 @@ import (
 // maxBatch bounds the mints of POST /tokens/batch, from the specification.
 const maxBatch = 500
 
-// maxWait bounds wait_ms: behind it proxies and clients lose their patience.
+// maxWait bounds wait_ms: proxies and clients seldom wait longer for an answer.
 const maxWait = 5000
 
 // batchRequest is the body of POST /tokens/batch.
@@ -35,7 +35,7 @@ func parseBatch(body []byte) (batchRequest, error) {
 	return request, nil
 }
 
-// distinct leaves out what was there before, in place.
+// distinct removes repeated mints, in place.
 func distinct(mints []string) []string {
 	kept, seen := mints[:0], make(map[string]struct{}, len(mints))
 	for _, mint := range mints {
@@ -47,7 +47,8 @@ func distinct(mints []string) []string {
 	return kept
 }
 
-// parseAnyBatch reads any body, or says what is wrong with it. Mints may come more than once.
+// parseAnyBatch reads any body with encoding/json, or returns what is wrong with it. The mints may
+// have repeats.
 func parseAnyBatch(body []byte) (request batchRequest, err error) {
 	const object = `must be a JSON object {"mints": […]}`
 	var fields map[string]json.RawMessage
@@ -75,7 +76,7 @@ func parseAnyBatch(body []byte) (request batchRequest, err error) {
 	return request, err
 }
 
-// parseMints reads the mints.
+// parseMints reads the array of mints.
 func parseMints(raw json.RawMessage) ([]string, error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {

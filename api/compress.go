@@ -13,12 +13,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressFrom is the smallest body that is compressed: a smaller one fits one packet, and a packet
-// is what sending costs.
+// compressFrom is the smallest body that is compressed. A smaller one fits into one packet, so
+// compressing it would save nothing.
 const compressFrom = 1400
 
-// coding is a way to compress a body. Levels are the fast ones: rows shrink to a sixth at any
-// level, and a node has better to do.
+// coding is a content coding, at its fast level: rows shrink to a sixth at any level, and better
+// levels only take more time.
 type coding struct {
 	name    string
 	writers sync.Pool // of resetWriter
@@ -29,26 +29,26 @@ type resetWriter interface {
 	Reset(w io.Writer)
 }
 
-// newCodings lists what the node can do, what it prefers first.
+// newCodings returns the codings of the node, the preferred one first.
 func newCodings() []*coding {
 	return []*coding{
 		{name: "zstd", writers: sync.Pool{New: func() any {
-			// The window is what a browser must hold, 8 MiB at most by RFC 9659; one goroutine,
-			// since requests are the parallelism.
+			// A browser must hold the window, which RFC 9659 limits to 8 MiB. One goroutine is
+			// enough, because requests run in parallel.
 			w, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-				// cannot fail with these
+				// these options cannot fail
 				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 			return w
 		}}},
 		{name: "br", writers: sync.Pool{New: func() any { return brotli.NewWriterLevel(nil, 1) }}},
 		{name: "gzip", writers: sync.Pool{New: func() any {
-			w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+			w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // cannot fail with a valid level
 			return w
 		}}},
 	}
 }
 
-// encode writes body compressed, and says whether that could be done.
+// encode writes the compressed body to out. It returns false if that fails.
 func (e *coding) encode(out io.Writer, body []byte) bool {
 	w := e.writers.Get().(resetWriter)
 	defer e.writers.Put(w)
@@ -59,7 +59,7 @@ func (e *coding) encode(out io.Writer, body []byte) bool {
 	return w.Close() == nil
 }
 
-// compress encodes the body as the client likes best, if at all.
+// compress encodes the response in the coding that the client prefers, if that makes it smaller.
 func (s *Server) compress(c *fiber.Ctx) {
 	response := c.Response()
 	if len(response.Body()) < compressFrom || len(response.Header.ContentEncoding()) > 0 || !compressible(response.Header.ContentType()) {
@@ -82,7 +82,7 @@ func (s *Server) compress(c *fiber.Ctx) {
 	}
 }
 
-// compressible says whether a type is text.
+// compressible returns whether a content type is text.
 func compressible(contentType []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, []byte{';'})
 	switch string(kind) {
@@ -93,8 +93,8 @@ func compressible(contentType []byte) bool {
 	}
 }
 
-// choose reads Accept-Encoding (RFC 9110, 12.5.3): the highest q wins, on equality the order of
-// codings; nil is identity.
+// choose returns the coding to use, by Accept-Encoding (RFC 9110, 12.5.3): the one with the highest
+// q, and among equals the first of codings. It returns nil for identity, that is, no compression.
 func choose(accepted string, codings []*coding) *coding {
 	var best *coding
 	bestQ := 0.0
@@ -119,8 +119,8 @@ func mentioned(accepted, name string) bool {
 	return false
 }
 
-// quality is q of a coding; 0 when it is refused or not named, by itself or by *. A q that is no
-// number refuses.
+// quality returns the q of a coding, which is named by itself or by *. It is 0 if the coding is
+// refused or not named, or if its q is no number.
 func quality(accepted, name string) float64 {
 	q := 0.0
 	for entry := range strings.SplitSeq(accepted, ",") {

@@ -32,18 +32,18 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
-	// InternalToken makes a request one of Mintlake's own rooms: see internal/internaltoken.
+	// InternalToken marks requests of Mintlake's own rooms: see internal/internaltoken.
 	InternalToken string `koanf:"internal_token" usage:"token of requests that no rate limit holds for: the JSON-RPC gateway's, which limits its own clients; set the same at both" secret:"true"`
-	// AllowedHosts are names besides localhost that a loopback Addr answers to: see internal/hosts.
-	// They are a setting of all addresses.
+	// AllowedHosts are the host names that requests to a loopback Addr may have besides loopback
+	// names: see internal/hosts. The setting is shared by all addresses.
 	AllowedHosts []string `koanf:"-"`
-	// RateLimits are a section of their own, beside api.
+	// RateLimits is a section of its own, rate_limits.
 	RateLimits RateLimits `koanf:"-"`
 	Enrichment Enrichment `koanf:"enrichment_requests"`
 	Streams    Streams    `koanf:"streams"`
-	// SwapURL is for the explorer's page of quotes; the API itself asks nothing there.
+	// SwapURL is for the explorer's page of quotes; the API itself does not call it.
 	SwapURL string `koanf:"swap_url" usage:"swap quote API as browsers reach it, as https://swap.example, for the explorer's page of quotes; empty = the one in the same process, if it listens on loopback; its swap.allowed_origins must hold the explorer's origin"`
-	// Shapes that people have code for.
+	// Response shapes for which clients already have code.
 	TokensV2  bool `koanf:"tokens_v2" usage:"serve /tokens/v2, the shape of Jupiter's Tokens API V2"`
 	TokenList bool `koanf:"token_list" usage:"serve /tokenlist.json, the verified tokens in the shape of the Solana token list"`
 }
@@ -53,7 +53,8 @@ type Streams struct {
 	Max       int `koanf:"max" usage:"readers of the change feed at once"`
 	PerClient int `koanf:"per_client" usage:"readers of the change feed at once and client"`
 	MaxReplay int `koanf:"max_replay" usage:"records that one reader's old cursor may make the node read again"`
-	// MaxAge lets clients spread over the nodes there are, and a load balancer end what is left.
+	// MaxAge makes clients reconnect now and then. So they spread over new nodes, and a load
+	// balancer can drain old ones.
 	MaxAge time.Duration `koanf:"max_age" usage:"how long a reader of the change feed is served before it is asked to connect again"`
 }
 
@@ -65,8 +66,8 @@ type RateLimits struct {
 	Batch   int  `koanf:"batch" usage:"POST /tokens/batch a minute and client"`
 	Image   int  `koanf:"image" usage:"GET /img/{mint} a minute and client"`
 	Global  int  `koanf:"global" usage:"requests a minute and client to routes without a limit of their own"`
-	// GlobalCountsAll makes the global window count the limited routes too; then their limits above
-	// it cannot be reached.
+	// GlobalCountsAll makes the global window count the limited routes, too. Then a limit above the
+	// global one cannot be reached.
 	GlobalCountsAll bool `koanf:"global_counts_all" usage:"let the global limit count requests to every route"`
 	IPv6Factor56    int  `koanf:"ipv6_56_factor" usage:"how many times one client's bounds (rates, connections, streams, enrichment requests) the clients of an IPv6 /56 have together; 0 = no bound"`
 	IPv6Factor48    int  `koanf:"ipv6_48_factor" usage:"the same for an IPv6 /48"`
@@ -78,7 +79,7 @@ type RateLimits struct {
 	SharedRetry   time.Duration `koanf:"shared_retry" usage:"first pause before shared limits are tried again; it doubles up to 10s"`
 }
 
-// Enrichment bounds what the public can make the enrichment room do.
+// Enrichment bounds the work that the public can cause in the enrichment room.
 type Enrichment struct {
 	QueueSize       int           `koanf:"queue_size" usage:"requests that wait for Kafka before new ones are dropped"`
 	DedupTTL        time.Duration `koanf:"dedup_ttl" usage:"time in which a mint is asked for once"`
@@ -91,8 +92,8 @@ type Enrichment struct {
 func DefaultConfig() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", Ranking: string(market.RankingVolume), TokensV2: true, TokenList: true,
-		// 500 mints of 44 characters, quoted and indented, are some 30 KB; beyond is room to say
-		// "too many mints" instead of "too large".
+		// 500 mints of 44 characters, quoted and indented, are some 30 KB. The rest is room to
+		// answer "too many mints" instead of "too large".
 		BodyLimit:   128 << 10,
 		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, ShutdownGrace: 5 * time.Second,
 		MaxConnections: 16_384, MaxConnectionsPerClient: 512,

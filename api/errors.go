@@ -10,8 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Error is what a client is told: the body of every response that is not a success. Inner errors
-// are logged, never told.
+// Error is the body of every response that is not a success. Inner errors are only logged.
 type Error struct {
 	StatusCode int    `json:"statusCode"`
 	Name       string `json:"error"`
@@ -23,8 +22,8 @@ type Error struct {
 // Error makes Error an error.
 func (e *Error) Error() string { return e.Message }
 
-// raw is the error as a whole HTTP response that ends its connection, for where there is no request
-// yet.
+// raw returns the error as a whole HTTP response that closes its connection, for a connection that
+// has no request yet.
 func (e *Error) raw() []byte {
 	body, _ := json.Marshal(e) // two strings and a number
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nRetry-After: 1\r\nAccess-Control-Allow-Origin: *\r\n"+
@@ -35,12 +34,12 @@ func newError(status int, format string, args ...any) *Error {
 	return &Error{StatusCode: status, Name: http.StatusText(status), Message: fmt.Sprintf(format, args...)}
 }
 
-// invalid is a 400 that names field, value and rule.
+// invalid returns a 400 that names the field, its value and the rule.
 func invalid(field, value, rule string) *Error {
 	return newError(fiber.StatusBadRequest, "%s is %s: %s", field, clip(value), rule)
 }
 
-// clip keeps what a client sent short enough to be told back.
+// clip shortens a client's text so that a message can repeat it.
 func clip(value string) string {
 	const most = 64
 	value = strings.ToValidUTF8(value, "\ufffd")
@@ -50,11 +49,11 @@ func clip(value string) string {
 	return value
 }
 
-// quoted is a client's string as it appears in a message.
+// quoted returns a client's text as a message repeats it.
 func quoted(value string) string { return fmt.Sprintf("%q", clip(value)) }
 
-// public makes an Error of any error: fiber's own by their status, everything else is a 500 that
-// tells nothing.
+// public returns the Error that a client gets for err. An error of fiber keeps its status. Any
+// other error is logged and becomes a 500 without details.
 func (s *Server) public(c *fiber.Ctx, err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {
@@ -92,16 +91,16 @@ func (s *Server) writeError(c *fiber.Ctx, err error) {
 	}
 }
 
-// refuseFraming answers a request whose end is ambiguous, and closes its connection: what comes
-// next may be a part of it.
+// refuseFraming answers a request whose length is ambiguous, and closes its connection, because the
+// next bytes may still belong to the request.
 func (s *Server) refuseFraming(c *fiber.Ctx, why error) error {
 	linger(c)
 	c.Context().SetConnectionClose()
 	return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", why)
 }
 
-// handleServerError answers what never reached a route: broken HTTP, bodies that are too large,
-// time-outs.
+// handleServerError answers requests that never reached a route: broken HTTP, bodies that are too
+// large, timeouts.
 func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	linger(c)
 	s.writeError(c, err)
@@ -109,7 +108,7 @@ func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// linger lets the connection be read on for a while before it is closed: see lingerTime.
+// linger makes Close read on for a while before it closes the connection: see lingerTime.
 func linger(c *fiber.Ctx) {
 	if open, ok := c.Context().Conn().(*connection); ok {
 		open.linger.Store(true)

@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// maxTag bounds the tag that is asked for; off-chain documents' tags are shorter.
+// maxTag bounds the tag in a query; tags in off-chain metadata are shorter.
 const maxTag = 64
 
 // queryFilter reads the filters that search and stream share.
@@ -43,7 +43,7 @@ func queryFilter(c *fiber.Ctx) (filter search.Filter, err error) {
 	return filter, err
 }
 
-// programs are the names of the token programs in queries.
+// programs are the token programs, by the names that queries use.
 var programs = map[string]search.Program{
 	"token": search.ProgramToken, schemas.ProgramToken: search.ProgramToken,
 	"token-2022": search.ProgramToken2022, schemas.ProgramToken2022: search.ProgramToken2022,
@@ -61,8 +61,8 @@ func queryProgram(c *fiber.Ctx) (search.Program, error) {
 	return program, nil
 }
 
-// extensionKinds are what ext and not_ext take: the kinds of Token-2022 extensions by their
-// published order.
+// extensionKinds returns the values of ext and not_ext, sorted: the kinds of Token-2022 extensions,
+// which are numbered from 1 without a gap.
 func extensionKinds() []string {
 	var kinds []string
 	for number := uint16(1); ; number++ {
@@ -113,7 +113,7 @@ func queryLaunchpad(c *fiber.Ctx) (string, error) {
 	return text, nil
 }
 
-// queryUSD reads a least amount of USD.
+// queryUSD reads a lower bound in USD.
 func queryUSD(c *fiber.Ctx, field string) (*float64, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
@@ -143,9 +143,9 @@ var sorts = map[string]search.Sort{
 	"relevance": search.SortRelevance, "volume": search.SortVolume, "newest": search.SortNewest, "oldest": search.SortOldest, "mint": search.SortMint,
 }
 
-// queryOrder reads sort, cursor and page, which belong together: a walk goes by cursors, everything
-// else by pages. A parameter that is valid by itself is never refused for another: OpenAPI cannot
-// say so, and a client that knows the document could not know.
+// queryOrder reads sort, cursor and page, which depend on each other: a walk through all tokens
+// uses cursors, any other order uses pages. A parameter that is valid by itself is never refused
+// because of another one: OpenAPI cannot express such a rule, so clients could not know it.
 func (s *Server) queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err error) {
 	if page, err = queryInteger(c, "page", 1, math.MaxInt64); err != nil {
 		return 0, err
@@ -172,7 +172,7 @@ func (s *Server) queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err 
 		return 0, err
 	case walks && cursor != "" && !search.ValidCursor(cursor):
 		return 0, invalid("cursor", quoted(cursor), "must be the next_cursor of a page, or empty for the first one")
-	case walks: // whatever sort and page say: only that order has a place to go on from
+	case walks: // overrides sort and page, because only the order by mint has cursors
 		query.Sort, query.Cursor = search.SortMint, cursor
 	}
 	if query.Sort == search.SortMint {

@@ -17,7 +17,7 @@ import (
 //go:embed docs.html
 var docsTemplate string
 
-// docsPolicy: the page has no script and loads nothing.
+// docsPolicy forbids scripts, and everything that is loaded: the page needs neither.
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 
 // getOpenAPI is GET /openapi.json.
@@ -38,7 +38,7 @@ func (s *Server) getDocs(c *fiber.Ctx) error {
 	return c.Send(s.docs)
 }
 
-// document is what the page shows of the OpenAPI document.
+// document is the part of the OpenAPI document that the page shows.
 type document struct {
 	Info struct {
 		Title, Version, Description string
@@ -76,7 +76,7 @@ type schema struct {
 	Properties  map[string]schema
 }
 
-// Kind is the type in words.
+// Kind returns the type in words.
 func (s schema) Kind() string {
 	switch t := s.Type.(type) {
 	case string:
@@ -94,10 +94,10 @@ func (s schema) Kind() string {
 	return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
 }
 
-// Requires says whether a property is always there.
+// Requires returns whether a property is always present.
 func (s schema) Requires(name string) bool { return slices.Contains(s.Required, name) }
 
-// renderDocs makes the page once: it never changes.
+// renderDocs renders the page. It is called once, because the page never changes.
 func renderDocs(openapi []byte) ([]byte, error) {
 	var d document
 	if err := json.Unmarshal(openapi, &d); err != nil {

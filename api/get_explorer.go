@@ -5,12 +5,12 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
-// explorerPaths are the pages for people, and what they load.
+// explorerPaths are the paths of the explorer's pages, and of the files that they load.
 func explorerPaths() []string {
 	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/token/:mint", "/explorer/*"}
 }
 
-// addExplorer serves the pages for people, where the node has some.
+// addExplorer adds the explorer's routes, if the node has an explorer.
 func (s *Server) addExplorer() {
 	if s.deps.Explorer == nil {
 		return

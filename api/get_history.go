@@ -13,9 +13,8 @@ import (
 // historyRetryAfter is how many seconds a client should wait when ClickHouse does not answer.
 const historyRetryAfter = "5"
 
-// getHistory is GET /tokens/{mint}/history: the events of a mint, newest first, with what each
-// changed. It is the one thing besides as_of_slot and provenance that is not in memory: it needs
-// ClickHouse.
+// getHistory is GET /tokens/{mint}/history: the events of a mint, newest first, with what each one
+// changed. It reads ClickHouse, because events are not kept in memory.
 func (s *Server) getHistory(c *fiber.Ctx) error {
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {
@@ -56,7 +55,7 @@ func noHistory() *Error {
 	return e
 }
 
-// historyError makes an answer of what a history question failed with.
+// historyError returns the answer to a question about history that failed with err.
 func (s *Server) historyError(err error, mint string) error {
 	switch {
 	case errors.Is(err, history.ErrUnknownMint) && s.replica.Lookup(mint) != nil:
@@ -75,7 +74,7 @@ func (s *Server) historyError(err error, mint string) error {
 	}
 }
 
-// notYet: memory is ahead of ClickHouse, by a second as a rule.
+// notYet is the answer while memory is ahead of ClickHouse, usually by a second.
 func notYet(mint string) *Error {
 	e := newError(fiber.StatusServiceUnavailable, "the history of mint %s is not in ClickHouse yet; try again in a second", quoted(mint))
 	e.headers = []string{fiber.HeaderRetryAfter, "1"}

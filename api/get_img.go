@@ -16,33 +16,33 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// unknownSVG is the generic image of a token whose logo is not there.
+// unknownSVG is the fallback: the image of a token that has no logo to show.
 //
 //go:embed unknown.svg
 var unknownSVG []byte
 
-// imagePolicy keeps an image that is opened as a page from doing anything: no script runs, nothing
-// is loaded that is not in it.
+// imagePolicy makes an image harmless that is opened as a page: no script runs, and nothing is
+// loaded.
 const imagePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox"
 
-// imageHeaders are the same on every answer. Their names are canonical, which spares fasthttp to
-// look at each letter.
+// imageHeaders are set on every answer. Their names are in canonical form, so that fasthttp need
+// not convert them.
 var imageHeaders = [...][2][]byte{
 	{[]byte(fiber.HeaderContentSecurityPolicy), []byte(imagePolicy)},
 	{[]byte("Cross-Origin-Resource-Policy"), []byte("cross-origin")},
 	{[]byte(fiber.HeaderAccessControlExposeHeaders), []byte(exposedHeaders + ", " + headerLogoStatus)},
 }
 
-// headerLogoStatus tells a page why it sees what it sees: ok, unchecked, broken, missing, or
-// unknown for a mint that the registry has not.
+// headerLogoStatus tells a page which image it gets: ok, unchecked, broken, missing, or unknown for
+// a mint that is not in the registry.
 const headerLogoStatus = "X-Logo-Status"
 
-// Ages of the fallback where the registry says nothing of a logo.
+// ageUnknown is how many seconds the fallback may be cached if nothing is known of the logo.
 const ageUnknown = 60
 
-// getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, or a
-// variant of it, or the fallback. A mint that the registry does not know is queued for enrichment.
-// `size` and `format` that are no use are passed over: an <img> cannot show an error.
+// getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, a
+// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment. An
+// invalid `size` or `format` is ignored, because an <img> cannot show an error.
 func (s *Server) getImage(c *fiber.Ctx) error {
 	header := &c.Response().Header
 	for i := range imageHeaders {
@@ -75,8 +75,8 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	return nil
 }
 
-// logoOf is the URL and the status of a token's logo; false for a mint that the registry has not.
-// Pictures are asked for again and again, so they come from the cache of rows.
+// logoOf returns the URL and the status of a token's logo; false for a mint that is not in the
+// registry. It uses the row cache, because the same images are requested again and again.
 func (s *Server) logoOf(mint string) (url, status string, known bool) {
 	id, known := s.replica.ID(mint)
 	if !known {
@@ -101,7 +101,7 @@ func setImageAge(c *fiber.Ctx, status string, seconds int) {
 	c.Response().Header.Set(headerLogoStatus, status)
 }
 
-// variantOf reads ?size= (raised to the next of the sizes there are, 32 to 512) and
+// variantOf reads ?size=, which is rounded up to the next size that exists (32 to 512), and
 // ?format=webp|png.
 func variantOf(c *fiber.Ctx) (variant picture.Variant) {
 	arguments := c.Context().QueryArgs()
@@ -117,7 +117,7 @@ func variantOf(c *fiber.Ctx) (variant picture.Variant) {
 	return variant
 }
 
-// buildLogos makes the service behind the route, when there is something to fetch with.
+// buildLogos makes the service behind the route, if the node has a loader and a store for images.
 func (s *Server) buildLogos() (err error) {
 	if s.deps.Images == nil || s.deps.ImageStore == nil {
 		return nil
@@ -145,8 +145,8 @@ func (s *Server) runLogos(ctx context.Context) error {
 	return s.logos.Run(ctx) // never fails
 }
 
-// SimilarLogos is how many tokens, this one included, show a logo that looks like the mint's; 0
-// when its logo is not known.
+// SimilarLogos returns how many tokens, this one included, show a logo that looks like the mint's;
+// 0 if its logo is not known.
 func (s *Server) SimilarLogos(mint string) int {
 	if s.logos == nil {
 		return 0
@@ -154,5 +154,5 @@ func (s *Server) SimilarLogos(mint string) int {
 	return s.logos.Similar(mint)
 }
 
-// CopiedLogo says that another token showed the mint's logo before it.
+// CopiedLogo returns whether another token showed the mint's logo before it.
 func (s *Server) CopiedLogo(mint string) bool { return s.logos != nil && s.logos.Copied(mint) }

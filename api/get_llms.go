@@ -11,15 +11,15 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// getLLMs is GET /llms.txt: the API for language models (llmstxt.org), made of the OpenAPI
-// document.
+// getLLMs is GET /llms.txt: the API described for language models (llmstxt.org), made from the
+// OpenAPI document.
 func (s *Server) getLLMs(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	c.Set(fiber.HeaderCacheControl, cacheMinutes)
 	return c.Send(bytes.ReplaceAll(s.llms, []byte("{base_url}"), []byte(c.BaseURL())))
 }
 
-// renderLLMs makes the text once: it never changes.
+// renderLLMs makes the text. It is called once, because the text never changes.
 func renderLLMs(openapi []byte) ([]byte, error) {
 	var d document
 	if err := json.Unmarshal(openapi, &d); err != nil {

@@ -26,7 +26,7 @@ type candlesResponse struct {
 }
 
 // getCandles is GET /tokens/{mint}/ohlcv: prices and volumes by minute, hour or day of block time.
-// It is ClickHouse's.
+// It reads ClickHouse.
 func (s *Server) getCandles(c *fiber.Ctx) error {
 	text, given, err := queryOnce(c, "interval")
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 	return c.JSON(candlesResponse{mint, interval, candles})
 }
 
-// marketMint is the mint that a question about swaps is about: one of the registry, on a node that
-// can ask ClickHouse.
+// marketMint returns the mint of a request about swaps. It is an error if the mint is not in the
+// registry, or if the node has no ClickHouse.
 func (s *Server) marketMint(c *fiber.Ctx) (string, error) {
 	mint := pathMint(c)
 	if s.replica.Lookup(mint) == nil {
@@ -81,7 +81,7 @@ func noMarket() *Error {
 	return e
 }
 
-// marketError makes an answer of what a question about swaps failed with.
+// marketError returns the answer to a question about swaps that failed with err.
 func (s *Server) marketError(err error) error {
 	if !errors.Is(err, clickhouse.ErrUnavailable) {
 		return err

@@ -15,7 +15,7 @@ type poolsResponse struct {
 }
 
 // getPools is GET /tokens/{mint}/pools: the pools that hold a mint, those that trade most first. It
-// is ClickHouse's.
+// reads ClickHouse.
 func (s *Server) getPools(c *fiber.Ctx) error {
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// getStatus is GET /status: how far the pipeline is, and what is away.
+// getStatus is GET /status: how far the pipeline is, and what is unavailable.
 func (s *Server) getStatus(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, cacheNever)
 	document := s.status.Get(c.UserContext())
@@ -25,7 +25,7 @@ func (s *Server) getStatusPast(c *fiber.Ctx) error {
 	return c.JSON(s.status.Past())
 }
 
-// askClickHouse reads what history reads, where there is next to nothing to read.
+// askClickHouse queries the table of history, for a window of next to no rows.
 func (s *Server) askClickHouse(ctx context.Context) error {
 	_, _, err := s.deps.History.Window(ctx, schemas.MintWrappedSOL, 0, 1)
 	return err

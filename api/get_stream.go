@@ -18,11 +18,11 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// heartbeat is how often a stream without events says that it is alive; proxies close what is
-// silent for half a minute.
+// heartbeat is how long a stream sends nothing before it sends a sign of life: proxies close
+// connections that are silent for half a minute.
 const heartbeat = 15 * time.Second
 
-// reconnectAfter is what clients are told to wait before they come back, in milliseconds.
+// reconnectAfter is how long clients should wait before they reconnect, in milliseconds.
 const reconnectAfter = 2000
 
 // getStream is GET /tokens/stream: new and changed tokens as Server-Sent Events
@@ -38,13 +38,13 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	if c.Method() == fiber.MethodHead {
 		return nil
 	}
-	// a browser that comes back has a newer one than its URL
+	// A browser that reconnects sends its last id, which is newer than the cursor in its URL.
 	cursor := string(c.Request().Header.Peek("Last-Event-ID"))
 	if cursor == "" {
 		cursor = c.Query("cursor")
 	}
 	stream.reader, err = s.feed.Open(s.client(c), cursor)
-	// as good as another installation's
+	// A cursor in the right form is probably from another installation: begin now.
 	if errors.Is(err, feed.ErrCursor) && isCursor(cursor) {
 		stream.unknown = true
 		stream.reader, err = s.feed.Open(s.client(c), "")
@@ -57,12 +57,12 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	return nil
 }
 
-// isCursor says whether text has the form of an id, be it of this installation or of another one.
+// isCursor returns whether text has the form of a cursor, of this installation or of another one.
 func isCursor(text string) bool {
 	return len(text) <= maxStreamCursor && cursorForm.MatchString(text)
 }
 
-// queryStream reads what is asked for.
+// queryStream reads the parameters.
 func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
 	shape, err := queryShape(c, false)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isCursor(cursor) { // also where Last-Event-ID takes its place
+	if !isCursor(cursor) { // also if Last-Event-ID overrides it
 		return nil, refuseStream(feed.ErrCursor, cursor)
 	}
 	if _, given, _ := queryOnce(c, "q"); given {
@@ -107,10 +107,10 @@ func refuseStream(err error, cursor string) error {
 	return e
 }
 
-// errAge ends a stream that is open for long, so that clients spread over the nodes there are.
+// errAge ends a stream that has been open for Streams.MaxAge.
 var errAge = errors.New("stream is old")
 
-// stream is one client's. It outlives the handler, so nothing of fiber's context is in it.
+// stream is one client's stream. It outlives the handler, so it holds nothing of fiber's context.
 type stream struct {
 	server    *Server
 	filter    search.Filter
@@ -120,17 +120,18 @@ type stream struct {
 	conn      net.Conn
 	patience  time.Duration
 	buf       []byte
-	// unknown: the cursor leads nowhere, and the stream begins now.
+	// unknown says that the cursor means nothing here, so the stream begins now.
 	unknown bool
 }
 
-// cursorForm is what a cursor of the stream looks like; maxStreamCursor is how long it may be, what
-// a thousand partitions need at most.
+// cursorForm is the form of a cursor. maxStreamCursor bounds its length; a thousand partitions need
+// no more.
 var cursorForm = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
 const maxStreamCursor = 4096
 
-// run writes events until the client goes, is too slow, or the node stops.
+// run writes events until the client leaves or is too slow, the stream is too old, or the node
+// stops.
 func (s *stream) run(w *bufio.Writer) {
 	defer s.reader.Close()
 	s.buf = fmt.Appendf(s.buf, "retry: %d\n\n", reconnectAfter)
@@ -158,7 +159,7 @@ func (s *stream) run(w *bufio.Writer) {
 	}
 }
 
-// append writes a batch. The id comes last, and on an event of its own without data: a client that
+// append writes a batch. The id comes last, in an event of its own without data. So a client that
 // is cut off in the middle reads the whole batch again.
 func (s *stream) append(batch *feed.Batch) {
 	if batch.Reset != "" {
@@ -176,7 +177,7 @@ func (s *stream) append(batch *feed.Batch) {
 	}
 }
 
-// change writes an event of the row as it is now, if the client wants to see such a row.
+// change writes an event with the row as it is now, if the row passes the client's filters.
 func (s *stream) change(change *feed.Change) {
 	id, token := change.ID, (*registry.Token)(nil)
 	if change.Mint == "" {
@@ -197,14 +198,14 @@ func (s *stream) change(change *feed.Change) {
 	}
 }
 
-// event writes an event; data has no line ends, as JSON of ours never has.
+// event writes one event. data has no line ends: our JSON never has any.
 func (s *stream) event(name string, data []byte) {
 	s.buf = append(append(append(s.buf, "event: "...), name...), "\ndata: "...)
 	s.buf = append(append(s.buf, data...), "\n\n"...)
 }
 
-// flush sends what is written. The connection's own deadline is that of one response and would end
-// every stream.
+// flush sends what was written. It sets a write deadline of its own, because the server's is for a
+// single response and would end every stream.
 func (s *stream) flush(w *bufio.Writer) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience))
 	_, err := w.Write(s.buf)
@@ -215,7 +216,7 @@ func (s *stream) flush(w *bufio.Writer) error {
 	return w.Flush()
 }
 
-// end says why the stream ends. The client comes back with its last id.
+// end tells the client why the stream ends. The client reconnects with its last id.
 func (s *stream) end(w *bufio.Writer, err error) {
 	reason, message := "unavailable", "the events since the cursor cannot be read now"
 	switch {
@@ -232,7 +233,7 @@ func (s *stream) end(w *bufio.Writer, err error) {
 	_ = s.flush(w)
 }
 
-// passes is the filter of a search for one token.
+// passes returns whether a token meets the filters, as a search would find.
 func (s *stream) passes(id uint32, t *registry.Token) bool {
 	f := &s.filter
 	switch {

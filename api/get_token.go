@@ -16,8 +16,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// getToken is GET /tokens/{mint}: one row of the registry, from memory; with as_of_slot or
-// provenance from the history.
+// getToken is GET /tokens/{mint}: one row of the registry, from memory. With as_of_slot or
+// provenance it is read from history.
 func (s *Server) getToken(c *fiber.Ctx) error {
 	slot, asOf, err := querySlot(c, "as_of_slot")
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	buf := s.buf()
 	found, member := s.memberRow(mint, &shape, &buf.bytes)
 	if member && shape.plain() {
-		c.Context().SetUserValue(keyBody, buf) // the body may lie there
+		c.Context().SetUserValue(keyBody, buf) // the body may be in it
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(found.json)
 	}
@@ -49,17 +49,17 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	return s.sendJSON(c, rowResponse{found, s.writer(shape)})
 }
 
-// pastToken is what a question to the history asks for.
+// pastToken is a request for a token that history must answer.
 type pastToken struct {
-	// slot counts if asOf.
+	// slot is used only if asOf is set.
 	slot             uint64
 	asOf, provenance bool
 	shape            shape
 }
 
-// getTokenOfHistory answers from one fold in ClickHouse, fields and origins alike, so that they fit
-// together. What is no part of that fold and is known of the present only, the figures of trading
-// and the evidence, comes from memory; there is none of the past.
+// getTokenOfHistory answers from one fold of the events in ClickHouse, fields and origins alike, so
+// that they agree. Trading figures and evidence are not in that fold. They come from memory for the
+// present; for the past there are none.
 func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) error {
 	if _, err := pubkey.Parse(mint); err != nil || !asked.asOf && s.replica.Lookup(mint) == nil {
 		return unknownMint(mint)
@@ -96,7 +96,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	if !asked.asOf {
 		w = s.writer(asked.shape)
 	}
-	// lists are of the same fold as the tags
+	// The lists must come from the same fold as the tags.
 	w.listed = func(uint32) []registry.Listing { return snapshot.Lists() }
 	body := w.appendRow(nil, &found)
 	if asked.provenance {
@@ -110,8 +110,8 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	return c.Send(body)
 }
 
-// present adds what memory alone knows: the volume of a day, and the last trade, of which no
-// message is the origin. It is false where the mint is no member any more.
+// present adds what only memory knows: the daily volume, and the time of the last trade, which has
+// no origin. It returns false if the mint is not a member any more.
 func (s *Server) present(mint string, found *row, origins map[string]history.Origin) bool {
 	id, member := s.replica.ID(mint)
 	now := s.replica.Lookup(mint)
@@ -126,7 +126,7 @@ func (s *Server) present(mint string, found *row, origins map[string]history.Ori
 	return true
 }
 
-// querySlot reads a slot; without the parameter it is the highest there can be.
+// querySlot reads a slot. Without the parameter it returns the highest slot there can be.
 func querySlot(c *fiber.Ctx, field string) (slot uint64, given bool, err error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
@@ -139,7 +139,7 @@ func querySlot(c *fiber.Ctx, field string) (slot uint64, given bool, err error) 
 	return slot, true, nil
 }
 
-// pathMint is the path parameter; escapes that are none stay as they are.
+// pathMint returns the path parameter mint. If its escapes are invalid, it is returned as it is.
 func pathMint(c *fiber.Ctx) string {
 	mint := c.Params("mint")
 	if unescaped, err := url.PathUnescape(mint); err == nil {
@@ -148,7 +148,7 @@ func pathMint(c *fiber.Ctx) string {
 	return mint
 }
 
-// memberRow is the row of a mint. It may lie in buf.
+// memberRow returns the row of a mint; false if it is not in the registry. The row may use buf.
 func (s *Server) memberRow(mint string, sh *shape, buf *[]byte) (row, bool) {
 	id, member := s.replica.ID(mint)
 	if !member {

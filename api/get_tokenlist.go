@@ -23,7 +23,7 @@ type tokenList struct {
 	Tokens    []listedToken                `json:"tokens"`
 }
 
-// chainMainnet is what the list's readers call mainnet-beta.
+// chainMainnet is the chain id of mainnet-beta in these lists.
 const chainMainnet = 101
 
 type listedToken struct {
@@ -37,7 +37,8 @@ type listedToken struct {
 	Extensions map[string]string `json:"extensions,omitempty"`
 }
 
-// getTokenList is GET /tokenlist.json: the verified tokens by mint. It changes only with them.
+// getTokenList is GET /tokenlist.json: the verified tokens, by mint. The answer changes only when
+// these tokens do.
 func (s *Server) getTokenList(c *fiber.Ctx) error {
 	result := s.replica.Search(search.Query{IncludeToken22: true, Filter: search.Filter{Tag: tagVerified}, Sort: search.SortMint, Limit: listMost})
 	list := tokenList{

@@ -23,13 +23,14 @@ type searchResponse struct {
 	page  int64
 	limit int
 	total int
-	// next is the cursor of the next page of a walk; walks alone have one, null on the last page.
+	// walks says that the order is by mint, in which pages are found by cursors. next is then the
+	// cursor of the next page, empty on the last one.
 	walks bool
 	next  string
 }
 
-// getTokens is GET /tokens: search the registry, or the top tokens by volume; with a cursor, walk
-// through it.
+// getTokens is GET /tokens: a search in the registry, or without a text the top tokens by volume.
+// With a cursor it walks through the registry.
 func (s *Server) getTokens(c *fiber.Ctx) error {
 	query, page, err := s.querySearch(c)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Server) getTokens(c *fiber.Ctx) error {
 	buf := s.buf()
 	defer buf.free()
 	for _, hit := range result.Hits {
-		// gone since: the page is shorter
+		// A token that is gone since the search is left out.
 		if found, member := s.rowOf(hit.ID, &shape, &buf.bytes); member {
 			found.hit = hit
 			response.rows = append(response.rows, found)
@@ -80,7 +81,7 @@ func (s *Server) querySearch(c *fiber.Ctx) (query search.Query, page int64, err 
 	return query, page, err
 }
 
-// queryInteger reads a parameter from 1 to most.
+// queryInteger reads a whole number from 1 to most.
 func queryInteger(c *fiber.Ctx, field string, otherwise, most int64) (int64, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
@@ -104,7 +105,7 @@ func queryBoolean(c *fiber.Ctx, field string, otherwise bool) (bool, error) {
 	return text == "true", nil
 }
 
-// queryOnce refuses a parameter that is given twice: which one was meant?
+// queryOnce reads a parameter. It refuses one that is given twice: which one is meant is unclear.
 func queryOnce(c *fiber.Ctx, field string) (text string, given bool, err error) {
 	values := c.Context().QueryArgs().PeekMulti(field)
 	switch len(values) {

@@ -15,15 +15,17 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Bounds of /tokens/v2: those of Jupiter's Tokens API V2, but for the tag's, which is ours.
+// Bounds of /tokens/v2: those of Jupiter's Tokens API V2, except v2Tagged, which is ours.
 const (
 	v2Search = 20
 	v2Mints  = 100
-	v2Query  = 4_600 // characters: so many mints with commas between
+	v2Query  = 4_600 // characters: enough for v2Mints mints with commas between
 	v2Recent = 30
 	v2Tagged = 1_000
-	// of a category: unless the client says another limit, and at most
+	// tokens of a category: by default, and at most
 	v2Listed, v2ListedMost = 50, 100
+	// the organic scores from which on a token's label is high, and medium
+	v2OrganicHigh, v2OrganicMedium = 70, 30
 )
 
 // tagVerified is the tag of tokens that a curated list holds.
@@ -65,17 +67,17 @@ type auditV2 struct {
 	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
 }
 
-// statsV2 is what is known of a window. Volumes have no sides here, so those of buyers and sellers
-// are left out.
+// statsV2 is what is known of a window. Volumes are not split by side here, so those of buyers and
+// of sellers are left out.
 type statsV2 struct {
 	PriceChange *float64 `json:"priceChange,omitempty"` // percent
 	Traders     uint64   `json:"numTraders"`
 }
 
-// timeV2 is a time of that shape.
+// timeV2 formats a time as that API does.
 func timeV2(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// toV2 writes a token in that shape.
+// toV2 returns a token in that shape.
 func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	v := tokenV2{
 		ID: t.Mint, Name: t.Name, Symbol: t.Symbol, Icon: t.LogoURL, Decimals: t.Decimals, Website: t.ExternalURL,
@@ -110,9 +112,9 @@ func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 		v.OrganicScore = min(100, max(0, 100**m.OrganicUSD / *t.DailyVolumeUSD))
 	}
 	switch {
-	case v.OrganicScore >= 70:
+	case v.OrganicScore >= v2OrganicHigh:
 		v.OrganicScoreLabel = "high"
-	case v.OrganicScore >= 30:
+	case v.OrganicScore >= v2OrganicMedium:
 		v.OrganicScoreLabel = "medium"
 	}
 	return v

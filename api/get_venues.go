@@ -15,7 +15,7 @@ type venuesResponse struct {
 	Venues []market.Venue `json:"venues"`
 }
 
-// getVenues is GET /venues: what was traded on each venue in 24 hours. It is ClickHouse's.
+// getVenues is GET /venues: what was traded on each venue in 24 hours. It reads ClickHouse.
 func (s *Server) getVenues(c *fiber.Ctx) error {
 	if s.deps.Market == nil {
 		return noMarket()

@@ -11,26 +11,26 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// jsonAppender is a body that writes itself: the same bytes as encoding/json, in a fraction of the
-// time.
+// jsonAppender is a body that encodes itself: to the same bytes as encoding/json, in a fraction of
+// the time.
 type jsonAppender interface {
 	appendJSON(dst []byte) []byte
 	// sizeHint guesses the number of bytes.
 	sizeHint() int
 }
 
-// maxPooledBody is the largest buffer that is kept.
+// maxPooledBody is the largest buffer that goes back to its pool.
 const maxPooledBody = 1 << 20
 
-// pooledBody is the buffer of a body. A page of rows is tens of kilobytes: allocated anew for each,
-// they were half of what a search cost. fasthttp closes it when its request is over: it closes the
-// user values that can be.
+// pooledBody is the buffer of a body. A page of rows has tens of kilobytes; allocating them for
+// each request was half of what a search cost. The buffer is a user value of its request: when the
+// request is over, fasthttp closes the user values that are io.Closers.
 type pooledBody struct {
 	pool  *sync.Pool
 	bytes []byte
 }
 
-// Close gives the buffer back.
+// Close returns the buffer to its pool.
 func (b *pooledBody) Close() error {
 	b.free()
 	return nil
@@ -42,17 +42,17 @@ func (b *pooledBody) free() {
 	}
 }
 
-// keyBody and keyEncoded are the user values that hold the body's buffers: as it was made, and
-// compressed.
+// keyBody and keyEncoded are the names of the user values that hold the buffers of a body: of the
+// plain one, and of the compressed one.
 const (
 	keyBody    = "body"
 	keyEncoded = "encoded body"
 )
 
-// buf is an empty buffer for some rows.
+// buf returns an empty buffer for some rows.
 func (s *Server) buf() *pooledBody { return takeBody(&s.bufs, 0) }
 
-// body is an empty buffer of at least size bytes.
+// body returns an empty buffer with room for size bytes.
 func (s *Server) body(size int) *pooledBody { return takeBody(&s.bodies, size) }
 
 func takeBody(pool *sync.Pool, size int) *pooledBody {
@@ -73,7 +73,7 @@ func (b *pooledBody) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sendJSON answers with a body that writes itself.
+// sendJSON answers with a body that encodes itself.
 func (s *Server) sendJSON(c *fiber.Ctx, body jsonAppender) error {
 	buffer := s.body(body.sizeHint())
 	buffer.bytes = body.appendJSON(buffer.bytes)
@@ -82,7 +82,7 @@ func (s *Server) sendJSON(c *fiber.Ctx, body jsonAppender) error {
 	return c.Send(buffer.bytes)
 }
 
-// encodeJSON is what c.JSON encodes with.
+// encodeJSON is the encoder of c.JSON.
 func encodeJSON(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case jsonAppender:

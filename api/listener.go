@@ -14,48 +14,51 @@ import (
 	"github.com/mintlake/mintlake/api/limits"
 )
 
-// A refused request that is still being sent is read on for this long and this far before its
-// connection is closed: closing with unread bytes makes TCP throw away the response that says why.
+// A client may still be sending a request that was refused. Its connection is read on for at most
+// lingerTime and lingerBytes before it is closed: if bytes are unread then, TCP discards the
+// response that says why.
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 8 << 20
 )
 
-// deadlineJitter is the part of the read time-out by which a connection's deadlines may come later:
-// one in so many. A thousand clients that began to dawdle at once do not end at once then, which
-// would hold up others for a tenth of a second.
+// A connection's read deadlines are delayed by a random part of readTimeout/deadlineJitter. So a
+// thousand clients that began to send slowly at the same time do not time out at the same time,
+// which would hold up others for a tenth of a second.
 const deadlineJitter = 8
 
-// evictShare is the part of the connections that is closed at once when there is no room: finding
-// them costs a look at all.
+// If there is no room, 1/evictShare of the connections is closed at once, because finding them
+// takes a look at all connections.
 const evictShare = 64
 
-// Reasons for which a connection is refused, as labels.
+// Why a connection is refused: metric labels.
 const (
 	refusedFull   = "full"
 	refusedClient = "client"
 )
 
-// listenerConfig bounds what a listener takes.
+// listenerConfig is the configuration of a listener.
 type listenerConfig struct {
-	// most connections at once; of one client that is no trusted proxy, perClient.
+	// most bounds the open connections, perClient those of one client; 0 means no limit per client.
+	// Trusted proxies are not limited by perClient.
 	most, perClient int
 	proxies         limits.Proxies
 	networks        limits.Networks
-	// readTimeout is the server's; see deadlineJitter.
+	// readTimeout is the server's: see deadlineJitter.
 	readTimeout time.Duration
-	// refused and evicted hear of every connection refused and closed.
+	// refused is called for each connection that is refused, and evicted with the number of
+	// connections that are closed to make room.
 	refused func(reason string)
 	evicted func(count int)
 }
 
-// listener bounds the connections. When there is no room, those that have waited longest for a
-// request are closed: idle ones and slow-loris clients alike, since bytes of a request that is not
-// whole are no end of waiting. A connection whose request is being answered is never closed.
+// listener bounds the connections. If there is no room, it closes those that have waited longest
+// for a request. These are idle ones and slow-loris clients alike, because a part of a request does
+// not end the wait. A connection whose request is being answered is never closed.
 //
-// It also knows the connections that have not sent anything yet. A server that stops would wait
-// five seconds for them (browsers and HTTP clients open connections in advance), so they are closed
-// at once.
+// It also knows the connections that have not sent anything yet. Browsers and HTTP clients open
+// some in advance. A server that stops would wait five seconds for them, so they are closed at
+// once.
 type listener struct {
 	net.Listener
 
@@ -63,7 +66,7 @@ type listener struct {
 	closing sync.Once
 	mu      sync.Mutex
 	open    map[*connection]struct{}
-	clients *limits.Crowd // connections of each; trusted proxies are not in it
+	clients *limits.Crowd // counts the connections of each client, without trusted proxies
 }
 
 func newListener(l net.Listener, cfg listenerConfig) *listener {
@@ -91,7 +94,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes the connection, or says why not.
+// admit adds the connection, or returns why it is refused.
 func (l *listener) admit(c *connection) (reason string) {
 	l.mu.Lock()
 	if c.client != "" && l.clients.Full(c.client) {
@@ -122,7 +125,8 @@ func (l *listener) admit(c *connection) (reason string) {
 	return ""
 }
 
-// evict takes those that have waited longest off the list; it needs the lock.
+// evict removes the connections that have waited longest and returns them. The caller holds the
+// lock.
 func (l *listener) evict() []*connection {
 	type waiting struct {
 		*connection
@@ -144,7 +148,8 @@ func (l *listener) evict() []*connection {
 	return evicted
 }
 
-// refuse says why and closes. The answer fits the socket's buffer, so nothing is waited for.
+// refuse sends the reason and closes the connection. It does not block: the response fits into the
+// socket's buffer.
 func refuse(c net.Conn, reason string) {
 	e := newError(http.StatusServiceUnavailable, "the node has as many connections as it takes; try again in a second")
 	if reason == refusedClient {
@@ -155,7 +160,8 @@ func refuse(c net.Conn, reason string) {
 	_ = c.Close()
 }
 
-// Close implements net.Listener. The second time is no error: the server closes it too.
+// Close implements net.Listener. A second call does nothing, because the server closes the
+// listener, too.
 func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() { err = l.Listener.Close() })
@@ -174,7 +180,7 @@ func (l *listener) closeQuiet() {
 	}
 }
 
-// connections is how many are open.
+// connections counts the open connections.
 func (l *listener) connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +193,7 @@ func (l *listener) forget(c *connection) {
 	l.remove(c)
 }
 
-// remove needs the lock. The second time does nothing.
+// remove removes the connection, if it is still there. The caller holds the lock.
 func (l *listener) remove(c *connection) {
 	if _, ok := l.open[c]; !ok {
 		return
@@ -199,18 +205,18 @@ func (l *listener) remove(c *connection) {
 	l.clients.Remove(c.client)
 }
 
-// connection knows whether and since when its next request is waited for. Read, Write and Close may
-// come from several goroutines.
+// connection knows whether it waits for a request, and since when. Read, Write and Close may be
+// called by several goroutines.
 type connection struct {
 	net.Conn
 
 	listener *listener
-	client   string // empty when its connections are not counted
-	jitter   time.Duration
-	since    atomic.Int64
-	reading  atomic.Bool
-	spoke    atomic.Bool
-	linger   atomic.Bool
+	client   string        // empty if its connections are not counted
+	jitter   time.Duration // see deadlineJitter
+	since    atomic.Int64  // when it was accepted or last written to, in Unix nanoseconds
+	reading  atomic.Bool   // it waits for bytes of a request
+	spoke    atomic.Bool   // a read has ended
+	linger   atomic.Bool   // see the function linger
 }
 
 // Read implements net.Conn.
@@ -231,8 +237,8 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline implements net.Conn. That the connection is closed already is no error here: the
-// server would panic, which ends the process; its next read or write fails anyway.
+// SetReadDeadline implements net.Conn. It returns no error if the connection is closed already: the
+// server would panic, which ends the process. Its next read or write fails anyway.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() {
 		t = t.Add(c.jitter)

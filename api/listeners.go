@@ -13,12 +13,13 @@ import (
 	"github.com/mintlake/mintlake/replica/evidence"
 )
 
-// copyOf is the server's copy, for those who are made before it: it tells them of changes.
-type copyOf struct{ *Server }
+// replicaView reads the server's replica, for listeners that are made before the replica: it needs
+// them to tell them of changes.
+type replicaView struct{ *Server }
 
-func (s copyOf) Token(id uint32) *registry.Token { return s.replica.Token(id) }
+func (s replicaView) Token(id uint32) *registry.Token { return s.replica.Token(id) }
 
-func (s copyOf) Extensions(id uint32) (kinds []string) {
+func (s replicaView) Extensions(id uint32) (kinds []string) {
 	s.replica.Row(id, func(row *replica.Row) {
 		for _, kind := range row.Extensions {
 			kinds = append(kinds, strings.Clone(kind))
@@ -27,9 +28,9 @@ func (s copyOf) Extensions(id uint32) (kinds []string) {
 	return kinds
 }
 
-// buildListeners makes what hears of changes.
+// buildListeners makes the parts that the replica tells of changes.
 func (s *Server) buildListeners() (err error) {
-	if s.evidence, err = evidence.New(copyOf{s}); err != nil {
+	if s.evidence, err = evidence.New(replicaView{s}); err != nil {
 		return err
 	}
 	streams := s.cfg.Streams

@@ -7,10 +7,10 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// listsSize is a guess at how many bytes the lists of a row take: most are on none or one.
+// listsSize estimates how many bytes the lists of a row take: most tokens are on none or one.
 const listsSize = 256
 
-// appendLists writes which token lists hold a token.
+// appendLists writes the token lists that hold a token.
 func appendLists(dst []byte, lists []registry.Listing) []byte {
 	if lists == nil {
 		return append(dst, "[]"...)

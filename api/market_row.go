@@ -10,17 +10,17 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// marketSize is a guess at how many bytes the market of a row takes.
+// marketSize estimates how many bytes the market of a row takes.
 const marketSize = 512
 
-// marketFields are the members that appendMarket writes, in their order; `fields` takes each by its
-// name.
+// marketFields are the members that appendMarket writes, in order. The parameter fields accepts
+// each of these names.
 var marketFields = []string{
 	"price_usd", "price_at", "price_change_24h", "market_cap_usd", "liquidity_usd", "liquidity_at", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd", "volume_24h_usd",
 	"organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at", "as_of",
 }
 
-// appendMarket writes what a token of that supply, in whole tokens, is worth and how it is traded.
+// appendMarket writes the figures of a token's market; null if m is nil. supply is in whole tokens.
 func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	if m == nil {
 		return append(dst, "null"...)
@@ -44,7 +44,7 @@ func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	return append(dst, '}')
 }
 
-// appendTime writes Unix milliseconds, null for none.
+// appendTime writes Unix milliseconds; null if at is nil.
 func appendTime(dst []byte, at *time.Time) []byte {
 	if at == nil {
 		return append(dst, "null"...)
@@ -52,8 +52,8 @@ func appendTime(dst []byte, at *time.Time) []byte {
 	return strconv.AppendInt(dst, at.UnixMilli(), 10)
 }
 
-// marketSorts are the orders by figures of the market, by their names: those of the row's members,
-// and trending.
+// marketSorts are the market's figures that tokens can be sorted by, by name: members of the row's
+// market, and trending.
 func marketSorts() map[string]func(m *replica.Market) *float64 {
 	count := func(n uint64) *float64 {
 		value := float64(n)
@@ -82,7 +82,8 @@ func marketSorts() map[string]func(m *replica.Market) *float64 {
 	}
 }
 
-// queryLiquidity reads min_liquidity: an unknown liquidity is less than any.
+// queryLiquidity reads min_liquidity and returns the filter; nil without the parameter. A token of
+// unknown liquidity does not pass.
 func (s *Server) queryLiquidity(c *fiber.Ctx) (func(id uint32) bool, error) {
 	least, err := queryUSD(c, "min_liquidity")
 	if err != nil || least == nil {

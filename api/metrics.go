@@ -22,15 +22,16 @@ type metrics struct {
 	evicted prometheus.Counter
 }
 
-// logPause is the least time between two lines about one trouble; every instance is counted.
+// logPause is the shortest time between two log lines about the same problem. Every occurrence is
+// counted.
 const logPause = 10 * time.Second
 
-// sampler keeps a repeated trouble from filling the log.
+// sampler keeps a repeated problem from filling the log.
 type sampler struct {
 	next atomic.Int64 // Unix nanoseconds
 }
 
-// due says whether it is time for another line.
+// due returns whether another line may be logged, and then begins a new pause.
 func (s *sampler) due(now time.Time) bool {
 	next := s.next.Load()
 	return now.UnixNano() >= next && s.next.CompareAndSwap(next, now.Add(logPause).UnixNano())
@@ -69,10 +70,11 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	return m, nil
 }
 
-// statuses are what any route may answer with; increase() needs those that alerts ask for.
+// statuses are those that any route may answer with. Their series exist from the start, because
+// increase() misses the first value of a new series.
 var statuses = []string{"200", "304", "400", "403", "404", "405", "408", "413", "415", "429", "431", "500", "503"}
 
-// preset makes the series of all routes.
+// preset creates the series of all routes.
 func (m *metrics) preset(routes []*route) {
 	paths := []string{routeOther}
 	for _, r := range routes {
@@ -84,7 +86,8 @@ func (m *metrics) preset(routes []*route) {
 	counters.Preset(m.refused, []string{refusedFull, refusedClient})
 }
 
-// gauges are read when they are asked for. Limits that are off count nothing.
+// gauges returns the metrics that are read at each scrape. Those of rate limits are 0 if limits are
+// off.
 func (s *Server) gauges() []prometheus.Collector {
 	stats := func(read func(limits.Stats) float64) func() float64 {
 		return func() float64 {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// plainBody reads JSON as clients write it: strings of ASCII without escapes, whole numbers.
-// encoding/json looks at a body of 500 mints three times, which took as long as finding all of
-// them. What is not plain is left to encoding/json, which has the same result: a fuzz test holds
-// them equal.
+// plainBody reads JSON in the form that clients usually write: strings in ASCII without escapes,
+// whole numbers. encoding/json goes through a body of 500 mints three times, which took as long as
+// finding all of them. Any other body is left to encoding/json. A fuzz test holds both results
+// equal.
 type plainBody struct {
 	rest string
 }
 
-// space moves behind white space.
+// space skips white space.
 func (b *plainBody) space() { b.rest = strings.TrimLeft(b.rest, " \t\r\n") }
 
-// take moves behind white space, and behind c if that comes next.
+// take skips white space, and then c. It returns false if c does not come next.
 func (b *plainBody) take(c byte) bool {
 	b.space()
 	if b.rest == "" || b.rest[0] != c {
@@ -63,7 +63,7 @@ func (b *plainBody) texts(most int) ([]string, bool) {
 	}
 }
 
-// word reads a number, true or false: what there is up to the next comma, brace or white space.
+// word reads a number, true or false: everything up to the next comma, brace or white space.
 func (b *plainBody) word() string {
 	b.space()
 	end := strings.IndexAny(b.rest, ",} \t\r\n")
@@ -75,8 +75,8 @@ func (b *plainBody) word() string {
 	return word
 }
 
-// parsePlainBatch is parseAnyBatch for plain bodies with each name once and no other; false for all
-// others. The mints are parts of the body.
+// parsePlainBatch is like parseAnyBatch, for a plain body in which no name comes twice and none is
+// unknown. It returns false for any other body. The mints share the body's memory.
 func parsePlainBatch(body string) (request batchRequest, ok bool) {
 	b := plainBody{body}
 	var states, wait bool

@@ -19,7 +19,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// batchResponse is its answer.
+// batchResponse is the body of the answer to POST /tokens/batch.
 type batchResponse struct {
 	rows    []row
 	write   rowWriter
@@ -27,10 +27,10 @@ type batchResponse struct {
 	states  []mintState // nil: not asked for
 }
 
-// mintState says what is up with a mint of a batch.
+// mintState is the state of one mint of a batch.
 type mintState struct {
 	mint, state, reason string
-	// retryAfter is 0 where asking again is no use.
+	// retryAfter is 0 if asking again is of no use.
 	retryAfter time.Duration
 }
 
@@ -42,9 +42,9 @@ const (
 	stateFailed   = "failed"
 )
 
-// postBatch is POST /tokens/batch: resolve up to 500 mints in the order asked, each once. Unknown
-// mints are queued for enrichment, except for strings that cannot be one; with wait_ms the answer
-// waits for them.
+// postBatch is POST /tokens/batch: it resolves up to 500 mints, each once, in the order asked. An
+// unknown mint is queued for enrichment, unless it is no address. With wait_ms the answer waits for
+// the queued mints.
 func (s *Server) postBatch(c *fiber.Ctx) error {
 	shape, err := queryShape(c, false)
 	if err != nil {
@@ -99,7 +99,8 @@ type member struct {
 	row row
 }
 
-// rowBuffers hold the rows of a batch. Each part has its own, as several goroutines fill them.
+// rowBuffers hold the rows of a batch. Each part of the batch has a buffer of its own, because
+// several goroutines fill them.
 type rowBuffers [(maxBatch + rowsATime - 1) / rowsATime]*pooledBody
 
 func (r *rowBuffers) free() {
@@ -110,13 +111,13 @@ func (r *rowBuffers) free() {
 	}
 }
 
-// rowsATime are as many rows as a core takes at a time: making one takes some five microseconds,
-// and waking a core up to two hundred.
+// rowsATime is how many rows a goroutine makes at a time. Making one takes some five microseconds,
+// and waking another core takes up to two hundred.
 const rowsATime = 32
 
-// findRows finds the rows of the mints, on several cores where they are many. A core that comes
-// late finds less left, or nothing: nobody waits for it. A panic is the caller's, who answers for
-// it.
+// findRows finds the rows of the mints, with several goroutines if they are many. A goroutine that
+// starts late finds fewer parts left, or none: the others do not wait for it. A panic in any of
+// them is raised again in the caller's goroutine.
 func (s *Server) findRows(mints []string, members []member, sh *shape, bufs *rowBuffers) {
 	parts := (len(mints) + rowsATime - 1) / rowsATime
 	var taken atomic.Int64
@@ -145,7 +146,8 @@ func (s *Server) findRows(mints []string, members []member, sh *shape, bufs *row
 	}
 }
 
-// findSome returns what it panicked with: in a goroutine of its own that would end the process.
+// findSome finds the rows of some mints. It returns the text of a panic, which would end the
+// process in a goroutine of its own.
 func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]byte) (panicked string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -161,8 +163,8 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 	return ""
 }
 
-// awaitMints waits until the copy has the mints, or it is known that it never will, and renews what
-// is known of them.
+// awaitMints waits until the replica has the mints, or it is known that it never will. It updates
+// their answers.
 func (s *Server) awaitMints(client string, mints []string, wait time.Duration, answers map[string]requests.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -175,7 +177,7 @@ func (s *Server) awaitMints(client string, mints []string, wait time.Duration, a
 	})
 }
 
-// stateOf says why a mint is not there.
+// stateOf returns the state of a mint that is not in the registry.
 func stateOf(mint string, answers map[string]requests.Answer) mintState {
 	answer, asked := answers[mint]
 	state := mintState{mint: mint, retryAfter: answer.RetryAfter}

@@ -9,23 +9,23 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Values of Cache-Control. Answers from the registry may be kept but must be asked about again
-// before each use: they are never stale, and asking costs a 304. What the binary is built with
-// holds for minutes.
+// Values of Cache-Control. Answers from the registry may be cached but must be revalidated before
+// each use: so they are never stale, and revalidating costs a 304. What is built into the binary
+// may be used for minutes.
 const (
 	cacheNever      = "no-store"
 	cacheRevalidate = "public, no-cache"
 	cacheMinutes    = "public, max-age=300"
 )
 
-// headerRequestID names a request, in the response and in the log.
+// headerRequestID holds the id of a request, which the log has, too.
 const headerRequestID = fiber.HeaderXRequestID
 
 // exposedHeaders are those that a page from another origin may read.
 const exposedHeaders = "ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-ID"
 
-// setCommonHeaders opens the response to any origin, keeps browsers from guessing its type and
-// names the request.
+// setCommonHeaders opens the response to pages of any origin, keeps browsers from guessing its
+// type, and sets the request id.
 func setCommonHeaders(c *fiber.Ctx) {
 	header := &c.Response().Header
 	header.Set(fiber.HeaderAccessControlAllowOrigin, "*")
@@ -39,8 +39,8 @@ func setCommonHeaders(c *fiber.Ctx) {
 // maxRequestID bounds a client's own request id.
 const maxRequestID = 128
 
-// requestIDFor takes the client's id when it is one (letters, digits and ._:/+=@- only, so that it
-// does no harm in a log), else makes one of 128 bits.
+// requestIDFor returns the client's id if it is harmless in a log (letters, digits and ._:/+=@-
+// only), otherwise a new one of 128 bits.
 func requestIDFor(sent []byte) []byte {
 	if len(sent) > 0 && len(sent) <= maxRequestID && !bytes.ContainsFunc(sent, notInRequestID) {
 		return sent
@@ -61,12 +61,12 @@ func notInRequestID(r rune) bool {
 	}
 }
 
-// requestID is the request's name, once the common headers are set.
+// requestID returns the request's id, once setCommonHeaders has set it.
 func requestID(c *fiber.Ctx) string { return string(c.Response().Header.Peek(headerRequestID)) }
 
-// finish is the last step of every response: who may keep it, whether the client has it already,
-// how it is compressed. Handlers that know better (the image route its age, a stream its length)
-// have set their headers, which stay.
+// finish is the last step of every response. It sets Cache-Control, answers 304 if the client has
+// the body already, and compresses the body. Headers that a handler has set stay, such as the age
+// of an image.
 func (s *Server) finish(c *fiber.Ctx) {
 	response := c.Response()
 	if s.draining.Load() {
@@ -89,9 +89,9 @@ func (s *Server) finish(c *fiber.Ctx) {
 	s.compress(c)
 }
 
-// unchanged answers 304 when the client names the body that it would get. The tag is a hash of the
-// body, so that all nodes agree and no version must be kept; weak, since one tag stands for all
-// codings of it.
+// unchanged answers 304 if the client already has the body. The ETag is a hash of the body, so all
+// nodes agree on it and need not keep a version. It is weak, because one tag stands for all codings
+// of the body.
 func (s *Server) unchanged(c *fiber.Ctx) bool {
 	response := c.Response()
 	if string(response.Header.Peek(fiber.HeaderCacheControl)) == cacheNever {
@@ -116,7 +116,8 @@ func (s *Server) unchanged(c *fiber.Ctx) bool {
 	return true
 }
 
-// namesTag compares If-None-Match weakly (RFC 9110, 13.1.2). Our tags hold no comma.
+// namesTag returns whether If-None-Match names the tag, compared weakly (RFC 9110, 13.1.2). Our
+// tags hold no comma.
 func namesTag(known, tag []byte) bool {
 	opaque := bytes.TrimPrefix(tag, []byte("W/"))
 	for entry := range bytes.SplitSeq(known, []byte{','}) {

@@ -26,7 +26,7 @@ import (
 const limitWindow = time.Minute
 
 // Windows of the limiter. windowNone marks routes that are never limited: an operator's probes and
-// dashboards must see an API node under load.
+// dashboards must work under load.
 const (
 	windowNone   = -1
 	windowSearch = iota - 1
@@ -53,16 +53,16 @@ const routeOther = "other"
 type route struct {
 	method, path string
 	window       int
-	// needsCopy: answers are wrong until the copy is loaded, so there is none.
-	needsCopy bool
-	handle    func(c *fiber.Ctx) error
+	// needsReplica refuses requests until the replica is loaded, as the answers would be wrong.
+	needsReplica bool
+	handle       func(c *fiber.Ctx) error
 }
 
 func (s *Server) addRoutes() {
 	s.routes = []*route{
 		{fiber.MethodGet, "/tokens", windowSearch, true, s.getTokens},
 		{fiber.MethodPost, "/tokens/batch", windowBatch, true, s.postBatch},
-		// before the next line, which it would match too
+		// before the next route, whose pattern matches it, too
 		{fiber.MethodGet, "/tokens/stream", windowGlobal, true, s.getStream},
 		{fiber.MethodGet, "/tokens/:mint", windowLookup, true, s.getToken},
 		{fiber.MethodGet, "/tokens/:mint/history", windowLookup, true, s.getHistory},
@@ -94,8 +94,8 @@ func (s *Server) addRoutes() {
 			s.app.Get(r.path, handler) // HEAD too
 		} else {
 			s.app.Add(r.method, r.path, handler)
-			// No pattern further on may take the path's other methods: GET /tokens/batch asks for
-			// no mint.
+			// The path's other methods must not reach a later pattern: GET /tokens/batch does not
+			// look up a mint.
 			s.app.All(r.path, func(c *fiber.Ctx) error { return s.run(c, other) })
 		}
 	}
@@ -103,8 +103,8 @@ func (s *Server) addRoutes() {
 	s.answerUnknownMethods(other)
 }
 
-// answerUnknownMethods answers methods that fiber has no name for like any other wrong method;
-// fiber alone would send plain text.
+// answerUnknownMethods answers methods that fiber does not know like any other wrong method. fiber
+// alone would answer in plain text.
 func (s *Server) answerUnknownMethods(other *route) {
 	server := s.app.Server()
 	next := server.Handler
@@ -119,7 +119,7 @@ func (s *Server) answerUnknownMethods(other *route) {
 	}
 }
 
-// run is what all routes share.
+// run does what all routes share: tracing, checks, errors, headers and metrics.
 func (s *Server) run(c *fiber.Ctx, r *route) error {
 	begin := time.Now()
 	if s.deps.Tracer != nil {
@@ -132,7 +132,7 @@ func (s *Server) run(c *fiber.Ctx, r *route) error {
 	}
 	s.finish(c)
 	if len(c.Request().Body()) > 0 {
-		// an idle connection would keep the room for as large a body again
+		// Otherwise an idle connection would keep the body's memory.
 		c.Request().SwapBody(nil)
 	}
 	s.metrics.seconds.WithLabelValues(r.path).Observe(time.Since(begin).Seconds())
@@ -151,7 +151,8 @@ func endSpan(span *tracing.Span, c *fiber.Ctx, r *route) {
 	span.End()
 }
 
-// guarded turns a panic into an error: one bad request must not end the node.
+// guarded checks the request and calls the handler. It turns a panic into an error: one bad request
+// must not end the node.
 func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -175,7 +176,7 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 	if coded := c.Get(fiber.HeaderContentEncoding); r.method == fiber.MethodPost && coded != "" && !strings.EqualFold(coded, "identity") {
 		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
 	}
-	if r.needsCopy && !s.replica.Ready() {
+	if r.needsReplica && !s.replica.Ready() {
 		e := newError(fiber.StatusServiceUnavailable, "the registry is still loading; /readyz says when it is there")
 		e.headers = []string{fiber.HeaderRetryAfter, "1"}
 		return e
@@ -183,7 +184,7 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 	return r.handle(c)
 }
 
-// limit counts the request, or refuses it.
+// limit counts the request, and refuses it if the client has made too many.
 func (s *Server) limit(c *fiber.Ctx, r *route) error {
 	if s.limiter == nil || r.window == windowNone || s.isInternal(c) {
 		return nil
@@ -210,12 +211,12 @@ func (s *Server) limit(c *fiber.Ctx, r *route) error {
 	return e
 }
 
-// seconds rounds up: waiting that long is enough.
+// seconds rounds up, so that waiting that long is enough.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(d.Seconds())))
 }
 
-// peerOf is the other end of a connection.
+// peerOf returns the remote address of a connection.
 func peerOf(c net.Conn) netip.Addr {
 	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr()
@@ -223,14 +224,15 @@ func peerOf(c net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// isInternal says whether another room of Mintlake asks. No rate limit holds for it.
+// isInternal returns whether the request comes from another room of Mintlake. No rate limit applies
+// to these.
 func (s *Server) isInternal(c *fiber.Ctx) bool { return s.internal.Admits(c.Get(internaltoken.Header)) }
 
-// internalClient is who other rooms are, for the bounds that do hold for them. It is nobody's
-// address, so they use up nobody else's share.
+// internalClient is the client that other rooms are, for the bounds that do apply to them. It is no
+// address, so they share no other client's bounds.
 const internalClient = "internal"
 
-// client is who is limited.
+// client returns the client that the request counts for in limits.
 func (s *Server) client(c *fiber.Ctx) string {
 	if s.isInternal(c) {
 		return internalClient
@@ -246,8 +248,8 @@ func (s *Server) client(c *fiber.Ctx) string {
 	return s.proxies.Client(peer, strings.Join(forwarded, ","))
 }
 
-// allowed lists the methods of a path, none when no route has it. As in OpenAPI, a path that a
-// route names wins over one with parameters.
+// allowed returns the methods of a path; nil if no route has it. As in OpenAPI, a path without
+// parameters wins over one with parameters.
 func (s *Server) allowed(path string) []string {
 	var methods []string
 	named := slices.ContainsFunc(s.routes, func(r *route) bool { return r.path == strings.TrimSuffix(path, "/") })
@@ -267,8 +269,8 @@ func (s *Server) allowed(path string) []string {
 	return slices.Compact(methods)
 }
 
-// matches says whether path has the pattern's segments, as fiber's router does: a trailing slash is
-// no difference, a parameter is not empty.
+// matches returns whether path matches the pattern as in fiber's router: a trailing slash makes no
+// difference, and a parameter is not empty.
 func matches(pattern, path string) bool {
 	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
 	return slices.EqualFunc(want, got, func(want, got string) bool {
@@ -276,8 +278,8 @@ func matches(pattern, path string) bool {
 	})
 }
 
-// preflight answers a browser's question before a request from another origin. It is not counted:
-// the request that follows is.
+// preflight answers a CORS preflight. It does not count for the rate limit, because the request
+// that follows does.
 func (s *Server) preflight(c *fiber.Ctx) error {
 	methods := s.allowed(c.Path())
 	if methods == nil {
@@ -296,7 +298,7 @@ func (s *Server) preflight(c *fiber.Ctx) error {
 	return nil
 }
 
-// noRoute is a wrong method where there is a path, else an unknown path.
+// noRoute answers 405 if the path exists, and otherwise 404.
 func (s *Server) noRoute(c *fiber.Ctx) error {
 	methods := s.allowed(c.Path())
 	if methods == nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// Bounds of the row cache: some 40 MB with rows and markets as they are, 150 MB at worst.
+// Bounds of the row cache: some 40 MB with typical rows and markets, 150 MB at worst.
 const (
 	cachedRows   = 1 << 15
 	cachedRowMax = 2 << 10
 )
 
-// rowCache keeps the JSON of rows that are asked for: making a row of the packed copy takes
-// microseconds, and the same tokens are asked for again and again. A number has one cell, which it
-// shares with others; nobody waits for anybody. A row is kept when it is asked for a second time in
-// turn: most of a large registry are not, and keeping them would cost as much as making them, and
-// memory for the collector to look through.
+// rowCache keeps the JSON of rows: making a row from the packed replica takes microseconds, and the
+// same tokens are requested again and again. A row id has one cell, which it shares with other ids.
+// Nothing is locked. A row is kept when it is requested twice in succession among those of its
+// cell. Most rows of a large registry are not, and keeping them would cost as much as making them,
+// and memory that the garbage collector must scan.
 //
-// It is never staler than the index: the copy changes a row first and then tells the listeners. A
-// cell counts the changes of its rows, and a row is kept with the count from before it was read, so
-// one that was read before a change and kept after it is never used.
+// It is never staler than the index: the replica changes a row first and then tells its listeners.
+// A cell counts the changes of its rows, and a row is kept with the count from before it was read.
+// So a row that was read before a change and kept after it is never used.
 type rowCache struct {
 	cells []rowCell
 }
@@ -32,30 +32,31 @@ type rowCache struct {
 type rowCell struct {
 	changes atomic.Uint64
 	row     atomic.Pointer[cachedRow]
-	asked   atomic.Uint32 // the number that was asked for last and had no row here, plus 1
+	asked   atomic.Uint32 // the row id that was last requested and not kept here, plus 1
 }
 
 type cachedRow struct {
 	id      uint32
 	changes uint64
 	json    []byte
-	// supply is in whole tokens; nil: unknown.
+	// supply is in whole tokens; nil if unknown.
 	supply *float64
 	// What images need of the row.
 	logoURL, logoStatus string
-	market              atomic.Pointer[cachedMarket]
+	// market is the JSON that was written last; nil at first.
+	market atomic.Pointer[cachedMarket]
 }
 
-// cachedMarket is the JSON of a market with the supply of the row that it lies in. Figures are
-// never changed in place: new ones are another replica.Market. This one keeps its own from being
-// freed, so no other can have its address.
+// cachedMarket is the JSON of a market, with the supply of the row that it belongs to. It is found
+// by the address of the figures: they are never changed in place, new ones are another
+// replica.Market. of keeps the old ones from being freed, so that no others can have their address.
 type cachedMarket struct {
 	of   *replica.Market
 	json []byte
 }
 
-// appendMarket writes the market of the row as it is now: sixteen figures take as long to write as
-// the rest of a batch.
+// appendMarket writes the market m of the row, and keeps its JSON: writing sixteen figures takes as
+// long as the rest of a row in a batch.
 func (r *cachedRow) appendMarket(dst []byte, m *replica.Market) []byte {
 	if kept := r.market.Load(); kept != nil && kept.of == m {
 		return append(dst, kept.json...)
@@ -77,11 +78,11 @@ func (c *rowCache) Apply(changes []replica.Change) {
 	}
 }
 
-// rowReader is replica.Row.
+// rowReader is the method Row of the replica.
 type rowReader func(id uint32, use func(row *replica.Row)) bool
 
-// row is a member's row as JSON, false when it is none. The JSON is read only; what is not kept is
-// appended to buf, and is valid as long as that.
+// row returns a member's row as JSON; false if id is no member. The JSON must not be changed. A row
+// that is not kept is appended to buf, and is valid as long as buf is.
 func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (row, bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
@@ -90,7 +91,7 @@ func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (row, bool) {
 	return c.made(id, changes, read, buf)
 }
 
-// made is row for one that is not kept.
+// made is like row, for a row that is not kept. It keeps the row if the id was requested before.
 func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) (found row, ok bool) {
 	found.id = id
 	ok = read(id, func(r *replica.Row) {
@@ -105,7 +106,8 @@ func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) 
 	return found, ok
 }
 
-// logo is the URL, empty for none, and the status of a member's logo; false when it is no member.
+// logo returns the URL of a member's logo, empty if there is none, and its status; false if id is
+// no member.
 func (c *rowCache) logo(id uint32, read rowReader) (url, status string, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
@@ -117,14 +119,15 @@ func (c *rowCache) logo(id uint32, read rowReader) (url, status string, ok bool)
 			url = strings.Clone(*t.LogoURL)
 		}
 		status = strings.Clone(t.LogoStatus)
-		if len(url) < cachedRowMax { // else the row is too long too, and would be made for nothing
+		if len(url) < cachedRowMax { // otherwise the row is too long to be kept as well
 			c.keep(id, changes, t, encode.Token(nil, t))
 		}
 	})
 	return url, status, ok
 }
 
-// kept is the row, if it stands; a row that is made anew is kept with the changes.
+// kept returns the kept row, if it is valid, and the count of changes with which a new one must be
+// kept.
 func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
 	cell := c.cell(id)
 	changes = cell.changes.Load()
@@ -134,7 +137,7 @@ func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
 	return nil, changes
 }
 
-// keep keeps a row, if it is not too long: copies of its own, whatever they are parts of.
+// keep keeps a copy of a row, unless it is too long.
 func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byte) {
 	if len(json) > cachedRowMax {
 		return
@@ -146,7 +149,7 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	c.cell(id).row.Store(kept)
 }
 
-// rowOf is the row of a member in a shape; false when it is none. It may lie in buf.
+// rowOf returns the row of a member in a shape; false if id is no member. The row may use buf.
 func (s *Server) rowOf(id uint32, sh *shape, buf *[]byte) (row, bool) {
 	if sh.evidence {
 		token := s.replica.Token(id)

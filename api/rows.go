@@ -17,7 +17,7 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// Names of what a row can have beside the fields of a token.
+// Names of the members that a row can have besides the fields of a token.
 const (
 	fieldMatch    = "match"
 	fieldEvidence = "evidence"
@@ -25,8 +25,8 @@ const (
 	fieldMarket   = "market"
 )
 
-// rowFields are the names that `fields` takes: those of registry.Token in their order, match,
-// evidence, lists and market, and the members of the market.
+// rowFields returns the names that the parameter fields accepts: those of registry.Token in their
+// order, match, evidence, lists and market, and the members of the market.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
 	names := make([]string, 0, token.NumField()+4+len(marketFields))
@@ -37,16 +37,15 @@ func rowFields() []string {
 	return append(append(names, fieldMatch, fieldEvidence, fieldLists, fieldMarket), marketFields...)
 }
 
-// shape is how rows are asked for. The zero value is a token and nothing else.
+// shape is what a request wants in its rows. The zero value is a token and nothing else.
 type shape struct {
 	explain, evidence, lists, market bool
-	// fields are those wanted, nil for all; figures are those of them that are members of the
-	// market.
+	// fields are the members that are wanted, nil for all. figures are those of them that are
+	// members of the market.
 	fields, figures []string
 }
 
-// queryShape reads evidence, lists, market and fields, and explain where there is something to
-// explain.
+// queryShape reads evidence, lists, market and fields, and also explain if explains is set.
 func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	if explains {
 		if s.explain, err = queryBoolean(c, "explain", false); err != nil {
@@ -80,7 +79,7 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 			s.figures = append(s.figures, name)
 		}
 	}
-	// Naming match, evidence, lists or market asks for it, and asking for it names it.
+	// A member is wanted if either its own parameter or fields asks for it.
 	s.explain = s.explain || slices.Contains(s.fields, fieldMatch)
 	s.evidence = s.evidence || slices.Contains(s.fields, fieldEvidence)
 	s.lists = s.lists || slices.Contains(s.fields, fieldLists)
@@ -92,20 +91,20 @@ func (s *shape) plain() bool {
 	return !s.explain && !s.evidence && !s.lists && !s.market && s.fields == nil
 }
 
-// row is a token with what was asked for beside.
+// row is a token, with what else was asked for.
 type row struct {
 	id uint32
-	// token, or its JSON.
+	// Either token or its JSON is set.
 	token *registry.Token
 	json  []byte
-	// supply is in whole tokens, nil where it is unknown; of a row with a token the token says it.
+	// supply is in whole tokens; nil if unknown. It goes with json: token has a supply of its own.
 	supply *float64
-	// kept is the row in the cache; nil: it is not there.
+	// kept is the row in the cache; nil if it is not kept there.
 	kept *cachedRow
 	hit  search.Hit
 }
 
-// whole is the supply in whole tokens; nil where it is unknown.
+// whole returns the supply in whole tokens; nil if unknown.
 func (r *row) whole() *float64 {
 	if r.token != nil {
 		return r.token.WholeSupply()
@@ -113,7 +112,7 @@ func (r *row) whole() *float64 {
 	return r.supply
 }
 
-// appendMarket writes the market of the row.
+// appendMarket writes the market of the row, from the cache if the row is kept.
 func (r *row) appendMarket(dst []byte, m *replica.Market) []byte {
 	if r.kept != nil && m != nil {
 		return r.kept.appendMarket(dst, m)
@@ -138,21 +137,21 @@ type rowResponse struct {
 // rowWriter writes rows in one shape.
 type rowWriter struct {
 	shape
-	index *evidence.Index // nil: there is no evidence, as of the past
-	// trade is the replica's Market; nil: there is none, as of the past.
+	index *evidence.Index // nil if there is no evidence, as for a past slot
+	// trade is the replica's Market; nil if there is none, as for a past slot.
 	trade func(id uint32) *replica.Market
-	// listed is the replica's Lists, or those of the fold that the row is of.
+	// listed is the replica's Lists, or returns the lists of the fold that the row comes from.
 	listed func(id uint32) []registry.Listing
 	buf    []byte
 }
 
-// writer writes rows as of now.
+// writer returns a writer for rows as of now.
 func (s *Server) writer(sh shape) rowWriter {
 	return rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market, listed: s.replica.Lists}
 }
 
-// appendRow writes the token's fields, or those wanted, then match, evidence, lists and market, and
-// figures of the market by themselves.
+// appendRow writes the token's fields, or those that are wanted, then match, evidence, lists and
+// market, and last the single figures of the market.
 func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	if w.plain() {
 		return r.appendToken(dst)
@@ -180,7 +179,7 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	return append(w.appendTrade(dst, r), '}')
 }
 
-// appendTrade writes the market, and the figures of it that were asked for by their names.
+// appendTrade writes the market, and the single figures of it that are wanted.
 func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
 	if !w.market && w.figures == nil {
 		return dst
@@ -216,7 +215,7 @@ func (w *rowWriter) appendRows(dst []byte, rows []row) []byte {
 	return append(dst, ']')
 }
 
-// appendName begins a member, behind others or as the first one.
+// appendName begins a member: a comma, if it is not the first one, and its name.
 func appendName(dst []byte, name string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -224,8 +223,8 @@ func appendName(dst []byte, name string) []byte {
 	return append(encode.String(dst, name), ':')
 }
 
-// appendMembers copies the wanted members of an object that we wrote ourselves: no white space, no
-// escapes in the names.
+// appendMembers copies the wanted members of an object that this package has encoded: it has no
+// white space, and no escapes in names.
 func appendMembers(dst, object []byte, wanted []string) []byte {
 	for at := 1; at < len(object)-1; {
 		end := memberEnd(object, at)
@@ -241,8 +240,8 @@ func appendMembers(dst, object []byte, wanted []string) []byte {
 	return dst
 }
 
-// memberEnd is where the member that begins at at ends: at a comma or brace that is in no string,
-// list or object.
+// memberEnd returns where the member that begins at at ends: at a comma or brace outside of
+// strings, lists and objects.
 func memberEnd(object []byte, at int) int {
 	depth, quoted := 0, false
 	for ; at < len(object); at++ {
@@ -263,17 +262,17 @@ func memberEnd(object []byte, at int) int {
 	return at
 }
 
-// tierNames are what match.tier says. They are part of the API.
+// tierNames are the values of match.tier. They are part of the API.
 var tierNames = [...]string{
 	search.TierAll: "all", search.TierMint: "exact_mint", search.TierSymbol: "exact_symbol", search.TierSymbolPrefix: "symbol_prefix",
 	search.TierNamePrefix: "name_prefix", search.TierSubstring: "substring", search.TierSimilar: "similar",
 }
 
-// fieldNames are what match.field says; null where nothing was compared.
+// fieldNames are the values of match.field. It is null if nothing was compared.
 var fieldNames = [...]string{search.FieldMint: "mint", search.FieldSymbol: "symbol", search.FieldName: "name"}
 
-// scoreDigits is how finely a score is told.
-const scoreDigits = 1e4
+// scoreSteps rounds a score, which is from 0 to 1, to four decimals.
+const scoreSteps = 1e4
 
 func appendMatch(dst []byte, hit *search.Hit) []byte {
 	dst = encode.String(append(dst, `{"tier":`...), tierNames[hit.Tier])
@@ -283,7 +282,7 @@ func appendMatch(dst []byte, hit *search.Hit) []byte {
 	} else {
 		dst = encode.String(dst, fieldNames[hit.Field])
 	}
-	dst = strconv.AppendFloat(append(dst, `,"score":`...), math.Round(hit.Score*scoreDigits)/scoreDigits, 'f', -1, 64)
+	dst = strconv.AppendFloat(append(dst, `,"score":`...), math.Round(hit.Score*scoreSteps)/scoreSteps, 'f', -1, 64)
 	return append(dst, '}')
 }
 
