@@ -11,16 +11,16 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// topics make the registry; a cursor is a place in each of their partitions.
+// topics are those that the registry is made of. A cursor is a place in each of their partitions.
 var topics = [...]string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
 
-// Offsets are places in partitions: the offset after the last record.
+// Offsets are places in partitions: of each the offset after the last record.
 type Offsets = map[kafka.TopicPartition]int64
 
 // vector is Offsets in a fixed order: by topic as in topics, then by partition.
 type vector [len(topics)][]int64
 
-// ErrCursor is returned for a text that no feed ever gave as a cursor.
+// ErrCursor is returned for a text that is not a cursor of a feed.
 var ErrCursor = errors.New("not a cursor of this feed")
 
 func vectorOf(offsets Offsets) (v vector) {
@@ -46,8 +46,8 @@ func (v *vector) offsets() Offsets {
 	return offsets
 }
 
-// reaches says that everything before w is before v too. A partition that v does not know stands at
-// its beginning there.
+// reaches returns whether v is at w or after it in every partition. A partition that v lacks counts
+// as being at its beginning.
 func (v *vector) reaches(w *vector) bool {
 	for i := range w {
 		for p, offset := range w[i] {
@@ -70,12 +70,12 @@ func (v *vector) equal(w *vector) bool {
 
 const (
 	cursorVersion = 1
-	// maxPartitions bounds what a cursor may claim of one topic.
+	// maxPartitions bounds the partitions of one topic in a cursor.
 	maxPartitions = 1024
 )
 
-// String is the cursor: version, for each topic the number of partitions and their offsets, a
-// checksum; in the web's base64.
+// String returns the vector as a cursor: the version, for each topic the number of partitions and
+// their offsets, and a checksum, in base64url.
 func (v *vector) String() string {
 	b := []byte{cursorVersion}
 	for i := range v {
@@ -88,8 +88,8 @@ func (v *vector) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor reads what String wrote. The checksum finds what was cut or mistyped; it is no
-// secret.
+// parseCursor reads what String returns. The checksum finds cursors that were cut off or mistyped;
+// it does not prevent forged ones.
 func parseCursor(text string) (v vector, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 5 || b[0] != cursorVersion {

@@ -1,13 +1,15 @@
-// Package feed tells what changes in the registry as it changes, and from any point before on.
+// Package feed reports the changes of the registry as they happen, and from an earlier point on.
 //
-// In: the changes of the API's copy; how far the copy is in the topics. Out: changes in order, with
-// cursors. Guarantees: who reads on from a cursor misses no change behind it and may see some
-// twice. A cursor is a place in the topics, not in this process: it survives a restart and means
-// the same on every node. Memory is bounded whatever readers do: they all read one ring, and who is
-// too slow for it is told so. Applying a change waits for no reader.
+// In: the changes of the API's replica; how far the replica has read the topics. Out: changes in
+// order, with cursors. Guarantees: a reader that goes on from a cursor misses no change after it,
+// and may get some twice. A cursor is a place in the topics, not in this process: it survives a
+// restart and means the same on every node. Memory is bounded whatever readers do: they all read
+// one ring buffer, and one that is too slow for it gets ErrLagged. Applying a change never waits
+// for a reader.
 //
-// A cursor that the ring still holds costs nothing. An older one is read from the topics, up to
-// MaxReplay records; beyond, or when the topics have expired, the reader is told to begin anew.
+// Going on from a cursor that is in the ring costs nothing. For an older one up to MaxReplay records
+// are read from the topics. If there are more, or the topics do not have them any more, the reader
+// is told to begin anew.
 package feed
 
 import (
@@ -28,30 +30,30 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// Kind says what happened to a mint. It is the event's name.
+// Kind is what happened to a mint, and the name of the event.
 type Kind string
 
 // Kinds of changes.
 const (
-	// KindNew: the mint is a member of the registry since now.
+	// KindNew: the mint has become a member of the registry.
 	KindNew Kind = "new"
-	// KindChanged: a field of its row is another one, or may be.
+	// KindChanged: a field of its row has changed, or may have.
 	KindChanged Kind = "changed"
-	// KindRemoved: the mint is no member (any more).
+	// KindRemoved: the mint is not a member, or no longer.
 	KindRemoved Kind = "removed"
 )
 
-// Change is what happened to a mint. What its row is now the copy knows.
+// Change says what happened to a mint. The replica has its row.
 type Change struct {
 	Kind Kind
-	// ID is the mint's number in the copy. It is not set on what was read from the topics; then
-	// Mint is.
+	// ID is the mint's row id in the replica. A change that was read from the topics has Mint
+	// instead.
 	ID uint32
-	// Mint is set when Kind is KindRemoved, and on what was read from the topics.
+	// Mint is set if Kind is KindRemoved, and on changes that were read from the topics.
 	Mint string
 }
 
-// Log is where old cursors are read from: internal/kafka.
+// Log returns where the topics begin and end: *kafka.Admin.
 type Log interface {
 	StartOffsets(ctx context.Context, topics []string) (Offsets, error)
 	EndOffsets(ctx context.Context, topics []string) (Offsets, error)
@@ -61,21 +63,22 @@ type Log interface {
 type Config struct {
 	// ring is how many changes are kept for readers. Default 131,072, 3 MiB.
 	ring int
-	// MaxReplay bounds the records that one reader's old cursor makes the node read. Default
+	// MaxReplay bounds the records that the node reads for one reader's old cursor. Default
 	// 100,000.
 	MaxReplay int64
-	// replayTimeout bounds the reading. Default 30 s.
+	// replayTimeout bounds the time for that. Default 30 s.
 	replayTimeout time.Duration
-	// MaxStreams and MaxPerClient bound the readers at once. Defaults 1,000 and 8.
+	// MaxStreams and MaxPerClient bound the open streams, of all clients and of one. Defaults 1,000
+	// and 8.
 	MaxStreams, MaxPerClient int
-	// Networks bounds the readers of one IPv6 network together.
+	// Networks bounds the streams of all clients in one IPv6 network.
 	Networks limits.Networks
 }
 
 // Deps are the collaborators.
 type Deps struct {
-	// Applied is how far the copy is; every change of the records before was given to Apply. Ready
-	// says that the copy is loaded.
+	// Applied returns how far the replica has read the topics: Apply was called with every change
+	// of the records before. Ready returns whether the replica is loaded.
 	Applied func() Offsets
 	Ready   func() bool
 	Log     Log
@@ -86,14 +89,15 @@ type Deps struct {
 }
 
 const (
-	// pace is how long changes gather before readers are woken: a thousand of them must not run for
-	// each record.
+	// pace is how long changes are collected before readers are woken: a thousand readers should
+	// not wake for each record.
 	pace = 20 * time.Millisecond
-	// markEvery is how often a new place in the topics is noted though nothing changes.
+	// markEvery is how often a mark is made even if nothing changes.
 	markEvery = time.Second
-	// maxMarks bounds the places that are kept.
+	// maxMarks bounds the marks.
 	maxMarks = 8192
-	// replays at once: each holds a mint for each record at worst, some 10 MB.
+	// replays bounds the replays at one time: each holds a mint for each record at worst, some 10
+	// MB.
 	replays = 4
 )
 
@@ -104,20 +108,20 @@ type Feed struct {
 	metrics *metrics
 	dirty   chan struct{}
 	replays *semaphore.Weighted
-	life    context.Context // of Run
+	life    context.Context // ends with Run
 	end     context.CancelFunc
 
 	mu      sync.Mutex
-	ring    []Change // change n is at n modulo its length
+	ring    []Change // change number n is at n modulo its length
 	next    uint64   // the number of the next change
 	marks   []mark   // ascending
 	changed chan struct{}
-	member  []uint64 // a bit for each number of the copy
+	member  []uint64 // a bit for each row id: whether the mint is a member
 	streams int
 	clients *limits.Crowd
 }
 
-// mark notes that every change of the records before at has a number below seq.
+// mark says that all changes of the records before at have numbers below seq.
 type mark struct {
 	seq uint64
 	at  vector
@@ -158,11 +162,11 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	return f, nil
 }
 
-// Apply implements replica.Listener. What comes while the copy is loading is no news.
+// Apply implements replica.Listener. It does not report changes while the replica is loading.
 func (f *Feed) Apply(changes []replica.Change) {
 	live := f.deps.Ready()
 	f.mu.Lock()
-	if live && len(f.marks) == 0 { // the first changes lie behind a place
+	if live && len(f.marks) == 0 { // there must be a mark before the first changes
 		f.marks = append(f.marks, mark{f.next, vectorOf(f.deps.Applied())})
 	}
 	for i := range changes {
@@ -184,7 +188,8 @@ func (f *Feed) Apply(changes []replica.Change) {
 	}
 }
 
-// note keeps who is a member, and says what the change is.
+// note updates member and returns the kind of the change. news is false if a mint is gone that was
+// no member.
 func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
 	word, bit := int(change.ID/64), uint64(1)<<(change.ID%64)
 	if word >= len(f.member) {
@@ -203,7 +208,7 @@ func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
 	}
 }
 
-// Run wakes readers until ctx ends; then it sends them away.
+// Run wakes the readers of changes until ctx ends; then their streams end with ErrClosed.
 func (f *Feed) Run(ctx context.Context) error {
 	defer f.end()
 	ticker := time.NewTicker(markEvery)
@@ -222,8 +227,8 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
-// mark notes how far the copy is and wakes the readers. The place is read before the lock: changes
-// that come in between are behind it.
+// mark makes a mark at the replica's place, and wakes the readers. It reads the place before it
+// takes the lock: changes that come in between are after the mark.
 func (f *Feed) mark() {
 	if !f.deps.Ready() {
 		return
@@ -238,6 +243,7 @@ func (f *Feed) mark() {
 	case f.marks[last].seq == f.next:
 		return
 	}
+	// Drop marks that are too many, or before the ring.
 	if oldest := f.oldest(); len(f.marks) > maxMarks || len(f.marks) > 1 && f.marks[0].seq < oldest {
 		first := max(len(f.marks)-maxMarks, 0)
 		for first < len(f.marks)-1 && f.marks[first].seq < oldest {
@@ -249,7 +255,7 @@ func (f *Feed) mark() {
 	f.changed = make(chan struct{})
 }
 
-// oldest is the number of the oldest change in the ring. It needs the lock.
+// oldest returns the number of the oldest change in the ring. The caller holds the lock.
 func (f *Feed) oldest() uint64 {
 	return f.next - min(f.next, uint64(len(f.ring)))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Errors of Open and Next. ErrClosed: the node stops.
+// Errors of Open and Next. ErrClosed means that the node stops.
 var (
 	ErrTooMany       = errors.New("too many streams on this node")
 	ErrTooManyClient = errors.New("too many streams of this client")
@@ -15,46 +15,48 @@ var (
 	ErrClosed        = errors.New("the feed is closed")
 )
 
-// Batch is what a reader gets at once: each mint at most once.
+// Batch is what Next returns. It has each mint at most once.
 type Batch struct {
 	Changes []Change
-	// Cursor leads on behind the batch; empty when no new place is known yet.
+	// Cursor is the place after the batch; empty if no new place is known yet.
 	Cursor string
-	// Reset is set when the changes since the reader's cursor cannot be told, with the reason: what
-	// follows begins now.
+	// Reset is set if the changes since the reader's cursor cannot be reported. It is the reason.
+	// What follows begins now.
 	Reset Reset
 }
 
-// Reset says why a cursor leads nowhere.
+// Reset says why a reader cannot go on from a cursor.
 type Reset string
 
 // Reasons of a reset.
 const (
-	// ResetTooOld: the topics do not hold what follows the cursor any more, or it is more than a
+	// ResetTooOld: the topics do not have what follows the cursor any more, or it is more than a
 	// node reads.
 	ResetTooOld Reset = "cursor_too_old"
-	// ResetUnknown: the cursor is from another installation's topics, or from before these were
-	// made anew.
+	// ResetUnknown: the cursor is from the topics of another installation, or from before these
+	// topics were made anew.
 	ResetUnknown Reset = "cursor_unknown"
 )
 
 // maxBatch bounds the changes of a batch.
 const maxBatch = 1_000
 
-// Reader is one stream. Its methods are for one goroutine, Close for any.
+// Reader is one stream. Only one goroutine may use it; Close may be called by any.
 type Reader struct {
 	feed   *Feed
 	client string
 	close  sync.Once
 
-	from   *vector // what was asked for, until Next has dealt with it
+	from   *vector // the cursor of Open, until Next has resumed from it
 	seq    uint64  // the number of the next change
-	cursor string  // the last one given
-	queue  []Change
-	queued string // the cursor behind the queue
+	cursor string  // the last one that Next returned
+	// replayed are the changes that resume read from the topics. Next returns them before those of
+	// the ring. replayedTo is the cursor after them.
+	replayed   []Change
+	replayedTo string
 }
 
-// Open begins a stream behind a cursor, or now when it is empty. It fails with ErrCursor,
+// Open begins a stream after a cursor, or now if the cursor is empty. It fails with ErrCursor,
 // ErrTooMany, ErrTooManyClient or ErrClosed.
 func (f *Feed) Open(client, cursor string) (*Reader, error) {
 	r := &Reader{feed: f, client: client}
@@ -93,8 +95,8 @@ func (r *Reader) Close() {
 	})
 }
 
-// Next waits for changes, or a new cursor, for as long as patience; then it returns an empty batch.
-// It fails with ErrLagged and ErrClosed, and with what the topics failed with.
+// Next waits for changes or a new cursor. After patience it returns an empty batch. It fails with
+// ErrLagged, ErrClosed, or the error with which the topics could not be read.
 func (r *Reader) Next(patience time.Duration) (Batch, error) {
 	batch, err := r.next(patience)
 	switch {
@@ -118,8 +120,8 @@ func (r *Reader) next(patience time.Duration) (Batch, error) {
 			return Batch{Reset: reset}, err
 		}
 	}
-	if len(r.queue) > 0 || r.queued != "" {
-		return r.takeQueued(), nil
+	if len(r.replayed) > 0 || r.replayedTo != "" {
+		return r.takeReplayed(), nil
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -138,7 +140,7 @@ func (r *Reader) next(patience time.Duration) (Batch, error) {
 	}
 }
 
-// take takes what the ring holds for the reader, or what to wait for.
+// take returns what the ring has for the reader, and a channel that is closed when there is more.
 func (r *Reader) take() (Batch, <-chan struct{}, error) {
 	f := r.feed
 	f.mu.Lock()
@@ -168,8 +170,8 @@ func (r *Reader) take() (Batch, <-chan struct{}, error) {
 	return batch, f.changed, nil
 }
 
-// markBefore is the last mark that a reader who has seen everything below seq has passed. It needs
-// the lock.
+// markBefore returns the last mark that a reader has passed who has seen all changes below seq. The
+// caller holds the lock.
 func (f *Feed) markBefore(seq uint64) *mark {
 	passed := sort.Search(len(f.marks), func(i int) bool { return f.marks[i].seq > seq })
 	if passed == 0 {
@@ -178,15 +180,15 @@ func (f *Feed) markBefore(seq uint64) *mark {
 	return &f.marks[passed-1]
 }
 
-// takeQueued returns the next maxBatch changes of the queue. Only the batch that empties the queue
-// has a cursor: it leads on behind all of them.
-func (r *Reader) takeQueued() Batch {
-	n := min(len(r.queue), maxBatch)
-	batch := Batch{Changes: r.queue[:n]}
-	r.queue = r.queue[n:]
-	if len(r.queue) == 0 {
-		batch.Cursor, r.cursor = r.queued, r.queued
-		r.queue, r.queued = nil, ""
+// takeReplayed returns the next maxBatch changes of replayed. Only the last batch has a cursor: it
+// is the place after all of them.
+func (r *Reader) takeReplayed() Batch {
+	n := min(len(r.replayed), maxBatch)
+	batch := Batch{Changes: r.replayed[:n]}
+	r.replayed = r.replayed[n:]
+	if len(r.replayed) == 0 {
+		batch.Cursor, r.cursor = r.replayedTo, r.replayedTo
+		r.replayed, r.replayedTo = nil, ""
 	}
 	return batch
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// resume places the reader behind a cursor: in the ring when it holds what follows, else behind
-// what is then read from the topics.
+// resume places the reader after a cursor. If the ring has what follows, the reader goes on there.
+// Otherwise what follows is read from the topics up to a mark, and the reader goes on in the ring
+// after that mark.
 func (r *Reader) resume(from *vector) (Reset, error) {
 	f := r.feed
-	f.mark() // as late a place as can be: the later, the less is in the ring behind it
+	f.mark() // the nearer the mark is to the cursor, the fewer changes come twice
 	f.mu.Lock()
 	for i := len(f.marks) - 1; i >= 0; i-- {
 		if place := &f.marks[i]; place.seq >= f.oldest() && from.reaches(&place.at) {
@@ -39,11 +40,12 @@ func (r *Reader) resume(from *vector) (Reset, error) {
 	reset, err := r.replay(from, &last.at)
 	if err == nil && reset == "" {
 		f.metrics.replays.WithLabelValues("topics").Inc()
-		r.queued = last.at.String()
+		r.replayedTo = last.at.String()
 	}
 	return r.reset(reset), err
 }
 
+// reset counts a reset, if it is one, and returns it.
 func (r *Reader) reset(reset Reset) Reset {
 	if reset != "" {
 		r.feed.metrics.replays.WithLabelValues("nowhere").Inc()
@@ -51,7 +53,7 @@ func (r *Reader) reset(reset Reset) Reset {
 	return reset
 }
 
-// awaitMark waits until the feed knows a place: right after the start it does not.
+// awaitMark waits until there is a mark: right after the start there is none.
 func (r *Reader) awaitMark() error {
 	for {
 		r.feed.mu.Lock()
@@ -68,8 +70,8 @@ func (r *Reader) awaitMark() error {
 	}
 }
 
-// foreign says that a cursor lies behind the topics' ends: it is of other topics. While they cannot
-// be asked it is believed.
+// foreign returns ResetUnknown if a cursor is after the ends of the topics: then it is from other
+// topics. If the ends cannot be read, the cursor is taken as valid.
 func (f *Feed) foreign(from *vector) Reset {
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
 	defer cancel()
@@ -86,7 +88,8 @@ func (f *Feed) foreign(from *vector) Reset {
 	return ""
 }
 
-// replay queues the mints that records between two places name.
+// replay reads the records between two places and adds the mints that they name to replayed. It
+// returns a reset if that cannot be done.
 func (r *Reader) replay(from, to *vector) (Reset, error) {
 	f := r.feed
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
@@ -110,7 +113,7 @@ func (r *Reader) replay(from, to *vector) (Reset, error) {
 	for tp, offset := range end {
 		records += max(offset-begin[tp], 0)
 		if _, known := begin[tp]; !known {
-			begin[tp] = 0 // it was made since
+			begin[tp] = 0 // the partition was added after the cursor
 		}
 	}
 	if records > f.cfg.MaxReplay {
@@ -122,8 +125,10 @@ func (r *Reader) replay(from, to *vector) (Reset, error) {
 	return "", r.read(ctx, begin, end)
 }
 
+// replayBatch bounds a fetch in records.
 const replayBatch = 5_000
 
+// read adds to replayed each mint that a record from begin to end names.
 func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 	tail, err := r.feed.deps.OpenTail(topics[:], begin)
 	if err != nil {
@@ -150,7 +155,7 @@ func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 		}
 	}
 	for _, mint := range slices.Sorted(maps.Keys(kinds)) {
-		r.queue = append(r.queue, Change{Kind: kinds[mint], Mint: mint})
+		r.replayed = append(r.replayed, Change{Kind: kinds[mint], Mint: mint})
 	}
 	return nil
 }
@@ -164,7 +169,7 @@ func behind(at, end Offsets) bool {
 	return false
 }
 
-// kindOf says that a mint is new when it was created since.
+// kindOf returns KindNew for a record of InitializeMint, otherwise KindChanged.
 func kindOf(record *kafka.Record) Kind {
 	for i := range record.Headers {
 		if record.Headers[i].Key == schemas.HeaderType && strings.HasSuffix(string(record.Headers[i].Value), "."+string(schemas.KindInitializeMint)) {
