@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,23 +17,25 @@ import (
 
 // Bounds of what the public can make ClickHouse do.
 const (
-	// questionTime bounds a whole question: a page is up to six queries, and each may wait for a
-	// turn.
+	// questionTime bounds a whole question: a page takes up to six queries, and each may wait for
+	// its turn.
 	questionTime = 10 * time.Second
-	// concurrent reads; further ones wait. The projector shares the server.
+	// concurrent bounds the reads at one time; further ones wait. The projector uses the same
+	// server.
 	concurrent = 4
-	// queryMemory is what one query may use. From a quarter of it on the sum of the supply deltas
-	// goes through the disk.
+	// queryMemory bounds the memory of one query. Above a quarter of it, the sum of the supply
+	// deltas spills to disk.
 	queryMemory = 256 << 20
-	// queryThreads bounds the processors of one query.
+	// queryThreads bounds the threads of one query.
 	queryThreads = 2
 )
 
-// ErrUnavailable says that ClickHouse is away, or was asked for more than the bounds allow.
+// ErrUnavailable says that ClickHouse does not answer, or that more was asked of it than the bounds
+// allow.
 var ErrUnavailable = clickhouse.ErrUnavailable
 
-// ClickHouse is the Reader of token_fact_history_raw. All its queries are ranges of the sorting
-// key.
+// ClickHouse implements Reader on token_fact_history_raw. All its queries read ranges of the
+// sorting key.
 type ClickHouse struct {
 	*clickhouse.Questions
 	table string
@@ -67,7 +70,7 @@ func (c *ClickHouse) Window(ctx context.Context, mint string, to uint64, atLeast
 	return rows, from, err
 }
 
-// Held implements Reader. First the positions that hold, then the rows that stand there.
+// Held implements Reader. It finds the positions of the facts that hold, then reads the rows there.
 func (c *ClickHouse) Held(ctx context.Context, mint string, to uint64, apart []string) (held []Held, err error) {
 	err = c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
 		slots, base, based, err := c.holding(ctx, conn, mint, to)
@@ -94,9 +97,10 @@ func (c *ClickHouse) Held(ctx context.Context, mint string, to uint64, apart []s
 	return held, err
 }
 
-// holding returns the slots that the facts which hold are from, and where the supply was last read.
-// It reads all of a mint's rows up to a slot, so it reads no more than two subcolumns, and copies
-// unmerged: they change no highest position.
+// holding returns the slots of the facts that hold, and where the supply was last read. It reads
+// all rows of a mint up to a slot, so it reads only two subcolumns. It does not merge copies of a
+// row, which do not change the highest position. Of register 21, first_seen, the lowest position
+// holds. Register 4, the supply delta, is left to deltas.
 func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
 	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
 		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
@@ -124,8 +128,9 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string,
 	return slots, base, based, nil
 }
 
-// deltas adds up the supply deltas behind base. Copies of one delta count once, by the fold's rule.
-// Items are told apart by their hashes: a million of them must fit.
+// deltas sums up the supply deltas after base: one sum for each item in apart, and one for all
+// others. Copies of a delta count once, by the fold's rule. Items are grouped by their hashes,
+// because a million of them must fit into memory.
 func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
 	rows, err := conn.Query(ctx, "SELECT if(n = 0, '', {apart:Array(String)}[n]) AS key,"+
 		" toUInt64(bitShiftRight(max(last), 64)), toUInt64(bitAnd(max(last), toUInt128(18446744073709551615))), toString(sum(amount)) FROM ("+
@@ -135,7 +140,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, 
 		" WHERE mint = {mint:String} AND slot BETWEEN {from:UInt64} AND {to:UInt64} AND register = 4"+
 		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
 		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
-		// never empty: transform wants one
+		// transform needs an array that is not empty
 		named("mint", mint), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...)))
 	if err != nil {
 		return nil, fmt.Errorf("supply deltas: %w", err)
@@ -155,10 +160,10 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, 
 	return deltas, nil
 }
 
-// heldOf folds rows, among which are all that hold, and gives each fact its origin. The deltas are
-// given; their origin is the row at their place.
+// heldOf folds rows, which include those of all facts that hold, and gives each fact its origin.
+// The supply deltas are sums, and each one's origin is that of the row at its position.
 func heldOf(rows []Row, deltas []registry.Fact) []Held {
-	rows = entries(rows) // an instruction's word goes before the same word imported
+	rows = entries(rows) // puts an instruction before an import of the same facts
 	state, origins, supply := registry.State{}, map[string]Origin{}, map[schemas.Position]Origin{}
 	for i := range rows {
 		origin := OriginOf(&rows[i])
@@ -166,13 +171,13 @@ func heldOf(rows []Row, deltas []registry.Fact) []Held {
 			if fact.Register == registry.RegisterSupplyDelta {
 				supply[fact.Position] = origin
 			} else if state.Apply(fact) {
-				origins[slotKey(fact.Register, fact.Item)] = origin
+				origins[registerKey(fact.Register, fact.Item)] = origin
 			}
 		}
 	}
 	held := make([]Held, 0, len(origins)+len(deltas))
 	for _, fact := range state.Facts() {
-		held = append(held, Held{Fact: fact, Origin: origins[slotKey(fact.Register, fact.Item)]})
+		held = append(held, Held{Fact: fact, Origin: origins[registerKey(fact.Register, fact.Item)]})
 	}
 	for _, fact := range deltas {
 		held = append(held, Held{Fact: fact, Origin: supply[fact.Position]})
@@ -180,9 +185,10 @@ func heldOf(rows []Row, deltas []registry.Fact) []Held {
 	return held
 }
 
-// rows reads whole rows, copies merged. The tuples come as arrays of plain columns, positions as
-// two halves, because the driver decodes those without reflection; not as facts.register and so on:
-// FINAL merges columns, and subcolumns would be those of any one copy.
+// rows reads whole rows, with their copies merged. It selects the tuples as arrays of plain
+// columns, and positions as two halves, because the driver decodes these without reflection. It
+// does not select facts.register and the like: FINAL merges columns, so a subcolumn would be that
+// of any copy.
 func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where string, args ...any) ([]Row, error) {
 	rows, err := conn.Query(ctx, "SELECT slot, signature, place, kind, source, instruction,"+
 		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+
@@ -207,7 +213,7 @@ func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where str
 			row.Facts = append(row.Facts, factAt(mint, row.Position, registry.Register(register), items[i], values[i]))
 		}
 		slices.SortFunc(row.Facts, func(a, b registry.Fact) int {
-			return cmpOr(int(a.Register)-int(b.Register), strings.Compare(a.Item, b.Item), strings.Compare(a.Value, b.Value))
+			return cmp.Or(int(a.Register)-int(b.Register), strings.Compare(a.Item, b.Item), strings.Compare(a.Value, b.Value))
 		})
 		list = append(list, row)
 	}
@@ -217,7 +223,8 @@ func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where str
 	return list, nil
 }
 
-// factAt is the fact of a row at position: first_seen is the one of which the earliest holds.
+// factAt returns a fact of the row at position. The position of first_seen is reversed, because the
+// earliest one holds.
 func factAt(mint string, position schemas.Position, register registry.Register, item, value string) registry.Fact {
 	if register == registry.RegisterFirstSeen {
 		position = position.Reverse()
@@ -225,15 +232,7 @@ func factAt(mint string, position schemas.Position, register registry.Register, 
 	return registry.Fact{Mint: mint, Register: register, Item: item, Position: position, Value: value}
 }
 
-func cmpOr(results ...int) int {
-	for _, result := range results {
-		if result != 0 {
-			return result
-		}
-	}
-	return 0
-}
-
+// column reads the only column of a query.
 func column[T any](ctx context.Context, conn driver.Conn, query string, args ...any) ([]T, error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {

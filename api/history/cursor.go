@@ -10,21 +10,21 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Cursor is a place between the entries of a mint: right before one of them. The zero Cursor stands
-// behind everything. Kind and signature tell entries of one position apart: reads of one slot, and
-// what an instruction did beside another thing.
+// Cursor is a place between the entries of a mint: right before one of them. The zero Cursor is
+// after all entries. Kind and signature tell entries at one position apart, such as several reads
+// of one slot.
 type Cursor struct {
 	position  schemas.Position
 	kind      string
 	signature string
 }
 
-// importedKind sorts imported facts behind everything else at their position, so that they can be
-// merged into it.
+// importedKind sorts imported facts after all others at their position, so that entries can merge
+// them into these.
 const importedKind = "~"
 
-// cursorForm is what a cursor looks like: slot and order in hexadecimal, kind, signature.
-// Everything of this form is a cursor, so that the OpenAPI document can say what is taken.
+// cursorForm is the form of a cursor: slot and order in hexadecimal, kind, signature. Every text of
+// this form is a cursor, so that the OpenAPI document can say which texts are accepted.
 const cursorForm = `^[0-9a-f]{32}([a-z0-9_]{1,48}|~)\.[1-9A-HJ-NP-Za-km-z]{0,88}$`
 
 var (
@@ -52,13 +52,13 @@ func (c Cursor) compare(d Cursor) int {
 	return strings.Compare(c.signature, d.signature)
 }
 
-// String is the cursor as a client gets it; see cursorForm.
+// String returns the cursor as a client gets it; see cursorForm.
 func (c Cursor) String() string {
 	return fmt.Sprintf("%016x%016x%s.%s", c.position.Slot, c.position.Order, c.kind, c.signature)
 }
 
-// ParseCursor is the inverse of String. What it takes need not have come from String, but it is a
-// place between entries then.
+// ParseCursor is the inverse of String. A text that did not come from String but has the form is a
+// place between entries as well.
 func ParseCursor(text string) (Cursor, error) {
 	if !cursorPattern.MatchString(text) {
 		return Cursor{}, errCursor

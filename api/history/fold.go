@@ -9,19 +9,19 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// fold is registry.State for facts that come in the order of their positions. There a supply delta
-// that lies behind the supply's last read only adds up, so the state stays as small as the token
-// is, however often it was minted and burnt.
+// fold is like registry.State, for facts that come in the order of their positions. Then a supply
+// delta after the supply's last read only needs to be added up. So the state stays as small as the
+// token is, however often it was minted and burnt.
 type fold struct {
 	mint  string
 	state registry.State
-	// base is where the supply was last read; deltas are those behind it, by item, and sum is their
-	// sum.
+	// base is where the supply was last read, if based. deltas are the supply deltas after it, by
+	// item, and sum is their sum.
 	base   schemas.Position
 	based  bool
 	deltas map[string]delta
 	sum    *big.Int
-	// newest is the position of the last delta counted.
+	// newest is the position of the last delta that was counted.
 	newest schemas.Position
 }
 
@@ -35,7 +35,8 @@ func newFold(mint string) *fold {
 	return &fold{mint: mint, deltas: map[string]delta{}, sum: new(big.Int)}
 }
 
-// applyHeld starts from what holds; the deltas in it may stand before the read that they follow.
+// applyHeld begins with the facts that hold. Among these, supply deltas may come before the read
+// that they follow: apply takes reads first.
 func (f *fold) applyHeld(held []Held) {
 	facts := make([]registry.Fact, len(held))
 	for i := range held {
@@ -44,7 +45,7 @@ func (f *fold) applyHeld(held []Held) {
 	f.apply(facts)
 }
 
-// apply folds the facts of one position in.
+// apply folds the facts of one position.
 func (f *fold) apply(facts []registry.Fact) {
 	for _, fact := range facts {
 		if fact.Register == registry.RegisterSupplyDelta {
@@ -62,7 +63,7 @@ func (f *fold) apply(facts []registry.Fact) {
 	}
 }
 
-// rebase forgets the deltas that a read covers.
+// rebase drops the deltas that a read of the supply at position includes.
 func (f *fold) rebase(position schemas.Position) {
 	if f.based && position.Compare(f.base) <= 0 {
 		return
@@ -76,8 +77,8 @@ func (f *fold) rebase(position schemas.Position) {
 	}
 }
 
-// count adds a delta. One that nothing was read before is covered by whatever is read later, since
-// facts come in order.
+// count adds a supply delta. It ignores a delta without a read before it: since facts come in
+// order, any later read includes it.
 func (f *fold) count(fact registry.Fact) {
 	if !f.based || fact.Position.Compare(f.base) <= 0 {
 		return
@@ -100,7 +101,7 @@ func (f *fold) count(fact registry.Fact) {
 	}
 }
 
-// whole is the state with one delta in place of all.
+// whole returns the state, with one supply delta in place of all.
 func (f *fold) whole() *registry.State {
 	if len(f.deltas) == 0 {
 		return &f.state
@@ -132,7 +133,7 @@ func (f *fold) view() (view, bool) {
 	return v, member
 }
 
-// field is a field's value as JSON shows it, nil for null.
+// field returns a field's value as JSON shows it; nil for null.
 func (v *view) field(i int) any {
 	name, value := tokenFields[i], reflect.ValueOf(v.token).Field(i)
 	pointer := value.Kind() == reflect.Pointer
@@ -158,7 +159,7 @@ var tokenFields = func() []string {
 	return names
 }()
 
-// changes lists the fields that differ, in the order in which the API shows them.
+// changes returns the fields that differ, in the order in which the API shows them.
 func changes(before, after *view) []Change {
 	list := []Change{}
 	for i, name := range tokenFields {

@@ -1,12 +1,12 @@
-// Package history answers what was: the events of a mint with what each changed, the registry as it
-// stood at a slot, and where each field of a token came from.
+// Package history answers questions about the past: the events of a mint with what each one changed,
+// the registry as of a slot, and where each field of a token came from.
 //
 // In: token_fact_history, which the projector writes: every message that stated facts about a mint.
-// Out: pages of entries, tokens as of a slot, origins. Guarantees: the fold is registry.State's, so
-// the last page's after-values are the token that a lookup shows, once ClickHouse has everything. A
-// page reads the rows it shows; of everything before them it reads only what holds, computed in
-// ClickHouse, so a mint with a million events costs little memory. An instruction that several
-// sources delivered is one entry.
+// Out: pages of entries, tokens as of a slot, origins. Guarantees: the fold is that of
+// registry.State, so the values after the newest entry are the token that a lookup shows, once
+// ClickHouse has everything. A page reads the rows that it shows. Of all rows before, it reads only
+// the facts that hold, which ClickHouse finds, so a mint with a million events costs little memory.
+// An instruction that several sources delivered is one entry.
 package history
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// ErrUnknownMint says that nothing was ever stated about the mint.
+// ErrUnknownMint says that there are no facts about the mint.
 var ErrUnknownMint = errors.New("history: nothing is known about the mint")
 
-// Row is one message about one mint: all that it stated, and where it came from.
+// Row is one message about one mint: all facts that it stated, and where they came from.
 type Row struct {
 	// Position orders the rows of a mint.
 	Position schemas.Position
@@ -32,22 +32,22 @@ type Row struct {
 	Kind        string
 	Source      string
 	Instruction string
-	// Signature is base58, empty for what is no instruction.
+	// Signature is in base58; empty if the row is not from an instruction.
 	Signature string
-	// TransactionIndex is -1 when no source said.
+	// TransactionIndex is -1 if no source named it.
 	TransactionIndex int32
-	// BlockTime is in Unix seconds, 0 when no source said.
+	// BlockTime is in Unix seconds; 0 if no source named it.
 	BlockTime int64
 	Facts     []registry.Fact
 }
 
-// Sources of rows that are treated apart. The others are reads.
+// Sources of rows that are treated specially. All others are reads.
 const (
 	sourceInstruction = "instruction"
 	sourceImport      = "import"
 )
 
-// Held is a fact that holds, and where it came from.
+// Held is a fact that holds, and its origin.
 type Held struct {
 	Fact   registry.Fact
 	Origin Origin
@@ -55,11 +55,11 @@ type Held struct {
 
 // Reader reads the rows of one mint.
 type Reader interface {
-	// Window returns every row of the slots from..to, where from is as high as atLeast rows allow,
-	// copies counted; 0 when there are no more.
+	// Window returns all rows of the slots from..to. from is the highest slot for which these are
+	// at least atLeast rows, copies counted; 0 if there are fewer.
 	Window(ctx context.Context, mint string, to uint64, atLeast int) (rows []Row, from uint64, err error)
-	// Held returns what holds of all rows up to a slot, its supply deltas added up: those whose
-	// items are in apart one by one, and only those behind the supply's last read.
+	// Held returns the facts of all rows up to a slot that hold. The supply deltas after the
+	// supply's last read come as sums: one for each item in apart, and one for all other items.
 	Held(ctx context.Context, mint string, to uint64, apart []string) ([]Held, error)
 }
 
@@ -76,7 +76,7 @@ type Page struct {
 	Mint  string  `json:"mint"`
 	Items []Entry `json:"items"`
 	Limit int     `json:"limit"`
-	// Next is the cursor of the page behind this one, nil on the last.
+	// Next is the cursor of the next page, which is older; nil on the last one.
 	Next *string `json:"next"`
 }
 
@@ -89,12 +89,12 @@ type Entry struct {
 	Kind        string  `json:"kind"`
 	Instruction *string `json:"instruction"`
 	Signature   *string `json:"signature"`
-	// The indices are null where there are none, or where no source said.
+	// The indices are null if there are none, or if no source named them.
 	TransactionIndex      *int64 `json:"transaction_index"`
 	InstructionIndex      *int64 `json:"instruction_index"`
 	InnerInstructionIndex *int64 `json:"inner_instruction_index"`
 	BatchIndex            *int64 `json:"batch_index"`
-	// InRegistry says whether the mint was a member of the registry behind this entry.
+	// InRegistry says whether the mint was a member of the registry after this entry.
 	InRegistry bool     `json:"in_registry"`
 	Changes    []Change `json:"changes"`
 }
@@ -106,12 +106,12 @@ type Change struct {
 	After  any    `json:"after"`
 }
 
-// windowGrowth is how much wider the next window is when copies or merged rows left too few entries
-// in one.
+// windowGrowth is how many times wider the next window is, if copies and merged rows left too few
+// entries in one.
 const windowGrowth = 4
 
-// Page returns the entries before a cursor, newest first, limit at most. The zero cursor stands
-// behind everything. Errors: ErrUnknownMint, and the reader's.
+// Page returns up to limit entries before a cursor, newest first. The zero cursor is after all
+// entries. Errors: ErrUnknownMint, and the reader's.
 func (h *History) Page(ctx context.Context, mint string, before Cursor, limit int) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
@@ -148,7 +148,7 @@ func (h *History) Page(ctx context.Context, mint string, before Cursor, limit in
 	return pageOf(mint, fold, groups, limit), nil
 }
 
-// pageOf folds all groups and shows the last limit of them.
+// pageOf folds all groups and returns the last limit of them as entries.
 func pageOf(mint string, fold *fold, groups []Row, limit int) Page {
 	first := max(len(groups)-limit, 0)
 	for i := range groups[:first] {
@@ -204,8 +204,8 @@ func optional(text string) *string {
 	return &text
 }
 
-// entries sorts rows as the fold has them and makes one of those that are one: an imported fact at
-// the place of an instruction that is known anyway belongs to that.
+// entries sorts rows in the order of the fold and merges rows that are one entry: imported facts at
+// the position of a known instruction belong to that instruction.
 func entries(rows []Row) []Row {
 	slices.SortFunc(rows, func(a, b Row) int { return cursorOf(&a).compare(cursorOf(&b)) })
 	out := rows[:0]
@@ -221,12 +221,12 @@ func entries(rows []Row) []Row {
 	return out
 }
 
-// mostItems bounds the items that one query names: the question travels in a URL. A slot that holds
-// more instructions of one mint than that was not made by any chain.
+// mostItems bounds the items that one query names, because its parameters travel in a URL. No chain
+// has a slot with more instructions for one mint.
 const mostItems = 5_000
 
-// supplyItems are the items of the rows' supply deltas: those may be known from a slot before, on a
-// fork that was left, and the later one holds.
+// supplyItems returns the items of the rows' supply deltas. An item may also be in an earlier slot,
+// from a fork that lost. The later one holds, so Held must return the earlier one by itself.
 func supplyItems(rows []Row) []string {
 	var items []string
 	for i := range rows {
@@ -241,15 +241,14 @@ func supplyItems(rows []Row) []string {
 	return items[:min(len(items), mostItems)]
 }
 
-// Snapshot is a mint as it stood.
+// Snapshot is a mint as of a slot.
 type Snapshot struct {
 	mint string
 	fold *fold
 	held map[string]Held
 }
 
-// AsOf folds everything of the slots up to slot, reads included. Errors: ErrUnknownMint when there
-// is nothing, and the reader's.
+// AsOf folds all facts up to slot. Errors: ErrUnknownMint if there are none, and the reader's.
 func (h *History) AsOf(ctx context.Context, mint string, slot uint64) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
@@ -263,17 +262,18 @@ func (h *History) AsOf(ctx context.Context, mint string, slot uint64) (*Snapshot
 	s := &Snapshot{mint: mint, fold: newFold(mint), held: map[string]Held{}}
 	s.fold.applyHeld(held)
 	for _, h := range held {
-		s.held[slotKey(h.Fact.Register, h.Fact.Item)] = h
+		s.held[registerKey(h.Fact.Register, h.Fact.Item)] = h
 	}
 	return s, nil
 }
 
-// Token is the token as it stood; false when the mint was no member of the registry.
+// Token returns the token as of the slot; false if the mint was no member of the registry.
 func (s *Snapshot) Token() (registry.Token, bool) { return s.fold.token() }
 
-// Lists are the token lists that hold the token: all that are known, since a list has no slot.
+// Lists returns the token lists that hold the token. It is all known ones, because a list has no
+// slot.
 func (s *Snapshot) Lists() []registry.Listing { return s.fold.state.Lists() }
 
-func slotKey(register registry.Register, item string) string {
+func registerKey(register registry.Register, item string) string {
 	return string(rune(register)) + item
 }

@@ -13,20 +13,20 @@ import (
 type Origin struct {
 	// Source is instruction, sighting, account_read, off_chain, logo, token_list or import.
 	Source string `json:"source"`
-	// Slot of the instruction or of the read; 0 for a token list, which knows none.
+	// Slot is that of the instruction or of the read; 0 for a token list, which has none.
 	Slot        uint64  `json:"slot"`
 	Signature   *string `json:"signature"`
 	Instruction *string `json:"instruction"`
 }
 
-// OriginOf is where the facts of a row came from.
+// OriginOf returns the origin of a row's facts.
 func OriginOf(row *Row) Origin {
 	return Origin{Source: row.Source, Slot: row.Position.Slot, Signature: optional(row.Signature), Instruction: optional(row.Instruction)}
 }
 
 const fieldLastSeen = "last_seen_at"
 
-// fields that one register alone makes.
+// fieldRegisters are the fields that come from one register alone.
 var fieldRegisters = []struct {
 	field    string
 	register registry.Register
@@ -38,10 +38,10 @@ var fieldRegisters = []struct {
 	{"graduated_at", registry.RegisterGraduated},
 }
 
-// Provenance says for each field that is not null whose word it is: that of the fact that holds, so
-// of the last message that stated it, changed or not. The supply's is the last mint_to or burn
-// behind the last read, else that read. It follows registry.State.Token rule by rule; a property
-// test holds the two together.
+// Provenance returns the origin of each field that is not null: that of the fact that holds. This
+// is the last message that stated the fact, even if it changed nothing. The supply's origin is the
+// last mint_to or burn after the last read, or else that read. The rules are those of
+// registry.State.Token; a property test compares the two.
 func (s *Snapshot) Provenance() map[string]Origin {
 	token, _ := s.Token()
 	p := provenance{snapshot: s, origins: map[string]Origin{}}
@@ -71,7 +71,7 @@ func (s *Snapshot) Provenance() map[string]Origin {
 	p.logoOverride(token.LogoURL != nil)
 	p.fields()
 	p.logoStatus(token.LogoStatus)
-	// A text that cannot be a URI is not shown.
+	// A text that is no URI is not shown, so it has no origin.
 	for field, shown := range map[string]*string{"metaplex_uri": token.MetaplexURI, "external_url": token.ExternalURL, "logo_url": token.LogoURL} {
 		if shown == nil {
 			delete(p.origins, field)
@@ -81,7 +81,7 @@ func (s *Snapshot) Provenance() map[string]Origin {
 }
 
 func (s *Snapshot) register(register registry.Register) (Held, bool) {
-	h, ok := s.held[slotKey(register, "")]
+	h, ok := s.held[registerKey(register, "")]
 	return h, ok
 }
 
@@ -106,8 +106,8 @@ func (p *provenance) supply() {
 	p.origins["supply"] = newest.Origin
 }
 
-// lastSeen: where no event of the mint came after it was first seen, that is also when it was last
-// seen.
+// lastSeen: if no event came after the mint was first seen, last_seen_at has the origin of
+// first_seen_at.
 func (p *provenance) lastSeen(shown *int64) {
 	last := p.snapshot.value(registry.RegisterLastSeen)
 	if shown != nil && strconv.FormatInt(*shown, 10) != last {
@@ -115,8 +115,9 @@ func (p *provenance) lastSeen(shown *int64) {
 	}
 }
 
-// onChain: Metaplex first; the Token-2022 extension counts only when the mint's pointer points to
-// itself.
+// onChain sets a field's origin from on-chain metadata and returns whether that has the field.
+// Metaplex goes first. The Token-2022 extension counts only if the mint's pointer points to the
+// mint itself.
 func (p *provenance) onChain(field string, metaplex, own registry.Register) bool {
 	registers := []registry.Register{metaplex}
 	if p.snapshot.value(registry.RegisterMetadataPointer) == p.snapshot.mint {
@@ -131,15 +132,16 @@ func (p *provenance) onChain(field string, metaplex, own registry.Register) bool
 	return false
 }
 
-// described: the document behind the current URI, then the token lists by name.
+// described sets a field's origin from the off-chain metadata or, if that lacks the field, from the
+// token lists.
 func (p *provenance) described(field string, inDocument func(registry.Offchain) bool, inList func(registry.ListEntry) bool) {
 	if !p.documented(field, inDocument) {
 		p.listed(field, inList)
 	}
 }
 
-// tags are those of the lists and of the document together: the first that has any is the origin,
-// in the order in which they are shown.
+// tags: the tags of lists and of off-chain metadata are shown together, in this order. The first
+// that has any is the origin.
 func (p *provenance) tags() {
 	creators := func(d registry.Offchain) bool {
 		return slices.ContainsFunc(d.Tags, func(tag string) bool { return !registry.IsReservedTag(tag) })
@@ -149,7 +151,8 @@ func (p *provenance) tags() {
 	}
 }
 
-// documented: the document behind the current URI.
+// documented sets a field's origin to the off-chain metadata of the current URI, if that has the
+// field. It returns whether it has.
 func (p *provenance) documented(field string, says func(registry.Offchain) bool) bool {
 	var document registry.Offchain
 	h, ok := p.snapshot.register(registry.RegisterOffchain)
@@ -160,7 +163,8 @@ func (p *provenance) documented(field string, says func(registry.Offchain) bool)
 	return true
 }
 
-// listed: the token lists by name.
+// listed sets a field's origin to the first token list by name that has the field. It returns
+// whether one has.
 func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bool {
 	var lists []Held
 	for _, h := range p.snapshot.held {
@@ -179,8 +183,8 @@ func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bo
 	return false
 }
 
-// fields: the mint's own additional fields go before the document's links, and the one stated last
-// is the origin.
+// fields: the mint's own additional fields go before the links of off-chain metadata. The one that
+// was stated last is the origin of extensions.
 func (p *provenance) fields() {
 	if p.snapshot.value(registry.RegisterMetadataPointer) != p.snapshot.mint {
 		return
@@ -200,8 +204,8 @@ func (p *provenance) fields() {
 	}
 }
 
-// logoOverride: an operator's URL goes before what the token names; of a logo that is not there
-// nobody is the origin.
+// logoOverride: an operator's URL goes before what the token names. A logo that the operator has
+// hidden has no origin.
 func (p *provenance) logoOverride(shown bool) {
 	var override registry.LogoOverride
 	h, ok := p.snapshot.register(registry.RegisterLogoOverride)
@@ -214,8 +218,8 @@ func (p *provenance) logoOverride(shown bool) {
 	}
 }
 
-// logoStatus: what was fetched, or who named a logo that nobody has fetched yet; nobody says that
-// there is none.
+// logoStatus: the origin is that of the fetch or, before the first fetch, that of the logo. A
+// missing logo has no origin.
 func (p *provenance) logoStatus(status string) {
 	switch status {
 	case registry.LogoMissing:
