@@ -15,7 +15,8 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return Proxies{list}, err
 }
 
-// Client names who is limited, by address or, of IPv6, by network: see proxies.
+// Client returns the name of the client that is limited: its address or, for IPv6, its network (see
+// proxies.Network).
 func (p Proxies) Client(peer netip.Addr, forwarded string) string {
 	client := p.List.Client(peer, forwarded)
 	if client.Is6() {

@@ -1,19 +1,20 @@
 package limits
 
-// Crowd counts what clients hold at one time: connections, streams. Its methods need the owner's
-// lock. Make it with NewCrowd.
+// Crowd counts what clients hold at one time, such as connections or streams. The caller must hold
+// a lock of its own. Make a Crowd with NewCrowd.
 type Crowd struct {
 	networks Networks
 	most     int
 	held     map[string]int
 }
 
-// NewCrowd lets a client hold most, and the networks around it most times their factors.
+// NewCrowd returns a Crowd in which a client may hold most, and each network around it most times
+// the network's factor.
 func NewCrowd(most int, networks Networks) *Crowd {
 	return &Crowd{networks: networks, most: most, held: map[string]int{}}
 }
 
-// Full says that client, or a network around it, holds as much as it may.
+// Full returns whether client, or a network around it, holds as much as it may.
 func (c *Crowd) Full(client string) bool {
 	scopes, count := c.networks.Scopes(client)
 	for _, scope := range scopes[:count] {
@@ -24,7 +25,7 @@ func (c *Crowd) Full(client string) bool {
 	return false
 }
 
-// Add notes that client holds one more.
+// Add counts one more for client.
 func (c *Crowd) Add(client string) {
 	scopes, count := c.networks.Scopes(client)
 	for _, scope := range scopes[:count] {
@@ -32,7 +33,7 @@ func (c *Crowd) Add(client string) {
 	}
 }
 
-// Remove notes that client holds one less.
+// Remove counts one less for client.
 func (c *Crowd) Remove(client string) {
 	scopes, count := c.networks.Scopes(client)
 	for _, scope := range scopes[:count] {
@@ -42,5 +43,5 @@ func (c *Crowd) Remove(client string) {
 	}
 }
 
-// Len is how many clients and networks hold something.
+// Len returns how many clients and networks hold something.
 func (c *Crowd) Len() int { return len(c.held) }

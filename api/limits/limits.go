@@ -5,16 +5,16 @@
 // refused only when that many passed in the window that ends with it. Refused requests are not
 // counted. Memory is bounded by MaxClients and by the requests that passed in the last window.
 //
-// When more than MaxClients clients are active (a flood of addresses), those with less than a
-// quarter of every limit counted give way to new ones, the one not heard of for longest first: what
-// a flood can make the limiter forget is less than a quarter of a limit. A client that has used
-// more keeps its windows until they empty; when there are only such clients, new ones are refused.
-// So a flood frees nobody who is refused.
+// When more than MaxClients clients are active, as in a flood of addresses, new ones displace those
+// that have used less than a quarter of every limit, the least recently seen first. So a flood
+// makes the limiter forget less than a quarter of a limit. A client that has used more keeps its
+// windows until they are empty; if there are only such clients, new ones are refused. So no client
+// that is refused is freed by a flood.
 //
-// A request of an IPv6 client also counts in windows of the networks around it (Networks), of which
-// as many are remembered as of clients; it passes when all have room.
+// A request of an IPv6 client also counts in the windows of the networks around it (Networks). It
+// passes only if all have room. As many networks of each length are remembered as clients.
 //
-// Limiter is one node's. Shared puts the same windows into Redis, for several nodes.
+// Limiter is for one node. Shared keeps the same windows in Redis, for several nodes.
 package limits
 
 import (
@@ -25,13 +25,13 @@ import (
 	"time"
 )
 
-// shardCount divides the clients, so that two of them seldom wait for each other.
+// shardCount is the number of shards: with many, two clients seldom wait for each other's lock.
 const shardCount = 64
 
 // maxWindows bounds the windows of one Limiter.
 const maxWindows = 16
 
-// crowdedRetry is what a new client is told when there is no room for its windows.
+// crowdedRetry is when a new client may try again if there is no room for its windows.
 const crowdedRetry = time.Second
 
 // Rule is one window: at most Limit requests in any span of Window.
@@ -40,25 +40,24 @@ type Rule struct {
 	Window time.Duration
 }
 
-// Decision says what to answer. Durations are from the time of the request.
+// Decision is the answer for one request. Durations are from the time of the request.
 type Decision struct {
 	Allowed bool
-	// Limit and Remaining of the tightest window that was asked.
+	// Limit and Remaining are those of the tightest window.
 	Limit, Remaining int
-	// Reset is when the oldest counted request leaves that window; 0 when none is counted.
+	// Reset is when the oldest counted request leaves that window; 0 if none is counted.
 	Reset time.Duration
-	// RetryAfter is when a request would pass; 0 when this one did.
+	// RetryAfter is when a request would pass; 0 if this one did.
 	RetryAfter time.Duration
-	// Network is the length of the prefix whose window that is, 48 or 56; 0 when it is the client's
-	// own.
+	// Network is the prefix length of the network that this window belongs to, 48 or 56; 0 if it is
+	// the client's own.
 	Network int
 }
 
-// Limiter holds the windows of all clients. Its methods may be called at any time by any number of
-// goroutines.
+// Limiter has the windows of all clients. It is safe for concurrent use.
 type Limiter struct {
 	networks Networks
-	// rules by level: of clients, of their /56 and of their /48.
+	// rules are those of clients, of their /56 and of their /48 networks.
 	rules  [maxScopes][]Rule
 	seed   maphash.Seed
 	shards [shardCount]shard
@@ -66,7 +65,7 @@ type Limiter struct {
 	forgotten, turnedAway atomic.Uint64
 }
 
-// New makes a limiter. The index of a rule names its window in Take.
+// New returns a limiter. A rule's index names its window in Take.
 func New(rules []Rule, maxClients int, networks Networks) (*Limiter, error) {
 	if len(rules) == 0 || len(rules) > maxWindows {
 		return nil, fmt.Errorf("rate limits: %d windows, must be 1 to %d", len(rules), maxWindows)
@@ -91,13 +90,14 @@ func New(rules []Rule, maxClients int, networks Networks) (*Limiter, error) {
 	return l, nil
 }
 
-// shard is the one that holds the key of a scope and of all networks around it: the widest decides.
+// shard returns the shard that has a client and all networks around it. The widest of these
+// decides.
 func (l *Limiter) shard(widest string) *shard {
 	return &l.shards[maphash.String(l.seed, widest)%shardCount]
 }
 
-// Take counts a request in all the named windows if each of them has room, else in none. Times of
-// one client should not go backwards; one that does is taken as the latest time seen.
+// Take counts a request in all the given windows if each of them has room, otherwise in none. The
+// times of one client should not go backwards; an earlier one counts as the latest time seen.
 func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -133,7 +133,7 @@ func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
 	return decision
 }
 
-// crowded refuses a client for whom there is no room.
+// crowded returns the refusal of a client for which there is no room.
 func (l *Limiter) crowded(windows []int) Decision {
 	rules := l.rules[0]
 	decision := Decision{Limit: rules[windows[0]].Limit, Reset: crowdedRetry, RetryAfter: crowdedRetry}
@@ -143,8 +143,8 @@ func (l *Limiter) crowded(windows []int) Decision {
 	return decision
 }
 
-// refused says, without counting, that a request would be refused, by what this limiter counted or
-// by what markFull told it.
+// refused returns whether a request would be refused, and does not count it. It goes by what this
+// limiter has counted, and by markFull.
 func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -174,8 +174,8 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	return decision, !allowed
 }
 
-// markFull remembers that a window of a scope is full until a time, whoever filled it. widest is
-// the widest network around the scope.
+// markFull records that a window of a scope is full until a time, whoever filled it. widest is the
+// widest network around the scope.
 func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int, until time.Time) {
 	s := l.shard(widest)
 	s.mu.Lock()
@@ -196,8 +196,8 @@ type windowState struct {
 	reset time.Duration
 }
 
-// tighten merges one window into the decision: the one with the fewest requests left speaks, on
-// equality the one that resets last.
+// tighten merges one window into the decision, which shows the window with the fewest requests
+// left, and among equals the one that resets last.
 func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	remaining := rule.Limit - w.count
 	if remaining == 0 && !d.Allowed {
@@ -209,7 +209,7 @@ func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	d.Limit, d.Remaining, d.Reset, d.Network = rule.Limit, remaining, w.reset, scope.Bits
 }
 
-// Sweep forgets clients without a counted request. Call it every window or so; it holds one shard
+// Sweep forgets clients without counted requests. Call it about once a window. It locks one shard
 // at a time.
 func (l *Limiter) Sweep(now time.Time) {
 	for i := range l.shards {
@@ -217,12 +217,12 @@ func (l *Limiter) Sweep(now time.Time) {
 	}
 }
 
-// Stats tell how crowded the limiter is.
+// Stats says how full the limiter is.
 type Stats struct {
-	// Clients is how many are remembered.
+	// Clients is how many clients are remembered.
 	Clients int
-	// Forgotten clients gave way to new ones while they had requests counted; TurnedAway ones found
-	// no room. Both since the start.
+	// Forgotten counts clients that were displaced while they had requests counted. TurnedAway
+	// counts requests of clients for which there was no room. Both since the start.
 	Forgotten, TurnedAway uint64
 }
 

@@ -6,29 +6,29 @@ import (
 )
 
 // Networks bounds what the clients of one IPv6 network take together. A client is a /64, but a home
-// often has a /56 and an organisation a /48: 65,536 clients. Each factor says how many times one
-// client's limit the whole network may take; 0 is no bound.
+// often has a /56, and an organisation a /48, which is 65,536 clients. Each factor is the limit of
+// such a network as a multiple of one client's; 0 means no limit.
 type Networks struct {
 	Factor56, Factor48 int
 }
 
-// maxScopes is a client and its networks.
+// maxScopes counts a client and its networks.
 const maxScopes = 3
 
-// Scope is who a limit holds for: a client, or a network around it.
+// Scope is what a limit applies to: a client, or a network around it.
 type Scope struct {
 	// Key names it, e.g. 203.0.113.9 or 2001:db8::/56.
 	Key string
-	// Factor is how many times the limit of one client it has.
+	// Factor is its limit as a multiple of one client's.
 	Factor int
-	// Bits is the length of the network's prefix; 0 for the client itself.
+	// Bits is the prefix length of the network; 0 for the client itself.
 	Bits int
-	// level tells the scopes apart: 0 the client, 1 its /56, 2 its /48.
+	// level is the kind of scope: 0 the client, 1 its /56, 2 its /48.
 	level int
 }
 
-// Scopes returns the client, as Proxies.Client names it, and the networks around it, the widest
-// last. count is how many there are.
+// Scopes returns the client, named as by Proxies.Client, and the networks around it, the widest
+// last. count is the number of scopes.
 func (n Networks) Scopes(client string) (scopes [maxScopes]Scope, count int) {
 	scopes[0] = Scope{Key: client, Factor: 1}
 	count = 1
@@ -49,7 +49,7 @@ func (n Networks) Scopes(client string) (scopes [maxScopes]Scope, count int) {
 	return scopes, count
 }
 
-// scaled are the rules of each level.
+// scaled returns the rules of each level.
 func (n Networks) scaled(rules []Rule) (levels [maxScopes][]Rule) {
 	for level, factor := range [...]int{1, n.Factor56, n.Factor48} {
 		for _, rule := range rules {

@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsclient"
 )
 
-// Redis is where limits are shared: one server, a master that Sentinels name, or a cluster. One of
-// the three is set.
+// Redis says where limits are shared: one server, a master that Sentinels name, or a cluster.
+// Exactly one of the three is set.
 type Redis struct {
 	single   *redis.Options
 	failover *redis.FailoverOptions
@@ -33,8 +33,8 @@ var errRedisURL = errors.New("must be redis://[user:password@]host:port[/db], or
 //	redis://[user:password@]sentinel:port[/db]?master_name=NAME&addr=sentinel:port
 //	redis://[user:password@]node:port?cluster=true&addr=node:port
 //
-// rediss:// speaks TLS, with the system's authorities or those of caFile. User and password are
-// those of the servers that hold the data; Sentinels have sentinel_username and sentinel_password.
+// rediss:// uses TLS, with the system's authorities or those of caFile. User and password are those
+// of the servers that hold the data; Sentinels have sentinel_username and sentinel_password.
 func ParseRedis(raw, caFile string) (*Redis, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -53,7 +53,7 @@ func ParseRedis(raw, caFile string) (*Redis, error) {
 	switch {
 	case query.Has("master_name") && inCluster == "":
 		if r.failover, err = redis.ParseFailoverURL(u.String()); err == nil {
-			// go-redis takes what is before the @ for the Sentinels' login.
+			// go-redis would use the login before the @ for the Sentinels.
 			r.failover.Username = u.User.Username()
 			r.failover.Password, _ = u.User.Password()
 			r.failover.SentinelUsername, r.failover.SentinelPassword = sentinelUser, sentinelPassword
@@ -80,14 +80,14 @@ func ParseRedis(raw, caFile string) (*Redis, error) {
 	return r, nil
 }
 
-// caError is about the file, and tells nothing of the URL.
+// caError is an error of the CA file. It holds nothing of the URL.
 type caError struct{ err error }
 
 func (e *caError) Error() string { return e.err.Error() }
 
 func (e *caError) Unwrap() error { return e.err }
 
-// setCA trusts the authorities of the file instead of the system's.
+// setCA makes the client trust the authorities in the file instead of the system's.
 func setCA(config **tls.Config, caFile string) error {
 	if caFile == "" {
 		return nil
@@ -103,9 +103,9 @@ func setCA(config **tls.Config, caFile string) error {
 	return nil
 }
 
-// open makes the client; it does no I/O. Nothing is tried twice: the local limiter is the second
-// attempt. The handshake of RESP 3 and what it turns on cost commands that Valkey and old servers
-// do not know.
+// open makes the client; it does no I/O. Commands are not retried, because the local limiter
+// decides if Redis does not. Protocol 2 is used, without the client's identity and maintenance
+// notifications: these need commands that Valkey and old servers do not know.
 func (r *Redis) open(timeout time.Duration) redis.UniversalClient {
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch {
@@ -127,8 +127,8 @@ func (r *Redis) open(timeout time.Duration) redis.UniversalClient {
 	}
 }
 
-// everyShard asks each master of a cluster: while one is away, its clients would turn sharing off
-// as soon as it is on again.
+// everyShard pings each master of a cluster. If one is down, the first request of its clients would
+// turn sharing off again.
 func everyShard(ctx context.Context, client redis.UniversalClient) error {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {

@@ -12,7 +12,7 @@ type ring struct {
 
 func (r *ring) oldest() int64 { return r.times[r.head] }
 
-// newest is 0 when nothing is counted.
+// newest returns the latest time; 0 if nothing is counted.
 func (r *ring) newest() int64 {
 	if r.count == 0 {
 		return 0
@@ -20,7 +20,8 @@ func (r *ring) newest() int64 {
 	return r.times[(r.head+r.count-1)%len(r.times)]
 }
 
-// forget drops times up to and including cutoff: a request counts for exactly one window's length.
+// forget drops times up to and including cutoff: a request counts for exactly the length of the
+// window.
 func (r *ring) forget(cutoff int64) {
 	for r.count > 0 && r.times[r.head] <= cutoff {
 		r.head = (r.head + 1) % len(r.times)
@@ -44,7 +45,7 @@ func (r *ring) add(at int64, limit int) {
 	r.count++
 }
 
-// state is the window at a time, after forget.
+// state returns the window's state at a time; forget must have been called for that time.
 func (r *ring) state(rule Rule, at int64) windowState {
 	state := windowState{count: r.count}
 	if r.count > 0 {

@@ -6,19 +6,20 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// lightShare is the part of a limit below which a client is light: one in so many.
+// A client is light while it has used less than 1/lightShare of every limit.
 const lightShare = 4
 
-// entry is one client.
+// entry is one client, or one network.
 type entry struct {
 	rings []ring
-	// barred are times until which windows are full by another's word; nil when none was told.
+	// barred are the times until which windows are full as Redis says (see markFull); nil if it
+	// never did.
 	barred []int64
 	heavy  bool
 }
 
-// ask forgets what has left the windows and says whether each has room. The time is not before the
-// latest one counted.
+// ask drops what has left the windows, and returns whether each of them has room. It also returns
+// the time to use: at, or the latest time counted if that is later.
 func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	for _, w := range windows {
 		at = max(at, e.rings[w].newest())
@@ -31,8 +32,8 @@ func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	return at, allowed
 }
 
-// load forgets what has left all windows; idle is a client with nothing counted, heavy one with a
-// quarter of a limit or more.
+// load drops what has left all windows. idle says that nothing is counted, heavy that a quarter of
+// a limit or more is.
 func (e *entry) load(rules []Rule, at int64) (idle, heavy bool) {
 	idle = true
 	for w := range e.rings {
@@ -46,14 +47,14 @@ func (e *entry) load(rules []Rule, at int64) (idle, heavy bool) {
 
 func isHeavy(rule Rule, count int) bool { return count*lightShare >= rule.Limit }
 
-// shard is a part of the clients and the networks around them, a table for each level.
+// shard has a part of the clients and the networks around them, in a table for each level.
 type shard struct {
 	mu     sync.Mutex
 	tables [maxScopes]table
 }
 
-// table is clients, or networks of one size. Light ones give way to new ones, heavy ones do not.
-// Its methods need the shard's lock.
+// table has clients, or networks of one prefix length. New ones displace light ones, but no heavy
+// ones. The caller of its methods holds the shard's lock.
 type table struct {
 	rules []Rule
 	most  int
@@ -87,8 +88,8 @@ func (t *table) peek(client string) *entry {
 	return e
 }
 
-// find returns the client's entry, a new one if need be; nil when there is no room. displaced says
-// that another client with requests counted was forgotten for it.
+// find returns the client's entry, and makes one if needed. It returns nil if there is no room.
+// displaced says that another client with requests counted was forgotten for it.
 func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 	if e = t.peek(client); e != nil {
 		return e, false
@@ -104,9 +105,9 @@ func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 	return e, displaced
 }
 
-// makeRoom forgets the light client that was not heard of for longest. Without one it looks whether
-// the heavy client not heard of for longest is still heavy: within a window's length of its last
-// request it will not be.
+// makeRoom forgets the least recently used light client. If there is none, it forgets the least
+// recently used heavy client, unless that is still heavy: one window after its last request it is
+// not. counted says that the client had requests counted.
 func (t *table) makeRoom(at int64) (ok, counted bool) {
 	if _, e, any := t.light.RemoveOldest(); any {
 		idle, _ := e.load(t.rules, at)
@@ -121,7 +122,7 @@ func (t *table) makeRoom(at int64) (ok, counted bool) {
 	return true, !idle
 }
 
-// weigh moves a client that has become heavy. It becomes light again in sweep.
+// weigh moves a client that has become heavy. sweep makes it light again.
 func (t *table) weigh(client string, e *entry) {
 	if e.heavy {
 		return

@@ -20,17 +20,17 @@ import (
 //go:embed window.lua
 var windowScript string
 
-// probeMax bounds the pause between two attempts to reach Redis again.
+// probeMax bounds the pause between two attempts to reach Redis.
 const probeMax = 10 * time.Second
 
-// SharedConfig of Shared.
+// SharedConfig is the configuration of Shared.
 type SharedConfig struct {
-	// URL is as ParseRedis reads it. Valkey speaks the same.
+	// URL is read by ParseRedis. A Valkey server will do, too.
 	URL string
-	// CAFile is a PEM file of the authorities that sign the servers' certificates; empty: those of
-	// the system. Only for rediss://.
+	// CAFile is a PEM file of the authorities that sign the servers' certificates; if it is empty,
+	// those of the system are used. Only for rediss://.
 	CAFile string
-	// Timeout bounds what asking Redis adds to a request. Beyond it Redis counts as away.
+	// Timeout bounds how long asking Redis may delay a request. After that Redis counts as down.
 	Timeout time.Duration
 	// Retry is the first pause before Redis is tried again; it doubles up to 10 s.
 	Retry time.Duration
@@ -38,34 +38,35 @@ type SharedConfig struct {
 
 // SharedDeps are the collaborators. Logger and Registerer may be nil.
 type SharedDeps struct {
-	// Local decides while Redis is away, and is told of every request that passed, so that it knows
-	// this node's part when it must.
+	// Local decides while Redis is down. It also counts each request that passed, so that it then
+	// knows this node's part.
 	Local      *Limiter
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Shared holds the windows of all clients in Redis, for all nodes that name the same one. The
+// Shared keeps the windows of all clients in Redis, for all nodes that use the same one. The
 // windows are as exact as Limiter's, by Redis's clock.
 //
-// Redis is asked once a request, unless this node knows already that a window is full: by its own
-// count, which is part of Redis's, or because Redis said until when. So a client that is refused
-// costs Redis nothing. When Redis fails or is slower than Timeout, Local decides at once, and Run
-// tries Redis until it answers again. In between, and for one window after, limits hold per node.
+// Redis is asked once for each request, unless this node already knows that a window is full: by
+// its own count, which is part of Redis's, or because Redis said until when. So a client that is
+// refused costs Redis nothing. If Redis fails or is slower than Timeout, Local decides at once, and
+// Run tries Redis until it answers again. Meanwhile, and for one window after, limits apply per
+// node.
 type Shared struct {
 	cfg    SharedConfig
 	deps   SharedDeps
 	client redis.UniversalClient
 	script *redis.Script
 	up     atomic.Bool
-	down   chan struct{} // has an element when Redis went away
+	down   chan struct{} // has an element after Redis was lost
 
 	upGauge prometheus.Gauge
 	errors  prometheus.Counter
 	seconds prometheus.Histogram
 }
 
-// silent keeps go-redis from writing to stderr what Shared logs and counts itself.
+// silent keeps go-redis from writing to stderr: Shared logs and counts errors itself.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -112,10 +113,10 @@ func (s *Shared) register() error {
 	return nil
 }
 
-// Up says whether Redis decides.
+// Up returns whether Redis decides.
 func (s *Shared) Up() bool { return s.up.Load() }
 
-// Take is Limiter.Take, for all nodes.
+// Take is like Limiter.Take, for all nodes.
 func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
 	if !s.up.Load() {
 		return s.deps.Local.Take(client, now, windows...)
@@ -146,7 +147,7 @@ func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
 	return decision
 }
 
-// reply is what the script says: the windows of the first scope, then those of the next.
+// reply is the script's answer: the windows of the first scope, then those of the next.
 type reply struct {
 	allowed bool
 	windows []windowState
@@ -158,8 +159,8 @@ func (s *Shared) ask(scopes []Scope, windows []int) (reply, error) {
 	var keys []string
 	var rules []Rule
 	for _, scope := range scopes {
-		// The braces put all windows of a client and of its networks on one node of a Redis
-		// cluster.
+		// The braces are a hash tag: it puts all windows of a client and of its networks on one
+		// node of a Redis cluster.
 		prefix := "mintlake:limits:{" + scopes[len(scopes)-1].Key + "}:"
 		if len(scopes) > 1 {
 			prefix += scope.Key + ":"
@@ -171,6 +172,8 @@ func (s *Shared) ask(scopes []Scope, windows []int) (reply, error) {
 	return s.run(ctx, keys, rules)
 }
 
+// run calls the script. It answers with 1 if the request is allowed, Redis's time in microseconds,
+// and for each window the count and the time of the oldest request, -1 if there is none.
 func (s *Shared) run(ctx context.Context, keys []string, rules []Rule) (reply, error) {
 	args := make([]any, 0, 2*len(rules))
 	for _, rule := range rules {
@@ -194,7 +197,7 @@ func (s *Shared) run(ctx context.Context, keys []string, rules []Rule) (reply, e
 	return r, nil
 }
 
-// lost turns to the local limiter. Who of many requests finds out first, logs.
+// lost switches to the local limiter. Of many requests, the first that fails logs it.
 func (s *Shared) lost(err error) {
 	s.errors.Inc()
 	if !s.up.CompareAndSwap(true, false) {
@@ -208,7 +211,7 @@ func (s *Shared) lost(err error) {
 	}
 }
 
-// Run reaches Redis, and again whenever it went away, until ctx ends; then it returns nil and
+// Run connects to Redis, and again whenever it was lost, until ctx ends; then it returns nil and
 // closes the connections.
 func (s *Shared) Run(ctx context.Context) error {
 	defer func() { _ = s.client.Close() }()
@@ -224,7 +227,7 @@ func (s *Shared) Run(ctx context.Context) error {
 	return nil
 }
 
-// reach tries until Redis takes a write; false when ctx ended.
+// reach tries until Redis accepts a write. It returns false if ctx ended.
 func (s *Shared) reach(ctx context.Context, first bool) bool {
 	probe := []Rule{{Limit: 1, Window: time.Millisecond}}
 	for wait := s.cfg.Retry; ctx.Err() == nil; wait = min(2*wait, probeMax) {
