@@ -10,12 +10,13 @@ import (
 	"github.com/mintlake/mintlake/api/limits"
 )
 
-// taker is *limits.Limiter or *limits.Shared.
+// taker counts requests: *limits.Limiter or *limits.Shared.
 type taker interface {
 	Take(client string, now time.Time, windows ...int) limits.Decision
 }
 
-// buildLimits makes the windows: this node's own, and what it shares with others in front of them.
+// buildLimits makes the rate limiter of this node and, if nodes share their limits, the shared one
+// in front of it.
 func (s *Server) buildLimits() (err error) {
 	cfg := &s.cfg.RateLimits
 	if s.proxies, err = limits.ParseProxies(s.cfg.TrustedProxies); err != nil || !cfg.Enabled {
@@ -45,9 +46,9 @@ func (s *Server) newListener(bound net.Listener) *listener {
 	return l
 }
 
-// serve answers requests until ctx ends. Then /readyz says no for DrainTime while everything is
-// still answered, so that load balancers turn away first; then no connection is taken any more and
-// requests under way get their grace. It ends early when failed does.
+// serve answers requests until ctx ends. Then /readyz answers 503 for DrainTime while everything is
+// still served, so that load balancers turn to other nodes. After that no more connections are
+// accepted, and requests in flight get ShutdownGrace. If failed ends, serve ends at once.
 func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.app.Listener(l) }()
@@ -83,7 +84,7 @@ func (s *Server) drain(failed context.Context, ended <-chan error) error {
 	return nil
 }
 
-// sweep forgets idle clients each minute.
+// sweep forgets idle clients once a minute.
 func (s *Server) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(limitWindow)
 	defer ticker.Stop()
@@ -99,7 +100,7 @@ func (s *Server) sweep(ctx context.Context) error {
 	}
 }
 
-// share keeps in touch with Redis, where the windows are shared.
+// share runs the shared rate limiter, if there is one.
 func (s *Server) share(ctx context.Context) error {
 	if s.shared == nil {
 		return nil

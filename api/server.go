@@ -1,13 +1,13 @@
-// Package api is the public token API: search, lookup, batch and images, and what operators ask an
-// API node.
+// Package api is the public token API: search, lookup, batch and images, and the endpoints by which
+// operators watch an API node.
 //
 // In: HTTP requests; the registry through package replica. Out: the responses of
 // schemas/openapi/openapi.yaml; requests for enrichment.
-// Guarantees: answers come from memory, so neither ClickHouse nor Kafka being away stops them;
-// history alone is ClickHouse's. Every response that is no success has the body {statusCode, error,
-// message}. Any number of nodes run side by side.
+// Guarantees: answers come from memory, so they go on while ClickHouse or Kafka is unavailable. Only
+// history, candles, pools and venues are read from ClickHouse. Every response that is not a success
+// has the body {statusCode, error, message}. Any number of nodes can run side by side.
 //
-// One file is one route. route.go runs what all routes share: recovery, CORS, rate limits, metrics.
+// One file is one route. route.go has what all routes share: recovery, CORS, rate limits, metrics.
 package api
 
 import (
@@ -43,7 +43,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/openapi"
 )
 
-// readBufferSize bounds the request line and headers, so a query too.
+// readBufferSize bounds the request line and the headers, and so a query, too.
 const readBufferSize = 16 << 10
 
 // Deps are the collaborators.
@@ -54,22 +54,22 @@ type Deps struct {
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// Producer is *kafka.Producer.
 	Producer kafka.RecordProducer
-	// Snapshot is replica.NewClickHouse, or nil: then the registry is folded from the topics.
+	// Snapshot is replica.NewClickHouse. If it is nil, the registry is folded from the topics.
 	Snapshot replica.Snapshot
-	// History is history.NewClickHouse, or nil: then whatever asks for history is answered 503.
+	// History is history.NewClickHouse. If it is nil, requests for history are answered 503.
 	History history.Reader
-	// Damage lists the damaged parts of ClickHouse's tables once they are known; nil: nobody looks
-	// after them here.
+	// Damage lists the damaged parts of ClickHouse's tables; known is false until they were looked
+	// for. It is nil if this process does not look for them.
 	Damage func() (damage []parts.Damage, known bool)
-	// Images fetches logos into ImageStore; both nil: every logo is the fallback.
+	// Images fetches logos into ImageStore. If both are nil, every logo is the fallback.
 	Images     logos.Loader
 	ImageStore logos.Store
-	// Market is market.NewClickHouse, or nil: then there are no daily volumes, and candles and
+	// Market is market.NewClickHouse. If it is nil, there are no daily volumes, and candles and
 	// pools are answered 503.
 	Market market.Reader
-	// Explorer serves the pages for people; nil: there are none.
+	// Explorer serves the pages for people; nil if there are none.
 	Explorer http.Handler
-	// Docs serves /docs; nil: a page without scripts.
+	// Docs serves /docs; if it is nil, /docs is a page without scripts.
 	Docs http.Handler
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
@@ -96,7 +96,7 @@ type Server struct {
 	limiter  taker            // nil when limits are off
 	hosts    *hosts.Guard     // nil until Run listens
 	local    *limits.Limiter  // this node's own windows; nil when limits are off
-	shared   *limits.Shared   // nil when the windows are this node's alone
+	shared   *limits.Shared   // nil if this node counts alone
 	proxies  limits.Proxies
 	internal internaltoken.Check
 	routes   []*route
@@ -134,9 +134,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake", DisableStartupMessage: true, Immutable: true, CaseSensitive: true,
-		// nothing takes forms; parsing them writes files
+		// No route takes forms, and parsing them would write files.
 		JSONEncoder: encodeJSON, DisablePreParseMultipartForm: true,
-		// those that the listener has closed take a moment to end
+		// More than MaxConnections: those that the listener has closed take a moment to end.
 		BodyLimit: cfg.BodyLimit, Concurrency: cfg.MaxConnections + cfg.MaxConnections/8 + 1024,
 		ReadBufferSize: readBufferSize,
 		ReadTimeout:    cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
@@ -188,8 +188,8 @@ func (s *Server) build() (err error) {
 	return err
 }
 
-// Run listens, loads the registry and serves until ctx ends; then it returns nil. A taken port is a
-// one-line error.
+// Run listens, loads the registry and serves until ctx ends; then it returns nil. If the port is in
+// use, the error says so in one line.
 func (s *Server) Run(ctx context.Context) error {
 	bound, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -204,7 +204,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	s.hosts = hosts.New(bound.Addr(), s.cfg.Addr, s.cfg.AllowedHosts)
 	s.deps.Logger.Info("api listens", "addr", s.addr)
-	// What serves must outlive what stops: the copy stays fresh until the last request is answered.
+	// These parts run until the last request is answered, so that answers stay up to date.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, inner := errgroup.WithContext(inner)
@@ -217,7 +217,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer s.requests.EndWaits()
-		return s.feed.Run(ctx) // streams would hold the node up
+		return s.feed.Run(ctx) // ends early, as open streams would delay the stop
 	})
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("api: %w", err)
@@ -225,7 +225,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// runVolumes keeps the daily volumes of the copy fresh.
+// runVolumes keeps the replica's daily volumes up to date.
 func (s *Server) runVolumes(ctx context.Context) error {
 	if s.deps.Market == nil {
 		return nil
@@ -236,7 +236,7 @@ func (s *Server) runVolumes(ctx context.Context) error {
 	return poller.Run(ctx)
 }
 
-// Addr is the address that Run listens on, with the real port; empty before Bound.
+// Addr returns the address that Run listens on, with the real port; empty until Bound is closed.
 func (s *Server) Addr() string {
 	select {
 	case <-s.bound:
@@ -246,14 +246,14 @@ func (s *Server) Addr() string {
 	}
 }
 
-// Bound is closed when Run listens.
+// Bound returns a channel that is closed when Run listens.
 func (s *Server) Bound() <-chan struct{} { return s.bound }
 
-// Ready says that the registry is loaded and answers are whole; it is what GET /readyz says.
+// Ready returns whether the registry is loaded and answers are complete, as GET /readyz does.
 func (s *Server) Ready() bool {
 	_, lost := s.status.Reasons()
 	return s.replica.Ready() && !lost
 }
 
-// Status is the document of GET /status.
+// Status returns the document of GET /status.
 func (s *Server) Status(ctx context.Context) status.Document { return s.status.Get(ctx) }

@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Address is a key in base58.
+// Address returns a key in base58.
 func Address(key []byte) string { return base58.Encode(key) }
 
 // Event returns a token event of a mint at a slot.
@@ -24,14 +24,14 @@ func Event(mint []byte, slot uint64) *eventspb.TokenEvent {
 	}
 }
 
-// Created is the mint's initialize instruction.
+// Created returns the mint's InitializeMint.
 func Created(mint []byte, slot uint64) *eventspb.TokenEvent {
 	event := Event(mint, slot)
 	event.Payload = &eventspb.TokenEvent_InitializeMint{InitializeMint: &eventspb.InitializeMint{Decimals: 6, MintAuthority: mint}}
 	return event
 }
 
-// Named sets the mint's Metaplex name and symbol.
+// Named returns an event that sets the mint's Metaplex name and symbol.
 func Named(mint []byte, slot uint64, symbol, name string) *eventspb.TokenEvent {
 	event := Event(mint, slot)
 	event.Position.InstructionIndex = 1
@@ -55,7 +55,7 @@ func (l *Log) Source(status *eventspb.SourceStatus) {
 	l.Message(schemas.TopicSlots, schemas.SourceStatusKey, status, time.Now())
 }
 
-// Token2022 is the extended token program's key.
+// Token2022 returns the address of the program Token-2022.
 func Token2022() []byte {
 	program, err := base58.Decode(schemas.ProgramToken2022)
 	if err != nil {

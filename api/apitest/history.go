@@ -13,7 +13,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// History is a history.Reader from memory.
+// History is a history.Reader in memory.
 type History struct {
 	mu   sync.Mutex
 	rows map[string][]history.Row
@@ -39,7 +39,7 @@ func (h *History) add(row history.Row) {
 	h.rows[mint] = append(h.rows[mint], row)
 }
 
-// Event adds an instruction that stood outermost.
+// Event adds the row of an instruction.
 func (h *History) Event(event *eventspb.TokenEvent) {
 	h.add(history.Row{
 		Position: schemas.PositionOf(event.GetPosition(), event.GetSignature()), Place: schemas.PackPlace(event.GetPosition()),
@@ -48,7 +48,7 @@ func (h *History) Event(event *eventspb.TokenEvent) {
 	})
 }
 
-// Read adds a read of one position.
+// Read adds the row of a read: facts of one position that are from no instruction.
 func (h *History) Read(enrichment *eventspb.Enrichment, source, kind string) {
 	facts := registry.FactsOfEnrichment(enrichment)
 	h.add(history.Row{

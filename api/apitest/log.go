@@ -1,4 +1,4 @@
-// Package apitest stands in for Kafka and ClickHouse in the API's tests.
+// Package apitest replaces Kafka and ClickHouse in the API's tests.
 //
 // In: records and outages as a test wants them. Out: what internal/kafka's Admin, Tailer and
 // Producer give. Guarantees: everything is in memory; a call made while the log is down fails when
@@ -22,7 +22,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Log is a Kafka of a few lines: all topics of the catalogue.
+// Log is a small Kafka in memory, with all topics of schemas.Topics.
 type Log struct {
 	mu        sync.Mutex
 	changed   chan struct{}
@@ -47,7 +47,7 @@ func NewLog() *Log {
 	return l
 }
 
-// update changes the log and wakes who waits for it.
+// update changes the log and wakes all who wait for that.
 func (l *Log) update(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +84,7 @@ func (l *Log) CommitAll(group string, topics ...string) {
 	}
 }
 
-// Append adds a record by its key and returns where it lies.
+// Append adds a record to the partition of its key and returns its place.
 func (l *Log) Append(record kafka.Record) (tp kafka.TopicPartition, offset int64) {
 	l.update(func() { tp, offset = l.append(record) })
 	return tp, offset
@@ -127,7 +127,7 @@ func (l *Log) Records(topic string) []kafka.Record {
 	return records
 }
 
-// wait returns ctx's error while the log is down.
+// wait waits while the log is down. It returns ctx's error if ctx ends.
 func (l *Log) wait(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -240,7 +240,7 @@ type Tail struct {
 	started map[kafka.TopicPartition]int64
 }
 
-// Started is where the tail began.
+// Started returns where the tail began.
 func (t *Tail) Started() map[kafka.TopicPartition]int64 { return t.started }
 
 // Close does nothing.
@@ -273,7 +273,7 @@ func (t *Tail) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]ka
 	}
 }
 
-// Snapshot is a replica.Snapshot from memory. It fails Failures times first.
+// Snapshot is a replica.Snapshot in memory. Loads fail as often as Fail says, then succeed.
 type Snapshot struct {
 	Facts    map[string][]registry.Fact
 	mu       sync.Mutex

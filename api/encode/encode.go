@@ -1,12 +1,13 @@
 // Package encode writes rows of the registry as JSON.
 //
-// In: rows. Out: the bytes that encoding/json makes of them, appended to a buffer. Guarantees: byte
-// for byte what json.Marshal writes, which a property test holds it to; only a volume that is no
-// number is null, where json.Marshal fails. Nothing is allocated but what the buffer grows by.
+// In: rows. Out: the bytes that encoding/json makes of them, appended to a buffer. Guarantees: the
+// bytes are exactly those of json.Marshal, as a property test checks. Only a volume that is NaN or
+// infinite differs: it becomes null, where json.Marshal fails. Nothing is allocated except to grow
+// the buffer.
 //
-// Rows are most of what the API sends: encoding/json spent four fifths of a search on them. A
-// general fast library would do too; one file that a test compares with encoding/json is less to
-// trust.
+// Rows are most of what the API sends, and encoding/json took four fifths of a search for them. A
+// fast library would do as well. But one file that a test compares with encoding/json is less code
+// to trust.
 package encode
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// TokenSize is a guess at how many bytes a row takes, for buffers.
+// TokenSize estimates how many bytes a row takes, for buffers.
 const TokenSize = 768
 
 // Token appends a row.
@@ -54,7 +55,7 @@ func Token(dst []byte, t *registry.Token) []byte {
 	return append(dst, '}')
 }
 
-// Strings appends an array of strings, null when it is nil.
+// Strings appends an array of strings; null if values is nil.
 func Strings(dst []byte, values []string) []byte {
 	if values == nil {
 		return append(dst, "null"...)
@@ -87,8 +88,8 @@ func number(dst []byte, name string, value *int64) []byte {
 	return strconv.AppendInt(dst, *value, 10)
 }
 
-// Float appends a number as ECMAScript does: without an exponent from 1e-6 to 1e21. What is none is
-// null.
+// Float appends a number as ECMAScript does: without an exponent from 1e-6 to 1e21. Nil, NaN and
+// infinity become null.
 func Float(dst []byte, value *float64) []byte {
 	if value == nil || math.IsNaN(*value) || math.IsInf(*value, 0) {
 		return append(dst, "null"...)
@@ -104,7 +105,7 @@ func Float(dst []byte, value *float64) []byte {
 	return dst
 }
 
-// links writes an object with its keys sorted.
+// links appends an object with its keys sorted; null if values is nil.
 func links(dst []byte, values map[string]string) []byte {
 	if values == nil {
 		return append(dst, "null"...)
@@ -129,7 +130,7 @@ func links(dst []byte, values map[string]string) []byte {
 const hexDigits = "0123456789abcdef"
 
 // String appends a JSON string. Like encoding/json it escapes what HTML could take for markup, and
-// replaces what is no UTF-8.
+// replaces bytes that are not UTF-8.
 func String(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -160,7 +161,7 @@ func String(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
-// escape writes an ASCII character that cannot stand as it is.
+// escape appends the escape sequence of an ASCII character.
 func escape(dst []byte, b byte) []byte {
 	switch b {
 	case '\\', '"':
@@ -180,7 +181,7 @@ func escape(dst []byte, b byte) []byte {
 	}
 }
 
-// plain are the bytes that stand for themselves, wherever they are.
+// plain are the bytes that need no escape.
 var plain = func() (table [256]bool) {
 	for b := byte(' '); b < utf8.RuneSelf; b++ {
 		table[b] = b != '"' && b != '\\' && b != '<' && b != '>' && b != '&'

@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// digest stands for a mint or a URL: 64 of its hash's bits. Two of some million meet with a chance
-// of one in a million, and then one token shows another's picture.
+// digest stands for a mint or a URL: 64 bits of its hash. Among some million, two are equal with a
+// chance of one in a million; then one token shows another's image.
 type digest uint64
 
 func digestOf(text string) digest {
@@ -23,30 +23,31 @@ func digestOf(text string) digest {
 	return digest(binary.LittleEndian.Uint64(sum[:]))
 }
 
-// logo is what the topic says of one mint's logo.
+// logo is what the topic says about one mint's logo.
 type logo struct {
-	// content that was last found good, the zero key for none, and the URL it was found under.
+	// content is the image that was last found good, the zero key if there is none. url is the URL
+	// under which it was found.
 	content blobs.Key
 	url     digest
-	// look is the difference hash, or for pictures without one the beginning of the content's; 0 =
+	// look is the image's difference hash or, for SVG, the beginning of its content hash; 0 if
 	// unknown.
 	look uint64
-	// Of the last check: where it stands, and the purge it knew of.
+	// Of the last check: its slot and its number, and the latest purge that it knew of.
 	slot, check, checkPurge uint64
-	// Of the last decision: its version, and the purge it made.
+	// Of the operator's last decision: its version, and the time of its purge in Unix milliseconds.
 	version, purge uint64
 }
 
 func (l *logo) isOf(url string) bool { return l.url == digestOf(url) }
 
-// look is the tokens that show one picture.
+// look counts the tokens whose logos look the same.
 type look struct {
 	count     uint32
 	first     digest // the mint that showed it first
 	firstSlot uint64
 }
 
-// index is all logos. About 150 bytes each.
+// index has all logos, in about 150 bytes each.
 type index struct {
 	mu    sync.RWMutex
 	logos map[digest]logo
@@ -86,7 +87,7 @@ func (x *index) size() int {
 	return len(x.logos)
 }
 
-// read takes a record that says something of a logo; most do not, and their type tells.
+// read applies a record about a logo. Most records are about something else, as their type says.
 func (x *index) read(record *kafka.Record) {
 	for _, header := range record.Headers {
 		if header.Key == schemas.HeaderType && string(header.Value) != "enrichment.logo" && string(header.Value) != "enrichment.logo_override" {
@@ -95,7 +96,7 @@ func (x *index) read(record *kafka.Record) {
 	}
 	enrichment := &eventspb.Enrichment{}
 	if proto.Unmarshal(record.Value, enrichment) != nil || len(enrichment.GetMint()) != 32 {
-		return // a dead letter of the projector's
+		return // malformed: the projector writes a dead letter about it
 	}
 	x.apply(enrichment)
 }
@@ -130,19 +131,20 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 	x.logos[key] = known
 }
 
-// lookOf is never 0 for a picture, and the same for pictures that look the same.
+// lookOf returns the look of an image, which is equal for images that look the same; 0 if it has
+// none.
 func lookOf(check *eventspb.Logo) uint64 {
 	if check.PerceptualHash != nil {
-		return check.GetPerceptualHash() | 1 // one bit of 64 for having a zero
+		return check.GetPerceptualHash() | 1 // without its lowest bit, so that it is never 0
 	}
 	if check.GetContentType() == "image/svg+xml" {
-		// apart from all difference hashes
+		// The lowest bit is 0, unlike that of all difference hashes.
 		return binary.LittleEndian.Uint64(check.GetContentHash()) &^ 1
 	}
-	return 0 // one colour: nobody's picture
+	return 0 // an image of one colour is no one's own
 }
 
-// join and leave keep count of who shows what.
+// join and leave count the tokens with each look.
 func (x *index) join(mint digest, known *logo) {
 	if known.look == 0 {
 		return
@@ -171,8 +173,8 @@ func (x *index) leave(mint digest, known *logo) {
 	x.looks[known.look] = shown
 }
 
-// recount looks for the first of those who stay. It goes through all logos, which takes long and is
-// rare: the first has changed its logo.
+// recount counts a look without one mint and finds the first mint that showed it. It goes through
+// all logos, which takes long. But it is rare: the first mint must have changed its logo.
 func (x *index) recount(without digest, picture uint64) (shown look) {
 	for mint := range x.logos {
 		known := x.logos[mint]
@@ -187,6 +189,6 @@ func (x *index) recount(without digest, picture uint64) (shown look) {
 	return shown
 }
 
-// StatusUnknown is what X-Logo-Status says of a mint that the registry has not; else it has the
-// values of registry.Token.LogoStatus.
+// StatusUnknown is the X-Logo-Status of a mint that is not in the registry. For all others it is
+// registry.Token.LogoStatus.
 const StatusUnknown = "unknown"

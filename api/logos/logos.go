@@ -1,10 +1,11 @@
-// Package logos answers with the picture of a token: from memory, from disk, or fetched now.
+// Package logos answers with the logo of a token: from memory, from disk, or fetched now.
 //
-// In: what the registry says of a token's logo; the topic registry.enrichments.v1, for the content
-// of each logo and what operators decided; the web.
-// Out: bytes that were proved to be an image, or nothing; whose logo looks like whose. Guarantees:
-// an answer never waits longer than Config.Wait for the web; what was good once is given as long as
-// the node has it, whatever became of its URL; a node decides nothing about a logo's status.
+// In: what the registry says about a token's logo; the topic registry.enrichments.v1, for the
+// content of each logo and the decisions of operators; the web.
+// Out: bytes that were proved to be an image, or nothing; which tokens have similar logos.
+// Guarantees: an answer never waits longer than Config.wait for the web. A logo that was good once
+// is served as long as the node has it, whatever becomes of its URL. A node decides nothing about a
+// logo's status.
 package logos
 
 import (
@@ -33,7 +34,7 @@ type Loader interface {
 	Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool)
 }
 
-// Store says what bytes the node has. *blobs.Store is one.
+// Store says which bytes the node has. *blobs.Store is one.
 type Store interface {
 	Has(key blobs.Key) bool
 	Lookup(name string) (blobs.Name, bool)
@@ -41,13 +42,13 @@ type Store interface {
 
 // Config of a Service. Zero values take the default.
 type Config struct {
-	// wait is how long a request waits for an image that the node has not. Default 200 ms.
+	// wait is how long a request waits for an image that the node does not have. Default 200 ms.
 	wait time.Duration
-	// fetches is how many such images are fetched at once; beyond, the fallback is given without.
-	// Default 64.
+	// fetches is how many such images are fetched at one time. Beyond that, a request gets the
+	// fallback at once. Default 64.
 	fetches int
-	// retryAfter is how long a URL that failed is left alone when the failure may pass, six times
-	// as long when not. Default 30 s.
+	// retryAfter is how long a URL is left alone after a failure that may pass. After any other
+	// failure it is six times as long, after a final one 240 times. Default 30 s.
 	retryAfter time.Duration
 }
 
@@ -67,14 +68,14 @@ type Deps struct {
 // failedURLs bounds the URLs whose failure is remembered.
 const failedURLs = 100_000
 
-// Service is the logos of one node.
+// Service serves the logos on one node.
 type Service struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
 	index   *index
 	fetches *semaphore.Weighted
-	failed  *lru.Cache[string, time.Time] // until when a URL is left alone
+	failed  *lru.Cache[string, time.Time] // until when each URL is left alone
 }
 
 // New checks the collaborators and registers the metrics; it does no I/O.
@@ -104,23 +105,23 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, err
 }
 
-// Request is what the registry says of the token whose logo is wanted.
+// Request is what the registry says about the token whose logo is wanted.
 type Request struct {
 	Mint string
-	// URL is empty for a token without a logo, Status then registry.LogoMissing.
+	// URL is empty if the token has no logo; Status is then registry.LogoMissing.
 	URL, Status string
 	Variant     picture.Variant
 }
 
-// Answer is the image, and how long it may be kept.
+// Answer is the image, and how long it may be cached.
 type Answer struct {
-	// Blob is nil where the fallback is to be shown.
+	// Blob is nil if the fallback is to be shown.
 	Blob *blobs.Blob
-	// MaxAge for caches between here and the eye.
+	// MaxAge is how long browsers and proxies may cache the answer.
 	MaxAge time.Duration
 }
 
-// How long answers may be kept. A fallback that may be replaced soon is short.
+// How long answers may be cached: not long, if a better one may come soon.
 const (
 	ageGood    = time.Hour
 	ageBroken  = 5 * time.Minute
@@ -128,7 +129,7 @@ const (
 	agePending = 10 * time.Second
 )
 
-// Get answers within Config.Wait, and what reading a file or making a variant takes.
+// Get answers within Config.wait, and the time to read a file or to make a variant.
 func (s *Service) Get(ctx context.Context, request Request) Answer {
 	if request.URL == "" {
 		s.metrics.missing.Inc()
@@ -159,8 +160,8 @@ func (s *Service) Get(ctx context.Context, request Request) Answer {
 	return Answer{MaxAge: agePending}
 }
 
-// have is the image when the node has it: the content that was found good, else what it last got
-// from the URL itself. What was fetched before a purge does not count.
+// have returns the image if the node has it: the content that was found good, otherwise what was
+// last fetched from the URL itself. What was fetched before a purge does not count.
 func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs.Blob {
 	if known.content != (blobs.Key{}) && known.isOf(request.URL) && known.checkPurge >= known.purge {
 		if blob, ok := s.deps.Loader.Variant(ctx, known.content, request.Variant); ok {
@@ -177,8 +178,8 @@ func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs
 	return nil
 }
 
-// fetch brings the image, and says whether it came in time. It goes on when the request does not
-// wait any longer.
+// fetch fetches the image, and returns whether it came in time. The fetch goes on after the request
+// has stopped waiting.
 func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool {
 	if !s.fetches.TryAcquire(1) {
 		return false
@@ -213,14 +214,15 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 	return false
 }
 
-// Similar is how many tokens, this one included, show a logo that looks like the mint's: the same
-// difference hash, or the same bytes for SVG. 0 when its logo is not known.
+// Similar returns how many tokens, this one included, show a logo that looks like the mint's: with
+// the same difference hash, or for SVG the same bytes. It returns 0 if the mint's logo is not
+// known.
 func (s *Service) Similar(mint string) int { return s.index.similar(mint) }
 
-// Copied says that a token shows the logo that another one showed before it.
+// Copied returns whether another token showed the mint's logo before it.
 func (s *Service) Copied(mint string) bool { return s.index.copied(mint) }
 
-// reopenDelay is between two tails of the topic.
+// reopenDelay is the pause before the topic is opened again.
 const reopenDelay = 2 * time.Second
 
 // Run follows the topic until ctx ends; then it returns nil.
@@ -230,7 +232,8 @@ func (s *Service) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		// It is read from the beginning again: facts forget repeats.
+		// The topic is then read from its beginning. That does no harm: what is known already is
+		// ignored.
 		s.deps.Logger.Warn("tail of logos ended, opening it again", "topic", schemas.TopicEnrichments, "err", err)
 		_ = pause.For(ctx, reopenDelay) // the loop sees that ctx ended
 	}

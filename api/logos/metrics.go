@@ -19,7 +19,7 @@ const (
 type metrics struct {
 	answers *prometheus.CounterVec
 	bytes   prometheus.Counter
-	// Of answers, so that a request need not look its counter up.
+	// The counters of answers, so that a request need not look them up.
 	hit, fetched, pending, broken, missing prometheus.Counter
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// bounds of what the public can make ClickHouse do here.
+// bounds is what the public can make ClickHouse do here.
 var bounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
 
-// ClickHouse is the Reader.
+// ClickHouse implements Reader.
 type ClickHouse struct {
 	*clickhouse.Questions
 	database string

@@ -1,8 +1,9 @@
-// Package market reads what swaps say of tokens: daily volumes for the copy of the registry,
-// candles and pools for whoever asks.
+// Package market reads what swaps say about tokens: daily volumes for the API's replica, and
+// candles, pools and venues for requests.
 //
-// In: ClickHouse, where package volume keeps the figures. Out: Volumes, Candle, Pool. Guarantees:
-// reads only, within bounds; that ClickHouse is away keeps the volumes as they were.
+// In: ClickHouse, where package volume keeps the figures. Out: Volumes, Candle, Pool, Venue.
+// Guarantees: it only reads, and within bounds. While ClickHouse does not answer, the volumes stay
+// as they were.
 package market
 
 import (
@@ -22,17 +23,17 @@ type Ranking string
 const (
 	// RankingVolume is daily_volume_usd itself.
 	RankingVolume Ranking = "volume"
-	// RankingUser nets each transaction.
+	// RankingUser counts the net amount of each transaction.
 	RankingUser Ranking = "user_volume"
-	// RankingOrganic resists wash trading.
+	// RankingOrganic counts what resists wash trading.
 	RankingOrganic Ranking = "organic_volume"
 )
 
-// Rankings lists them all.
+// Rankings returns all rankings.
 func Rankings() []Ranking { return []Ranking{RankingVolume, RankingUser, RankingOrganic} }
 
-// Candle is what was traded of a mint in one bucket of block time. Prices are null where none of
-// its legs has one.
+// Candle is what was traded of a mint in one interval of block time. Prices are null if none of its
+// legs has one.
 type Candle struct {
 	Time      int64    `json:"time"` // start, Unix seconds
 	Open      *float64 `json:"open"`
@@ -53,8 +54,8 @@ type Pool struct {
 	ReserveA  *string `json:"reserve_a"` // raw amounts as decimal strings
 	ReserveB  *string `json:"reserve_b"`
 	CreatedAt *int64  `json:"created_at"` // Unix milliseconds
-	// DailyVolumeUSD is of the 24 hour buckets that end with the latest one known; null when it did
-	// not trade.
+	// DailyVolumeUSD is the volume in the 24 hourly buckets up to the latest valuation; null if the
+	// pool did not trade in them.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd"`
 	Trades         uint64   `json:"trades"`
 }
@@ -63,27 +64,27 @@ type Pool struct {
 type Venue struct {
 	Venue     string  `json:"venue"`
 	VolumeUSD float64 `json:"volume_usd"`
-	// AggregatedUSD is the part of it that aggregators brought.
+	// AggregatedUSD is the part of it that came through aggregators.
 	AggregatedUSD float64 `json:"aggregated_usd"`
 	Trades        uint64  `json:"trades"`
-	// Unpriced are trades without a value in US dollars.
+	// Unpriced counts trades without a value in US dollars.
 	Unpriced uint64 `json:"unpriced"`
 }
 
-// Reader is ClickHouse.
+// Reader reads the figures: *ClickHouse.
 type Reader interface {
-	// Generation is the number of the latest daily volumes; 0: none yet.
+	// Generation returns the number of the latest daily volumes; 0 if there are none yet.
 	Generation(ctx context.Context) (uint64, error)
-	// Volumes are those of a generation; with all also the last trades of mints that have no daily
-	// figures any more.
+	// Volumes returns those of a generation. If all is set, it also returns the last trades of
+	// mints that have no daily figures any more.
 	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) ([]replica.Volume, error)
-	// Candles are those of the buckets that begin in [from, to), the newest limit of them, oldest
-	// first.
+	// Candles returns those of the intervals that begin in [from, to): the newest limit of them,
+	// oldest first.
 	Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error)
-	// Pools are those of a mint, by daily volume.
+	// Pools returns those of a mint, by daily volume.
 	Pools(ctx context.Context, mint string, limit int) ([]Pool, error)
-	// Venues are those of the 24 hours of block time that end with asOf, those that trade most
-	// first; asOf is zero before the first valuation.
+	// Venues returns what was traded in the 24 hours of block time that end with asOf, on the
+	// venues that trade most first. asOf is zero before the first valuation.
 	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)
 }
 
@@ -119,16 +120,16 @@ func ParseInterval(text string) (Interval, error) {
 	}
 }
 
-// pollEvery is how often new daily volumes are looked for: they are made each ten seconds as a
-// rule, and must be seen within a minute.
+// pollEvery is how often new daily volumes are looked for. They are usually made each ten seconds,
+// and must be seen within a minute.
 const pollEvery = 10 * time.Second
 
-// Poller hands daily volumes to the copy of the registry.
+// Poller passes daily volumes to the API's replica.
 type Poller struct {
 	Reader  Reader
 	Ranking Ranking
 	Set     func([]replica.Volume)
-	// Ready says that the copy is loaded: before, figures would wait in the way of facts.
+	// Ready returns whether the replica is loaded: before that, figures would only delay the facts.
 	Ready  func() bool
 	Logger *slog.Logger
 }

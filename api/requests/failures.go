@@ -16,16 +16,18 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Failures hears from the dead letters which mints enrichment has given up. There is no event that
-// says so: a failure is no fact about a mint.
+// Failures finds out from the dead letters which mints enrichment has given up. No event says so,
+// because a failure is no fact about a mint.
 type Failures struct {
 	// Open reads the topics from their ends on.
-	Open   func(ctx context.Context, topics []string) (kafka.TailReader, error)
+	Open func(ctx context.Context, topics []string) (kafka.TailReader, error)
+	// Failed is called with each mint that was given up.
 	Failed func(mint string)
 	Logger *slog.Logger
 }
 
-// Run reads until ctx ends. Trouble is waited out: what is missed meanwhile is told as queued.
+// Run reads until ctx ends. After an error it tries again. A mint that is given up meanwhile is
+// missed, and stays queued for users.
 func (f *Failures) Run(ctx context.Context) error {
 	delays := backoff.NewExponentialBackOff()
 	for ctx.Err() == nil {
@@ -39,6 +41,7 @@ func (f *Failures) Run(ctx context.Context) error {
 	return nil
 }
 
+// letters and letterWait bound a fetch.
 const (
 	letters    = 100
 	letterWait = 20 * time.Millisecond
@@ -64,7 +67,8 @@ func (f *Failures) read(ctx context.Context, progress func()) error {
 	}
 }
 
-// givenUp is the mint of a dead letter that the enrichment room wrote about a request.
+// givenUp returns the mint of a dead letter that the enrichment room wrote about a request; false
+// for any other dead letter.
 func givenUp(value []byte) (string, bool) {
 	letter, request := &eventspb.DeadLetter{}, &eventspb.EnrichmentRequest{}
 	if proto.Unmarshal(value, letter) != nil || letter.GetTopic() != schemas.TopicEnrichmentRequests || proto.Unmarshal(letter.GetValue(), request) != nil {

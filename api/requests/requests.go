@@ -1,10 +1,10 @@
-// Package requests asks for facts about mints that users named and the registry does not know.
+// Package requests asks enrichment for mints that users named and the registry does not know.
 //
 // In: mints, with the client that named them. Out: records on registry.enrichment-requests.v1.
-// Guarantees: Ask never blocks and never does I/O, so a Kafka outage delays no response. A mint is
-// asked for once in DedupTTL, one that is known to be no mint not at all in NegativeTTL, and one
-// that enrichment gave up not in DedupTTL; a client causes at most PerClient requests in
-// PerClientWindow. Memory is bounded. A request that is dropped may be asked again at once.
+// Guarantees: Ask never blocks and does no I/O, so a Kafka outage delays no response. A mint is
+// requested once in DedupTTL. It is not requested for NegativeTTL after it was found to be no mint,
+// nor for DedupTTL after enrichment gave it up. A client causes at most PerClient requests in
+// PerClientWindow. Memory is bounded. A request that was dropped may be made again at once.
 package requests
 
 import (
@@ -29,20 +29,20 @@ import (
 
 // Config of a Queue. Zero values mean the defaults.
 type Config struct {
-	// QueueSize bounds the requests that wait for Kafka; what comes beyond is dropped. Default
-	// 20,000.
+	// QueueSize bounds the requests that wait for Kafka; any more are dropped. Default 20,000.
 	QueueSize int
 	// DedupTTL is how long a mint that was asked for is not asked for again. Default 10 minutes.
 	DedupTTL time.Duration
 	// NegativeTTL is how long an address that holds no mint is not asked for again. Default 1 hour.
 	NegativeTTL time.Duration
-	// remembered bounds the mints remembered for each of the two. Default 200,000.
+	// remembered bounds the mints in each of three lists: requested, no mint, given up. Default
+	// 200,000.
 	remembered int
 	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default
 	// 2,000 in 10 minutes: four full batches, twenty RPC calls.
 	PerClient       int
 	PerClientWindow time.Duration
-	// Networks bounds what the clients of one IPv6 network cause together.
+	// Networks bounds the requests that all clients of one IPv6 network cause.
 	Networks limits.Networks
 }
 
@@ -55,22 +55,22 @@ type Deps struct {
 	Now func() time.Time
 }
 
-// Outcome says what became of a request.
+// Outcome is what became of a request.
 type Outcome string
 
-// Outcomes; they are the values of the metric's label.
+// Outcomes, which are also values of a metric label.
 const (
 	Queued    Outcome = "queued"
-	Duplicate Outcome = "duplicate"
+	Duplicate Outcome = "duplicate" // requested before, within DedupTTL
 	NotAMint  Outcome = "not_a_mint"
-	Failed    Outcome = "failed"
-	Capped    Outcome = "capped"
-	Dropped   Outcome = "dropped"
+	Failed    Outcome = "failed"  // enrichment has given the mint up
+	Capped    Outcome = "capped"  // the client has caused PerClient requests
+	Dropped   Outcome = "dropped" // the queue is full
 )
 
 const (
-	batchRecords   = 500
-	clientsTracked = 65_536
+	batchRecords   = 500    // records of one write
+	clientsTracked = 65_536 // clients and networks whose requests are counted
 	flushGrace     = 2 * time.Second
 )
 
@@ -82,11 +82,11 @@ type Queue struct {
 	asked   *prometheus.CounterVec
 	failed  prometheus.Counter
 
-	mu       sync.Mutex
-	recent   *simplelru.LRU[string, time.Time] // until when
-	negative *simplelru.LRU[string, time.Time] // until when
-	failures *simplelru.LRU[string, time.Time] // until when
-	clients  *simplelru.LRU[string, *allowance]
+	mu sync.Mutex
+	// Until when each mint is not requested again: because it was requested, is no mint, or was given
+	// up.
+	recent, negative, failures *simplelru.LRU[string, time.Time]
+	clients                    *simplelru.LRU[string, *allowance]
 
 	waiters waiters
 }
@@ -98,18 +98,20 @@ type request struct {
 	at     time.Time
 }
 
-// bins divide PerClientWindow. A request counts until its bin has left the window whole, so for
-// up to a bin longer: then no span of one window, wherever it begins, holds more than the bound.
-// Windows that begin with a client's first request would let twice as many pass about their ends.
+// bins is the number of bins in PerClientWindow. A request counts until its whole bin has left the
+// window, so up to a bin longer. Then no span of one window, wherever it begins, has more requests
+// than the bound. Windows that begin with a client's first request would let twice as many pass
+// around their ends.
 const bins = 10
 
-// allowance is what a client has used of late.
+// allowance counts the latest requests of a client.
 type allowance struct {
 	bin    int64
-	counts [bins + 1]int // of the bins up to bin, each at its number modulo the length
+	counts [bins + 1]int // of the latest bins, up to bin; bin n is at n modulo the length
 }
 
-// at moves on to now. It returns what is used, and when there will be less.
+// at moves the bins on to now. It returns how many requests count, and how long until there are
+// fewer.
 func (a *allowance) at(now time.Time, window time.Duration) (used int, wait time.Duration) {
 	width := int64(max(window/bins, 1))
 	current := now.UnixNano() / width
@@ -187,7 +189,7 @@ func (q *Queue) register() error {
 // Answer says what became of a request, and when it is worth asking again.
 type Answer struct {
 	Outcome Outcome
-	// RetryAfter is when the outcome may be another one: at least a second.
+	// RetryAfter is when the outcome may be different: at least a second.
 	RetryAfter time.Duration
 }
 
@@ -231,7 +233,7 @@ func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReas
 	}
 }
 
-// Known is what is known about a mint without asking for it; false when nothing is.
+// Known returns what is known about a mint without a request; false if nothing is.
 func (q *Queue) Known(mint string) (Answer, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -240,7 +242,8 @@ func (q *Queue) Known(mint string) (Answer, bool) {
 	return answer, known
 }
 
-// knownAt needs the lock. A mint that was asked for long ago is likely to take as long again.
+// knownAt is Known, without the least RetryAfter. A mint that was requested some time ago is likely
+// to take as long again. The caller holds the lock.
 func (q *Queue) knownAt(now time.Time, mint string) (Answer, bool) {
 	if until, ok := q.negative.Get(mint); ok && now.Before(until) {
 		return Answer{NotAMint, until.Sub(now)}, true
@@ -255,7 +258,7 @@ func (q *Queue) knownAt(now time.Time, mint string) (Answer, bool) {
 	return Answer{}, false
 }
 
-// NotAMint remembers that the address holds no mint.
+// NotAMint records that the address holds no mint.
 func (q *Queue) NotAMint(mint string) {
 	q.mu.Lock()
 	q.negative.Add(mint, q.deps.Now().Add(q.cfg.NegativeTTL))
@@ -263,7 +266,7 @@ func (q *Queue) NotAMint(mint string) {
 	q.waiters.wake(mint)
 }
 
-// Failed remembers that enrichment has given the mint up.
+// Failed records that enrichment has given the mint up.
 func (q *Queue) Failed(mint string) {
 	q.mu.Lock()
 	q.failures.Add(mint, q.deps.Now().Add(q.cfg.DedupTTL))
@@ -271,7 +274,7 @@ func (q *Queue) Failed(mint string) {
 	q.waiters.wake(mint)
 }
 
-// Run writes the requests until ctx ends, then what still waits, for at most two seconds.
+// Run writes the requests until ctx ends, and then those that still wait, for flushGrace at most.
 func (q *Queue) Run(ctx context.Context) error {
 	defer q.EndWaits()
 	for {
@@ -289,7 +292,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	}
 }
 
-// write sends first and what waits behind it.
+// write writes first and the requests that wait behind it, up to batchRecords.
 func (q *Queue) write(ctx context.Context, first request) {
 	requests := []request{first}
 gather:
@@ -335,5 +338,5 @@ func (r request) record() (kafka.Record, error) {
 	}, nil
 }
 
-// headerType is the record header's value for EnrichmentRequest.
+// headerType is the type header of an EnrichmentRequest.
 const headerType = "enrichment_request"

@@ -9,13 +9,14 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// Requests that wait at once: each holds a goroutine and its mints, some 60 KB with 500 of them.
+// Bounds of the HTTP requests that wait at one time. Each holds a goroutine and its mints, some 60
+// KB for 500 mints.
 const (
 	maxWaiting          = 512
 	maxWaitingPerClient = 4
 )
 
-// waiters are the requests that wait for mints to be settled, by the mints.
+// waiters are the HTTP requests that wait for mints to be settled, by mint.
 type waiters struct {
 	mu      sync.Mutex
 	byMint  map[string][]chan struct{}
@@ -29,9 +30,9 @@ func newWaiters(networks limits.Networks) waiters {
 	return waiters{byMint: map[string][]chan struct{}{}, clients: limits.NewCrowd(maxWaitingPerClient, networks), closed: make(chan struct{}), once: &sync.Once{}}
 }
 
-// Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. It
-// returns at once, and false, when too many wait already, on the node or of this client. Pending is
-// asked again whenever one of the mints has changed.
+// Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. If too
+// many wait already, on the node or of this client, it returns false at once. It calls pending
+// again whenever one of the mints has changed.
 func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending func(mint string) bool) bool {
 	wake, admitted := q.waiters.enter(client, mints)
 	if !admitted {
@@ -54,7 +55,7 @@ func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending
 	}
 }
 
-// Apply implements replica.Listener: whoever waits for a mint that is a member now looks again.
+// Apply implements replica.Listener: it wakes those who wait for a mint that is a member now.
 func (q *Queue) Apply(changes []replica.Change) {
 	w := &q.waiters
 	w.mu.Lock()
@@ -79,7 +80,7 @@ func (w *waiters) wakeLocked(mint string) {
 	for _, wake := range w.byMint[mint] {
 		select {
 		case wake <- struct{}{}:
-		default: // it will look anyway
+		default: // a signal waits already
 		}
 	}
 }
@@ -114,5 +115,5 @@ func (w *waiters) leave(client string, mints []string, wake chan struct{}) {
 	}
 }
 
-// EndWaits makes everybody who waits go on, now and for ever: the node stops.
+// EndWaits ends all waits, also those that begin later: the node stops.
 func (q *Queue) EndWaits() { q.waiters.once.Do(func() { close(q.waiters.closed) }) }

@@ -10,25 +10,25 @@ import (
 
 // Health says whether a backend answers.
 type Health struct {
-	// OK is nil until it was asked.
+	// OK is nil until the backend was asked.
 	OK *bool `json:"ok"`
-	// SinceMS is when OK became what it is, epoch milliseconds by this node's clock.
+	// SinceMS is when OK last changed, in epoch milliseconds by this node's clock.
 	SinceMS *int64 `json:"since_ms"`
-	// Error is what does not work, nil when all does.
+	// Error says what does not work; nil if all does.
 	Error *string `json:"error"`
 }
 
-// ClickHouse is its Health with the parts of its tables that are damaged.
+// ClickHouse is the Health of ClickHouse, with the damaged parts of its tables.
 type ClickHouse struct {
 	Health
-	// DamagedParts are at most maxDamaged; nil where nobody looks: on a node that runs the API
-	// alone, and before the first look.
+	// DamagedParts has maxDamaged parts at most. It is nil if nobody has looked for them: on a node
+	// that runs only the API, or before the first look.
 	DamagedParts []DamagedPart `json:"damaged_parts"`
 	// DamageCount counts all of them.
 	DamageCount *int `json:"damage_count"`
 }
 
-// DamagedPart is what a user may read of a damaged part.
+// DamagedPart is what users may see of a damaged part.
 type DamagedPart struct {
 	Table  string  `json:"table"`
 	Part   string  `json:"part"`
@@ -36,10 +36,10 @@ type DamagedPart struct {
 	Rows   *uint64 `json:"rows"`
 }
 
-// maxDamaged bounds the document.
+// maxDamaged bounds the damaged parts in the document.
 const maxDamaged = 100
 
-// WithDamage adds what a watch knows; it is nil where there is none.
+// WithDamage adds the damage that look returns. look is nil if nobody looks for damage.
 func (h Health) WithDamage(look func() ([]parts.Damage, bool)) *ClickHouse {
 	all := &ClickHouse{Health: h}
 	if look == nil {
@@ -57,8 +57,8 @@ func (h Health) WithDamage(look func() ([]parts.Damage, bool)) *ClickHouse {
 	return all
 }
 
-// see notes what was seen. Values are replaced and never written to: documents that were given away
-// hold them.
+// see records a result. It replaces the values and never writes to them, because documents that
+// were returned share them.
 func (h *Health) see(now time.Time, ok bool, why *string) {
 	if h.OK == nil || *h.OK != ok {
 		ms := now.UnixMilli()
@@ -67,10 +67,10 @@ func (h *Health) see(now time.Time, ok bool, why *string) {
 	h.Error = why
 }
 
-// probeEvery is how old the answer of a probe may be.
+// probeEvery is how old the result of a probe may be.
 const probeEvery = 2 * time.Second
 
-// probe asks a backend when somebody wants to know, not more often than that.
+// probe asks a backend on demand, but not more often than each probeEvery.
 type probe struct {
 	asking sync.Mutex // held while it is asked
 
@@ -79,8 +79,8 @@ type probe struct {
 	at     time.Time
 }
 
-// ClickHouse is whether ClickHouse answers ask, as of two seconds ago at most, or as of the last
-// time while it is being asked.
+// ClickHouse returns whether ClickHouse answers ask. The result is at most probeEvery old or, while
+// another call is asking, the last one.
 func (c *Collector) ClickHouse(ctx context.Context, ask func(ctx context.Context) error) Health {
 	p := &c.clickhouse
 	if health, fresh := p.peek(c.now()); fresh || !p.asking.TryLock() {

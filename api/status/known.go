@@ -2,11 +2,11 @@ package status
 
 import "time"
 
-// unknownFor is how long the lag is unknown before the log says so. On a busy machine single
-// questions go unanswered, and a line for each would say nothing.
+// unknownFor is how long the lag must be unknown before that is logged. On a busy machine single
+// measurements fail, and a line for each would say nothing.
 const unknownFor = 30 * time.Second
 
-// knownLag remembers the last lag that was known, and whether the log has said that it is not.
+// knownLag remembers the last known lag, and whether it was logged that the lag is unknown.
 type knownLag struct {
 	lag    *int64
 	at     time.Time
@@ -14,7 +14,7 @@ type knownLag struct {
 	logged bool      // that it is unknown
 }
 
-// see remembers the lag of p, and tells p the last known one.
+// see remembers the lag of p, if that is known, and sets the last known one in p.
 func (k *knownLag) see(now time.Time, p *Pipeline) {
 	if p.LagRecords != nil {
 		lag := *p.LagRecords
@@ -26,8 +26,8 @@ func (k *knownLag) see(now time.Time, p *Pipeline) {
 	}
 }
 
-// changed says whether the log has something to tell: that the lag has been unknown for unknownFor,
-// or that it is known again after that was told.
+// changed returns whether there is something to log: the lag has been unknown for unknownFor, or is
+// known again after that was logged.
 func (k *knownLag) changed(now time.Time, known bool) bool {
 	switch {
 	case known:

@@ -5,11 +5,11 @@ import "time"
 const (
 	// pastEvery is the time between two looks that are kept.
 	pastEvery = 10 * time.Second
-	// pastLooks is how many: an hour.
+	// pastLooks is how many are kept: an hour.
 	pastLooks = 360
 )
 
-// Look is what the status said at a moment. A figure that was not known is nil.
+// Look is the status at one moment. A figure that was not known is nil.
 type Look struct {
 	AtMS       int64  `json:"at_ms"`
 	P50        *int64 `json:"p50_ms"`
@@ -17,21 +17,21 @@ type Look struct {
 	LagRecords *int64 `json:"lag_records"`
 }
 
-// Past is the body of GET /status/past: what the status said each ten seconds of the last hour, the
-// oldest first, as far as this node has run.
+// Past is the body of GET /status/past: a look each ten seconds of the last hour, the oldest first,
+// as far as this node has run.
 type Past struct {
 	EveryMS int64  `json:"every_ms"`
 	Looks   []Look `json:"looks"`
 }
 
-// past is a ring of looks.
+// past is a ring buffer of looks.
 type past struct {
 	ring [pastLooks]Look
 	seen uint64
 	last time.Time
 }
 
-// see keeps a look when the one before is old enough.
+// see keeps a look if the last one is old enough.
 func (p *past) see(now time.Time, document *Document) {
 	if now.Sub(p.last) < pastEvery {
 		return
@@ -43,7 +43,7 @@ func (p *past) see(now time.Time, document *Document) {
 	p.seen++
 }
 
-// looks returns them in their order; never nil.
+// looks returns the looks in their order; never nil.
 func (p *past) looks() []Look {
 	looks := make([]Look, 0, min(p.seen, pastLooks))
 	for i := p.seen - uint64(cap(looks)); i < p.seen; i++ {
@@ -52,7 +52,7 @@ func (p *past) looks() []Look {
 	return looks
 }
 
-// Past is what the status said before.
+// Past returns the looks that were kept.
 func (c *Collector) Past() Past {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,17 +16,16 @@ var errLoading = errors.New("not ready")
 
 type offsets = map[kafka.TopicPartition]int64
 
-// pipeline measures the lags and returns the topics' ends. The order of the reads is what makes 0
-// true:
+// pipeline measures the lags and returns the topics' ends. A lag of 0 is true because of the order
+// of the reads:
 //
 //	(1) the source's report, with how far the slot topic was read for it (before, the caller's)
 //	(2) what enrich has committed: its results were written before, so (3) counts them
 //	(3) the ends of all topics
-//	(4) what the projector has committed, and how far the copy is
+//	(4) what the projector has committed, and how far the replica is
 //
-// Had (2) come after (3), an enrichment written in between would be missed. Ends that are read
-// before the readers' offsets can only make a lag smaller by what was finished in between, which is
-// finished.
+// If (2) came after (3), an enrichment written in between would be missed. Records that are
+// finished between (3) and (4) only make a lag smaller, and they are finished.
 func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline, offsets, error) {
 	p := Pipeline{Topics: map[string]Topic{}, MeasuredAtMS: c.now().UnixMilli()}
 	fail := func(what string, err error) (Pipeline, offsets, error) {
@@ -62,15 +61,15 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 	applied := c.copy.Applied()
 	for tp, offset := range before.Applied {
 		if tp.Topic == schemas.TopicSlots {
-			applied[tp] = min(applied[tp], offset) // a later report was not looked at
+			applied[tp] = min(applied[tp], offset) // a later report of the source was not used
 		}
 	}
 	p.add(ends, c.starts, projector, enrich, applied)
 	return p, ends, nil
 }
 
-// add sums up the lags of all partitions. Records below a partition's start have expired: nobody
-// will read them.
+// add sums up the lags of all partitions. Records below a partition's start have expired and will
+// never be read, so they do not count.
 func (p *Pipeline) add(ends, starts, projector, enrich, api offsets) {
 	var total, projectorLag, enrichLag, apiLag int64
 	for tp, end := range ends {

@@ -6,16 +6,16 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// seal is a slot whose root is due as soon as the copy has applied what the topics held when the
-// slot was known to be complete.
+// seal is a slot whose root is due. The root can be made as soon as the replica has applied what
+// was in the topics when the slot was known to be complete.
 type seal struct {
 	slot uint64
 	done bool
 	ends offsets
 }
 
-// advanceRoot moves the copy's root on. The ends must have been read after the view: then every
-// fact of the view's slots lies below them.
+// advanceRoot moves the replica's root on. ends must have been read after view: then every fact of
+// the view's slots is before them.
 func (c *Collector) advanceRoot(view replica.View, ends offsets) {
 	if c.due != nil && reached(c.copy.Applied(), c.due.ends) {
 		c.copy.Seal(c.due.slot, c.due.done)
@@ -29,14 +29,14 @@ func (c *Collector) advanceRoot(view replica.View, ends offsets) {
 		next.slot, next.done = max(view.Source.GetSlot(), view.Coverage.ToSlot), true
 	}
 	if next.slot < view.Coverage.FromSlot {
-		return // a slot before the first one known has nothing to say
+		return // nothing is known of the slot
 	}
 	if next.slot > c.sealed.slot || next.done && !same(next.ends, c.sealed.ends) {
 		c.due = &next
 	}
 }
 
-// rootTopics carry what the root is made of.
+// rootTopics have the facts that the root is made of.
 var rootTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
 
 func reached(applied, ends offsets) bool {
@@ -50,7 +50,7 @@ func reached(applied, ends offsets) bool {
 	return true
 }
 
-// same says that nothing the root is made of came in between.
+// same returns whether a and b are the same places in rootTopics.
 func same(a, b offsets) bool { return reached(a, b) && reached(b, a) }
 
 func (c *Collector) root() Root {

@@ -1,9 +1,9 @@
 // Package status says how far the whole pipeline is.
 //
-// In: the API's copy, consumer groups' offsets, topics' ends. Out: the document of GET /status.
-// Guarantees: a document is one consistent unit: what the source says of itself is read before the
-// lags, in the order in which records travel, so that `done: true` with `lag_records: 0` means that
-// everything the source has is visible in ClickHouse and in this API node.
+// In: the API's replica, consumer groups' offsets, topics' ends. Out: the document of GET /status.
+// Guarantees: a document is consistent. The source's report is read before the lags, in the order
+// in which records travel. So `done: true` with `lag_records: 0` means that everything the source
+// has is visible in ClickHouse and in this API node.
 package status
 
 import (
@@ -24,18 +24,17 @@ import (
 )
 
 const (
-	// interval is how often the document is made anew.
+	// interval is how often a new document is made.
 	interval = 250 * time.Millisecond
-	// maxAge is the age from which a reader waits for a new one.
+	// maxAge is the age of a document from which on Get waits for a new one.
 	maxAge = 2 * interval
-	// timeout bounds the making of one: Kafka may be away.
+	// timeout bounds the making of a document, because Kafka may be down.
 	timeout = time.Second
-	// startsMaxAge is how long the topics' first offsets are taken as they were: they move only by
-	// retention.
+	// startsMaxAge is how long the topics' first offsets are reused: they move only by retention.
 	startsMaxAge = 10 * time.Second
 )
 
-// Copy is the API's copy of the registry.
+// Copy is the API's replica of the registry.
 type Copy interface {
 	View() replica.View
 	Applied() map[kafka.TopicPartition]int64
@@ -45,17 +44,17 @@ type Copy interface {
 	// Seal moves the root to a slot of which everything is applied; done: to the highest slot
 	// applied.
 	Seal(slot uint64, done bool)
-	// Root is false until there is one.
+	// Root returns false until there is a root.
 	Root() (root.Root, bool)
 }
 
-// Offsets is what replica.Offsets is.
+// Offsets reads offsets from Kafka.
 type Offsets = replica.Offsets
 
 // Document is the body of GET /status.
 type Document struct {
 	Ready bool `json:"ready"`
-	// Reasons say what is lost, as /readyz does; never nil.
+	// Reasons say what is lost, like /readyz; never nil.
 	Reasons   []string          `json:"reasons"`
 	Source    Source            `json:"source"`
 	Pipeline  Pipeline          `json:"pipeline"`
@@ -63,17 +62,17 @@ type Document struct {
 	Coverage  Coverage          `json:"coverage"`
 	Freshness replica.Freshness `json:"freshness"`
 	Root      Root              `json:"root"`
-	// Kafka and ClickHouse say whether what the node reads from is there; searches, lookups and
-	// batches go on without. ClickHouse is nil on a node that has none.
+	// Kafka and ClickHouse say whether the node's backends answer; searches, lookups and batches go
+	// on without them. ClickHouse is nil on a node that has none.
 	Kafka      Health      `json:"kafka"`
 	ClickHouse *ClickHouse `json:"clickhouse"`
 }
 
-// Source is what ingest says of itself.
+// Source is what ingest reports about its source.
 type Source struct {
 	// Kind is nil until the source has reported.
 	Kind *string `json:"kind"`
-	// Done: everything the source has was ingested; only a finite source is ever done.
+	// Done says that everything the source has was ingested. Only a finite source is ever done.
 	Done         bool     `json:"done"`
 	Slot         uint64   `json:"slot"`
 	Blocks       uint64   `json:"blocks"`
@@ -84,12 +83,11 @@ type Source struct {
 	ReportedAtMS int64    `json:"reported_at_ms"`
 }
 
-// Pipeline counts the records that some reader has yet to finish. The lags are nil, and Error says
-// why, when they cannot be known.
+// Pipeline counts the records that a reader has not finished. If the lags are not known, they are
+// nil and Error says why.
 type Pipeline struct {
-	// LagRecords is 0 only when everything ingested is visible in ClickHouse and in this API node,
-	// and no enrichment request waits. A record that several readers have yet to finish counts
-	// once.
+	// LagRecords is 0 only if everything ingested is visible in ClickHouse and in this API node,
+	// and no enrichment request waits. A record that several readers have not finished counts once.
 	LagRecords   *int64           `json:"lag_records"`
 	ProjectorLag *int64           `json:"projector_lag"`
 	EnrichLag    *int64           `json:"enrich_lag"`
@@ -97,8 +95,8 @@ type Pipeline struct {
 	Topics       map[string]Topic `json:"topics"`
 	Error        *string          `json:"error"`
 	MeasuredAtMS int64            `json:"measured_at_ms"`
-	// LastKnownLag is LagRecords when it could last be known, and LastKnownAgeMS how long ago that
-	// was, in milliseconds. Nil until it once was.
+	// LastKnownLag is the last LagRecords that was known, and LastKnownAgeMS how long ago that was,
+	// in milliseconds. Both are nil until a lag was known.
 	LastKnownLag   *int64 `json:"last_known_lag_records"`
 	LastKnownAgeMS *int64 `json:"last_known_age_ms"`
 }
@@ -113,7 +111,8 @@ type Topic struct {
 	APILag       int64 `json:"api_lag"`
 }
 
-// Coverage says which slots' blocks have been ingested whole. From and To are nil until one is.
+// Coverage says which slots' blocks have been ingested completely. From and To are nil until one
+// has.
 type Coverage struct {
 	From *uint64 `json:"from_slot"`
 	To   *uint64 `json:"to_slot"`
@@ -124,10 +123,10 @@ type Coverage struct {
 	GapCount int            `json:"gap_count"`
 }
 
-// maxGaps bounds the document.
+// maxGaps bounds the gaps in the document.
 const maxGaps = 100
 
-// Registry counts the members of the registry in this API node's copy.
+// Registry counts the members of the registry in this API node's replica.
 type Registry struct {
 	Tokens int `json:"tokens"`
 }
@@ -135,7 +134,8 @@ type Registry struct {
 // Root is the registry's hash at a slot.
 type Root struct {
 	Slot uint64 `json:"slot"`
-	// Hash is base58; nil while the copy is loading. docs/registry-root.md says what it covers.
+	// Hash is in base58; nil while the replica is loading. docs/registry-root.md says what it
+	// covers.
 	Hash *string `json:"hash"`
 }
 
@@ -162,10 +162,10 @@ type Collector struct {
 	past   past
 
 	clickhouse probe
-	watch      *topicWatch // nil where nothing tells of topics
+	watch      *topicWatch // nil if vanished topics are not noticed
 }
 
-// New registers the metrics. Logger and registerer may be nil. Where offsets are Topics too,
+// New registers the metrics. Logger and registerer may be nil. If offsets also implements Topics,
 // vanished topics are noticed.
 func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Registerer) (*Collector, error) {
 	if c == nil || offsets == nil {
@@ -220,9 +220,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Get returns the latest document, waiting for a new one, about a second at most, when it is older
-// than half a second. Its Ready and Reasons are those of this moment, so that it says what /readyz
-// says.
+// Get returns the latest document. If that is older than half a second, it waits for a new one, for
+// about a second at most. Ready and Reasons are as of now, so that they agree with /readyz.
 func (c *Collector) Get(ctx context.Context) Document {
 	document := c.recent(ctx)
 	reasons, lost := c.Reasons()
@@ -250,7 +249,7 @@ func (c *Collector) peek() (Document, time.Duration) {
 	return c.latest, c.now().Sub(c.madeAt)
 }
 
-// make replaces the latest document.
+// make makes a document and keeps it as the latest.
 func (c *Collector) make(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

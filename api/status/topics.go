@@ -14,17 +14,17 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Topics tells which topics are not there.
+// Topics returns which of the topics do not exist.
 type Topics interface {
 	MissingTopics(ctx context.Context, topics []string) ([]string, error)
 }
 
-// topicsEvery is the time between two looks at the topics. One that is missing twice in a row is
-// gone: a broker that starts may not know all at once.
+// topicsEvery is the time between two checks of the topics. A topic that is missing twice in a row
+// is gone: a broker that starts may not know all topics at once.
 const topicsEvery = 2 * time.Second
 
-// truthTopics make the registry: without one of them this node's answers grow old and another node
-// has nothing to start from.
+// truthTopics returns the topics that the registry is made of. Without one of them this node's
+// answers become outdated, and another node cannot load the registry.
 func truthTopics() []string {
 	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
 }
@@ -50,7 +50,7 @@ func newTopicWatch(topics Topics, registerer prometheus.Registerer) (*topicWatch
 	return w, nil
 }
 
-// look asks once. What is known stays while Kafka does not answer.
+// look checks the topics once. If Kafka does not answer, the last result stays.
 func (w *topicWatch) look(ctx context.Context) (changed bool, err error) {
 	all := schemas.Topics()
 	names := make([]string, len(all))
@@ -70,14 +70,14 @@ func (w *topicWatch) look(ctx context.Context) (changed bool, err error) {
 	return !slices.Equal(before, w.gone), nil
 }
 
-// missing are the topics that are gone.
+// missing returns the topics that are gone.
 func (w *topicWatch) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.gone
 }
 
-// runTopics looks at the topics until ctx ends.
+// runTopics checks the topics until ctx ends.
 func (c *Collector) runTopics(ctx context.Context) {
 	if c.watch == nil {
 		return
@@ -107,11 +107,11 @@ func (c *Collector) lookAtTopics(ctx context.Context) {
 	}
 }
 
-// errTopics is why the pipeline cannot be measured.
+// errTopics is the error of the pipeline while topics are missing.
 var errTopics = errors.New("topics are missing")
 
-// Reasons says in words what is lost, and whether the registry is made of it: then the node must
-// not be taken for ready. Empty while all is well.
+// Reasons says in words what is lost; it is empty if all is well. truth says that the registry is
+// made of something that is lost: the node must not count as ready then.
 func (c *Collector) Reasons() (reasons []string, truth bool) {
 	reasons = []string{}
 	if c.watch == nil {
