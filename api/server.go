@@ -3,9 +3,9 @@
 //
 // In: HTTP requests; the registry through package replica. Out: the responses of
 // schemas/openapi/openapi.yaml; requests for enrichment.
-// Guarantees: answers come from memory, so they go on while ClickHouse or Kafka is unavailable. Only
-// history, candles, pools and venues are read from ClickHouse. Every response that is not a success
-// has the body {statusCode, error, message}. Any number of nodes can run side by side.
+// Guarantees: answers come from memory, so they go on while ClickHouse or Kafka is unavailable.
+// Only history, candles, pools and venues are read from ClickHouse. Every response that is not a
+// success has the body {statusCode, error, message}. Any number of nodes can run side by side.
 //
 // One file is one route. route.go has what all routes share: recovery, CORS, rate limits, metrics.
 package api

@@ -7,9 +7,9 @@
 // one ring buffer, and one that is too slow for it gets ErrLagged. Applying a change never waits
 // for a reader.
 //
-// Going on from a cursor that is in the ring costs nothing. For an older one up to MaxReplay records
-// are read from the topics. If there are more, or the topics do not have them any more, the reader
-// is told to begin anew.
+// Going on from a cursor that is in the ring costs nothing. For an older one up to MaxReplay
+// records are read from the topics. If there are more, or the topics do not have them any more, the
+// reader is told to begin anew.
 package feed
 
 import (

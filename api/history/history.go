@@ -1,5 +1,5 @@
-// Package history answers questions about the past: the events of a mint with what each one changed,
-// the registry as of a slot, and where each field of a token came from.
+// Package history answers questions about the past: the events of a mint with what each one
+// changed, the registry as of a slot, and where each field of a token came from.
 //
 // In: token_fact_history, which the projector writes: every message that stated facts about a mint.
 // Out: pages of entries, tokens as of a slot, origins. Guarantees: the fold is that of

@@ -83,8 +83,7 @@ type Queue struct {
 	failed  prometheus.Counter
 
 	mu sync.Mutex
-	// Until when each mint is not requested again: because it was requested, is no mint, or was given
-	// up.
+	// Until when each mint is not requested again: it was requested, is no mint, or was given up.
 	recent, negative, failures *simplelru.LRU[string, time.Time]
 	clients                    *simplelru.LRU[string, *allowance]
 

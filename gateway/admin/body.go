@@ -28,7 +28,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // a client that left has nothing to be told
+	_ = json.NewEncoder(w).Encode(value) // the client may have left
 }
 
 // publicError is an error whose status and message are sent to the caller.

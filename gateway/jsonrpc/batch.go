@@ -51,7 +51,7 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	_, _ = w.Write([]byte("]")) // a client that left has nothing to be told
+	_, _ = w.Write([]byte("]")) // the client may have left
 }
 
 // performAll makes the calls in order, batchAtOnce at a time, and fills each part once.

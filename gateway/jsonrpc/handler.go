@@ -370,5 +370,5 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that left has nothing to be told
+	_, _ = w.Write(body) // the client may have left
 }

@@ -133,7 +133,7 @@ func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, 
 	sorted = conn
 	if first := conn.peek(1); len(first) == 1 && first[0] == tlsHandshake {
 		if s.tls == nil {
-			_, _ = conn.Write(tlsRefused) // a client that is gone has nothing to be told
+			_, _ = conn.Write(tlsRefused) // the client may have left
 			return conn, nil, endedNoTLS
 		}
 		secure := tls.Server(conn, s.tls)

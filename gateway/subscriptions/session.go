@@ -87,7 +87,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", "5")
 	w.WriteHeader(status)
-	// a client that left has nothing to be told
+	// the client may have left
 	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}})
 }
 
