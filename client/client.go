@@ -1,10 +1,10 @@
-// Package client asks a Mintlake node: search, look-ups, history, candles, pools, status, quotes,
+// Package client calls a Mintlake node: search, look-ups, history, candles, pools, status, quotes,
 // and the change feed.
 //
 // In: the URL of a token API. Out: what its OpenAPI document describes, as the types of package
 // rest, which is generated from it. Guarantees: a refused request (429, or 503 while a node loads)
-// is tried again when Retry-After says; an answer that is no success is an *Error; answers are
-// bounded.
+// is sent again after its Retry-After; a response of another error status is an *Error; the size of
+// responses is bounded.
 package client
 
 import (
@@ -20,22 +20,23 @@ import (
 	"github.com/mintlake/mintlake/client/rest"
 )
 
-// Config says where a node is and how long to try.
+// Config says where a node is and how long to wait for it.
 type Config struct {
 	// URL is the token API, such as http://127.0.0.1:8080.
 	URL string
-	// SwapURL is the swap quote API, such as http://127.0.0.1:8081; needed by Quote alone.
+	// SwapURL is the swap quote API, such as http://127.0.0.1:8081. Only Quote needs it.
 	SwapURL string
 	// SwapKey is an API key of product swap; empty for none.
 	SwapKey string
-	// HTTP makes the requests; nil for http.DefaultClient.
+	// HTTP makes the requests; nil means http.DefaultClient.
 	HTTP *http.Client
-	// MaxWait bounds the time a request waits for its limit, by Retry-After; 0 means a minute. A
-	// longer wait is an error at once. Negative: never wait.
+	// MaxWait bounds the time that a refused request waits to be sent again, all waits together. If
+	// a Retry-After is longer, the request fails at once. 0 means a minute; negative means never
+	// wait.
 	MaxWait time.Duration
 }
 
-// Client asks one node. It may be used by many goroutines.
+// Client calls one node. Many goroutines may use it at once.
 type Client struct {
 	// REST has every operation of the OpenAPI document with all its parameters and headers. Its
 	// errors, retries and bounds are those of Client.
@@ -45,7 +46,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New makes a client. It asks nothing.
+// New makes a client. It sends no request.
 func New(cfg Config) (*Client, error) {
 	if cfg.HTTP == nil {
 		cfg.HTTP = http.DefaultClient
@@ -69,27 +70,27 @@ func New(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// Error is an answer that is no success.
+// Error is a response with an error status.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
 	// Message is the API's text for people.
 	Message string
-	// RetryAfter is how long to wait before the next try; 0 where the API says nothing.
+	// RetryAfter is how long to wait before the next attempt; 0 if the API does not say.
 	RetryAfter time.Duration
-	// RequestID finds the request in the node's log.
+	// RequestID identifies the request in the node's log.
 	RequestID string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Status, e.Message) }
 
-// IsNotFound says that there is no such token.
+// IsNotFound reports whether the error means that there is no such token.
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 
-// Search is GET /tokens. params may be nil: the tokens with the most volume.
+// Search is GET /tokens. params may be nil: then it returns the tokens with the most volume.
 func (c *Client) Search(ctx context.Context, params *rest.SearchTokensParams) (*rest.SearchResponse, error) {
 	answer, err := c.REST.SearchTokensWithResponse(ctx, params)
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *Client) Status(ctx context.Context) (*rest.Status, error) {
 	return whole(answer.JSON200)
 }
 
-// whole refuses a success that is no JSON: another server answered.
+// whole returns an error if the response has no JSON body: then another server answered.
 func whole[T any](body *T) (*T, error) {
 	if body == nil {
 		return nil, errors.New("the answer is no JSON: this is no token API of Mintlake")
@@ -163,7 +164,8 @@ func whole[T any](body *T) (*T, error) {
 	return body, nil
 }
 
-// Quote is GET /api/v2/quote of the swap API: what amountIn, raw units of source, buys now.
+// Quote is GET /api/v2/quote of the swap API. It quotes a swap of amountIn, in raw units of source,
+// to destination.
 func (c *Client) Quote(ctx context.Context, source, destination, amountIn string, slippageBPS int) (json.RawMessage, error) {
 	if c.cfg.SwapURL == "" {
 		return nil, errors.New("quotes need the URL of the swap API")

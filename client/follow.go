@@ -19,38 +19,39 @@ import (
 
 // The kinds of an Event.
 const (
-	EventNew     = "new"     // Token is a new one
-	EventChanged = "changed" // Token is the row as it is now
-	EventRemoved = "removed" // Token.Mint is no member of the registry any more
-	EventReset   = "reset"   // changes are lost: read the registry anew, what follows begins now
-	EventCursor  = "cursor"  // Cursor is a place to go on from
+	EventNew     = "new"     // Token is new in the registry
+	EventChanged = "changed" // Token has changed; this is its present state
+	EventRemoved = "removed" // Token.Mint is no longer in the registry
+	EventReset   = "reset"   // changes were lost: read the whole registry again; events go on from now
+	EventCursor  = "cursor"  // Cursor is where to continue after a restart
 )
 
 // Event is one event of the change feed.
 type Event struct {
 	Kind string
-	// Token is set for new and changed; for removed it has only Mint.
+	// Token is set for new and changed. For removed only its Mint is set.
 	Token rest.Token
-	// Data is the event's JSON as it came; empty for cursor.
+	// Data is the event's JSON as it was sent; empty for cursor.
 	Data json.RawMessage
 	// Reason and Message are set for reset.
 	Reason, Message string
-	// Cursor is set for cursor. Save it after the events before it are stored.
+	// Cursor is set for cursor. Save it when the events before it are stored.
 	Cursor string
 }
 
 const (
-	// maxLine bounds a line of the feed in bytes; a row has some KB.
+	// maxLine bounds a line of the feed in bytes. A row has a few KB.
 	maxLine = 4 << 20
-	// quietLimit ends a connection without a sign of life: the feed sends one each 15 s.
+	// quietLimit is how long a connection may be silent before it is closed: the feed sends a line
+	// at least every 15 s.
 	quietLimit = 45 * time.Second
-	// longestPause is the pause between two tries to connect, at most.
+	// longestPause bounds the pause between two attempts to connect.
 	longestPause = 30 * time.Second
 )
 
-// Follow calls handle for every event of GET /tokens/stream, one after the other. When the stream
-// ends it goes on behind the last cursor, so that nothing is missed; some events may come twice. It
-// returns the error of handle, of ctx, or of a request that cannot be right.
+// Follow calls handle for every event of GET /tokens/stream, one after the other. If the stream
+// ends, Follow connects again after the last cursor, so no event is missed; some may come twice. It
+// returns the error of handle, of ctx, or of a request that the API refuses for good.
 func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, handle func(Event) error) error {
 	next := rest.StreamTokensParams{}
 	if params != nil {
@@ -82,10 +83,10 @@ func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, ha
 	return ctx.Err()
 }
 
-// handlerError ends the following.
+// handlerError wraps an error that Follow must return instead of connecting again.
 type handlerError struct{ error }
 
-// followOnce follows one connection to its end.
+// followOnce reads the events of one connection until it ends.
 func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams, f *follower) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -115,7 +116,7 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type follower struct {
 	handle func(Event) error
-	alive  func() // an event came
+	alive  func() // called for each event
 	cursor *string
 	retry  time.Duration
 
@@ -123,7 +124,7 @@ type follower struct {
 	id         *string
 }
 
-// read calls line for each line, and returns when the stream ends.
+// read reads events until the stream ends. It calls line for each line.
 func (f *follower) read(body io.Reader, line func()) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxLine)
@@ -153,7 +154,7 @@ func (f *follower) read(body io.Reader, line func()) error {
 	return lines.Err()
 }
 
-// dispatch handles the event that an empty line ends.
+// dispatch handles the event that has been read, at the empty line after it.
 func (f *follower) dispatch() error {
 	kind, data, id := f.kind, f.data, f.id
 	f.kind, f.data, f.id = "", "", nil
@@ -175,8 +176,8 @@ func (f *follower) dispatch() error {
 			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
 		}
 		event.Reason, event.Message = told.Reason, told.Message
-		f.cursor = nil // it is of no use any more
-	default: // end, and what later versions send
+		f.cursor = nil // it is not valid any more
+	default: // the event "end", and those of later versions
 		event.Kind = ""
 	}
 	if event.Kind != "" {

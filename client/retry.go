@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// maxAnswer bounds an answer in bytes: a batch of 500 with all fields has less than 2 MB.
+	// maxAnswer bounds a response in bytes. A batch of 500 with all fields has less than 2 MB.
 	maxAnswer = 64 << 20
-	// maxTries is how often a refused request is made.
+	// maxTries is how often a request is sent before its refusal is returned.
 	maxTries = 5
 )
 
 // doer makes the requests of the generated client.
 type doer struct{ c *Client }
 
-// Do returns successes only. A request that is refused for now is made again when Retry-After says.
+// Do sends a request. It returns every error status as an *Error. If the response has a
+// Retry-After, Do waits that long and sends the request again, within Config.MaxWait and maxTries.
 func (d doer) Do(request *http.Request) (*http.Response, error) {
 	left := d.c.cfg.MaxWait
 	for try := 1; ; try++ {
@@ -50,7 +51,7 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// errorOf reads an answer that is no success.
+// errorOf reads a response with an error status.
 func errorOf(response *http.Response) *Error {
 	defer func() { _ = response.Body.Close() }()
 	refusal := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-ID")}

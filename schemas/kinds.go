@@ -5,7 +5,7 @@ import "github.com/mintlake/mintlake/schemas/eventspb"
 // Kind is the value of token_events.kind: what an event did to its mint.
 type Kind string
 
-// Kinds of token events. KindSighting is no instruction: token_events leaves it out.
+// Kinds of token events. KindSighting is not of an instruction, and is not in token_events.
 const (
 	KindInitializeMint         Kind = "initialize_mint"
 	KindMintTo                 Kind = "mint_to"
@@ -25,7 +25,7 @@ const (
 	KindUnknown Kind = "unknown"
 )
 
-// Kinds are all of them.
+// Kinds returns all of them.
 func Kinds() []Kind {
 	return []Kind{
 		KindInitializeMint, KindMintTo, KindBurn, KindSetAuthority, KindMetadataSet, KindExtensionSet, KindCloseMint, KindFreezeAccount,
@@ -33,7 +33,7 @@ func Kinds() []Kind {
 	}
 }
 
-// KindOf names the event's payload.
+// KindOf returns the kind of the event's payload.
 func KindOf(event *eventspb.TokenEvent) Kind {
 	switch event.GetPayload().(type) {
 	case *eventspb.TokenEvent_InitializeMint:

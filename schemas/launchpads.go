@@ -7,5 +7,5 @@ const (
 	LaunchpadDBC       = "meteora_dbc"
 )
 
-// Launchpads are the names of all launchpads, sorted.
+// Launchpads returns the names of all launchpads, sorted.
 func Launchpads() []string { return []string{LaunchpadDBC, LaunchpadPump, LaunchpadLaunchLab} }

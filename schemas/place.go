@@ -4,51 +4,52 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Place is where an instruction stands inside its transaction.
+// Place is the place of an instruction in its transaction.
 type Place struct {
 	// Instruction is the outer instruction, from 0.
 	Instruction uint32
-	// Inner is the place in the outer instruction's flat inner list, from 0; -1 for the outer one
-	// itself.
+	// Inner is the index in the outer instruction's flat list of inner instructions, from 0; -1 for
+	// the outer one itself.
 	Inner int32
-	// Batch is the place in a p-token Batch, from 0; -1 outside of one.
+	// Batch is the index in a p-token Batch, from 0; -1 outside of one.
 	Batch int32
 }
 
-// PackPlace is the place of p as one number, which is token_fact_history_raw.place and the lower
-// half of an InstructionID. It is the Order of that instruction in transaction 0, whichever
-// transaction it is in: so a copy that knows the index of its transaction and one that does not
-// have the same number. UnpackPlace is the inverse. Values beyond their bits are clamped to the
-// largest.
+// PackPlace packs the place of p into one number, which is token_fact_history_raw.place and the
+// lower half of an InstructionID. It is Position.Order with transaction index 0, whatever the
+// transaction's index is. So the number is the same for a copy whose source knows that index and
+// one whose source does not. A part that does not fit its bits becomes their maximum.
 func PackPlace(p *eventspb.Position) uint64 {
 	return joined(knownIndex, p)
 }
 
-// UnpackPlace is the inverse of PackPlace. Of any Order it is the place inside the transaction.
+// UnpackPlace is the inverse of PackPlace. Given any Order, it returns the place inside the
+// transaction.
 func UnpackPlace(packed uint64) Place {
 	_, outer, inner, batch := SplitOrder(packed)
 	return Place{Instruction: uint32(outer), Inner: int32(inner) - 1, Batch: int32(batch) - 1}
 }
 
-// SplitOrder takes Position.Order apart: the transaction's 24 bits, the outer instruction, the
-// inner instruction + 1 and the batch index + 1.
+// SplitOrder splits Position.Order into the transaction's 24 bits, the outer instruction, the inner
+// instruction + 1, and the batch index + 1.
 func SplitOrder(order uint64) (transaction, outer, inner, batch uint64) {
 	return order >> (outerBits + innerBits + batchBits), order >> (innerBits + batchBits) & (1<<outerBits - 1),
 		order >> batchBits & (1<<innerBits - 1), order & (1<<batchBits - 1)
 }
 
-// JoinOrder is the inverse of SplitOrder. No part may have more bits than its place.
+// JoinOrder is the inverse of SplitOrder. Each part must fit its bits.
 func JoinOrder(transaction, outer, inner, batch uint64) uint64 {
 	return transaction<<(outerBits+innerBits+batchBits) | outer<<(innerBits+batchBits) | inner<<batchBits | batch
 }
 
-// joined is the Order of p in a transaction; the parts of p are clamped to their bits.
+// joined is the Order of p in a transaction. A part of p that does not fit its bits becomes their
+// maximum.
 func joined(transaction uint64, p *eventspb.Position) uint64 {
 	return JoinOrder(transaction, min(uint64(p.GetInstructionIndex()), 1<<outerBits-1),
 		optionalIndex(p.InnerInstructionIndex, innerBits), optionalIndex(p.BatchIndex, batchBits))
 }
 
-// optionalIndex is index + 1, and 0 for none.
+// optionalIndex returns index + 1, or 0 if there is no index.
 func optionalIndex(index *uint32, bits uint) uint64 {
 	if index == nil {
 		return 0

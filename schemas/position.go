@@ -1,8 +1,8 @@
-// Package schemas holds Mintlake's contracts: events and their topics, positions, and the tables
-// they become.
+// Package schemas has Mintlake's contracts: events and their topics, positions, and the tables made
+// from them.
 //
-// In: nothing. Out: types and constants that every room shares. Guarantees: what is written here
-// only grows; a stored record of an older version stays readable.
+// In: nothing. Out: types and constants that all rooms share. Guarantees: the contracts only grow;
+// a stored record of an older version stays readable.
 package schemas
 
 import (
@@ -14,13 +14,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Position is a place on the chain packed into one unsigned 128-bit integer, Slot above Order. It
-// orders facts: of two facts about one thing the one with the higher position holds.
+// Position is a position on the chain packed into an unsigned 128-bit integer, with Slot as the
+// upper half and Order as the lower one. It orders facts: of two facts about the same register, the
+// one with the higher position holds.
 //
-// Order packs, from the high bits: transaction (24: a set bit and its index; where the source did
-// not say that, a clear bit and the beginning of its signature), outer instruction (12), inner
-// instruction + 1 (14; 0 = the outer one itself), batch index + 1 (14; 0 = no batch). Solana bounds
-// a transaction to 64 instructions in all and a block to far fewer than 2^23 transactions.
+// Order packs, from the high bits: transaction (24), outer instruction (12), inner instruction + 1
+// (14; 0 = the outer one itself), batch index + 1 (14; 0 = no batch). The 24 bits of the
+// transaction are a set bit and its index in the block. If the source did not give the index, they
+// are a clear bit and the beginning of its signature. The parts are large enough: Solana allows 64
+// instructions per transaction, and a block has far fewer than 2^23 transactions.
 type Position struct {
 	Slot  uint64
 	Order uint64
@@ -32,19 +34,18 @@ const (
 	innerBits       = 14
 	batchBits       = 14
 
-	// knownIndex marks a transaction whose place in its block the source said. The others sort
-	// before all of these, among themselves by signature: the copy of an instruction that knows its
-	// place beats the one that does not, and so does whatever else of the slot has one, as it may
-	// have come later.
+	// knownIndex is the bit that is set if the source gave the transaction's index. Transactions
+	// without an index are ordered by signature, and before all others of the slot. So the copy of
+	// an instruction that has an index beats the copy without one. Any other transaction of the
+	// slot with an index beats it too, as it may have come later.
 	knownIndex = 1 << (transactionBits - 1)
-	// inTransaction are the bits of Order inside a transaction, all set behind its last
-	// instruction.
+	// inTransaction are the bits of Order inside a transaction. All are set for the position after
+	// its last instruction.
 	inTransaction = 1<<(outerBits+innerBits+batchBits) - 1
 )
 
-// PositionOf packs p. The signature stands in for a transaction index that the source did not say,
-// so that two such transactions of one slot differ. Values beyond their bits are clamped to the
-// largest.
+// PositionOf packs p. If p has no transaction index, the signature replaces it, so that two such
+// transactions of one slot differ. A part that does not fit its bits becomes their maximum.
 func PositionOf(p *eventspb.Position, signature []byte) Position {
 	transaction := signatureTag(signature) >> (64 - (transactionBits - 1))
 	if p.TransactionIndex != nil {
@@ -59,19 +60,20 @@ func signatureTag(signature []byte) uint64 {
 	return binary.BigEndian.Uint64(tag[:])
 }
 
-// EndOfSlot is the position of an account read at a slot: behind every instruction of that slot.
+// EndOfSlot is the position of an account that was read at a slot: after every instruction of that
+// slot.
 func EndOfSlot(slot uint64) Position {
 	return Position{Slot: slot, Order: math.MaxUint64}
 }
 
-// EndOfTransaction is the position of an account as the transaction with this index left it: behind
-// every instruction of it and before the next transaction.
+// EndOfTransaction is the position of an account's state after the transaction with this index:
+// after its last instruction and before the next transaction.
 func EndOfTransaction(slot uint64, index uint32) Position {
 	transaction := knownIndex | min(uint64(index), knownIndex-1)
 	return Position{Slot: slot, Order: transaction<<(outerBits+innerBits+batchBits) | inTransaction}
 }
 
-// Compare returns -1, 0 or +1 as p lies before, at or behind q.
+// Compare returns -1, 0 or +1 if p is before, at or after q.
 func (p Position) Compare(q Position) int {
 	if c := cmp.Compare(p.Slot, q.Slot); c != 0 {
 		return c
@@ -79,12 +81,12 @@ func (p Position) Compare(q Position) int {
 	return cmp.Compare(p.Order, q.Order)
 }
 
-// Reverse maps positions to positions in the opposite order, for facts of which the earliest holds.
+// Reverse returns a position in the opposite order, for facts of which the earliest holds.
 func (p Position) Reverse() Position {
 	return Position{Slot: ^p.Slot, Order: ^p.Order}
 }
 
-// BigInt is the position as ClickHouse's UInt128.
+// BigInt returns the position for a column of type UInt128.
 func (p Position) BigInt() *big.Int {
 	n := new(big.Int).SetUint64(p.Slot)
 	return n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(p.Order))
@@ -100,12 +102,12 @@ func PositionFromBigInt(n *big.Int) Position {
 
 var maxPosition = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
 
-// InstructionID identifies an instruction wherever it is seen again, also when one source knows the
-// transaction's index and another does not: the signature's first eight bytes and the place inside
-// the transaction.
+// InstructionID identifies an instruction in all its copies, whether or not their sources know the
+// transaction's index. It is the signature's first eight bytes and the place inside the
+// transaction.
 type InstructionID [16]byte
 
-// InstructionIDOf identifies the instruction at p of the transaction with this signature.
+// InstructionIDOf returns the ID of the instruction at p in the transaction with this signature.
 func InstructionIDOf(p *eventspb.Position, signature []byte) InstructionID {
 	var id InstructionID
 	binary.BigEndian.PutUint64(id[:8], signatureTag(signature))

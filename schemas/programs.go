@@ -6,6 +6,6 @@ const (
 	ProgramToken2022 = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
 	ProgramMetaplex  = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
 
-	// MintWrappedSOL is native SOL's wrapped mint: it has no supply of its own.
+	// MintWrappedSOL is the mint of wrapped SOL. Its supply is always 0.
 	MintWrappedSOL = "So11111111111111111111111111111111111111112"
 )

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Topic names. The number is the schema's major version: a change that old readers cannot read
-// makes a new topic.
+// Topic names. The number is the schema's major version: if old readers could not read a change, it
+// gets a new topic.
 const (
 	TopicTokenEvents        = "chain.token-events.v1"
 	TopicSwaps              = "chain.swaps.v1"
@@ -29,11 +29,11 @@ const (
 	GroupSwaps = "mintlake-swaps"
 	// GroupUsage writes the usage of API keys into ClickHouse.
 	GroupUsage = "mintlake-usage"
-	// GroupRereads learns from token events which mints to read again. Nobody waits for it: it is
-	// no part of the pipeline's lag.
+	// GroupRereads reads token events to find mints whose accounts must be read again. Nothing
+	// depends on it, so it does not count in the pipeline's lag.
 	GroupRereads = "mintlake-rereads"
-	// GroupIngest elects the ingest process that writes: the member that is assigned TopicSlots'
-	// partition. It reads nothing and commits nothing.
+	// GroupIngest elects the ingest process that writes: the member that is assigned the partition
+	// of TopicSlots. The group reads nothing and commits nothing.
 	GroupIngest = "mintlake-ingest"
 )
 
@@ -43,18 +43,18 @@ const (
 	HeaderType = "type"
 	// HeaderSchemaVersion is SchemaVersion of the writer.
 	HeaderSchemaVersion = "schema-version"
-	// HeaderPosition is the position as 32 hexadecimal digits, where the record has one.
+	// HeaderPosition is the position as 32 hexadecimal digits, if the record has one.
 	HeaderPosition = "position"
-	// HeaderReceivedAt is when the fact reached Mintlake, Unix milliseconds. It measures freshness
-	// and decides nothing.
+	// HeaderReceivedAt is when the fact reached Mintlake, in Unix milliseconds. It only serves to
+	// measure freshness.
 	HeaderReceivedAt = "received-at"
 
-	// HeaderTip is the highest slot of the topic so far, in decimal, on records of
-	// TopicTransactions whose own slot is lower. So tip, or slot where there is none, never falls
-	// along the log, and a slot is found by bisection.
+	// HeaderTip is the highest slot of the topic so far, in decimal. It is on those records of
+	// TopicTransactions whose own slot is lower. So the header, or else the record's slot, never
+	// falls along the topic, and a slot can be found by binary search.
 	HeaderTip = "tip"
 
-	// SchemaVersion is the minor version of all topics' records: grows when fields are added.
+	// SchemaVersion is the minor version of all topics' records. It grows when fields are added.
 	SchemaVersion = "1"
 )
 
@@ -65,13 +65,13 @@ const (
 	TypeSourceStatus = "source_status"
 	// TypeChainIdentity is a ChainIdentity on TopicIdentity.
 	TypeChainIdentity = "chain_identity"
-	// TypeSwapLegIn is the record of a leg under the key of the mint that came in: the leg's
-	// primary record. Who reads these alone has each leg once.
+	// TypeSwapLegIn is a leg under the key of the mint that came in. This is the leg's primary
+	// record: whoever reads only these gets each leg once.
 	TypeSwapLegIn = "swap_leg.in"
 	// TypeSwapLegOut is the same leg under the key of the mint that went out, for readers that
-	// gather by mint.
+	// group by mint.
 	TypeSwapLegOut = "swap_leg.out"
-	// TypeRoute is an aggregator's Route on TopicSwaps: never volume.
+	// TypeRoute is an aggregator's Route on TopicSwaps. It never counts as volume.
 	TypeRoute = "route"
 	// TypePool is a Pool on TopicPools.
 	TypePool = "pool"
@@ -100,13 +100,13 @@ type Topic struct {
 	Partitions int
 	// Retention of a record; 0 = for ever.
 	Retention time.Duration
-	// What lies on it, for documentation and `mintlake config`.
+	// What the topic contains, for documentation and `mintlake config`.
 	What string
 }
 
 const day = 24 * time.Hour
 
-// Topics is the catalogue: every topic that Mintlake writes.
+// Topics returns every topic that Mintlake writes.
 func Topics() []Topic {
 	return []Topic{
 		{TopicTokenEvents, 4, 0, "token events by mint: the source of truth"},
@@ -123,8 +123,8 @@ func Topics() []Topic {
 	}
 }
 
-// Config is the topic's configuration in Kafka's terms. Retention by time and by size are always
-// both explicit: brokers' defaults delete what must stay.
+// Config returns the topic's settings by their Kafka names. Both retentions, by time and by size,
+// are always set: brokers' defaults would delete records that must stay.
 func (t Topic) Config() map[string]string {
 	retention := int64(-1)
 	if t.Retention > 0 {

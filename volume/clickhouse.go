@@ -22,10 +22,10 @@ var statements embed.FS
 type ClickHouse struct {
 	conn     driver.Conn
 	database string
-	fixed    []string // what holds in every statement: pairs for strings.NewReplacer
+	fixed    []string // placeholders of all statements and their values, for strings.NewReplacer
 }
 
-// twapMinutes is over how many minutes the price of SOL is averaged.
+// twapMinutes is the number of minutes over which the price of SOL is averaged.
 const twapMinutes = 10
 
 // NewClickHouse returns a store on the tables of database.
@@ -34,7 +34,7 @@ func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
 	for _, stable := range cfg.Stables {
 		mint, decimals, err := parseStable(stable)
 		if err != nil {
-			continue // a configuration that Validate passed has none such
+			continue // cannot happen after Validate
 		}
 		stables = append(stables, "'"+mint+"'")
 		scales = append(scales, "toUInt64(1"+strings.Repeat("0", decimals)+")")
@@ -50,11 +50,13 @@ func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
 	}}
 }
 
-// legColumns are those of swaps_raw that a valuation writes again as they are.
+// legColumns are the columns of swaps_raw that a valuation copies unchanged.
 const legColumns = "slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, signature_head, signature_rest, venue, program_id, pool, " +
 	"mint_a, mint_b, in_is_a, amount_in, amount_out, decimals_in, decimals_out, trader, agreed, disagreed, aggregator, instruction, stored_on"
 
-// exec runs a statement over the buckets, each of the given length.
+// exec runs a statement of sql/ over the buckets, each of the given length. more are further
+// placeholders and their values. Two rounds of replacement, because values of the first contain
+// placeholders of the second.
 func (c *ClickHouse) exec(ctx context.Context, name string, generation uint64, buckets []time.Time, length time.Duration, more ...string) error {
 	text, err := statements.ReadFile("sql/" + name + ".sql")
 	if err != nil {

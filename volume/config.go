@@ -13,10 +13,10 @@ import (
 // Config of the volume room. DefaultConfig has the defaults.
 type Config struct {
 	Interval time.Duration `koanf:"interval" usage:"time between two valuations of new legs"`
-	// Stables anchor all prices: each is worth a dollar by decree, so an operator who doubts one
-	// takes it out.
+	// Stables anchor all prices: each is defined to be worth a dollar. An operator who does not
+	// trust one removes it.
 	Stables []string `koanf:"stables" usage:"mints that are worth one US dollar, as MINT:DECIMALS"`
-	// SOLFloorUSD and FloorUSD are the least a pool must hold on its anchor side for its trades to
+	// SOLFloorUSD and FloorUSD are how much a pool must hold on its anchor side for its trades to
 	// make a price.
 	SOLFloorUSD int `koanf:"sol_floor_usd" usage:"US dollars that a SOL pool must hold in a stable to count for the price of SOL"`
 	FloorUSD    int `koanf:"floor_usd" usage:"US dollars that a pool must hold in SOL or a stable to count for a token's price"`
@@ -37,7 +37,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns all problems at once, each with its key under `volume`, its value and its rule.
+// Validate returns an error that joins all problems, each with its key under `volume`, its value
+// and its rule.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Interval < time.Second {

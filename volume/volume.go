@@ -1,14 +1,15 @@
-// Package volume values swap legs and keeps the figures made of them.
+// Package volume values swap legs in US dollars, and computes prices and volumes from them.
 //
-// In: swaps_raw and what the projector of swaps writes beside it. Out: usd_value of the legs,
-// prices_1m, pool_minutes, volume_1m/1h/1d and pool_volume_1m/1h/1d, venue_volume_1m,
-// trade_pools_1m, daily_volumes. Guarantees: every figure is a function of the set of legs alone:
-// no clock, no order of arrival, no sum that a repeat could reach; sums of dollars are integers. A
-// kill at any moment leaves minutes that are valued again at the next start.
+// In: swaps_raw, and swap_minutes_raw, in which the projector of swaps notes the minutes that have
+// new legs. Out: usd_value of the legs, prices_1m, pool_minutes, volume_1m/1h/1d and
+// pool_volume_1m/1h/1d, venue_volume_1m, trade_pools_1m, daily_volumes. Guarantees: every figure
+// depends only on the set of legs. It depends neither on the clock nor on the order of arrival, and
+// nothing is counted twice after a repeat; sums of dollars are integers. If the process is killed,
+// the minutes that it worked on are valued again at the next start.
 //
-// A minute is dirty when the projector stored legs of it that no valuation has seen. Its prices
-// reach into the hour behind it, so the minutes of that hour are valued again too, then the hours
-// and days that hold them. docs/volume.md has the formulas; sql/ are they.
+// A minute is dirty if the projector stored legs of it that no valuation has seen. Its prices also
+// count in the hour after it, so the minutes of that hour are valued again too, then the hours and
+// days that they are in. docs/volume.md has the formulas; the SQL in sql/ implements them.
 //
 // One instance runs at a time: two would do the same work twice, and end with the same figures.
 package volume
@@ -27,46 +28,47 @@ import (
 )
 
 const (
-	// lookBack is how old a trade may be to make a price: the SQL has the same 60 minutes.
+	// lookBack is how old a trade may be and still make a price. The SQL has the same 60 minutes.
 	lookBack = time.Hour
-	// chunkMinutes bounds the legs that one statement holds in memory.
+	// chunkMinutes is how many minutes one statement processes: it holds their legs in memory.
 	chunkMinutes = 60
 )
 
-// Minute is a minute of block time with what the log has of it.
+// Minute is a minute of block time that has new legs.
 type Minute struct {
 	Start time.Time
-	// Touched is the offset behind the last leg stored, by partition; nil when nothing is new.
+	// Touched is the offset after the last leg stored, by partition of the topic.
 	Touched map[int32]int64
 }
 
-// Store is ClickHouse.
+// Store is ClickHouse with the room's statements.
 type Store interface {
 	// Dirty lists the minutes with legs that no valuation has seen, sorted.
 	Dirty(ctx context.Context) ([]Minute, error)
 	// Minutes lists the minutes from..to, both included, that have legs, sorted.
 	Minutes(ctx context.Context, from, to time.Time) ([]time.Time, error)
-	// Begin takes the next generation.
+	// Begin returns the next generation and records its start.
 	Begin(ctx context.Context) (generation uint64, err error)
 	PoolMinutes(ctx context.Context, generation uint64, minutes []time.Time) error
-	// Value makes prices of the minutes, values their legs, and makes the figures by minute.
+	// Value computes the minutes' prices, values their legs, and computes the figures by minute.
 	Value(ctx context.Context, generation uint64, minutes []time.Time) error
-	// Venues makes the figures of venues and of trades' pools by minute; Value does it too.
+	// Venues computes the figures of venues and of the pools that trades used, by minute. Value
+	// does this too.
 	Venues(ctx context.Context, generation uint64, minutes []time.Time) error
-	// WithoutVenues lists the latest minutes before a time that were valued and have none of these
-	// figures, sorted, at most limit.
+	// WithoutVenues lists the latest minutes before a time that were valued but have no figures of
+	// venues, sorted, at most limit.
 	WithoutVenues(ctx context.Context, before time.Time, limit int) ([]time.Time, error)
 	Hours(ctx context.Context, generation uint64, hours []time.Time) error
 	Days(ctx context.Context, generation uint64, days []time.Time) error
-	// Daily makes the rolling figures that end with the highest block time.
+	// Daily computes the rolling figures up to the highest block time.
 	Daily(ctx context.Context, generation uint64) error
-	// Done says that the minutes are valued as far as Touched.
+	// Done records that the minutes are valued up to Touched.
 	Done(ctx context.Context, minutes []Minute) error
-	// Retryable says whether the same call may succeed later.
+	// Retryable reports whether the same call may succeed later.
 	Retryable(err error) bool
 }
 
-// Deps are the collaborators; all are required but Registerer.
+// Deps are the collaborators. All but Registerer are required.
 type Deps struct {
 	Store      Store
 	Logger     *slog.Logger
@@ -78,11 +80,11 @@ type Volume struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
-	// incomplete is the time before which minutes may lack figures of venues; zero when none does.
+	// incomplete is the time before which minutes may lack figures of venues; zero if none does.
 	incomplete time.Time
 }
 
-// endOfTime is after every block time that ClickHouse's DateTime can hold.
+// endOfTime is the last time that ClickHouse's DateTime can hold.
 var endOfTime = time.Unix(1<<32-1, 0)
 
 // New checks the configuration and registers the metrics. It does no I/O.
@@ -100,8 +102,8 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 	return &Volume{cfg: cfg, deps: deps, metrics: metrics, incomplete: endOfTime}, nil
 }
 
-// Run values what is new until ctx ends; then it returns nil. Trouble with ClickHouse is waited
-// out, unless it needs an operator.
+// Run values new legs until ctx ends; then it returns nil. It retries transient errors of
+// ClickHouse, and returns an error that only an operator can mend.
 func (v *Volume) Run(ctx context.Context) error {
 	ticker := time.NewTicker(v.cfg.Interval)
 	defer ticker.Stop()
@@ -131,7 +133,7 @@ func (v *Volume) Run(ctx context.Context) error {
 	}
 }
 
-// Once values everything that is new and says how many minutes had something new.
+// Once values all dirty minutes and returns how many there were.
 func (v *Volume) Once(ctx context.Context) (int, error) {
 	begin := time.Now()
 	dirty, err := v.deps.Store.Dirty(ctx)
@@ -186,9 +188,9 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 	return len(dirty), nil
 }
 
-// completeVenues makes the figures of venues of an hour's worth of minutes that an earlier version
-// valued without them, the latest first. So a long history is complete after a while, and what is
-// new does not wait for it. A minute whose legs were dropped stays without.
+// completeVenues computes the figures of venues for up to chunkMinutes minutes that an earlier
+// version valued without them, the latest first. So a long history becomes complete over time
+// without delaying new minutes. A minute whose legs were deleted never gets these figures.
 func (v *Volume) completeVenues(ctx context.Context) error {
 	if v.incomplete.IsZero() {
 		return nil
@@ -208,12 +210,12 @@ func (v *Volume) completeVenues(ctx context.Context) error {
 	if err := inChunks(minutes, chunkMinutes, func(part []time.Time) error { return v.deps.Store.Venues(ctx, generation, part) }); err != nil {
 		return err
 	}
-	v.incomplete = minutes[0]
+	v.incomplete = minutes[0] // the earliest of them: the next call goes on before it
 	return nil
 }
 
-// reached are the minutes with legs whose prices the dirty ones may change: themselves and the hour
-// behind each.
+// reached returns the minutes with legs whose prices may change: the dirty minutes and the hour
+// after each.
 func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, error) {
 	all, err := v.deps.Store.Minutes(ctx, dirty[0], dirty[len(dirty)-1].Add(lookBack))
 	if err != nil {
@@ -228,7 +230,7 @@ func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, e
 	}), nil
 }
 
-// truncated are the buckets of the minutes, sorted, each once.
+// truncated returns the buckets of size that the minutes are in, sorted, each once.
 func truncated(minutes []time.Time, size time.Duration) []time.Time {
 	var buckets []time.Time
 	for _, minute := range minutes {
@@ -239,8 +241,8 @@ func truncated(minutes []time.Time, size time.Duration) []time.Time {
 	return buckets
 }
 
-// inChunks hands over up to size buckets at a time, none further than an hour behind the first but
-// for size 1.
+// inChunks calls do for up to size buckets at a time. The buckets of one call begin within lookBack
+// of each other: exec reads all legs between the first and the last.
 func inChunks(buckets []time.Time, size int, do func([]time.Time) error) error {
 	for len(buckets) > 0 {
 		n := 1

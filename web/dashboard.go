@@ -10,11 +10,11 @@ import (
 //go:embed dashboard
 var dashboard embed.FS
 
-// dashboardPrefix is where the files lie that the dashboard's page loads.
+// dashboardPrefix is the path of the dashboard's files.
 const dashboardPrefix = "/dashboard/"
 
-// Dashboard serves the operator's dashboard: its page at /, its files under /dashboard/. It is
-// written as plain modules, without a build.
+// Dashboard serves the operator's dashboard: its page at /, its files under /dashboard/. They are
+// plain JavaScript modules that need no build.
 func Dashboard() http.Handler {
 	files, err := fs.Sub(dashboard, "dashboard")
 	if err != nil {

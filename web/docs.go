@@ -5,13 +5,13 @@ import (
 	"net/http"
 )
 
-// docsPolicy lets the reference load its own files and ask this node. Its renderer writes style
-// elements, so that styles may be inline; scripts may not.
+// docsPolicy lets the page load its own files and call this node. Inline styles are allowed because
+// its renderer inserts style elements; inline scripts are not.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Docs serves the reference of the API for people: one page, whose files Handler serves. It is nil
-// in a binary that was built without `make web`.
+// Docs serves the API's reference: one page, whose files Handler serves. It returns nil in a binary
+// that was built without `make web`.
 func Docs() http.Handler {
 	page, err := fs.ReadFile(dist, "dist/docs/index.html")
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package web holds the pages that people look at: the token explorer.
+// Package web has the web pages: the token explorer, the operator's dashboard and the API's
+// reference.
 //
-// In: nothing; the pages call the token API of the address they were loaded from. Out: an
-// http.Handler. Guarantees: no resource comes from another host, and the content security policy
-// holds the pages to that.
+// In: nothing; the pages call the APIs of the node that they were loaded from. Out: HTTP handlers.
+// Guarantees: the pages load nothing from other hosts, and the content security policy enforces
+// that.
 //
-// The pages are written in explorer and built into dist by `make web`. A binary that is built
-// without that has a page in their place that tells how to build them.
+// The explorer's source is in explorer; `make web` builds it into dist. A binary that was built
+// without that serves a page that tells how to build it.
 package web
 
 import (
@@ -24,22 +25,22 @@ var dist embed.FS
 //go:embed placeholder.html
 var placeholder []byte
 
-// contentSecurityPolicy lets the pages load their own files and the API's images, and ask this node
-// and the swap API, nothing else.
+// contentSecurityPolicy lets the pages load their own files and the API's images, and call this
+// node and the swap API. All else is forbidden.
 func contentSecurityPolicy(swapURL string) string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' " + swapURL +
 		"; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
-// swapMeta is where the document of the pages says where the swap API is.
+// swapMeta is the text in the page after which Handler inserts the URL of the swap API.
 const swapMeta = `<meta name="mintlake-swap" content="`
 
-// prefix is where the files lie that the pages load.
+// prefix is the path of the files that the pages load.
 const prefix = "/explorer/"
 
-// Handler serves the explorer: its files under /explorer/, and the one document of all its pages at
-// every other path. swapURL is the swap API as browsers reach it, scheme, host and port alone; nil,
-// or an empty answer, where there is none.
+// Handler serves the explorer: its files under /explorer/, and its one HTML document at every other
+// path. swapURL returns the swap API's address for browsers: scheme, host and port only. It may be
+// nil, or return "", if there is none.
 func Handler(swapURL func() string) http.Handler {
 	if swapURL == nil {
 		swapURL = func() string { return "" }
@@ -69,7 +70,7 @@ func Handler(swapURL func() string) http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		// these names hold a hash or a version
+		// These names contain a hash or a version, so the files never change.
 		if strings.HasPrefix(name, "assets/") || strings.HasPrefix(name, "docs/scalar-") {
 			header.Set("Cache-Control", "public, max-age=31536000, immutable")
 		}

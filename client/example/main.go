@@ -1,4 +1,4 @@
-// The example of the client's README: what a token is, and what is new.
+// This is the example of the client's README: it looks up a token and waits for a new one.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package clickhouse holds Mintlake's tables as numbered, forward-only migrations.
+// Package clickhouse has Mintlake's tables as numbered, forward-only migrations.
 //
 // In: nothing. Out: the migration files. Guarantees: a released file never changes; a change to a
 // table is a new file.
@@ -6,7 +6,7 @@ package clickhouse
 
 import "embed"
 
-// Database is the name of the database that holds every table.
+// Database is the name of the database that has all tables.
 const Database = "mintlake"
 
 // Migrations holds migrations/NNNN_name.sql.

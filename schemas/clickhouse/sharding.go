@@ -1,12 +1,13 @@
 package clickhouse
 
-// everywhere is clickhouse.Everywhere of internal/clickhouse, which contracts do not import.
+// everywhere is the same as clickhouse.Everywhere in internal/clickhouse, which schemas must not
+// import.
 const everywhere = "everywhere"
 
-// Sharding says for each table which shard of a cluster a row goes to. All rows that the table's
-// engine folds into one, those of one sorting key, must be on one shard: so an expression names
-// columns of the sorting key only. All that is known of a mint is on one shard, and so are the legs
-// of a transaction, and what is known of a pool.
+// Sharding returns for each table the expression that chooses the shard of a row in a cluster. All
+// rows of one sorting key must be on one shard, since the table's engine merges them into one; so
+// an expression has columns of the sorting key only. All rows of a mint are on one shard, also all
+// legs of a transaction, and all rows of a pool.
 func Sharding() map[string]string {
 	const byMint, byPool, bySlot = "cityHash64(mint)", "cityHash64(pool)", "cityHash64(slot)"
 	return map[string]string{

@@ -1,7 +1,7 @@
-// Package openapi holds the descriptions of the token API and of the swap API.
+// Package openapi has the OpenAPI documents of the token API and of the swap API.
 //
 // In: openapi.yaml and swap.yaml, the sources. Out: the same documents in JSON. Guarantees: OpenAPI
-// 3.1; the APIs' tests hold every route and response to them.
+// 3.1; the APIs' tests check every route and response against them.
 package openapi
 
 import (
@@ -29,7 +29,7 @@ func encode(name string, source []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(source, &document); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	delete(document, "x-header-groups") // anchors of the source, of no use to a reader
+	delete(document, "x-header-groups") // YAML anchors, which JSON readers do not need
 	encoded, err := json.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", name, err)

@@ -1,8 +1,8 @@
-// Package pubkey is the 32 bytes that name an account on the chain: a mint, a wallet, a program. It
-// lies below schemas/, since registry/ and every room use it.
+// Package pubkey has the type of the 32 bytes that identify an account on the chain: a mint, a
+// wallet, a program. It imports no other package of Mintlake, so every package can use it.
 //
-// In: base58 from outside, or 32 bytes. Out: Key. Guarantees: a key has exactly one text; parsing
-// takes bounded time whatever the text.
+// In: base58 from outside, or 32 bytes. Out: Key. Guarantees: a key has exactly one text; the time
+// to parse is bounded for every text.
 package pubkey
 
 import (
@@ -15,18 +15,18 @@ import (
 // Size is how many bytes a key has.
 const Size = 32
 
-// The shortest and the longest text of a key. Base58 takes time that grows with the square of the
-// length, so a length outside is refused before anything is decoded.
+// The shortest and the longest text of a key. Decoding base58 takes time that grows with the square
+// of the length, so texts of other lengths are refused before they are decoded.
 const (
 	MinText = 32
 	MaxText = 44
 )
 
-// Key is a public key, or another 32 bytes that Solana shows in the same way, such as a blockhash.
-// Memory holds mints in this form; base58 is for JSON, SQL, URLs and Kafka keys.
+// Key is a public key, or other 32 bytes that Solana shows in the same way, such as a blockhash. In
+// memory mints have this form; JSON, SQL, URLs and Kafka keys have base58.
 type Key [Size]byte
 
-// ErrText is what Parse says of anything that is no key.
+// ErrText is returned by Parse for a text that is no key.
 var ErrText = errors.New("not a 32-byte base58 key")
 
 // Parse reads base58 of exactly 32 bytes. The error is ErrText.
@@ -41,7 +41,7 @@ func Parse[T string | []byte](text T) (Key, error) {
 	return Key(raw), nil
 }
 
-// MustParse is Parse for constants: it panics on anything that is no key.
+// MustParse is like Parse, for constants: it panics if the text is no key.
 func MustParse(text string) Key {
 	key, err := Parse(text)
 	if err != nil {
@@ -50,15 +50,15 @@ func MustParse(text string) Key {
 	return key
 }
 
-// String is the key in base58.
+// String returns the key in base58.
 func (k Key) String() string { return base58.Encode(k[:]) }
 
 // Append appends the key in base58.
 func (k Key) Append(dst []byte) []byte { return append(dst, k.String()...) }
 
-// Bytes is a copy of the key, for a message.
+// Bytes returns a copy of the key, for a protobuf message.
 func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }
 
-// IsZero reports the all-zero key: the address of the system program, and what many programs store
-// for "none".
+// IsZero reports whether all bytes are zero. That is the address of the system program, and many
+// programs store it for "none".
 func (k Key) IsZero() bool { return k == Key{} }

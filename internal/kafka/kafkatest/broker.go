@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// runner is how a broker runs outside the test binary: in a process or in a container.
+// runner runs a broker outside the test binary: in a process or in a container.
 type runner interface {
 	Start()
 	Stop()
@@ -16,7 +16,7 @@ type runner interface {
 	Resume()
 }
 
-// Broker is a broker outside the test binary, which a test can stop, kill and start again with the
+// Broker is a broker outside the test binary. A test can stop, kill and start it again with the
 // same data and address.
 type Broker struct {
 	t      testing.TB
@@ -40,8 +40,8 @@ func StartBroker(t testing.TB) *Broker {
 	return b
 }
 
-// StartBrokers runs a cluster of Apache Kafka until the test ends: so many nodes, each of them
-// broker and controller.
+// StartBrokers runs a cluster of Apache Kafka until the test ends, with count nodes. Each is broker
+// and controller.
 func StartBrokers(t testing.TB, count int) []*Broker {
 	t.Helper()
 	if !Apache(t) {
@@ -58,7 +58,7 @@ func StartBrokers(t testing.TB, count int) []*Broker {
 	return brokers
 }
 
-// Brokers are the addresses to connect to; they stay over restarts.
+// Brokers returns the addresses to connect to. They stay the same over restarts.
 func (b *Broker) Brokers() []string { return []string{b.addr} }
 
 // Start runs a stopped or killed broker again and returns when it answers.
@@ -71,10 +71,10 @@ func (b *Broker) Start() {
 // Kill ends the broker as kill -9 does.
 func (b *Broker) Kill() { b.runner.Kill() }
 
-// Stop ends the broker in its orderly way.
+// Stop stops the broker gracefully.
 func (b *Broker) Stop() { b.runner.Stop() }
 
-// Pause freezes the broker, so that it accepts connections and says nothing, until Resume.
+// Pause freezes the broker until Resume: it accepts connections and does not answer.
 func (b *Broker) Pause() { b.runner.Pause() }
 
 // Resume ends a Pause.

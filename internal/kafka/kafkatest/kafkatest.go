@@ -1,11 +1,11 @@
 // Package kafkatest gives tests a Kafka broker.
 //
 // In: a test, and MINTLAKE_TEST_KAFKA: unset or "embedded" for the embedded broker, "apache" for
-// Apache Kafka (jars from tools/kafka/install.sh, a Java of 17 or later), "container" for Apache
+// Apache Kafka (jars from tools/kafka/install.sh; needs Java 17 or later), "container" for Apache
 // Kafka in containers (make test-containers).
 // Out: the addresses of a broker that has no topics yet and belongs to this test alone.
-// Guarantees: everything is gone when the test ends, also when the test binary is killed. A broker
-// that does not start fails the test with its log; nothing is skipped.
+// Guarantees: the broker and its data are removed when the test ends, also when the test binary is
+// killed. A broker that does not start fails the test with its log; nothing is skipped.
 package kafkatest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/containers"
 )
 
-// startTimeout is generous: a Java virtual machine on a busy machine.
+// startTimeout is long, for a Java virtual machine on a busy machine.
 const startTimeout = 5 * time.Minute
 
 // Apache reports whether tests run against Apache Kafka, in a process or in a container.
@@ -44,7 +44,7 @@ func Apache(t testing.TB) bool {
 }
 
 // Start runs a broker until the test ends and returns its addresses. The embedded one runs in this
-// process, which is quick; use StartBroker to stop and kill it on the way.
+// process, which is fast. Use StartBroker for a broker that the test stops or kills.
 func Start(t testing.TB) []string {
 	t.Helper()
 	if Apache(t) {
@@ -86,7 +86,7 @@ func waitAnswer(t testing.TB, addr string) {
 	}
 }
 
-// Logger logs to the test when it runs verbosely.
+// Logger logs to standard error if tests run with -v, or else nowhere.
 func Logger(t testing.TB) *slog.Logger {
 	if !testing.Verbose() {
 		return slog.New(slog.DiscardHandler)
@@ -94,8 +94,8 @@ func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(testWriter{t: t}, nil))
 }
 
-// testWriter writes to standard error rather than t.Log: a broker may log after its test has ended,
-// and that would panic.
+// testWriter writes to standard error, because t.Log panics after the test has ended, when a broker
+// may still log.
 type testWriter struct{ t testing.TB }
 
 // Write implements io.Writer.

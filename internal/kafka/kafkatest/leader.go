@@ -11,9 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Leader is the address of the broker that leads a partition; empty while there is none.
+// Leader returns the address of the broker that leads a partition; empty if there is none now.
 func Leader(t testing.TB, addrs []string, topic string, partition int) string {
-	t.Helper()
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(addrs...))
 	require.NoError(t, err)

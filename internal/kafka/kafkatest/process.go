@@ -26,8 +26,9 @@ type process struct {
 	pid   int
 }
 
-// supervise runs its arguments and kills them when its standard input ends, which also happens when
-// the test binary is killed. It says the process's id on its first line.
+// supervise is a shell script that runs its arguments, and kills that process when its own standard
+// input ends. That also happens if the test binary is killed. It prints the process's id on its
+// first line.
 const supervise = `exec 3<&0; "$@" </dev/null >&2 3<&- & pid=$!; echo "$pid"
 { cat <&3; kill -9 $pid; } >/dev/null 2>&1 &
 exec 3<&- </dev/null >/dev/null; wait $pid`
@@ -90,7 +91,8 @@ func (p *process) Stop() { p.end(syscall.SIGTERM) }
 func (p *process) Pause() {
 	p.t.Helper()
 	_ = syscall.Kill(p.pid, syscall.SIGSTOP)
-	// The signal is on its way when Kill returns: wait until the kernel shows every thread stopped.
+	// Kill returns before the signal has taken effect: wait until the kernel shows every thread
+	// stopped.
 	for deadline := time.Now().Add(2 * time.Minute); !p.stopped(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.t.Fatal("pause kafka: it runs on")
@@ -98,7 +100,7 @@ func (p *process) Pause() {
 	}
 }
 
-// stopped reports whether no thread of the broker runs; so it does where there is no /proc to ask.
+// stopped reports whether no thread of the broker runs. It is also true if there is no /proc.
 func (p *process) stopped() bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid))
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package keystest gives tests the topic of API keys without a Kafka.
 //
-// In: records. Out: what keys.Deps and keys.NewIssuer want. Guarantees: one partition in memory,
-// read by any number of nodes; it can be away, as a broker is. It does not import the package that
-// it helps to test.
+// In: records. Out: the collaborators of keys.Deps and keys.NewIssuer. Guarantees: one partition in
+// memory, which any number of nodes may read. It can be made unavailable, like a broker that is
+// away. It does not import package keys, whose tests use it.
 package keystest
 
 import (
@@ -17,7 +17,7 @@ import (
 
 var partition = kafka.TopicPartition{Topic: schemas.TopicGatewayKeys}
 
-// ErrAway is what everything returns while the topic is away.
+// ErrAway is returned by all calls while the topic is away.
 var ErrAway = errors.New("kafka is away")
 
 // Topic is the topic gateway.keys.v1.
@@ -31,7 +31,7 @@ type Topic struct {
 // New makes an empty topic.
 func New() *Topic { return &Topic{grown: make(chan struct{})} }
 
-// SetAway takes the topic away, or gives it back.
+// SetAway makes the topic unavailable, or available again.
 func (t *Topic) SetAway(away bool) {
 	t.mu.Lock()
 	t.away = away
@@ -76,7 +76,7 @@ func (t *Topic) Tail(start map[kafka.TopicPartition]int64) *Tail {
 	return &Tail{topic: t, at: start[partition]}
 }
 
-// Tail is kafka.Tailer's part that readers of the topic need.
+// Tail has the methods of kafka.Tailer that readers of the topic need.
 type Tail struct {
 	topic *Topic
 	at    int64

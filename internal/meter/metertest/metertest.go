@@ -1,4 +1,4 @@
-// Package metertest records what a meter is told, for tests of long work.
+// Package metertest records what is reported to a meter, for tests of long work.
 package metertest
 
 import (
@@ -32,7 +32,7 @@ func (r *Recorder) Meter(what, unit string, total int64) (count func(n int64), e
 		func() { r.mu.Lock(); work.Ended = true; r.mu.Unlock() }
 }
 
-// Works are all that was begun.
+// Works returns all pieces of work.
 func (r *Recorder) Works() (works []Work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *Recorder) Works() (works []Work) {
 	return works
 }
 
-// Work is the first work of this name.
+// Work returns the first piece of work with this name.
 func (r *Recorder) Work(t testing.TB, what string) Work {
 	t.Helper()
 	works := r.Works()
@@ -51,8 +51,8 @@ func (r *Recorder) Work(t testing.TB, what string) Work {
 	return works[i]
 }
 
-// RequireWhole holds the work of this name to have a total, to reach it, and to end. It returns the
-// total.
+// RequireWhole requires that the work of this name has a total, reaches it, and ends. It returns
+// the total.
 func (r *Recorder) RequireWhole(t testing.TB, what string) int64 {
 	t.Helper()
 	work := r.Work(t, what)

@@ -1,10 +1,10 @@
-// Package jsonwalk walks JSON text in place, so that a parser of large answers touches only the
-// fields it needs.
+// Package jsonwalk reads JSON text in place, so that a parser of large responses decodes only the
+// fields that it needs.
 //
-// In: JSON bytes from outside, hostile. Out: values that borrow those bytes. Guarantees: never
-// panics, never recurses deeper than MaxDepth, allocates nothing except for strings with escapes;
-// text that is broken where the caller looked is an error. Skipped values are checked for structure
-// (brackets, quotes), not for grammar inside numbers and literals.
+// In: JSON bytes from outside, hostile. Out: values that refer to those bytes. Guarantees: never
+// panics, never recurses deeper than MaxDepth, and allocates only for strings with escapes.
+// Malformed text is an error where the caller reads it. Skipped values are checked for brackets and
+// quotes, but not inside numbers and literals.
 package jsonwalk
 
 import (
@@ -15,13 +15,13 @@ import (
 	"strconv"
 )
 
-// MaxDepth bounds nesting. The deepest value a Solana node answers with is about 12 deep.
+// MaxDepth bounds nesting. The deepest value in a Solana node's response is about 12 deep.
 const MaxDepth = 64
 
 // ErrSyntax is wrapped by every error about the text itself.
 var ErrSyntax = errors.New("broken json")
 
-// Reader stands at one place of a JSON text. The zero Reader is at the end of an empty text.
+// Reader is a position in a JSON text. The zero Reader is at the end of an empty text.
 type Reader struct {
 	data  []byte
 	pos   int
@@ -31,8 +31,8 @@ type Reader struct {
 // New returns a Reader at the start of data.
 func New(data []byte) *Reader { return &Reader{data: data} }
 
-// Since returns the text from r, where a value began, to later, a Reader of the same text that has
-// passed it.
+// Since returns the text between two positions. r is where a value begins; later is a Reader of the
+// same text that has read the value.
 func (r *Reader) Since(later *Reader) []byte {
 	return r.data[r.pos:later.pos:later.pos]
 }
@@ -65,7 +65,7 @@ func (r *Reader) Peek() byte {
 	return r.data[r.pos]
 }
 
-// End says that only white space is left.
+// End reports whether only white space is left.
 func (r *Reader) End() bool { return r.Peek() == 0 && r.pos >= len(r.data) }
 
 func (r *Reader) open(c byte, want string) error {
@@ -79,8 +79,8 @@ func (r *Reader) open(c byte, want string) error {
 	return nil
 }
 
-// more consumes the comma or the closing bracket; first says that nothing was read since the
-// opening one.
+// more consumes the comma or the closing bracket, and reports whether another element follows.
+// first is true if nothing was read since the opening bracket.
 func (r *Reader) more(closing byte, first bool) (bool, error) {
 	switch c := r.Peek(); {
 	case c == closing:
@@ -96,7 +96,7 @@ func (r *Reader) more(closing byte, first bool) (bool, error) {
 	return false, r.fail("',' or '" + string(closing) + "'")
 }
 
-// Object reads an object; field is called at each value with its key and must consume the value.
+// Object reads an object. It calls field for each member with its key; field must read the value.
 func (r *Reader) Object(field func(key []byte) error) error {
 	if err := r.open('{', "an object"); err != nil {
 		return err
@@ -120,7 +120,8 @@ func (r *Reader) Object(field func(key []byte) error) error {
 	}
 }
 
-// Array reads an array; element is called at each value with its index and must consume the value.
+// Array reads an array. It calls element for each element with its index; element must read the
+// value.
 func (r *Reader) Array(element func(i int) error) error {
 	if err := r.open('[', "an array"); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (r *Reader) Array(element func(i int) error) error {
 	}
 }
 
-// String reads a string; the result borrows the text unless it holds escapes.
+// String reads a string. The result refers to the text, unless the string has escapes.
 func (r *Reader) String() ([]byte, error) {
 	if r.Peek() != '"' {
 		return nil, r.fail("a string")
@@ -156,7 +157,7 @@ func (r *Reader) String() ([]byte, error) {
 	return []byte(s), nil
 }
 
-// skipString moves past the string that starts here and says whether it holds a backslash.
+// skipString moves past the string that begins here, and reports whether it has a backslash.
 func (r *Reader) skipString() (escaped bool, err error) {
 	at := r.pos + 1
 	for {
@@ -182,8 +183,8 @@ func (r *Reader) skipString() (escaped bool, err error) {
 	}
 }
 
-// passString moves past the string that starts here. Unlike skipString it looks for a backslash
-// only where it matters, before a quote.
+// passString moves past the string that begins here. It is faster than skipString: it looks for a
+// backslash only before a quote.
 func (r *Reader) passString() error {
 	start := r.pos
 	n := bytes.IndexByte(r.data[start+1:], '"')
@@ -198,7 +199,7 @@ func (r *Reader) passString() error {
 // structural are the bytes that matter when a nested value is skipped.
 var structural = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
 
-// Null consumes the literal null when it is next.
+// Null consumes the literal null if it is next.
 func (r *Reader) Null() bool {
 	if r.Peek() == 'n' && bytes.HasPrefix(r.data[r.pos:], []byte("null")) {
 		r.pos += 4
@@ -245,7 +246,7 @@ func (r *Reader) Uint64() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// short ones, which nearly all are, cannot overflow
+	// Nearly all numbers have fewer than 19 digits and cannot overflow.
 	if len(s) < 19 && (s[0] != '0' || len(s) == 1) {
 		n, whole := uint64(0), true
 		for _, c := range s {
@@ -314,7 +315,7 @@ func (r *Reader) skipNested() error {
 	n := 0
 	for r.pos < len(r.data) {
 		c := r.data[r.pos]
-		if !structural[c] { // numbers, mostly
+		if !structural[c] { // most are digits
 			r.pos++
 			continue
 		}

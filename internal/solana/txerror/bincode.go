@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// errUnknown is an error that this version has no number for.
+// errUnknown is returned for an error that this version does not know.
 var errUnknown = errors.New("unknown transaction error")
 
-// Bincode is the inverse of JSON: the bytes of a TransactionError from what a node answers. It
-// returns an error for what this version does not know.
+// Bincode is the inverse of JSON: it returns the bincode of a TransactionError that a node sent as
+// JSON. It returns an error if this version does not know the value.
 func Bincode(text []byte) ([]byte, error) {
 	name, carried, err := variant(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func Bincode(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// variant takes "Name" or {"Name": carried} apart.
+// variant splits "Name" or {"Name": carried} into its parts.
 func variant(text []byte) (name string, carried json.RawMessage, err error) {
 	if json.Unmarshal(text, &name) == nil && name != "" {
 		return name, nil, nil
@@ -56,6 +56,7 @@ func variant(text []byte) (name string, carried json.RawMessage, err error) {
 		return "", nil, errUnknown
 	}
 	for name, carried = range object {
+		break // the only member
 	}
 	return name, carried, nil
 }
@@ -102,7 +103,7 @@ func appendInstructionError(out []byte, text json.RawMessage) ([]byte, error) {
 	case "BorshIoError":
 		var text string
 		if carried == nil || json.Unmarshal(carried, &text) != nil {
-			return out, nil // it carries nothing since agave 3
+			return out, nil // since agave 3 it has no text
 		}
 		out = binary.LittleEndian.AppendUint64(out, uint64(len(text)))
 		out = append(out, text...)

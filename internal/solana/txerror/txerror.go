@@ -1,7 +1,7 @@
-// Package txerror writes a transaction's error as JSON.
+// Package txerror converts a transaction's error to JSON and back.
 //
-// In: the bincode of a TransactionError, as Geyser carries it. Out: the JSON value that nodes
-// answer with.
+// In: the bincode of a TransactionError, as Geyser sends it. Out: the JSON value that nodes answer
+// with.
 // Guarantees: an error never becomes null, which would mean success.
 package txerror
 
@@ -33,9 +33,9 @@ ProgramFailedToComplete ProgramFailedToCompile Immutable IncorrectAuthority Bors
 ArithmeticOverflow UnsupportedSysvar IllegalOwner MaxAccountsDataAllocationsExceeded MaxAccountsExceeded
 MaxInstructionTraceLengthExceeded BuiltinProgramsMustConsumeComputeUnits`)
 
-// JSON turns the bincode of a TransactionError into the JSON that nodes answer: a name, or an
-// object of the name and what it carries. What this version does not know stays readable as
-// {"bincode": base64}, and is never null: null would mean success.
+// JSON converts the bincode of a TransactionError to the JSON of nodes: a name, or an object of the
+// name and its data. An error that this version does not know becomes {"bincode": base64}, and
+// never null, which would mean success.
 func JSON(raw []byte) any {
 	r := errorReader{raw}
 	name := r.variant(transactionErrors)
@@ -81,7 +81,7 @@ func (r *errorReader) byte() (int, bool) {
 	return n, true
 }
 
-// variant is the name of an enum's variant; empty when it is not known.
+// variant returns the name of an enum's variant; empty if it is not known.
 func (r *errorReader) variant(names []string) string {
 	n, ok := r.u32()
 	if !ok || int64(n) >= int64(len(names)) {
@@ -101,7 +101,7 @@ func (r *errorReader) instructionError() any {
 		}
 		return map[string]any{name: code}
 	case "BorshIoError":
-		// It carried a text until it became empty; nodes answer with the text.
+		// Before agave 3 it had a text, which nodes put into the JSON.
 		if len(r.rest) >= 8 {
 			if n := binary.LittleEndian.Uint64(r.rest); n <= uint64(len(r.rest)-8) {
 				return map[string]any{name: strings.ToValidUTF8(string(r.rest[8:8+n]), "\ufffd")}

@@ -16,18 +16,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is one span as it came. IDs are hexadecimal.
+// Span is one received span. IDs are hexadecimal.
 type Span struct {
 	Name, TraceID, SpanID, ParentID string
 	// Links are the span IDs linked to.
 	Links      []string
 	Attributes map[string]string
 	Failed     bool
-	// Service is its name and version.
+	// Service is the service's name and version.
 	Service string
 }
 
-// Collector takes spans at URL.
+// Collector receives spans at URL.
 type Collector struct {
 	URL string
 
@@ -56,7 +56,7 @@ func Start(t *testing.T) *Collector {
 	return c
 }
 
-// ByName are the spans that have come.
+// ByName returns the spans received so far, by name.
 func (c *Collector) ByName() map[string][]Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

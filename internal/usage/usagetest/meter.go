@@ -1,4 +1,4 @@
-// Package usagetest shows tests of surfaces what they count as usage.
+// Package usagetest lets tests of surfaces see what they count as usage.
 //
 // In: a surface under test. Out: totals. Guarantees: none; it is for tests.
 package usagetest
@@ -46,8 +46,8 @@ func (m *Meter) Produce(_ context.Context, records ...kafka.Record) error {
 	return nil
 }
 
-// Totals are what was counted until now, by "product key method"; streams and addresses are the
-// most of any minute.
+// Totals returns what was counted until now, by "product key method". Streams and addresses are the
+// highest of any minute.
 func (m *Meter) Totals() map[string]*eventspb.Usage {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
