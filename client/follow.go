@@ -22,7 +22,7 @@ const (
 	EventNew     = "new"     // Token is new in the registry
 	EventChanged = "changed" // Token has changed; this is its present state
 	EventRemoved = "removed" // Token.Mint is no longer in the registry
-	EventReset   = "reset"   // changes were lost: read the whole registry again; events go on from now
+	EventReset   = "reset"   // changes were lost: read the whole registry again
 	EventCursor  = "cursor"  // Cursor is where to continue after a restart
 )
 

@@ -57,7 +57,8 @@ func (s *system) startAdmin(ctx context.Context, ring *keyring) error {
 	return nil
 }
 
-// streamClients is the stream of this process as the dashboard shows it; nil where there is none.
+// streamClients returns the clients of this process's stream for the dashboard; nil if there is no
+// stream.
 func (s *system) streamClients() *admin.StreamAnswer {
 	server := s.stream.Load()
 	if server == nil {

@@ -4,14 +4,15 @@ import (
 	"github.com/mintlake/mintlake/api"
 )
 
-// apiConfig is the API room's own configuration; limits are a section of their own.
+// apiConfig is the API room's configuration. It joins settings that are in sections of their own.
 func (c *Config) apiConfig() api.Config {
 	cfg := c.API
 	cfg.RateLimits, cfg.AllowedHosts = c.RateLimits, c.AllowedHosts
 	return cfg
 }
 
-// validateAPI tells the problems of the API room, and whether it has the time to stop.
+// validateAPI returns the problems of the API's settings. It also checks that stop_timeout leaves
+// the API enough time to stop.
 func (c *Config) validateAPI(bad func(key string, value any, rule string)) []error {
 	if c.API.DrainTime+c.API.ShutdownGrace >= c.StopTimeout {
 		bad("api.drain_time", c.API.DrainTime, "must, together with api.shutdown_grace, be shorter than stop_timeout")

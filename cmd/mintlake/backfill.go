@@ -25,7 +25,7 @@ type backfillOptions struct {
 	showMetrics bool
 }
 
-// what the backfill reads, for people.
+// what describes the slots of the backfill for messages.
 func (o *backfillOptions) what() string {
 	if o.gaps {
 		return "of the gaps"
@@ -62,7 +62,7 @@ stream has been. Without --kafka-brokers it writes to the embedded broker of a r
 	return cmd
 }
 
-// kafkaPatience is how long a backfill waits for a Kafka that does not answer before it says so.
+// kafkaPatience is how long a command waits for Kafka to answer before it fails.
 const kafkaPatience = 10 * time.Second
 
 func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillOptions) (err error) {
@@ -106,9 +106,9 @@ func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillO
 	return runBackfill(ctx, room, o)
 }
 
-// backfillRoom is an ingest room of its own. It sights every mint anew, and does not look which
-// ones the log introduces already: a mint that the live stream saw first has to be seen at its
-// earlier place too.
+// backfillRoom makes an ingest room for the backfill. Unlike the live one, it does not read which
+// mints the log has introduced already, and sights every mint anew: a mint that the live stream saw
+// first must have its earlier position too.
 func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	blocks, err := s.backfillSource(o)
 	if err != nil {
@@ -143,17 +143,17 @@ func (s *system) reachKafka(ctx context.Context) error {
 }
 
 func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) error {
-	telling, stop := context.WithCancel(ctx)
-	told := make(chan struct{})
+	showing, stop := context.WithCancel(ctx)
+	shown := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(shown)
 		var pace estimate
-		tellProgress(telling, func(now time.Time) string { return pace.line(room.Progress(), now) })
+		tellProgress(showing, func(now time.Time) string { return pace.line(room.Progress(), now) })
 	}()
 	began := time.Now()
 	err := room.Run(ctx)
 	stop()
-	<-told
+	<-shown
 	p := room.Progress()
 	if err != nil {
 		return err
@@ -168,7 +168,8 @@ func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) er
 	return nil
 }
 
-// estimate tells rate and time left of a backfill, from what it did since it began to read.
+// estimate computes the rate and the time left of a backfill, from the slots read since its first
+// call with a known total.
 type estimate struct {
 	began time.Time
 	from  uint64

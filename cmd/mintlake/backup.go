@@ -24,8 +24,8 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// Folders of a data folder that a backup treats in their own ways; everything else in it is copied
-// as it is. Recordings are large and belong to whoever made them.
+// Folders in a data folder that a backup treats specially; everything else is copied as files.
+// Recordings are not in a backup: they are large, and can be copied by hand.
 const (
 	kafkaFolder      = "kafka"
 	clickhouseFolder = "clickhouse"
@@ -36,10 +36,10 @@ const (
 // backupReadTimeout is how long ClickHouse may work on one BACKUP or RESTORE.
 const backupReadTimeout = 24 * time.Hour
 
-// backupStep is one BACKUP statement. Their order is what makes a backup of running tables sound:
-// the book of minutes is older than the figures that it speaks of, so a minute whose valuation is
-// only half in the backup is valued again; the valuations' numbers are younger than all rows that
-// carry them.
+// backupStep is one BACKUP statement. Their order makes a backup of running tables consistent.
+// swap_minutes_raw, which notes the valued minutes, is older than the figures: a minute whose
+// valuation is only half in the backup counts as dirty and is valued again. The numbers of
+// valuations are younger than all rows that have them, so no number is given twice.
 type backupStep struct{ folder, what string }
 
 func backupSteps() []backupStep {
@@ -110,8 +110,8 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 		}
 		r.say("tables: done after %s", time.Since(begin).Round(time.Millisecond))
 	}
-	// The slot ledger first: a slot's line says that all its events are in the log, so what it
-	// speaks of is in what is copied after it.
+	// The slot ledger first: its record of a slot says that all the slot's events are in the log.
+	// These are older, so they are in what is copied next.
 	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots, r.told); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// newFolder makes an empty folder and returns its absolute name.
+// newFolder makes a folder, or takes an empty one, and returns its absolute path.
 func newFolder(name string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -146,7 +146,7 @@ func newFolder(name string) (string, error) {
 	return path, nil
 }
 
-// outside refuses a folder within the data folder.
+// outside returns an error if folder is inside the data folder.
 func outside(dataDir, folder string) error {
 	path, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -158,7 +158,8 @@ func outside(dataDir, folder string) error {
 	return nil
 }
 
-// tables has the engine write its tables, the running one if there is one.
+// tables has ClickHouse write its tables into the backup. It uses the running engine if there is
+// one, or else starts one.
 func (r *backupRun) tables(ctx context.Context) (err error) {
 	r.lifecycle = newLifecycle(r.logger, r.cfg.StopTimeout)
 	defer func() { err = errors.Join(err, r.lifecycle.stop()) }()
@@ -201,7 +202,7 @@ func backupFile(folder string, step backupStep) string {
 	return "File('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(filepath.Join(folder, clickhouseFolder, step.folder)) + "')"
 }
 
-// openEngineOf connects to the engine and makes sure that its tables are those under folder.
+// openEngineOf connects to the engine, and checks that its tables are those in folder.
 func openEngineOf(ctx context.Context, dsn, folder string) (driver.Conn, error) {
 	conn, err := openClickHouse(ctx, &backends{clickhouseDSN: dsn}, clickhouse.WithReadTimeout(backupReadTimeout))
 	if err != nil {
@@ -234,7 +235,7 @@ func startEngine(ctx context.Context, cfg *Config, logger *slog.Logger, lc *life
 	return engine.DSN(), nil
 }
 
-// copyOthers copies what is neither the log nor tables.
+// copyOthers copies the files that belong neither to the log nor to the tables.
 func copyOthers(ctx context.Context, from, to string, told meter.Meter) error {
 	total := int64(0)
 	err := eachOther(ctx, from, func(path, _ string) error {
@@ -264,7 +265,8 @@ func copyOthers(ctx context.Context, from, to string, told meter.Meter) error {
 	})
 }
 
-// eachOther visits the files that are neither the log nor tables, by path and by name in from.
+// eachOther visits the files that belong neither to the log nor to the tables. visit gets each
+// file's path, and its name relative to from.
 func eachOther(ctx context.Context, from string, visit func(path, name string) error) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile

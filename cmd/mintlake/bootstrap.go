@@ -30,7 +30,8 @@ name that: --kafka-brokers 127.0.0.1:9092.`,
 	return cmd
 }
 
-// configured adds the flags of every setting to a command with flags and arguments of its own.
+// configured adds the flags of all settings to a command that has flags and arguments of its own.
+// run gets the loaded configuration.
 func configured(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error) *cobra.Command {
 	config.AddFlags(cmd.Flags(), defaults())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -117,7 +118,8 @@ func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read ac
 	})
 }
 
-// checkLog refuses progress that speaks of more records than the log holds: it is another log's.
+// checkLog returns an error if the state file claims more records than the log has: then it belongs
+// to another log.
 func (s *system) checkLog(ctx context.Context, stateFile string, written int64) error {
 	if written == 0 {
 		return nil
@@ -136,13 +138,13 @@ func (s *system) checkLog(ctx context.Context, stateFile string, written int64) 
 	return nil
 }
 
-// withLog runs work with a producer on the configured Kafka, or on the embedded broker, which then
-// runs for as long as work does.
+// withLog runs work with a producer on the configured Kafka. If none is configured, it runs the
+// embedded broker meanwhile.
 func withLog(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, s *system) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	kafkaOnly := *cfg
-	// a named ClickHouse is not started, and nothing here asks for one
+	// A ClickHouse that has a name is not started, and nothing here connects to it.
 	kafkaOnly.ClickHouse.DSN = "none"
 	if s.backends, err = startBackends(ctx, &kafkaOnly, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (while mintlake up runs on this folder, name its broker: --kafka-brokers %s)", err, cfg.Kafka.Addr)
@@ -156,7 +158,8 @@ func withLog(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ct
 	return s.lifecycle.during(ctx, func(ctx context.Context) error { return work(ctx, s) })
 }
 
-// during runs work, which ends when a component fails.
+// during runs work. If a component fails meanwhile, the context of work ends, and during returns
+// the component's error.
 func (l *lifecycle) during(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -174,7 +177,7 @@ func (l *lifecycle) during(ctx context.Context, work func(context.Context) error
 	return err
 }
 
-// interrupted adds what to do next to the error of a run that was stopped.
+// interrupted replaces the error of a run that was stopped by what to do next.
 func interrupted(ctx context.Context, err error, next string) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("stopped: %s", next)
@@ -182,7 +185,7 @@ func interrupted(ctx context.Context, err error, next string) error {
 	return err
 }
 
-// progressNote is what a run says besides its numbers.
+// progressNote joins what a run shows besides its numbers.
 func progressNote(p bootstrap.Progress) string {
 	return strings.Join(slices.DeleteFunc([]string{p.Note, retriesNote(p.Retries)}, func(s string) bool { return s == "" }), ", ")
 }

@@ -10,8 +10,8 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// startDocuments asks slowly for the documents of bootstrapped tokens. It runs beside the
-// projector, whose tables it reads.
+// startDocuments starts the room that requests, at a low rate, the missing documents of
+// bootstrapped tokens. It runs beside the projector, whose tables it reads.
 func (s *system) startDocuments(conn driver.Conn) error {
 	if s.cfg.Enrich.MissingPerMinute == 0 || !s.cfg.Enrich.Offchain {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap/tokenlist"
 )
 
-// listFlags are what `mintlake bootstrap tokenlist` takes beside files.
+// listFlags are the flags of `mintlake bootstrap tokenlist`.
 type listFlags struct {
 	name, asOf, replaces string
 	trust                []string
@@ -82,7 +82,7 @@ func readLists(paths []string, flags *listFlags) ([]*tokenlist.List, error) {
 	if flags.replaces == "" {
 		return lists, nil
 	}
-	// whoever signed the earlier version, only its mints are read
+	// The earlier version needs no signature: only its mints are read.
 	earlier, err := readList(flags.replaces, tokenlist.Options{Name: lists[0].Name})
 	if err == nil {
 		err = lists[0].Replace(earlier)

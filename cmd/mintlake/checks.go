@@ -10,13 +10,13 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// needKafka: every room reads or writes it.
+// needKafka adds Kafka to the checks of readiness: every room needs it.
 func (s *system) needKafka() {
 	s.readiness.add("kafka", true, s.admin.Ping)
 }
 
-// needGroup: a room that reads as a member of a group does nothing before it has joined. A member
-// without partitions is ready too: it stands by.
+// needGroup adds a check that the consumer has joined its group, since the room does nothing
+// before. A member without partitions is ready too: it is a standby.
 func (s *system) needGroup(group string, consumer *kafka.GroupConsumer) {
 	s.readiness.add("group "+group, true, func(context.Context) error {
 		if !consumer.Joined() {
@@ -26,8 +26,8 @@ func (s *system) needGroup(group string, consumer *kafka.GroupConsumer) {
 	})
 }
 
-// needClickHouse asks over a connection of its own. It is vital for who writes; the API serves on
-// without.
+// needClickHouse adds ClickHouse to the checks of readiness, over a connection of its own. vital is
+// true for rooms that write to it; the API works without it for a while.
 func (s *system) needClickHouse(vital bool) {
 	var mu sync.Mutex
 	var conn driver.Conn

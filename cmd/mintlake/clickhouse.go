@@ -7,13 +7,13 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
-// clickhouseAccess is what the settings say beside the data source name.
+// clickhouseAccess returns the settings of access to ClickHouse that are not in the DSN.
 func (c *Config) clickhouseAccess() clickhouse.AccessConfig {
 	return clickhouse.AccessConfig{Username: c.ClickHouse.Username, Password: c.ClickHouse.Password, TLS: c.ClickHouse.TLS}
 }
 
-// validateClickHouse checks how a ClickHouse that is not embedded is reached. Commands that want
-// none name it "none".
+// validateClickHouse checks the settings of a ClickHouse that is not embedded. Commands that use
+// none have the DSN "none".
 func (c *Config) validateClickHouse() []error {
 	access := c.clickhouseAccess()
 	switch {

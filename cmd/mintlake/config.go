@@ -23,13 +23,14 @@ import (
 	"github.com/mintlake/mintlake/volume"
 )
 
-// Config is every setting of Mintlake. Each key is also an environment variable and a flag: see
+// Config has every setting of Mintlake. Each key is also an environment variable and a flag: see
 // internal/config.
 type Config struct {
 	DataDir string   `koanf:"data_dir" usage:"folder of the embedded engines' data"`
 	Source  []string `koanf:"source" usage:"where the chain comes from: geyser+https://…, rpc+https://…?from=&to=, file:PATH, demo:?tps=&tokens=&seed=, none; repeat for more files"`
 	Record  string   `koanf:"record" usage:"record the Geyser stream while it is ingested: a folder, or a new file *.geyser.zst"`
-	// CheckLinks is for sources without getGenesisHash; the genesis hash is checked always.
+	// CheckLinks is for sources without getGenesisHash. Where a source has it, the genesis hash is
+	// checked in any case.
 	CheckLinks bool     `koanf:"check_links" usage:"stop when the source's blocks do not continue the chain in the slot ledger"`
 	Rooms      []string `koanf:"rooms" usage:"rooms that up runs"`
 
@@ -79,11 +80,11 @@ type Config struct {
 		Addr     string   `koanf:"addr" usage:"embedded Kafka broker"`
 		Brokers  []string `koanf:"brokers" usage:"Kafka brokers to use instead of the embedded one"`
 		Replicas int      `koanf:"replicas" usage:"replication factor of new topics on --kafka-brokers"`
-		// Partitions are the same in every process: they must be those that the topics have.
+		// Partitions must be the same in every process: the number that the topics have.
 		Partitions int              `koanf:"partitions" usage:"partitions of the topics on --kafka-brokers that have several; to be chosen before the first start, see docs/sizing.md"`
 		TLS        kafka.TLSConfig  `koanf:"tls"`
 		SASL       kafka.SASLConfig `koanf:"sasl"`
-		// Compression of what Mintlake writes. Readers take any.
+		// Compression is that of written records. Readers accept any.
 		Compression string `koanf:"compression" usage:"compression of records: none, gzip, snappy, lz4 or zstd"`
 	} `koanf:"kafka"`
 	ClickHouse struct {
@@ -127,7 +128,7 @@ type Config struct {
 	StopTimeout time.Duration `koanf:"stop_timeout" usage:"how long one room may take to stop"`
 }
 
-// defaults is a configuration that validates and runs everything on this machine.
+// defaults returns a valid configuration that runs everything on this machine.
 func defaults() *Config {
 	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), CheckLinks: true, StopTimeout: 15 * time.Second}
 	c.API = api.DefaultConfig()
@@ -138,8 +139,8 @@ func defaults() *Config {
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream = defaultStreamConfig()
-	// A key works from any program, so pages of this machine need no permission beyond theirs;
-	// others are the operator's to name.
+	// A key works from any program. So web pages of this machine need no further permission; other
+	// pages must be named by the operator.
 	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine()
 	c.Admin.Addr = "127.0.0.1:8090"
 	c.Metrics.Addr = "127.0.0.1:9600"
@@ -160,10 +161,11 @@ func defaults() *Config {
 	return c
 }
 
-// allTransactions says that the stream covers more than what touches the programs of tokens.
+// allTransactions reports whether the stream has all transactions, not only those of token
+// programs.
 func (c *Config) allTransactions() bool { return c.Stream.Publish && c.Stream.Transactions == "all" }
 
-// validate tells all problems at once, each with key, value and rule.
+// validate returns an error that joins all problems, each with key, value and rule.
 func (c *Config) validate() error {
 	var problems []error
 	bad := func(key string, value any, rule string) {
@@ -280,7 +282,7 @@ func (c *Config) validate() error {
 	return errors.Join(problems...)
 }
 
-// redactURL hides what may be a secret in a URL: user, password, path and query.
+// redactURL removes what may be a secret from a URL: user, password, path and query.
 func redactURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -289,7 +291,7 @@ func redactURL(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// oneOf holds a value to those that are allowed, and names the nearest of them.
+// oneOf reports a problem if value is not one of allowed, with a hint at the nearest of them.
 func oneOf(bad func(key string, value any, rule string), key, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
 		bad(key, value, "must be one of "+strings.Join(allowed, ", ")+nearest.Hint(value, allowed))

@@ -8,10 +8,10 @@ import (
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 )
 
-// dasOff is the rpc.das_api of a gateway that leaves DAS methods to its upstreams.
+// dasOff is the value of rpc.das_api with which the gateway passes DAS methods on to its upstreams.
 const dasOff = "off"
 
-// validateRPC tells the problems of the gateway's settings.
+// validateRPC reports the problems of the gateway's settings.
 func (c *Config) validateRPC(bad func(key string, value any, rule string)) {
 	if ws := c.RPC.WSAddr; ws != "" && ws != jsonrpc.WebSocketsOff {
 		if _, _, err := net.SplitHostPort(ws); err != nil {
@@ -42,7 +42,7 @@ func (c *Config) validateRPC(bad func(key string, value any, rule string)) {
 	if c.RPC.SendUpstreams < 1 || c.RPC.SendUpstreams > 16 {
 		bad("rpc.send_upstreams", c.RPC.SendUpstreams, "must be 1 to 16")
 	}
-	if !(c.RPC.HedgeShare >= 0 && c.RPC.HedgeShare <= 1) { // not a number is neither
+	if !(c.RPC.HedgeShare >= 0 && c.RPC.HedgeShare <= 1) { // in this form NaN is refused too
 		bad("rpc.hedge_share", c.RPC.HedgeShare, "must be 0 to 1")
 	}
 	if c.RPC.CacheBytes < 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsserver"
 )
 
-// StreamConfig is the settings of the stream, and of what ingest passes on to it.
+// StreamConfig has the settings of the stream, and of what ingest publishes to it.
 type StreamConfig struct {
 	Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
 	Publish        bool     `koanf:"publish" usage:"pass the source's transactions on to the stream"`

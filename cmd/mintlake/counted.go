@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// told tells how far long work is, with rate and time left.
+// told returns a meter that shows the progress of long work, with rate and time left.
 func told(ctx context.Context) meter.Meter {
 	return func(what, unit string, total int64) (count func(n int64), end func()) {
 		var done atomic.Int64
@@ -28,8 +28,8 @@ func told(ctx context.Context) meter.Meter {
 	}
 }
 
-// toldByRooms is told for rooms that serve. Where machines read the log, which has the same screen,
-// it tells nothing.
+// toldByRooms is like told, for rooms that serve. It returns nil if the log is in JSON: programs
+// read that, and progress lines on the same standard error would disturb them.
 func toldByRooms(ctx context.Context, cfg *Config) meter.Meter {
 	if cfg.Log.Format == "json" {
 		return nil
@@ -37,7 +37,7 @@ func toldByRooms(ctx context.Context, cfg *Config) meter.Meter {
 	return told(ctx)
 }
 
-// countedLine is one line about a run that has taken took.
+// countedLine is one line of progress of work that has lasted for took.
 func countedLine(what, unit string, done, total int64, took time.Duration) string {
 	amount, named := terminal.Count[int64], " "+unit
 	if unit == meter.Bytes {

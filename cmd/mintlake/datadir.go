@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/datadir"
 )
 
-// dataPath is name in the data folder, which it claims first: every command that writes there asks
-// here, so that none of them writes into somebody else's folder.
+// dataPath returns the path of name in the data folder, and claims the folder first. Every command
+// that writes there must call it, so that none writes into a folder that is not Mintlake's.
 func (c *Config) dataPath(name string) (string, error) {
 	if err := datadir.Claim(c.DataDir); err != nil {
 		return "", err

@@ -85,7 +85,7 @@ It fails when retention took the record, or when the input was never a record.`,
 	})
 }
 
-// withLetters calls use with the dead letters of a running Kafka.
+// withLetters calls use with the dead letters in a running Kafka.
 func withLetters(ctx context.Context, cfg *Config, logger *slog.Logger, use func(*deadletter.Store) error) error {
 	return withRunningKafka(ctx, cfg, logger, "dead-letters", func(s *system) error { return use(s.deadLetters()) })
 }
@@ -110,7 +110,7 @@ func withRunningKafka(ctx context.Context, cfg *Config, logger *slog.Logger, com
 	return use(s)
 }
 
-// deadLetters is the store of the system's Kafka.
+// deadLetters returns the dead letters in the system's Kafka.
 func (s *system) deadLetters() *deadletter.Store {
 	return &deadletter.Store{
 		Offsets: s.admin, Producer: s.writers.For("replay"),
@@ -137,8 +137,8 @@ func listDeadLetters(ctx context.Context, store *deadletter.Store, out io.Writer
 	return nil
 }
 
-// deadLetterLine is one dead letter. Reason and key come from outside, so they are quoted: no
-// terminal obeys them.
+// deadLetterLine formats a dead letter. Reason and key come from outside, so they are quoted:
+// control characters would reach the terminal.
 func deadLetterLine(letter *deadletter.Letter) string {
 	at := fmt.Sprintf("%d/%d %s", letter.Partition, letter.Offset, letter.At.UTC().Format(time.RFC3339))
 	if letter.Err != nil {
@@ -148,7 +148,7 @@ func deadLetterLine(letter *deadletter.Letter) string {
 		strconv.QuoteToASCII(letter.GetReason()))
 }
 
-// placeOfLetter is where the record lies, or what the input was called.
+// placeOfLetter returns the topic, partition and offset of the record, or the name of the input.
 func placeOfLetter(letter *deadletter.Letter) string {
 	if letter.GetTopic() == "" {
 		return "input " + strconv.QuoteToASCII(string(letter.GetKey()))

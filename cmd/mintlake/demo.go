@@ -20,29 +20,30 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// maxFastForward bounds the slots that a restarted demo chain makes anew before it goes on: about a
-// minute of work at 100 transactions a second. A longer history begins again behind the last slot.
+// maxFastForward bounds the slots that a restarted demo computes again before it goes on: about a
+// minute of work at 100 transactions per second. If the chain is longer, another one begins after
+// its last slot.
 const maxFastForward = 50_000
 
-// demoFirstSlot is where a demo chain begins unless its source says otherwise: about where mainnet
-// was when 2026 began.
+// demoFirstSlot is the first slot of a demo chain if its source names none: about the slot of
+// mainnet at the beginning of 2026.
 const demoFirstSlot = 400_000_000
 
-// demoState is what a restart must know to go on with the same chain. It lies in the data folder.
+// demoState is a file in the data folder from which a restart continues the same chain.
 type demoState struct {
 	Source      string `json:"source"`
 	GenesisSlot uint64 `json:"genesis_slot"`
 	ParentSlot  uint64 `json:"parent_slot"`
 	Slot        uint64 `json:"slot"`
 	HTTPAddr    string `json:"http_addr"`
-	// GenesisHash names the chain, also once its settings have changed. Zero in the files of
-	// earlier versions.
+	// GenesisHash identifies the chain, even after its settings have changed. It is zero in the
+	// files of earlier versions.
 	GenesisHash chain.Hash `json:"genesis_hash"`
-	// Anchors are the chain's clock, so that slots made again have the block times they had.
+	// Anchors are the chain's clock: slots that are computed again get the same block times.
 	Anchors []chain.Anchor `json:"anchors"`
 }
 
-// startDemo runs the demo chain when it is the source, and makes it the upstream unless another is
+// startDemo runs the demo chain if it is the source. It becomes the RPC upstream too, unless one is
 // configured.
 func (s *system) startDemo(ctx context.Context) error {
 	if len(s.cfg.Source) != 1 || !isDemo(s.cfg.Source[0]) {
@@ -94,8 +95,8 @@ func (s *system) runDemo(ctx context.Context, node *demo.Node) error {
 
 func isDemo(source string) bool { return source == "demo" || strings.HasPrefix(source, "demo:") }
 
-// resumeDemo lets cfg go on where the chain of the data folder stopped. Its addresses stay too:
-// they are part of the tokens' URIs.
+// resumeDemo changes cfg so that the chain of the state file goes on. Its HTTP address stays the
+// same too: it is part of the tokens' URIs.
 func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	if cfg.StartSlot == 0 {
 		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
@@ -117,17 +118,17 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	return nextDemo(last, source, cfg), nil
 }
 
-// beginDemo names a chain that nobody knows yet, before its first block is there. The name is
-// drawn: where the file of a chain was lost, the one that follows is another one, and the data
-// folder's rooms refuse it.
+// beginDemo makes the state of a new chain, with a random genesis hash. If the state file of a
+// chain is lost, the next chain has another hash, and the rooms of the data folder refuse it.
 func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
-	_, _ = rand.Read(cfg.GenesisHash[:]) // it never fails
+	_, _ = rand.Read(cfg.GenesisHash[:]) // never fails
 	state := demoState{Source: source, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
-	// On the disk before the first block: a chain whose name a power cut took is refused.
+	// Synced to disk before the first block: if a power cut lost the hash, the rooms would refuse
+	// the next chain.
 	return state, state.write(path, durable.Replace)
 }
 
-// write leaves the old or the new file after a kill.
+// write replaces the state file. After a kill either the old or the new file is there.
 func (s *demoState) write(path string, replace func(name string, content []byte) error) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
@@ -139,8 +140,8 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 	return nil
 }
 
-// nextDemo goes on with the same chain, or begins another one behind it when that would take too
-// long or the settings changed.
+// nextDemo continues the same chain. If that would take too long, or the settings have changed, it
+// begins another chain after the last slot.
 func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
 	cfg.StartSlot = last.Slot + 1
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
@@ -153,8 +154,8 @@ func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
 	return demoState{Source: source, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash}
 }
 
-// rememberDemo writes the state every second. After a kill it is a second behind: those slots are
-// made again, byte for byte.
+// rememberDemo writes the state every second. After a kill it is up to a second old: those slots
+// are computed again, byte for byte the same.
 func rememberDemo(ctx context.Context, path string, state demoState, slot func() uint64, logger *slog.Logger) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -204,7 +205,8 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-// serveDemo runs a demo node alone. statePath is the file that remembers the chain, empty for none.
+// serveDemo runs only a demo node. statePath is the file that remembers the chain; empty means
+// none.
 func serveDemo(ctx context.Context, cfg demo.Config, source, statePath string) error {
 	s := newSystem(defaults(), newLogger(defaults()))
 	var state demoState
@@ -214,7 +216,7 @@ func serveDemo(ctx context.Context, cfg demo.Config, source, statePath string) e
 		if state, err = resumeDemo(statePath, source, &cfg); err != nil {
 			return err
 		}
-		cfg.HTTPAddr = httpAddr // the operator's, whatever the last run had
+		cfg.HTTPAddr = httpAddr // the operator's address, not that of the last run
 	}
 	node, err := demo.New(cfg, demo.Deps{Logger: s.logger, Registerer: s.registerer})
 	if err != nil {

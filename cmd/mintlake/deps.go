@@ -10,7 +10,7 @@ import (
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 )
 
-// depsCommand is `mintlake deps`, for who has the binary and no checkout.
+// depsCommand is `mintlake deps`, for users who have the binary and no checkout.
 func depsCommand() *cobra.Command {
 	var from string
 	var verify, pathOnly bool

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/datadir"
 )
 
-// diskSpace is what is free on the file system of the data folder, what must stay free, and its
-// size, in bytes.
+// diskSpace returns how much of the data folder's file system is free, how much must stay free, and
+// its size, in bytes.
 func diskSpace(folder string) (free, reserve, size uint64, err error) {
 	stat, err := fileSystemOf(folder)
 	if err != nil {
@@ -19,8 +19,9 @@ func diskSpace(folder string) (free, reserve, size uint64, err error) {
 	return stat.Bavail * uint64(stat.Bsize), datadir.Reserve(size), size, nil
 }
 
-// needDisk: a process with an embedded engine stores nothing on a full disk, although Kafka and
-// ClickHouse answer. The log says it once when the disk is full, and once when there is room again.
+// needDisk adds the disk to the checks of readiness, for a process with embedded engines. On a full
+// disk they store nothing, although Kafka and ClickHouse answer. It logs once when the disk becomes
+// full, and once when it has room again.
 func (s *system) needDisk() {
 	var mu sync.Mutex
 	full := false

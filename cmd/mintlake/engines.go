@@ -24,12 +24,12 @@ import (
 type backends struct {
 	brokers       []string
 	clickhouseDSN string
-	// clickhouse is how a ClickHouse that is not embedded is reached; nil for the embedded one.
+	// clickhouse is the access to a ClickHouse that is not embedded; nil for the embedded one.
 	clickhouse *clickhouse.Access
 	cluster    string // clickhouse.cluster
 }
 
-// configuredBackends are those that the settings name.
+// configuredBackends returns the backends that the settings name.
 func configuredBackends(cfg *Config, logger *slog.Logger) *backends {
 	return &backends{
 		brokers: cfg.Kafka.Brokers, clickhouseDSN: cfg.ClickHouse.DSN,
@@ -37,7 +37,8 @@ func configuredBackends(cfg *Config, logger *slog.Logger) *backends {
 	}
 }
 
-// startBackends starts what is not configured to be elsewhere and waits until it serves.
+// startBackends starts the engines for which no external server is configured, and waits until they
+// serve.
 func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog.Logger, registerer prometheus.Registerer) (*backends, error) {
 	b := configuredBackends(cfg, logger)
 	if len(b.brokers) == 0 {
@@ -81,7 +82,7 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 	return b, nil
 }
 
-// ensureTopics makes the catalogue's topics.
+// ensureTopics creates the topics of schemas.Topics.
 func ensureTopics(ctx context.Context, cfg *Config, admin *kafka.Admin) error {
 	replicas := 1
 	if len(cfg.Kafka.Brokers) > 0 {
@@ -94,8 +95,8 @@ func ensureTopics(ctx context.Context, cfg *Config, admin *kafka.Admin) error {
 	return nil
 }
 
-// topicSpecs are the catalogue's topics. Those with an order over everything keep their one
-// partition.
+// topicSpecs returns the specifications of all topics. A topic with one partition keeps it, since
+// its records have one order.
 func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 	topics := schemas.Topics()
 	specs := make([]kafka.TopicSpec, 0, len(topics))
@@ -110,7 +111,7 @@ func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 	return specs
 }
 
-// tableGroup is a consumer group whose effects are rows of ClickHouse's tables.
+// tableGroup is a consumer group that writes ClickHouse's tables.
 type tableGroup struct {
 	name   string
 	topics []string
@@ -126,9 +127,9 @@ func groupsOfTables() []tableGroup {
 	}
 }
 
-// migrate brings the tables to the newest version and checks that this binary can write to them.
-// Where the tables are new, what was projected before is not in them: the projector is made to
-// begin at the first record.
+// migrate brings the tables to the newest version, and checks that this binary can write to them.
+// If the tables are new, it resets the consumer groups that fill them, so that these begin at the
+// first record.
 func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 	cfg, logger := s.cfg, s.logger
 	files, err := fs.Sub(schema.Migrations, "migrations")
@@ -166,7 +167,7 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 	return usage.NewClickHouse(conn, schema.Database).Check(ctx)
 }
 
-// tablesExist says whether the projector's tables have been there before.
+// tablesExist reports whether tables were created before.
 func tablesExist(ctx context.Context, conn driver.Conn) (bool, error) {
 	var count uint64
 	row := conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, clickhouse.MigrationsTable)

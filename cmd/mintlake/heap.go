@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// heapFloor is what a heap may grow to before it is collected, in bytes. Ingest makes hundreds
-	// of megabytes of garbage a second and keeps few: collected whenever they have doubled, as Go
-	// does, it spends a fifth of its time collecting.
+	// heapFloor is the size that a heap may always grow to before it is collected, in bytes. Ingest
+	// makes hundreds of megabytes of garbage per second and keeps little of it. With Go's default,
+	// which collects when the heap has doubled, it spends a fifth of its time on collections.
 	heapFloor = 256 << 20
-	// usualGrowth is by how many per cent a heap that needs more may grow: as Go has it.
+	// usualGrowth is Go's default: how many percent a heap above the floor may grow.
 	usualGrowth = 100
-	// apiGrowth is that of a process with the token API. The search index is hundreds of megabytes
-	// that live for ever and are soon looked through, as there is hardly a pointer in them: so
-	// collecting some six times as often costs little, and waiting would double what the node
-	// takes.
+	// apiGrowth is that percentage for a process with the token API. Its search index has hundreds
+	// of megabytes that live for ever. They have hardly a pointer, so scanning them is fast. Six
+	// times as many collections cost little, and the default would double the memory of the node.
 	apiGrowth = 15
-	// smallestHeap is about what Go takes for the least that lives.
+	// smallestHeap is about the smallest heap at which Go collects.
 	smallestHeap = 4 << 20
 )
 
-// heap is this process's.
+// heap is the tuner of this process.
 var heap heapTuner
 
 // heapTuner sets, after each garbage collection, the heap size at which the next one begins. It
@@ -35,7 +34,7 @@ type heapTuner struct {
 	set    int64        // per cent that was set last; only touched by one adjustment at a time
 }
 
-// start begins to tune. growBy may be called before and after.
+// start starts the tuner. growBy may be called before and after it.
 func (t *heapTuner) start() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -45,12 +44,12 @@ func (t *heapTuner) start() {
 	t.afterCollection()
 }
 
-// growBy says by how many per cent the heap may grow when it is larger than heapFloor anyway. It
-// holds from the next collection on.
+// growBy sets by how many percent the heap may grow if that is more than heapFloor. It takes effect
+// at the next collection.
 func (t *heapTuner) growBy(percent int64) { t.growth.Store(percent) }
 
-// afterCollection calls adjust after each collection: the finalizer of an unreachable object runs
-// then.
+// afterCollection has adjust called after each collection, by the finalizer of an unreachable
+// object.
 func (t *heapTuner) afterCollection() {
 	type sentinel struct{ _ [16]byte } // of a size that is not shared with other objects
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
@@ -63,15 +62,15 @@ func (t *heapTuner) adjust() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	percent := growthOf(sample[0].Value.Uint64(), t.growth.Load())
-	// Setting it stops the world for a moment: not for little.
+	// SetGCPercent stops the world for a moment, so small changes are skipped.
 	if math.Abs(float64(percent-t.set)) > 0.1*float64(t.set) {
 		t.set = percent
 		debug.SetGCPercent(int(percent))
 	}
 }
 
-// growthOf is by how many per cent a heap with so many live bytes may grow: to heapFloor, or by
-// least.
+// growthOf returns by how many percent a heap with live bytes may grow: up to heapFloor, and at
+// least by least.
 func growthOf(live uint64, least int64) int64 {
 	room := heapFloor - int64(min(live, heapFloor))
 	return max(least, 100*room/int64(max(live, smallestHeap)))

@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/internal/nearest"
 )
 
-// settingsInHelp are the settings that the help of a command shows, as beginnings of flags that end
-// at a dash. --help-all shows all.
+// settingsInHelp are the settings that the help of a command shows. Each is a flag, or the first
+// words of several flags: "rpc" means all that begin with --rpc-. --help-all shows all settings.
 var settingsInHelp = map[string][]string{
 	"up":        {"source", "data-dir", "rooms", "rpc-upstream", "api-addr", "rpc-addr", "stream-addr", "swap-addr", "kafka-brokers", "clickhouse-dsn", "log-level"},
 	"ingest":    {"source", "ingest", "geyser", "record", "check-links", "rpc-upstream", "kafka-brokers", "log-level"},
@@ -29,10 +29,10 @@ var settingsInHelp = map[string][]string{
 	"config":    {},
 }
 
-// usualSettings are those of every other command.
+// usualSettings are those that the help of every other command shows.
 var usualSettings = []string{"data-dir", "kafka-brokers", "clickhouse-dsn", "rpc-upstream", "log-level"}
 
-// helpAll is the flag --help-all: help, with all settings.
+// helpAll is the flag --help-all, which is --help with all settings.
 type helpAll struct{ all, help bool }
 
 func (h *helpAll) String() string   { return "" }
@@ -43,8 +43,8 @@ func (h *helpAll) Set(string) error {
 	return nil
 }
 
-// shapeHelp lets help show what a command is about, lets completion know values, and lets errors
-// name what was meant.
+// shapeHelp sets up help, completion and errors: help shows only a command's main settings,
+// completion knows the values of settings, and errors suggest what was meant.
 func shapeHelp(root *cobra.Command) {
 	h := &helpAll{}
 	root.PersistentFlags().BoolVarP(&h.help, "help", "h", false, "show this")
@@ -72,7 +72,7 @@ func visitCommands(cmd *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// isShown says whether help shows a flag without being asked for all.
+// isShown reports whether --help shows a flag.
 func isShown(cmd *cobra.Command, flag *pflag.Flag) bool {
 	if _, isSetting := flag.Annotations[config.SettingAnnotation]; !isSetting {
 		return true
@@ -99,7 +99,7 @@ func leavesOut(cmd *cobra.Command) (found bool) {
 	return found
 }
 
-// nearFlag says which flag may be meant by one that does not exist.
+// nearFlag adds to the error of an unknown flag which one may be meant.
 func nearFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -112,7 +112,7 @@ func nearFlag(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%s has no flag --%s%s", cmd.CommandPath(), unknown.GetSpecifiedName(), nearest.Hint("--"+unknown.GetSpecifiedName(), names))
 }
 
-// knownChild refuses the name of a command that a group does not have.
+// knownChild returns an error if a group of commands does not have the named one.
 func knownChild(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func knownChild(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %.40q%s", cmd.CommandPath(), args[0], nearest.Hint(args[0], names))
 }
 
-// completeValues offers the values of settings that have few.
+// completeValues lets completion offer the values of settings that have only a few.
 func completeValues(cmd *cobra.Command) {
 	for name, values := range map[string][]string{
 		"rooms": allRooms(), "log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"},
@@ -140,7 +140,7 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
-// completeSource offers the kinds of sources, and files behind file:.
+// completeSource offers the kinds of sources, and files after "file:".
 func completeSource(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if strings.HasPrefix(typed, "file:") {
 		return nil, cobra.ShellCompDirectiveDefault

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// identityPatience is how long a start waits for one server's genesis hash.
+	// identityPatience is how long a start waits for each server's genesis hash.
 	identityPatience = 5 * time.Second
-	// identityEvery is the pause between two questions: a development chain may be reset while it
-	// is followed.
+	// identityEvery is the time between two requests for it: a development chain may be reset while
+	// it is followed.
 	identityEvery = 30 * time.Second
 )
 
-// identityLog remembers the chain in Kafka, so that all nodes of a cluster share it.
+// identityLog stores the chain's identity in Kafka, so that all nodes of a cluster share it.
 type identityLog struct {
 	topic    topicLog
 	producer interface {
@@ -35,7 +35,7 @@ type identityLog struct {
 	}
 }
 
-// Remembered implements chainid.Log: the topic's first record.
+// Remembered implements chainid.Log. It returns the topic's first record.
 func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok bool, err error) {
 	err = l.topic.read(ctx, []string{schemas.TopicIdentity}, func(record *kafka.Record) {
 		identity := new(eventspb.ChainIdentity)
@@ -58,7 +58,7 @@ func (l *identityLog) Remember(ctx context.Context, told chainid.Told) error {
 	}})
 }
 
-// chainChecker compares with what this Kafka remembers. Topics must be there.
+// chainChecker makes a checker of the identity that this Kafka stores. The topics must exist.
 func (s *system) chainChecker() *chainid.Checker {
 	return chainid.New(chainid.Deps{
 		Log: &identityLog{producer: s.writers.For("ingest"), topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity",
@@ -67,9 +67,10 @@ func (s *system) chainChecker() *chainid.Checker {
 	})
 }
 
-// checkChain asks every JSON-RPC server that is configured, the source first, whether it serves the
-// chain of this data. One that is of another chain is an error; those that are away are asked on,
-// and end everything when they turn out to be of another chain. So does a chain that is reset.
+// checkChain asks every configured JSON-RPC server, the source first, whether it serves the chain
+// of this data. If one serves another chain, that is an error. The servers are asked again while
+// the system runs: if one turns out to serve another chain, or its chain is reset, the system
+// stops.
 func (s *system) checkChain(ctx context.Context) error {
 	servers, err := s.chainServers()
 	if err != nil || len(servers) == 0 {
@@ -86,7 +87,7 @@ func (s *system) checkChain(ctx context.Context) error {
 	return nil
 }
 
-// chainServers are the JSON-RPC servers that this process reads the chain from, each once.
+// chainServers returns the JSON-RPC servers that this process reads the chain from, each once.
 func (s *system) chainServers() (servers []chainid.Server, err error) {
 	endpoints := []string{}
 	for _, text := range s.cfg.Source {
@@ -113,7 +114,7 @@ func (s *system) chainServers() (servers []chainid.Server, err error) {
 	return servers, nil
 }
 
-// hostOf names a server without its key.
+// hostOf returns the host of an endpoint, without the key that its URL may have.
 func hostOf(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -122,8 +123,8 @@ func hostOf(endpoint string) string {
 	return u.Host
 }
 
-// checkManifest compares the chain that a snapshot says it is of. Snapshots of earlier versions do
-// not say.
+// checkManifest checks the genesis hash in a snapshot's manifest. Snapshots of earlier versions
+// have none.
 func (s *system) checkManifest(ctx context.Context, genesis, folder string) error {
 	if genesis == "" {
 		return nil
@@ -135,9 +136,9 @@ func (s *system) checkManifest(ctx context.Context, genesis, folder string) erro
 	return s.chainChecker().Check(ctx, chainid.Told{Hash: hash, By: "the snapshot " + folder})
 }
 
-// genesisForExport asks the named Kafka, or the embedded broker of a running up, which chain the
-// data is of. Empty, with a warning, when nobody says: a snapshot without it is good, but an
-// importer cannot tell its chain.
+// genesisForExport returns the genesis hash that is stored in the configured Kafka, or in the
+// embedded broker of a running up. If there is none, it returns "" and logs a warning: the snapshot
+// is usable, but an importer cannot check its chain.
 func genesisForExport(ctx context.Context, cfg *Config, logger *slog.Logger) string {
 	s := newSystem(cfg, logger)
 	defer func() { _ = s.stop() }()
@@ -158,7 +159,7 @@ func genesisForExport(ctx context.Context, cfg *Config, logger *slog.Logger) str
 	return genesis
 }
 
-// rememberedGenesis is the hash that this Kafka remembers, in base58; empty when it remembers none.
+// rememberedGenesis returns the hash that this Kafka stores, in base58; empty if there is none.
 func (s *system) rememberedGenesis(ctx context.Context) (string, error) {
 	log := &identityLog{topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity", deps: s.kafka}}
 	told, ok, err := log.Remembered(ctx)

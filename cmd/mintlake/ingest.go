@@ -27,13 +27,14 @@ type ingestRoom struct {
 	runner     *runner.Runner
 	publisher  *transactions.Publisher // nil when nothing is passed on to the stream
 	recordings *file.Recordings        // nil when nothing is recorded
-	finite     bool                    // it ends by itself, so its progress is worth telling
+	finite     bool                    // the sources end by themselves, so progress is shown
 }
 
-// spillFolder is the folder, in the data folder, of what waits to be written for the stream.
+// spillFolder is the folder, in the data folder, of transactions that wait to be published to the
+// stream.
 const spillFolder = "stream-spill"
 
-// newIngestRoom makes the room. It writes nothing.
+// newIngestRoom makes the room. It writes nothing to Kafka.
 func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometheus.Registerer) (*ingestRoom, error) {
 	r := &ingestRoom{s: s, producer: producer, registerer: registerer}
 	sources, err := r.sources()
@@ -57,8 +58,8 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	return r, err
 }
 
-// prepareIngest makes the room and lets it announce itself. It comes before the API, which would
-// show an earlier run's status.
+// prepareIngest makes the room and lets it announce its status. It must be called before the API
+// starts, which would otherwise show the status of an earlier run.
 func (s *system) prepareIngest(ctx context.Context) error {
 	var err error
 	if s.ingest, err = s.newIngestRoom(s.writers.For("ingest"), s.registerer); err != nil {
@@ -95,8 +96,8 @@ func (s *system) startIngest(ctx context.Context) error {
 	return nil
 }
 
-// sources makes the sources that the configuration names. All files are one source; anything else
-// stands alone.
+// sources makes the configured sources. All files are one source; any other source must be the only
+// one.
 func (r *ingestRoom) sources() ([]source.Source, error) {
 	var specs []source.Spec
 	var paths []string
@@ -158,8 +159,8 @@ func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
 		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
 }
 
-// geyserSource follows a Yellowstone server; what it can no longer replay is fetched from the
-// upstream, when there is one.
+// geyserSource makes a source that follows a Yellowstone server. Slots that the server can no
+// longer replay are fetched from the RPC upstream, if there is one.
 func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source, error) {
 	commitment := spec.Commitment
 	if commitment == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// kafkaDeps are the collaborators of Kafka's clients. The embedded broker is spoken to in plain
-// text, whatever the settings say of others.
+// kafkaDeps returns the collaborators of Kafka's clients. Connections to the embedded broker are
+// plain text, whatever the settings are.
 func kafkaDeps(cfg *Config, logger *slog.Logger, registerer prometheus.Registerer) (kafka.Deps, error) {
 	deps := kafka.Deps{Logger: logger, Registerer: registerer}
 	if len(cfg.Kafka.Brokers) == 0 {

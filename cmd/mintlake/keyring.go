@@ -12,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// keyring is what the surfaces of one process share: the issued keys and the configured ones.
+// keyring has what the surfaces of a process share: the issued and the configured keys, trusted
+// proxies, and the meter of usage.
 type keyring struct {
 	live       *keys.Live
 	configured *keys.Static
@@ -20,9 +21,8 @@ type keyring struct {
 	meter      *usage.Meter
 }
 
-// keyStore returns the store of all keys. The first call reads the issued ones, and returns when
-// they are known: a surface that opens sooner could let a revoked key in. It waits for as long as
-// Kafka is away.
+// keyStore returns the store of all keys. The first call reads the issued ones and waits until all
+// are known, however long Kafka is away: a surface that opened sooner could admit a revoked key.
 func (s *system) keyStore(ctx context.Context) (keys.Store, error) {
 	if s.keys == nil {
 		if err := s.startKeys(ctx); err != nil {
@@ -62,11 +62,11 @@ func (s *system) startKeys(ctx context.Context) error {
 	if err := s.lifecycle.await(ctx, ring.live.Loaded()); err != nil || !s.administers {
 		return err
 	}
-	// Before the surfaces: whether a key can be made here decides what one without any may do.
+	// Before the surfaces: a surface without any key may start closed if a key can be issued here.
 	return s.startAdmin(ctx, ring)
 }
 
-// nodeName is the machine's name.
+// nodeName returns the machine's name for records.
 func nodeName() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -75,7 +75,7 @@ func nodeName() string {
 	return strings.ToValidUTF8(name[:min(len(name), 255)], "?")
 }
 
-// configuredKeys are the keys that the configuration lists, of all products.
+// configuredKeys returns the keys of the configuration, of all products.
 func configuredKeys(cfg *Config) (*keys.Static, error) {
 	var all []keys.Entry
 	for product, list := range map[keys.Product][]string{keys.RPC: cfg.RPC.Keys, keys.Swap: cfg.Swap.Keys} {

@@ -22,7 +22,7 @@ $MINTLAKE_ADMIN_TOKEN or --admin-token-file); what they change holds on all node
 	return cmd
 }
 
-// productAndName are the arguments of most commands on keys.
+// productAndName checks the arguments PRODUCT and NAME, which most commands on keys take.
 func productAndName(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("name the product and the key: %s rpc NAME", cmd.CommandPath())

@@ -19,12 +19,12 @@ import (
 	"github.com/mintlake/mintlake/gateway/admin"
 )
 
-// adminClient asks the admin API of a running node.
+// adminClient calls the admin API of a running node.
 type adminClient struct {
 	addr, token, actor string
 }
 
-// adminCommand gives a command the flags that name the admin API, and hands run a client of it.
+// adminCommand adds the flags that say how to reach the admin API. run gets a client of it.
 func adminCommand(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, client *adminClient) error) *cobra.Command {
 	cmd.Flags().String("admin-addr", defaults().Admin.Addr, "admin API of a node ($MINTLAKE_ADMIN_ADDR)")
 	cmd.Flags().String("admin-token-file", "", "file that holds its token ($MINTLAKE_ADMIN_TOKEN_FILE; or the token in $MINTLAKE_ADMIN_TOKEN)")
@@ -42,7 +42,7 @@ func adminCommand(cmd *cobra.Command, run func(cmd *cobra.Command, args []string
 	return cmd
 }
 
-// actor is who runs the command, for the log of changes.
+// actor returns who runs the command, for the log of changes.
 func actor() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
@@ -55,9 +55,9 @@ func actor() string {
 }
 
 const (
-	// adminPatience is how long a request may take.
+	// adminPatience is the timeout of one request.
 	adminPatience = time.Minute
-	// adminTries is how often a throttled request is tried, and adminAnswer bounds an answer in
+	// adminTries is how often a throttled request is sent, and adminAnswer bounds a response in
 	// bytes.
 	adminTries  = 5
 	adminAnswer = 64 << 20
@@ -85,7 +85,8 @@ func (c *adminClient) call(ctx context.Context, method, path string, body, resul
 	}
 }
 
-// try returns after what time a throttled request may be tried again; 0 for never.
+// try makes one request. again is how long to wait before the next attempt; 0 means that there is
+// none.
 func (c *adminClient) try(ctx context.Context, method, path string, payload []byte, result any) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminPatience)
 	defer cancel()
@@ -131,7 +132,7 @@ func (c *adminClient) try(ctx context.Context, method, path string, payload []by
 	return 0, nil
 }
 
-// cause is a client error without the URL.
+// cause returns an HTTP client's error without the URL.
 func cause(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

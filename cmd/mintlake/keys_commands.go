@@ -29,7 +29,7 @@ func ruleFlags(flags *pflag.FlagSet) {
 	flags.Int("stream-addresses", 0, "addresses in the filters of one stream; 0 = no limit")
 }
 
-// rulesIn is the body of the rules whose flags were given.
+// rulesIn returns the request body for the rules whose flags were given.
 func rulesIn(flags *pflag.FlagSet) (map[string]any, error) {
 	body := map[string]any{}
 	for flag, member := range map[string]string{"origin": "origins", "ip": "addresses", "method": "methods"} {
@@ -68,7 +68,7 @@ func rulesIn(flags *pflag.FlagSet) (map[string]any, error) {
 	return body, nil
 }
 
-// expiry is a time in RFC 3339; empty for never.
+// expiry converts the flag --expires to a time in RFC 3339; empty means never.
 func expiry(text string, now time.Time) (string, error) {
 	if text == "never" {
 		return "", nil
@@ -83,7 +83,7 @@ func expiry(text string, now time.Time) (string, error) {
 	return now.Add(d).UTC().Format(time.RFC3339), nil
 }
 
-// span reads a duration that may be in days.
+// span parses a duration, which may be in days, such as 90d.
 func span(text string) (time.Duration, error) {
 	if days, found := strings.CutSuffix(text, "d"); found {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -92,7 +92,7 @@ func span(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// keyPath is the path of a key, whose product and name are the first arguments.
+// keyPath returns the API's path of a key. Its product and name are the first two arguments.
 func keyPath(args []string) (string, error) {
 	product, err := keys.ParseProduct(args[0])
 	if err != nil {
@@ -101,7 +101,7 @@ func keyPath(args []string) (string, error) {
 	return "/v1/keys/" + string(product) + "/" + url.PathEscape(args[1]), nil
 }
 
-// ask makes a request and prints the answer: as JSON if that is wanted, else by show.
+// ask makes a request and prints the response: as JSON with --json, or else by show.
 func ask[T any](cmd *cobra.Command, c *adminClient, method, path string, body any, show func(io.Writer, *T)) error {
 	var raw json.RawMessage
 	if err := c.call(cmd.Context(), method, path, body, &raw); err != nil {
@@ -218,7 +218,7 @@ func showKeyCommand() *cobra.Command {
 	})
 }
 
-// productArg is the query of an optional first argument.
+// productArg returns the query for a product, which is an optional first argument.
 func productArg(args []string) (url.Values, error) {
 	query := url.Values{}
 	if len(args) > 0 {

@@ -18,7 +18,7 @@ func moment(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// rulesText is the rules in one line; "-" for none.
+// rulesText formats the rules in one line; "-" means none.
 func rulesText(r *admin.RulesAnswer) string {
 	var parts []string
 	add := func(name, value string) {
@@ -96,7 +96,7 @@ func listLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
 	return err
 }
 
-// changeText is what a change of a key was about, in one line.
+// changeText describes a change of a key in one line.
 func changeText(c *admin.ChangeAnswer) string {
 	var parts []string
 	if c.Void {

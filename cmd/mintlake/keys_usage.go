@@ -49,7 +49,7 @@ func keyUsageCommand() *cobra.Command {
 	return cmd
 }
 
-// usageTimes puts times into the query; days become hours, which the API knows.
+// usageTimes adds times to the query. It converts days, which the API does not know, to hours.
 func usageTimes(query url.Values, times map[string]string) error {
 	for name, text := range times {
 		if text == "" {

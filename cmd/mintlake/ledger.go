@@ -22,17 +22,17 @@ func (s *system) newSlotLog() *slotLog {
 	return &slotLog{topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "ledger", goOn: true}}
 }
 
-// ReadSlots visits the slot records from where the last call stopped, at first from the topic's
-// first, to the one that was last when this call began.
+// ReadSlots visits the slot records after those that earlier calls have visited, up to the end that
+// the topic has when this call begins.
 func (l *slotLog) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error {
 	return readSlots(ctx, &l.topic, visit)
 }
 
-// recordLog is topics that can be read from their beginning to their end. A record is the visitor's
-// for the call only.
+// recordLog reads topics from their beginning to their end. A record is valid only during the call
+// of visit.
 type recordLog interface {
 	read(ctx context.Context, topics []string, visit func(*kafka.Record)) error
-	// records is how many records the topics hold.
+	// records returns how many records the topics have.
 	records(ctx context.Context, topics []string) (int64, error)
 }
 
@@ -43,7 +43,7 @@ func readSlots(ctx context.Context, log recordLog, visit func(*eventspb.SlotReco
 			return
 		}
 		slot := new(eventspb.SlotRecord)
-		// what is none became a dead letter in the projector
+		// The projector has made a dead letter of a record that is malformed.
 		if proto.Unmarshal(record.Value, slot) == nil {
 			visit(slot)
 		}
@@ -54,20 +54,20 @@ func readSlots(ctx context.Context, log recordLog, visit func(*eventspb.SlotReco
 	return nil
 }
 
-// topicLog reads topics from their beginning to where they end when the reading begins.
+// topicLog reads topics from their beginning to the end that they have when the reading begins.
 type topicLog struct {
 	brokers []string
 	admin   *kafka.Admin
 	deps    kafka.Deps
 	// name is the reader's label in metrics.
 	name string
-	// goOn makes read begin where its last call stopped, which reached tells.
+	// goOn makes each read begin where the last one stopped, which reached remembers.
 	goOn    bool
 	reached map[kafka.TopicPartition]int64
 }
 
-// read visits the records, those of one partition in order. A record is the visitor's for the call
-// only.
+// read visits the records, those of one partition in order. A record is valid only during the call
+// of visit.
 func (l *topicLog) read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {
 	ends, err := l.admin.EndOffsets(ctx, topics)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *topicLog) records(ctx context.Context, topics []string) (int64, error) 
 	return recordsBetween(starts, ends), nil
 }
 
-// recordsBetween is how many records lie between two offsets of each partition.
+// recordsBetween returns how many records are between two offsets of each partition.
 func recordsBetween(starts, ends map[kafka.TopicPartition]int64) (all int64) {
 	for partition, end := range ends {
 		all += max(0, end-starts[partition])
@@ -155,7 +155,7 @@ func (l *topicLog) readTo(ctx context.Context, topics []string, ends map[kafka.T
 	return nil
 }
 
-// covers says that every partition was read up to its end.
+// covers reports whether every partition was read up to its end.
 func covers(reached, ends map[kafka.TopicPartition]int64) bool {
 	for partition, end := range ends {
 		if reached[partition] < end {
@@ -165,8 +165,8 @@ func covers(reached, ends map[kafka.TopicPartition]int64) bool {
 	return true
 }
 
-// folderLog reads the topics of an embedded broker that does not run, from its files. It writes
-// nothing.
+// folderLog reads the topics of an embedded broker from its files, while the broker does not run.
+// It writes nothing.
 type folderLog struct{ log *kafkabroker.Log }
 
 func (l *folderLog) read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// component is one thing that runs: a room, an engine, a server.
+// component is something that runs: a room, an engine, a server.
 type component struct {
 	name   string
 	cancel context.CancelFunc
@@ -16,8 +16,8 @@ type component struct {
 	err    error
 }
 
-// lifecycle starts components one after another and stops them in the opposite order, each fully
-// before the next: what produces stops before what stores.
+// lifecycle starts components one after another, and stops them one by one in the opposite order.
+// So a producer has stopped before the store that it writes to stops.
 type lifecycle struct {
 	logger  *slog.Logger
 	timeout time.Duration
@@ -29,8 +29,8 @@ func newLifecycle(logger *slog.Logger, timeout time.Duration) *lifecycle {
 	return &lifecycle{logger: logger, timeout: timeout, failed: make(chan *component, 32)}
 }
 
-// start runs a component. One that returns nil by itself is finished, one that returns an error
-// ends everything.
+// start runs a component. If it returns an error by itself, wait returns that and everything ends;
+// if it returns nil, it is finished.
 func (l *lifecycle) start(name string, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &component{name: name, cancel: cancel, done: make(chan struct{})}
@@ -50,7 +50,7 @@ func (l *lifecycle) await(ctx context.Context, ready <-chan struct{}) error {
 	case <-ready:
 		return nil
 	case c := <-l.failed:
-		return c.err // every component names itself in its errors
+		return c.err // its text names the component
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -64,8 +64,8 @@ func (l *lifecycle) wait(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the components in the opposite order of their start. A component that takes too long is
-// left behind and named.
+// stop stops the components in the opposite order of their start. It does not wait longer than
+// timeout for one, and names that in the error.
 func (l *lifecycle) stop() error {
 	var problems []error
 	for i := len(l.running) - 1; i >= 0; i-- {

@@ -12,14 +12,15 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// screen is this process's standard error: the log, and on a terminal one live line below it.
+// screen is this process's standard error. It shows the log, and on a terminal one live line below
+// it.
 var screen = terminal.NewLive(os.Stderr)
 
-// liveEvery is the time between two looks at the status.
+// liveEvery is the time between two requests for the status.
 const liveEvery = time.Second
 
-// keepLiveLine shows how far the node is until the system stops, where a person looks and the
-// token API runs here. A finite source has a line of its own.
+// keepLiveLine shows the node's status in the live line until the system stops. It needs a
+// terminal, and the token API in this process. A finite source has a progress line instead.
 func (s *system) keepLiveLine() {
 	api := ""
 	for _, a := range s.addresses {
@@ -49,7 +50,7 @@ func (s *system) keepLiveLine() {
 			}
 			now, err := asked.Status(ctx)
 			if err != nil {
-				continue // it is back at the next look, or the node ends
+				continue // the API may answer the next request, or the node is stopping
 			}
 			if !s.refilling.Load() {
 				screen.Show(statusLine(before, now, time.Since(told)))
@@ -59,8 +60,8 @@ func (s *system) keepLiveLine() {
 	})
 }
 
-// statusLine is the live line: what was done between two looks that are passed apart. before is nil
-// at the first one.
+// statusLine formats the live line. now is the status, and before the one that was read passed ago;
+// nil at first.
 func statusLine(before, now *rest.Status, passed time.Duration) string {
 	parts := []string{"slot " + terminal.Count(now.Source.Slot)}
 	if before != nil && passed > 0 {

@@ -69,10 +69,12 @@ func btoi(b bool) int {
 	return 0
 }
 
-// maxDecisionURL bounds a URL that every node keeps; a data URI may hold a small picture.
+// maxDecisionURL bounds the URL of a decision, which every node keeps. A data URI may have a small
+// picture.
 const maxDecisionURL = 16 << 10
 
-// checkLogoURL refuses what no fetch can be made of; a data URI is looked at here.
+// checkLogoURL returns an error for a URL that cannot be fetched. It checks the picture in a data
+// URI too.
 func checkLogoURL(cfg *Config, url string) error {
 	if url == "" {
 		return nil
@@ -85,9 +87,9 @@ func checkLogoURL(cfg *Config, url string) error {
 		return err
 	}
 	if fetcher.Host(url) != "" {
-		return nil // whether it is there is for the check to find out
+		return nil // the room that checks logos finds out whether the image exists
 	}
-	// nothing but a data URI gets this far without a host: nothing is connected to
+	// Only a data URI has no host, so this connects to nothing. Other texts fail here.
 	response, err := fetcher.Fetch(context.Background(), url)
 	if err != nil {
 		return fmt.Errorf("logos set: %w", err)
@@ -103,7 +105,8 @@ func checkLogoURL(cfg *Config, url string) error {
 	return nil
 }
 
-// decide writes a decision about a mint that follows the last one.
+// decide writes a decision about a mint. next makes it from the last decision, and gets its
+// version.
 func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, next func(*eventspb.LogoOverride, uint64) (*eventspb.LogoOverride, error)) error {
 	key, err := pubkey.Parse(mint)
 	if err != nil {
@@ -123,7 +126,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	if err != nil {
 		return fmt.Errorf("logos: read earlier decisions from %v: %w", brokers, err)
 	}
-	// Later than the last one, whatever clock made that.
+	// The version is higher than the last one, even if the clock that made that was ahead.
 	decision, err := next(last, max(uint64(time.Now().UnixMilli()), last.GetVersion()+1))
 	if err != nil {
 		return err
@@ -153,8 +156,8 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 
 const typeLogoOverride = "enrichment.logo_override"
 
-// lastDecision reads the topic to its end: a decision holds whole, so one part of it is changed by
-// writing all of it again.
+// lastDecision returns the last decision about a mint; it reads the whole topic. The next decision
+// needs it, because a decision replaces the last one completely.
 func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint pubkey.Key) (*eventspb.LogoOverride, error) {
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, deps)
 	if err != nil {
@@ -210,7 +213,7 @@ func decisionAbout(record *kafka.Record, mint pubkey.Key) *eventspb.LogoOverride
 	return enrichment.GetLogoOverride()
 }
 
-// withArgs is withConfig for a command that takes arguments.
+// withArgs is like withConfig, for a command that takes arguments.
 func withArgs(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error) *cobra.Command {
 	takes := cmd.Args
 	var given []string

@@ -34,7 +34,7 @@ func defaultLogoConfig() LogoConfig {
 	}
 }
 
-// validate tells each problem with its key.
+// validate reports each problem with its key.
 func (c *LogoConfig) validate(bad func(key string, value any, rule string)) {
 	for key, value := range map[string]int64{
 		"logos.workers": int64(c.Workers), "logos.per_host": int64(c.PerHost), "logos.timeout": int64(c.Timeout), "logos.retry": int64(c.Retry),
@@ -52,15 +52,16 @@ func (c *LogoConfig) validate(bad func(key string, value any, rule string)) {
 	}
 }
 
-// images is what fetches images in this process: the machine that checks and the API share it, and
-// so each host's limit.
+// images fetches images. The room that checks logos and the API share it, and so the limits per
+// host.
 type images struct {
 	fetcher *fetch.Fetcher
 	loader  *imageload.Loader
-	store   *blobs.Store // nil where nobody serves images
+	store   *blobs.Store // nil if this process serves no images
 }
 
-// openImages makes the images once. Without the API in the process nothing is stored.
+// openImages makes the images at the first call. store is false if this process has no API: then no
+// image is stored.
 func (s *system) openImages(store bool) (*images, error) {
 	if s.images != nil {
 		return s.images, nil
@@ -101,10 +102,11 @@ func (s *system) openImages(store bool) (*images, error) {
 	return made, nil
 }
 
-// checksLogos says that this process fetches logos at all.
+// checksLogos reports whether the settings allow this process to fetch logos.
 func (s *system) checksLogos() bool { return s.cfg.Logos.Enabled && s.cfg.Enrich.Offchain }
 
-// startLogos checks logos. together says that the API runs in the same process.
+// startLogos starts the room that checks logos. together is true if the API runs in the same
+// process.
 func (s *system) startLogos(together bool) error {
 	if !s.checksLogos() {
 		return nil
@@ -135,7 +137,7 @@ func (s *system) openEnrichments(name string) (kafka.TailReader, error) {
 	return tailer, nil
 }
 
-// supplyImages gives the API what it needs to serve logos.
+// supplyImages gives the API its collaborators for logos.
 func (s *system) supplyImages(_ context.Context, deps *api.Deps) error {
 	if !s.checksLogos() {
 		return nil

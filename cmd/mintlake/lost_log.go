@@ -10,10 +10,11 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// checkLogIsThere refuses an embedded log without facts beside tables that hold some: somebody lost
-// it. Going on would serve an empty registry from the API, which reads the log, beside full tables.
-// Topics of facts never expire; that of slots is no proof, since a start writes to it. In a cluster
-// an empty topic may be a new one, so nothing is refused there.
+// checkLogIsThere returns an error if the embedded log has no facts but the tables have some: then
+// the log was lost. Otherwise the API, which reads the log, would serve an empty registry beside
+// full tables. It looks at topics whose records never expire; the topic of slots proves nothing,
+// since each start writes to it. It checks nothing in a cluster, where an empty topic may be a new
+// one.
 func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
 	if len(s.cfg.Kafka.Brokers) > 0 {
 		return nil

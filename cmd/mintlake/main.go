@@ -1,8 +1,8 @@
-// Command mintlake is the whole of Mintlake in one binary: one subcommand per room, and `up` for
-// all of them in one process.
+// Command mintlake is all of Mintlake in one binary: one subcommand per room, and `up` for all of
+// them in one process.
 //
-// Only wiring lives here: clients are opened, rooms are given their collaborators, run, and stopped
-// in order.
+// This package only connects parts: it opens clients, gives rooms their collaborators, runs them,
+// and stops them in order.
 package main
 
 import (
@@ -54,8 +54,8 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// withConfig adds the flags of every setting to a command and hands it the loaded, valid
-// configuration. A command that says nothing of its arguments takes none.
+// withConfig adds the flags of all settings to a command. run gets the loaded and validated
+// configuration. A command without Args takes no arguments.
 func withConfig(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger) error) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = cobra.NoArgs

@@ -19,15 +19,15 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 )
 
-// startMetrics serves Prometheus metrics, probes, and profiles where they are wanted. It comes
-// first and ends last, so that a start that takes long can be watched.
+// startMetrics serves Prometheus metrics, probes, and profiles if they are enabled. It starts first
+// and stops last, so that a slow start can be watched.
 func (s *system) startMetrics(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Metrics.Addr, "--metrics-addr")
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	// A page whose own name was pointed at this machine must not read the metrics. Nobody sends a
-	// body here, so a slow one has no time.
+	// The guard refuses web pages whose own name points at this machine (DNS rebinding). The read
+	// timeout is short, since no request here has a body.
 	guard := hosts.New(listener.Addr(), s.cfg.Metrics.Addr, s.cfg.AllowedHosts)
 	server := &http.Server{
 		Handler: framing.CloseAfterChunked(guard.Wrap(s.metricsRoutes())), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
@@ -60,7 +60,7 @@ func (s *system) metricsRoutes() http.Handler {
 	return mux
 }
 
-// processMetrics say which binary this is and how full its disk is.
+// processMetrics tell which build this process is, and how full its disk is.
 func processMetrics(cfg *Config) []prometheus.Collector {
 	build := thisBuild()
 	about := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -83,7 +83,8 @@ func processMetrics(cfg *Config) []prometheus.Collector {
 	}
 }
 
-// fileSystemOf looks at the folder, or at what it will be made in.
+// fileSystemOf returns the state of the folder's file system. If the folder does not exist yet, it
+// asks for the nearest parent that does.
 func fileSystemOf(folder string) (*unix.Statfs_t, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {

@@ -24,8 +24,8 @@ func migrateCommand() *cobra.Command {
 	})
 }
 
-// withStores gives work to do on Kafka and ClickHouse, embedded or not, while no room runs. The
-// topics are there.
+// withStores calls work with Kafka and ClickHouse, embedded or not, and without any room. It
+// creates the topics first.
 func withStores(ctx context.Context, cfg *Config, logger *slog.Logger, work func(*system, driver.Conn) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() {

@@ -17,17 +17,19 @@ import (
 )
 
 const (
-	// maxOffsetsFile bounds what is read of a file of offsets: a thousand partitions take 20 KB.
+	// maxOffsetsFile bounds the size of an offsets file. One with a thousand partitions has 20 KB.
 	maxOffsetsFile = 1 << 20
-	// nothingCommitted stands in the file for a partition that its group has not read yet.
+	// nothingCommitted is the file's value for a partition that its group has not read yet.
 	nothingCommitted = -1
-	// emptyGroupWait is longer than the session of a member that was killed.
+	// emptyGroupWait is how long a command waits for a group to lose its last member. It is longer
+	// than the session of a killed one.
 	emptyGroupWait = time.Minute
 )
 
-// notedOffsets is the file of `mintlake offsets save`: how far the tables' readers were.
+// notedOffsets is the file of `mintlake offsets save`: the committed offsets of the groups that
+// fill the tables.
 type notedOffsets struct {
-	// ClusterID is of the Kafka cluster that the offsets are of.
+	// ClusterID identifies the Kafka cluster of the offsets.
 	ClusterID string    `json:"cluster_id"`
 	NotedAt   time.Time `json:"noted_at"`
 	// Groups has for each group and topic the committed offsets by partition, or nothingCommitted.
@@ -101,7 +103,7 @@ another Kafka cluster than the one that the offsets are of.`,
 	return cmd
 }
 
-// saveOffsets writes a new file.
+// saveOffsets writes the offsets to a new file.
 func (s *system) saveOffsets(ctx context.Context, to string, out io.Writer) (err error) {
 	noted := notedOffsets{NotedAt: time.Now().UTC().Truncate(time.Second), Groups: map[string]map[string][]int64{}}
 	if noted.ClusterID, err = s.admin.ClusterID(ctx); err != nil {
@@ -134,7 +136,8 @@ func (s *system) saveOffsets(ctx context.Context, to string, out io.Writer) (err
 	return nil
 }
 
-// byPartition lists the committed offsets of every partition that ends names, by topic.
+// byPartition returns the committed offsets of each topic, indexed by partition. ends names all
+// partitions.
 func byPartition(committed, ends map[kafka.TopicPartition]int64) map[string][]int64 {
 	topics := map[string][]int64{}
 	for tp := range ends {
@@ -150,7 +153,8 @@ func byPartition(committed, ends map[kafka.TopicPartition]int64) map[string][]in
 	return topics
 }
 
-// resetOffsets sets all groups to what the file says, or, without one, to the first record.
+// resetOffsets sets all groups to the offsets in the file, or, if from is empty, to the first
+// record.
 func (s *system) resetOffsets(ctx context.Context, from string, out io.Writer) error {
 	goals := map[string]map[kafka.TopicPartition]int64{}
 	if from != "" {
@@ -200,10 +204,11 @@ func readOffsets(name string) (*notedOffsets, error) {
 	return noted, nil
 }
 
-// beginInstead is what to do where offsets of a file do not fit.
+// beginInstead tells in an error what to do if the offsets of a file cannot be used.
 const beginInstead = "; with --first the tables' readers begin at the log's first record, which is always right"
 
-// checkOffsets returns the offsets by group, of this very cluster.
+// checkOffsets returns the offsets in the file by group, after it has checked that they are of this
+// cluster.
 func (s *system) checkOffsets(ctx context.Context, noted *notedOffsets, out io.Writer) (map[string]map[kafka.TopicPartition]int64, error) {
 	id, err := s.admin.ClusterID(ctx)
 	if err != nil {
@@ -229,8 +234,9 @@ func (s *system) checkOffsets(ctx context.Context, noted *notedOffsets, out io.W
 	return goals, nil
 }
 
-// goalOf returns the offsets of one group. Records that have expired since count as read, and are
-// told: no member shall report them as lost later.
+// goalOf checks and returns the offsets of one group. An offset whose record has expired since is
+// raised to the first one left, and that is reported; otherwise a member would report those records
+// as lost later.
 func goalOf(noted map[string][]int64, starts, ends map[kafka.TopicPartition]int64, out io.Writer) (map[kafka.TopicPartition]int64, error) {
 	partitions := map[string]int{}
 	for tp := range ends {

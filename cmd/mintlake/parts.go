@@ -8,10 +8,11 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// partsManifest is where the parts of the embedded ClickHouse's tables are remembered.
+// partsManifest is the path of the file that lists the parts of the embedded ClickHouse's tables.
 func partsManifest(cfg *Config) string { return filepath.Join(cfg.DataDir, "clickhouse", "parts.json") }
 
-// watchParts looks after the parts of the tables beside the projector, who fills them.
+// watchParts starts the check of the tables' parts. It runs beside the projector, which fills the
+// tables.
 func (s *system) watchParts(ctx context.Context) error {
 	conn, err := s.openClickHouse(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// preflight tells what would end a start before anything is started: files that are not there,
-// addresses that are taken. All problems at once.
+// preflight checks, before anything is started, for what would make the start fail: missing files,
+// and addresses that are in use. The error joins all problems.
 func preflight(cfg *Config, rooms []string, embedded bool) error {
 	var problems []error
 	if slices.Contains(rooms, roomIngest) {
@@ -31,7 +31,7 @@ func preflight(cfg *Config, rooms []string, embedded bool) error {
 	return errors.Join(append(problems, freeAddresses(listenAddresses(cfg, rooms, embedded))...)...)
 }
 
-// listenAddresses are the settings by which rooms listen, and what they say.
+// listenAddresses returns the settings by which rooms listen, with their values.
 func listenAddresses(cfg *Config, rooms []string, embedded bool) []address {
 	list := []address{{"metrics.addr", cfg.Metrics.Addr}}
 	if embedded && len(cfg.Kafka.Brokers) == 0 {
@@ -54,8 +54,8 @@ func listenAddresses(cfg *Config, rooms []string, embedded bool) []address {
 	return list
 }
 
-// freeAddresses says which addresses cannot be listened on. It holds each until all are looked at,
-// so that two settings of one address are found too.
+// freeAddresses returns a problem for each address that cannot be listened on. It holds each
+// listener until all are checked, so it also finds two settings with one address.
 func freeAddresses(list []address) (problems []error) {
 	var held []net.Listener
 	defer func() {
@@ -78,8 +78,8 @@ func freeAddresses(list []address) (problems []error) {
 	return problems
 }
 
-// nextFree is the next address of the same host that is free; one of a free port where none is
-// near.
+// nextFree returns a free address of the same host with one of the next 100 ports, or with port 0
+// if none of them is free.
 func nextFree(taken string, held *[]net.Listener) string {
 	host, port, _ := net.SplitHostPort(taken) // it was listened on
 	number, _ := strconv.Atoi(port)

@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/internal/config"
 )
 
-// probeAnswer bounds what is read of an answer: it becomes part of an error message.
+// probeAnswer bounds the bytes of a response that are read: they become part of an error message.
 const probeAnswer = 512
 
 // probeCommand is for health checks in images without a shell or curl: Dockerfile and
@@ -53,7 +53,7 @@ Without URL it asks /healthz of metrics.addr, which says that the process runs. 
 	return cmd
 }
 
-// probeURL is /healthz of a listen address, asked from the same machine.
+// probeURL returns the URL of /healthz at a listen address, for a request from the same machine.
 func probeURL(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

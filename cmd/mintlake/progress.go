@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// lag is how many records the projector and enrichment have before them.
+// lag returns how many records the projector and enrichment still have to process.
 func (s *system) lag(ctx context.Context) (int64, error) {
 	projected, err := s.projectorLag(ctx)
 	if err != nil {
@@ -20,13 +20,15 @@ func (s *system) lag(ctx context.Context) (int64, error) {
 	return projected + enriched, err
 }
 
-// Progress is looked at often and told rarely where each telling is a line of its own.
+// progressLook is how often progress is read, and progressTell how often it is printed if each time
+// is a line of its own.
 const (
 	progressLook = 250 * time.Millisecond
 	progressTell = 5 * time.Second
 )
 
-// showProgress tells on the terminal how far a finite source is, until everything is visible.
+// showProgress shows the progress of a finite source until it has been read and all its records
+// have been processed.
 func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Context) (int64, error), refilling *atomic.Bool) {
 	started, told := time.Now(), time.Time{}
 	ticker := time.NewTicker(progressLook)

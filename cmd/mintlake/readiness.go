@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the checks are made, so a probe costs nothing and learns of trouble
-	// within two seconds.
+	// lookEvery is how often the checks are made. A probe gets the last results, so it costs
+	// nothing and learns of trouble within two seconds.
 	lookEvery = 2 * time.Second
 	// lookTimeout bounds one check.
 	lookTimeout = 3 * time.Second
@@ -24,16 +24,16 @@ const (
 // check is something that the rooms of this process need.
 type check struct {
 	name string
-	// vital: without it this process is not ready. The others only show, as what a room can do
-	// without for a while.
+	// vital is true if this process is not ready while the check fails. Other checks are only
+	// shown: a room can work without them for a while.
 	vital bool
 	probe func(ctx context.Context) error
-	err   error // of the last look
+	err   error // of the last probe
 }
 
-// readiness says whether the rooms of this process can do their work: GET /readyz on the metrics
-// address, and mintlake_check_up. The API, the gateway and the swap API have a /readyz of their own
-// besides, on the address that they serve: load balancers ask that one.
+// readiness reports whether the rooms of this process can do their work: at GET /readyz on the
+// metrics address, and as mintlake_check_up. The API, the gateway and the swap API have a /readyz
+// of their own on the addresses that they serve, for load balancers.
 type readiness struct {
 	up *prometheus.GaugeVec
 
@@ -50,8 +50,8 @@ func newReadiness(registerer prometheus.Registerer) *readiness {
 	return r
 }
 
-// add adds a check. One of the same name is there already when two rooms need the same: it is vital
-// if one says so.
+// add adds a check. If two rooms need the same thing, there is one check, and it is vital if it is
+// for one of them.
 func (r *readiness) add(name string, vital bool, probe func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,14 +67,14 @@ func (r *readiness) add(name string, vital bool, probe func(ctx context.Context)
 
 var errNotLooked = fmt.Errorf("not looked at yet")
 
-// say sets why the process is not ready, empty for nothing.
+// say sets why the process is not ready; empty if nothing but the checks counts.
 func (r *readiness) say(state string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state = state
 }
 
-// Run looks until ctx ends.
+// Run makes the checks every lookEvery until ctx ends.
 func (r *readiness) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		r.look(ctx)
@@ -83,7 +83,7 @@ func (r *readiness) Run(ctx context.Context) error {
 	return nil
 }
 
-// look makes all checks at once.
+// look makes all checks at the same time.
 func (r *readiness) look(ctx context.Context) {
 	r.mu.Lock()
 	checks := append([]*check(nil), r.checks...)
@@ -95,7 +95,7 @@ func (r *readiness) look(ctx context.Context) {
 			defer cancel()
 			err := c.probe(within)
 			if ctx.Err() != nil {
-				return // the process stops, and so does what was asked
+				return // the process is stopping, and so may be what the check is about
 			}
 			r.mu.Lock()
 			c.err = err

@@ -69,7 +69,7 @@ func rebuildAll(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 	})
 }
 
-// tablesAgain makes the rows of some tables once more.
+// tablesAgain writes the rows of some tables again from the log.
 func (r *rebuildRun) tablesAgain(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 	if err := knownTables(r.tables); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
@@ -111,8 +111,8 @@ func (r *rebuildRun) tablesAgain(ctx context.Context, cfg *Config, logger *slog.
 	})
 }
 
-// putBrokenAside detaches the parts whose files differ from their checksums: reads of the table
-// fail while they are in use.
+// putBrokenAside detaches the parts whose files differ from their checksums. While such a part is
+// attached, reads of its table fail.
 func putBrokenAside(ctx context.Context, s *system, conn driver.Conn, table string) error {
 	name := schema.Database + "." + table
 	broken, err := parts.CheckTable(ctx, conn, schema.Database, table)
@@ -128,8 +128,8 @@ func putBrokenAside(ctx context.Context, s *system, conn driver.Conn, table stri
 	return nil
 }
 
-// forgetDamage drops the parts that were put aside, whose rows are there again, and takes lost ones
-// off the list of damage.
+// forgetDamage deletes the detached parts, whose rows have been written again, and removes lost
+// parts from the list of damage.
 func (r *rebuildRun) forgetDamage(ctx context.Context, s *system, conn driver.Conn) error {
 	var detached []struct {
 		Table string `ch:"table"`

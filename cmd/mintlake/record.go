@@ -86,7 +86,8 @@ func record(ctx context.Context, cfg *Config, logger *slog.Logger, o recordOptio
 	return runRecording(ctx, stream, recordings, o)
 }
 
-// runRecording ends the stream before the files, so that what came last is kept.
+// runRecording runs the stream and the recording. It stops the stream first, so that its last
+// messages are recorded.
 func runRecording(ctx context.Context, stream source.Source, recordings *file.Recordings, o recordOptions) error {
 	group, inner := errgroup.WithContext(ctx)
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
@@ -111,8 +112,8 @@ func runRecording(ctx context.Context, stream source.Source, recordings *file.Re
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// fromSlot is the ledger of a recording: nothing was ingested, and the stream begins where it was
-// asked to.
+// fromSlot is the ledger of a recording: nothing was ingested, and the stream begins at the given
+// slot.
 type fromSlot struct{ slot uint64 }
 
 func (f fromSlot) Ingested(uint64, pubkey.Key) bool      { return false }

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/file"
 )
 
-// recordBeside makes a tap that records what it is given.
+// recordBeside opens the recording, and returns the function that gets each message to record.
 func (r *ingestRoom) recordBeside() (func([]byte), error) {
 	recordings, err := file.NewRecordings(file.RecordingsAt(r.s.cfg.Record))
 	if err != nil {
@@ -16,8 +16,8 @@ func (r *ingestRoom) recordBeside() (func([]byte), error) {
 	return recordings.Tap, nil
 }
 
-// keepRecording keeps the recording until ctx ends. A full disk ends the recording, and not what it
-// is made beside.
+// keepRecording runs the recording until ctx ends. If it fails, for example on a full disk, ingest
+// goes on.
 func (r *ingestRoom) keepRecording(ctx context.Context) error {
 	err := r.recordings.Run(ctx)
 	messages, files, bytes := r.recordings.Recorded()

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// refillFrom is the lag from which filling the tables is told: less is done within seconds.
+	// refillFrom is the lag from which progress is shown. A smaller one is processed within
+	// seconds.
 	refillFrom = 20_000
-	// refillUntil is the lag at which they count as full: a busy chain always has some thousands,
-	// as a batch is up to 10,000 records.
+	// refillUntil is the lag at which the tables count as full. On a busy chain there are always
+	// some thousands, as a batch has up to 10,000 records.
 	refillUntil = refillFrom / 2
-	// refillLook is the time between two looks at the lag.
+	// refillLook is how often the lag is read.
 	refillLook = time.Second
 )
 
-// startRefill tells how far the tables are behind the log, when that is much: after `rebuild`,
-// after a restore of the log alone, after a long stop. The live line waits until they are full.
+// startRefill shows how far the tables are behind the log, if they are far behind: after `rebuild`,
+// after a restore of the log alone, after a long stop. The live line is hidden meanwhile.
 func (s *system) startRefill() {
 	s.lifecycle.start("refill", func(ctx context.Context) error {
 		refill(ctx, s.projectorLag, refillLook, func(what, unit string, total int64) (count func(n int64), end func()) {
@@ -33,8 +34,8 @@ func (s *system) startRefill() {
 	})
 }
 
-// refill meters the lag from refillFrom down to refillUntil. What a live chain adds meanwhile is
-// not in the total: the rate is of what the tables come nearer to the log.
+// refill shows how the lag falls from at least refillFrom to refillUntil. Records that a live chain
+// adds meanwhile are not in the total, so the rate tells how fast the tables catch up with the log.
 func refill(ctx context.Context, lag func(context.Context) (int64, error), every time.Duration, told meter.Meter) {
 	lowest, err := lag(ctx)
 	if err != nil || lowest < refillFrom {
@@ -58,7 +59,7 @@ func refill(ctx context.Context, lag func(context.Context) (int64, error), every
 	}
 }
 
-// projectorLag is how many records the projectors of tables have before them.
+// projectorLag returns how many records the projectors still have to write into tables.
 func (s *system) projectorLag(ctx context.Context) (int64, error) {
 	projected, err := s.admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
 	if err != nil {

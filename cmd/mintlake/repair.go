@@ -110,7 +110,7 @@ func (r *repairRun) run(ctx context.Context) error {
 	return nil
 }
 
-// catalogue describes the topics for a folder that does not remember them.
+// catalogue returns all topics, for a folder whose own list of topics is lost.
 func catalogue() []segments.Topic {
 	topics := schemas.Topics()
 	known := make([]segments.Topic, 0, len(topics))
@@ -120,8 +120,8 @@ func catalogue() []segments.Topic {
 	return known
 }
 
-// fromBlocks says that the topic's records are made of blocks, and are made again when these are
-// read again.
+// fromBlocks reports whether a topic's records are made from blocks: then they are made again when
+// the blocks are read again.
 func fromBlocks(topic string) bool {
 	switch topic {
 	case schemas.TopicTokenEvents, schemas.TopicSwaps, schemas.TopicPools:
@@ -130,7 +130,7 @@ func fromBlocks(topic string) bool {
 	return false
 }
 
-// slotsToRead are the slots of which a record can be among the lost ones.
+// slotsToRead returns the slots that a lost record may be of.
 func (r *repairRun) slotsToRead(ctx context.Context, damages []segments.Damage) ([]uint64, error) {
 	var windows []reread.Window
 	for i := range damages {
@@ -159,7 +159,7 @@ func (r *repairRun) slotsToRead(ctx context.Context, damages []segments.Damage) 
 	return reread.Slots(ledger, windows), nil
 }
 
-// markSlots writes to the ledger that the slots are to be read again.
+// markSlots writes into the slot ledger that the slots must be read again.
 func (r *repairRun) markSlots(ctx context.Context, slots []uint64) (err error) {
 	if len(slots) == 0 {
 		return nil
@@ -206,7 +206,7 @@ func (r *repairRun) markSlots(ctx context.Context, slots []uint64) (err error) {
 	return producer.Produce(ctx, records...)
 }
 
-// tell says what comes back, and what does not.
+// tell reports which lost records come back, and which do not.
 func (r *repairRun) tell(pending *segments.Pending, slots []uint64) {
 	told := make(map[string]bool)
 	for i := range pending.Damages {
@@ -224,7 +224,8 @@ func (r *repairRun) tell(pending *segments.Pending, slots []uint64) {
 	r.say("repaired; the files as they were are in %s", filepath.Join(r.folder, pending.Aside))
 }
 
-// comesBack says what becomes of records that no slot that is read again brings.
+// comesBack describes what becomes of a topic's lost records if reading blocks again does not
+// restore them.
 func comesBack(topic string) string {
 	switch topic {
 	case schemas.TopicSlots:

@@ -88,7 +88,7 @@ func (r *restoreRun) run(ctx context.Context) error {
 	return nil
 }
 
-// files copies what ClickHouse does not read itself.
+// files copies all files but those of the tables, which ClickHouse restores itself.
 func (r *restoreRun) files(ctx context.Context, manifest *backup.Manifest, from, work string) error {
 	const ofTables = clickhouseFolder + "/"
 	count, end := r.told.Begin("copy the log and other files", meter.Bytes, manifest.Size("")-manifest.Size(ofTables))
@@ -112,7 +112,7 @@ func (r *restoreRun) files(ctx context.Context, manifest *backup.Manifest, from,
 	return nil
 }
 
-// empty refuses a data folder that holds anything but what an interrupted restore left.
+// empty returns an error if the data folder has other files than those of an interrupted restore.
 func (r *restoreRun) empty() error {
 	entries, err := os.ReadDir(r.cfg.DataDir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -137,7 +137,7 @@ func (r *restoreRun) empty() error {
 	return nil
 }
 
-// tables has an engine read the tables into folder.
+// tables has an embedded engine restore the tables into folder.
 func (r *restoreRun) tables(ctx context.Context, manifest *backup.Manifest, from, folder string) (err error) {
 	lc := newLifecycle(r.logger, r.cfg.StopTimeout)
 	defer func() { err = errors.Join(err, lc.stop()) }()
@@ -162,8 +162,8 @@ func (r *restoreRun) tables(ctx context.Context, manifest *backup.Manifest, from
 	return nil
 }
 
-// moveIn makes the restored folders the data folder's own. Until it is done, no other command uses
-// the data folder.
+// moveIn moves the restored files into the data folder. The log comes last. Until that is done, no
+// other command accepts the data folder.
 func (r *restoreRun) moveIn(work string) error {
 	entries, err := os.ReadDir(work)
 	if err != nil {

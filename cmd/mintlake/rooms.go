@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/web"
 )
 
-// startProjector migrates the tables and projects into them.
+// startProjector migrates the tables, and starts all rooms that write into them.
 func (s *system) startProjector(ctx context.Context) error {
 	conn, err := s.openTables(ctx)
 	if err != nil {
@@ -72,8 +72,9 @@ func (s *system) startUsageProjector(conn driver.Conn) error {
 	return nil
 }
 
-// openTables brings the tables up to date and connects to ClickHouse, for as long as the system
-// runs. A migration may take longer than a write.
+// openTables migrates the tables and returns a connection to ClickHouse that lives as long as the
+// system. Migrations have a connection of their own, as they may take longer than a write is
+// allowed.
 func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
 	s.needClickHouse(true)
 	migrating, err := s.openClickHouse(ctx)
@@ -105,7 +106,7 @@ func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsu
 	return consumer, nil
 }
 
-// closing lets a room leave its consumer group when it ends, while the broker is still there.
+// closing runs a room and then leaves its consumer group, while the broker is still there.
 func closing(consumer *kafka.GroupConsumer, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		defer consumer.Close()
@@ -113,7 +114,8 @@ func closing(consumer *kafka.GroupConsumer, run func(context.Context) error) fun
 	}
 }
 
-// startEnrich reads accounts from the upstream, when there is one, and off-chain metadata.
+// startEnrich starts enrichment: it reads accounts from the RPC upstream, if there is one, and
+// off-chain metadata.
 func (s *system) startEnrich(_ context.Context) error {
 	consumer, err := s.groupConsumer(schemas.GroupEnrich, []string{schemas.TopicEnrichmentRequests})
 	if err != nil {
@@ -144,7 +146,7 @@ func (s *system) startEnrich(_ context.Context) error {
 	return s.startRereads()
 }
 
-// startRereads reads changed mints again, where there is a server to read from.
+// startRereads starts the room that reads changed mints again, if there is an RPC upstream.
 func (s *system) startRereads() error {
 	if s.rpc == nil || !s.cfg.Enrich.Rereads {
 		return nil
@@ -211,7 +213,8 @@ func (s *system) startAPI(ctx context.Context) error {
 	return nil
 }
 
-// errAlone: a room of its own has nothing embedded beside it.
+// errAlone is returned if a room that runs alone has no Kafka or ClickHouse: it has no embedded
+// engines.
 var errAlone = errors.New("a room that runs alone needs --kafka-brokers and, but for ingest and enrich, --clickhouse-dsn: the embedded engines belong to `mintlake up`")
 
 func (s *system) requireBackends(clickhouse bool) error {
@@ -222,7 +225,7 @@ func (s *system) requireBackends(clickhouse bool) error {
 	return nil
 }
 
-// roomCommands are the rooms as processes of their own, for a cluster.
+// roomCommands returns the commands that run one room each, for a cluster.
 func roomCommands() []*cobra.Command {
 	type room struct {
 		name, short string

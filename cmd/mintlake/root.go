@@ -47,7 +47,7 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
 	return cmd
 }
 
-// rootQuery is one call of the command.
+// rootQuery is one call of `mintlake root`.
 type rootQuery struct {
 	atSlot     uint64
 	eventsOnly bool
@@ -64,7 +64,8 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 	}
 	defer done()
 	q.log, q.logger = log, logger
-	// The ledger first: what it says is ingested is in the log by then.
+	// The ledger first: when it says that a slot was ingested, the slot's events are in the log
+	// already.
 	covered, err := q.coverage(ctx)
 	if err != nil {
 		return err
@@ -75,15 +76,15 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 		return fmt.Errorf("read the log: %w", err)
 	}
 	if q.atSlot == root.EverySlot {
-		// the last blocks may have said nothing of any token
+		// The last blocks may have no event of any token.
 		found.Slot = max(found.Slot, covered.ToSlot)
 	}
 	_, err = fmt.Fprintf(q.out, "slot=%d tokens=%d root=%s\n", found.Slot, found.Tokens, found.Hash)
 	return err
 }
 
-// openLog opens the log of the configured brokers, or of the data folder of an `up` that does not
-// run. That is read from its files: a broker would write to them.
+// openLog opens the log of the configured brokers. Without them it reads the files of the embedded
+// broker, which must not run. It starts no broker, since that would write to the files.
 func openLog(cfg *Config, logger *slog.Logger, name string, told meter.Meter) (log recordLog, done func(), err error) {
 	if len(cfg.Kafka.Brokers) > 0 {
 		deps, err := kafkaDeps(cfg, logger, nil)
@@ -110,7 +111,7 @@ func openLog(cfg *Config, logger *slog.Logger, name string, told meter.Meter) (l
 	return &folderLog{files}, files.Close, nil
 }
 
-// coverage is what the slot ledger says was ingested whole.
+// coverage returns which slots were ingested, by the slot ledger.
 func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
 	ledger := coverage.New()
 	if err := readSlots(ctx, q.log, ledger.Apply); err != nil {
@@ -119,8 +120,8 @@ func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
 	return ledger.Coverage(), nil
 }
 
-// warnOfGaps tells when the root will not be that of a registry which has seen everything up to the
-// slot.
+// warnOfGaps logs a warning if the log does not have all slots up to the one of the root: the root
+// of a complete registry may differ.
 func (q *rootQuery) warnOfGaps(covered coverage.Coverage) {
 	if q.atSlot != root.EverySlot && q.atSlot > covered.ToSlot {
 		q.logger.Warn("the log does not reach the slot yet", "slot", q.atSlot, "ingested_to", covered.ToSlot)
@@ -131,7 +132,7 @@ func (q *rootQuery) warnOfGaps(covered coverage.Coverage) {
 	}
 }
 
-// replay folds the whole log.
+// replay folds the whole log and returns the root.
 func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	topics := []string{schemas.TopicTokenEvents}
 	if !q.eventsOnly {
@@ -148,7 +149,7 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	err = q.log.read(ctx, topics, func(record *kafka.Record) {
 		facts, err := factsOfRecord(record)
 		if err != nil {
-			bad++ // became a dead letter in the projector
+			bad++ // the projector made a dead letter of it
 		}
 		replay.Apply(facts)
 		records++
@@ -161,7 +162,7 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	return replay.Root(), nil
 }
 
-// factsOfRecord is what a record of the two topics that make the registry states.
+// factsOfRecord returns the facts in a record of one of the two topics that make the registry.
 func factsOfRecord(record *kafka.Record) ([]registry.Fact, error) {
 	if record.Topic == schemas.TopicEnrichments {
 		enrichment := new(eventspb.Enrichment)

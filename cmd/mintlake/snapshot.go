@@ -16,7 +16,7 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// exportReadTimeout is how long ClickHouse may work before the first fact comes, and between two.
+// exportReadTimeout is how long ClickHouse may take until the first fact, and between two facts.
 const exportReadTimeout = 30 * time.Minute
 
 func exportCommand() *cobra.Command {
@@ -157,13 +157,13 @@ func snapshotKeyCommand() *cobra.Command {
 	}
 }
 
-// withTables runs work on the configured ClickHouse, or on the embedded one, which then runs for as
-// long as work does.
+// withTables runs work on the configured ClickHouse. If none is configured, it runs the embedded
+// one meanwhile.
 func withTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, conn driver.Conn) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	tablesOnly := *cfg
-	// a named broker is not started, and nothing here asks for one
+	// A broker that has a name is not started, and nothing here connects to it.
 	tablesOnly.Kafka.Brokers = []string{"none"}
 	if s.backends, err = startBackends(ctx, &tablesOnly, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (while mintlake up runs on this folder, name its ClickHouse: --clickhouse-dsn http://%s)", err, cfg.ClickHouse.Addr)

@@ -15,9 +15,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// startIngestAlone reads the configured source in a process of its own. Of several that follow a
-// stream one leads, see docs/decisions/0015-one-ingest-leads.md. Files are read by whoever is told
-// to.
+// startIngestAlone starts ingest in a process of its own. If several processes follow a stream,
+// they elect one that writes, see docs/decisions/0015-one-ingest-leads.md. There is no election for
+// files and other finite sources.
 func (s *system) startIngestAlone(ctx context.Context) error {
 	endless, err := s.followsStream()
 	if err != nil {
@@ -39,13 +39,13 @@ func (s *system) startIngestAlone(ctx context.Context) error {
 	}
 	elected := &electedIngest{s: s, candidate: candidate, leader: leader}
 	s.lifecycle.start("ingest", func(ctx context.Context) error {
-		defer candidate.Close() // after the last write, so that the next leader begins behind it
+		defer candidate.Close() // after the last write, so that the next leader sees it
 		return elected.run(ctx)
 	})
 	return nil
 }
 
-// followsStream says that the source never ends.
+// followsStream reports whether the source never ends.
 func (s *system) followsStream() (bool, error) {
 	for _, text := range s.cfg.Source {
 		spec, err := source.ParseSpec(text)
@@ -59,7 +59,7 @@ func (s *system) followsStream() (bool, error) {
 	return false, nil
 }
 
-// leaderGauge is 1 while this process ingests and 0 while it stands by.
+// leaderGauge registers the gauge that is 1 while this process ingests and 0 while it is a standby.
 func (s *system) leaderGauge() (prometheus.Gauge, error) {
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mintlake_ingest_leader", Help: "1 while this process ingests, 0 while it stands by for another one.",
@@ -70,14 +70,15 @@ func (s *system) leaderGauge() (prometheus.Gauge, error) {
 	return gauge, nil
 }
 
-// electedIngest ingests while this process leads and follows the leader while it does not.
+// electedIngest ingests while this process leads. While another one leads, it reads what that one
+// writes.
 type electedIngest struct {
 	s         *system
 	candidate *kafka.Candidate
 	leader    prometheus.Gauge
 }
 
-// run returns nil when ctx ends or the source does.
+// run is a standby and a leader in turn. It returns nil when ctx or the source ends.
 func (e *electedIngest) run(ctx context.Context) error {
 	for {
 		again, err := e.term(ctx)
@@ -90,8 +91,8 @@ func (e *electedIngest) run(ctx context.Context) error {
 	}
 }
 
-// term stands by until this process leads, and leads until another one does. again says that
-// another one does.
+// term waits until this process leads, and then ingests until another one does. again is true if it
+// ended because another process leads, or may.
 func (e *electedIngest) term(ctx context.Context) (again bool, err error) {
 	metrics := &termMetrics{Registerer: e.s.registerer}
 	defer metrics.release()
@@ -125,8 +126,8 @@ func (e *electedIngest) term(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// standBy follows what the leader writes until this process leads. It runs for the office once it
-// has read what is there.
+// standBy reads what the leader writes until this process leads. It becomes a candidate only when
+// it has read everything that is in the log at its start.
 func (e *electedIngest) standBy(ctx context.Context, room *runner.Runner) (*kafka.Term, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -157,7 +158,7 @@ func (e *electedIngest) standBy(ctx context.Context, room *runner.Runner) (*kafk
 func (r *ingestRoom) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// what runs beside ingest ends after it
+	// The publisher and the recording stop after ingest.
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var group errgroup.Group
@@ -184,7 +185,7 @@ func (r *ingestRoom) run(ctx context.Context) error {
 	return errors.Join(err, group.Wait())
 }
 
-// leaseWriter writes while the lease of its term is valid.
+// leaseWriter is a producer that writes only while the lease of its term is valid.
 type leaseWriter struct {
 	producer kafka.RecordProducer
 	term     *kafka.Term // set before the first write
@@ -198,7 +199,8 @@ func (w *leaseWriter) Produce(ctx context.Context, records ...kafka.Record) erro
 	return w.producer.Produce(ctx, records...)
 }
 
-// termMetrics registers the metrics of a term, which the next one registers anew.
+// termMetrics registers the metrics of one term. They are unregistered at its end, because the next
+// term registers them again.
 type termMetrics struct {
 	prometheus.Registerer
 
@@ -220,8 +222,8 @@ func (m *termMetrics) release() {
 	}
 }
 
-// candidateName is this machine's name, by which the group's list of members shows who leads. Under
-// Docker and Kubernetes it is the container's.
+// candidateName returns a client ID with this machine's name (under Docker and Kubernetes the
+// container's). The group's list of members shows it, and so who leads.
 func candidateName() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// startGateway serves JSON-RPC from the upstreams, and subscriptions over WebSocket.
+// startGateway starts the JSON-RPC gateway, with subscriptions over WebSocket.
 func (s *system) startGateway(ctx context.Context) error {
 	store, err := s.keyStore(ctx)
 	if err != nil {
@@ -48,7 +48,8 @@ func (s *system) startGateway(ctx context.Context) error {
 	return nil
 }
 
-// localMethods are what the gateway answers itself.
+// localMethods returns the servers of methods that the gateway answers without an upstream: those
+// of DAS.
 func (s *system) localMethods() ([]jsonrpc.Local, error) {
 	api := s.cfg.RPC.DASAPI
 	if api == "" {
@@ -65,21 +66,21 @@ func (s *system) localMethods() ([]jsonrpc.Local, error) {
 }
 
 const (
-	// statusPatience is how long a question about a signature is tried: the next one comes soon
-	// anyway.
+	// statusPatience is how long a request for signature statuses is tried. The next request comes
+	// soon anyway.
 	statusPatience = 3 * time.Second
-	// statusCalls bounds the questions a second; 256 signatures fit into one.
+	// statusCalls bounds these requests per second; one has up to 256 signatures.
 	statusCalls = 20
-	// statusAnswer bounds an answer in bytes; 256 statuses have some 60 KB.
+	// statusAnswer bounds a response in bytes; 256 statuses have some 60 KB.
 	statusAnswer = 4 << 20
-	// accountPatience and accountAnswer are for accounts that are read after a change of upstream;
-	// one of 10 MiB has 14 MB in base64.
+	// accountPatience and accountAnswer are the same for accounts, which are read after a change of
+	// upstream. An account of 10 MiB has 14 MB in base64.
 	accountPatience = 30 * time.Second
 	accountAnswer   = 32 << 20
 )
 
-// startSubscriptions follows what ingest sees and what the upstream says, for the WebSockets of the
-// RPC address, and for estimates of fees.
+// startSubscriptions starts the room behind the WebSockets of the RPC address and the estimates of
+// fees. It reads what ingest publishes, and what the upstreams send.
 func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Server, error) {
 	deps := subscriptions.Deps{
 		Offsets: s.admin, Fees: estimates, Logger: s.logger, Registerer: s.registerer,
@@ -112,7 +113,8 @@ func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Serv
 	return room, nil
 }
 
-// startStream serves the transactions that ingest passes on, over gRPC and WebSocket.
+// startStream starts the stream, which serves the transactions that ingest publishes over gRPC and
+// WebSocket.
 func (s *system) startStream(ctx context.Context) error {
 	store, err := s.keyStore(ctx)
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *system) startStream(ctx context.Context) error {
 	return nil
 }
 
-// startGatewayRoom serves both surfaces of the gateway, and the admin API.
+// startGatewayRoom starts the gateway and the stream, and the admin API.
 func (s *system) startGatewayRoom(ctx context.Context) error {
 	s.administers = true
 	if err := s.startGateway(ctx); err != nil {

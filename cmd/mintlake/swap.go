@@ -21,10 +21,10 @@ const (
 	stateRPC    = "rpc"
 )
 
-// quotePatience is how long a quote's RPC call is tried: a late quote is worth nothing.
+// quotePatience is how long an RPC call for a quote is tried. A late quote is useless.
 const quotePatience = 4 * time.Second
 
-// startSwap serves quotes from the upstreams' accounts.
+// startSwap starts the swap API.
 func (s *system) startSwap(ctx context.Context) error {
 	store, err := s.keyStore(ctx)
 	if err != nil {
@@ -58,15 +58,15 @@ func (s *system) startSwap(ctx context.Context) error {
 	return nil
 }
 
-// swapFolder is where trust in venues is recorded, in the data folder.
+// swapFolder is the folder, in the data folder, in which builds of venues' programs are recorded.
 const swapFolder = "swap"
 
-// swapTrust says which builds of venues' programs the operator accepts, and where it is recorded
-// what is known of them. A machine without a disk of its own goes on without.
+// swapTrust returns which builds of venues' programs the operator accepts, and the folder in which
+// builds are recorded. If the folder cannot be used, nothing is recorded.
 func (s *system) swapTrust() trust.Config {
 	var cfg trust.Config
 	var err error
-	// Texts that are malformed were refused with the configuration.
+	// The configuration was validated, so this cannot fail.
 	if cfg.Accepted, err = trust.ParseAccepted(s.cfg.Swap.Trust); err == nil {
 		cfg.Dir, err = s.cfg.dataPath(swapFolder)
 	}
@@ -76,8 +76,8 @@ func (s *system) swapTrust() trust.Config {
 	return cfg
 }
 
-// swapOrigin is the swap API for the explorer. One that listens to other machines has a name that
-// only a setting can tell.
+// swapOrigin returns the URL of the swap API for the explorer. If the API listens for other
+// machines, only the setting knows its public URL.
 func (s *system) swapOrigin() string {
 	if s.cfg.API.SwapURL != "" {
 		return s.cfg.API.SwapURL
@@ -86,7 +86,8 @@ func (s *system) swapOrigin() string {
 	return url
 }
 
-// heldPools says which stream the swap API holds pools from; without an endpoint there is none.
+// heldPools returns the stream from which the swap API keeps the state of pools. Its Endpoint is
+// empty if there is none.
 func (s *system) heldPools() (state.Config, error) {
 	if s.cfg.Swap.State == stateRPC {
 		return state.Config{}, nil

@@ -12,10 +12,11 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
-// errMismatch is the exit code 1 of swap verify; a file that is no vector is 2.
+// errMismatch makes swap verify end with exit code 1. A file that is no vector makes it end with 2.
 var errMismatch = errors.New("not all swaps are what quotes say")
 
-// swapVerifyCommand computes mismatches again that a swap API wrote down.
+// swapVerifyCommand is `mintlake swap verify`. It computes swaps again that a swap API has recorded
+// as mismatches.
 func swapVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FILE...",

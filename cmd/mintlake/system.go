@@ -19,7 +19,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// system is what the rooms of one process share: clients, metrics, the order of start and stop.
+// system is what the rooms of one process share: clients, metrics, and the order of start and stop.
 type system struct {
 	cfg        *Config
 	logger     *slog.Logger
@@ -28,30 +28,31 @@ type system struct {
 	readiness  *readiness
 	tracer     *tracing.Tracer // nil while tracing is off
 	backends   *backends
-	kafka      kafka.Deps // since connect
+	kafka      kafka.Deps // set by connect
 	writers    *deadletter.Writers
 	admin      *kafka.Admin
 	rpc        *solana.Client // nil without an upstream
 	addresses  addresses
 	closers    []func()
-	demoGeyser string // source of the demo chain when it runs in this process, and its JSON-RPC
-	demoRPC    string
+	demoGeyser string   // the source, if the demo chain runs in this process
+	demoRPC    string   // the URL of the demo chain's JSON-RPC
 	keys       *keyring // nil until a surface needs it
 	stream     atomic.Pointer[stream.Server]
-	// administers says that this process serves the admin API: up and the gateway.
+	// administers is true if this process may serve the admin API: up and the gateway.
 	administers bool
-	// nil where no room ingests, and where a leader is elected
+	// ingest is nil if this process does not ingest, or elects a leader.
 	ingest   *ingestRoom
-	images   *images      // nil until somebody needs them
+	images   *images      // nil until a room needs them
 	together bool         // the API runs in this process too
-	apiURL   string       // the API in this process; empty without one
-	swapURL  atomic.Value // string: the swap API in this process, on loopback
-	// refilling says that the tables are far behind the log, and a line of their own tells how far.
+	apiURL   string       // of the API in this process; empty without one
+	swapURL  atomic.Value // string: the same of the swap API, if it is on loopback
+	// refilling is true while the tables are far behind the log. A progress line of their own
+	// replaces the live line then.
 	refilling atomic.Bool
-	damage    func() ([]parts.Damage, bool) // nil where nobody looks after ClickHouse's tables
+	damage    func() ([]parts.Damage, bool) // the source, if the demo runs in this process
 }
 
-// addresses are what `up` prints, in this order.
+// addresses are the addresses that `up` prints, in this order.
 type addresses []address
 
 type address struct{ name, url string }
@@ -90,7 +91,7 @@ func (s *system) connect() error {
 	return s.connectUpstream()
 }
 
-// topicNames are the topics of the catalogue.
+// topicNames returns the names of all topics.
 func topicNames() []string {
 	topics := schemas.Topics()
 	names := make([]string, len(topics))
@@ -116,12 +117,12 @@ func (s *system) openClickHouse(ctx context.Context) (driver.Conn, error) {
 	return openClickHouse(ctx, s.backends)
 }
 
-// openForWrites is openClickHouse for rooms that write.
+// openForWrites is like openClickHouse, for rooms that write.
 func (s *system) openForWrites(ctx context.Context) (driver.Conn, error) {
 	return openClickHouse(ctx, s.backends, clickhouse.WithWriteLimit(s.cfg.ClickHouse.WriteLimit))
 }
 
-// stop ends every component, the youngest first, and closes the clients.
+// stop stops every component, the last one started first, and closes the clients.
 func (s *system) stop() error {
 	s.readiness.say("stopping")
 	err := s.lifecycle.stop()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// tellProgress writes line to stderr until ctx ends: on a terminal over the line before, elsewhere
-// seldom and below it.
+// tellProgress shows line on standard error until ctx ends. On a terminal it rewrites the live line
+// every progressLook; elsewhere it prints a line every progressTell.
 func tellProgress(ctx context.Context, line func(now time.Time) string) {
 	every := progressTell
 	if screen.Lives() {

@@ -10,12 +10,12 @@ import (
 // lastSpans is how long a stop waits for the collector to take the last spans.
 const lastSpans = 3 * time.Second
 
-// tracingConfig is what the settings say.
+// tracingConfig returns the configuration of tracing.
 func (c *Config) tracingConfig() tracing.Config {
 	return tracing.Config{Endpoint: c.Tracing.Endpoint, Ratio: c.Tracing.SampleRatio, Version: thisBuild().Version}
 }
 
-// startTracing makes the tracer; without tracing.endpoint there is none, and rooms get nil.
+// startTracing makes the tracer. Without tracing.endpoint there is none, and rooms get nil.
 func (s *system) startTracing(ctx context.Context) error {
 	tracer, err := tracing.New(ctx, s.cfg.tracingConfig(), s.logger)
 	if err != nil {

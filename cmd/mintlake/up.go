@@ -50,7 +50,7 @@ func up(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 	return err
 }
 
-// startObserving comes before all else: metrics, probes and traces.
+// startObserving starts metrics, probes and traces. It comes before everything else.
 func (s *system) startObserving(ctx context.Context) error {
 	if err := s.startTracing(ctx); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (s *system) startObserving(ctx context.Context) error {
 	return s.startMetrics(ctx)
 }
 
-// startAll starts what stores before what produces, so that the stop, in the opposite order, loses
-// nothing.
+// startAll starts stores before the rooms that write to them. They stop in the opposite order, so
+// nothing is lost.
 func (s *system) startAll(ctx context.Context) error {
 	if err := s.startObserving(ctx); err != nil {
 		return err
@@ -118,7 +118,7 @@ func allRooms() []string {
 	return []string{roomIngest, roomEnrich, roomProjector, roomVolume, roomAPI, roomGateway, roomSwap}
 }
 
-// announce prints where everything is: for people, and in one line for scripts.
+// announce marks the process as ready and prints all addresses.
 func (s *system) announce() {
 	s.readiness.say("")
 	for _, engine := range []address{
@@ -129,8 +129,8 @@ func (s *system) announce() {
 	fmt.Fprint(os.Stdout, welcome(s.addresses, os.Args[0], s.cfg.DataDir, s.cfg.ClickHouse.DSN == "" && s.backends.clickhouseDSN != ""))
 }
 
-// welcome says where everything is and what a person does next: for people, and in one line for
-// scripts. program is what was typed to start it.
+// welcome returns the text with all addresses and what a user can do next, and one line with the
+// addresses for scripts. program is the name by which the program was started.
 func welcome(where addresses, program, dataDir string, embedded bool) string {
 	var out strings.Builder
 	out.WriteString("Mintlake is up; Ctrl-C stops it.\n")
@@ -164,5 +164,5 @@ func welcome(where addresses, program, dataDir string, embedded bool) string {
 	return out.String()
 }
 
-// clickhouseURL is the ClickHouse in use without its credentials.
+// clickhouseURL returns the address of the ClickHouse in use, without credentials.
 func (s *system) clickhouseURL() string { return clickhouse.Redacted(s.backends.clickhouseDSN) }

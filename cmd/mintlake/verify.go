@@ -22,13 +22,13 @@ import (
 	"github.com/mintlake/mintlake/volume"
 )
 
-// verifyDatabase holds what is expected while verify runs.
+// verifyDatabase is the database with the expected rows while verify runs.
 const verifyDatabase = schema.Database + "_verify"
 
-// errDiffers is verify's exit code 1; everything else that keeps it from saying "equal" is 2.
+// errDiffers makes verify end with exit code 1. All other errors make it end with 2.
 var errDiffers = errors.New("the tables differ from the log; the commands above make the rows again")
 
-// codedError ends the process with an exit code of its own.
+// codedError is an error with an exit code.
 type codedError struct {
 	error
 	code int
@@ -36,7 +36,7 @@ type codedError struct {
 
 func (e *codedError) Unwrap() error { return e.error }
 
-// exitCode is the one of an error that ended a command.
+// exitCode returns the exit code for an error that ended a command.
 func exitCode(err error) int {
 	var coded *codedError
 	if errors.As(err, &coded) {
@@ -103,7 +103,7 @@ func (r *verifyRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 	})
 }
 
-// knownTables refuses what is no projected table.
+// knownTables returns an error if one of the tables is no projected table.
 func knownTables(tables []string) error {
 	for _, table := range tables {
 		if !slices.Contains(verify.FigureTables(), table) && !slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return slices.Contains(g.Tables, table) }) {
@@ -113,8 +113,8 @@ func knownTables(tables []string) error {
 	return nil
 }
 
-// withLogAndTables gives work to do on Kafka and ClickHouse, those of --data-dir or others, and
-// changes neither's topics or tables.
+// withLogAndTables calls work with Kafka and ClickHouse: the configured ones, or the embedded ones
+// on the data folder. It creates and migrates nothing.
 func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func(*system, driver.Conn) error) (err error) {
 	s := newSystem(cfg, logger)
 	defer func() {
@@ -122,7 +122,7 @@ func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, wor
 			err = stopErr
 		}
 	}()
-	// the configured ones may serve another folder's `up`
+	// The configured addresses may be in use by the `up` of another folder.
 	cfg.Kafka.Addr, cfg.ClickHouse.Addr = "127.0.0.1:0", "127.0.0.1:0"
 	if s.backends, err = startBackends(ctx, cfg, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (a running node is named with --kafka-brokers and --clickhouse-dsn, by the addresses that it printed)", err)
@@ -143,8 +143,8 @@ func withLogAndTables(ctx context.Context, cfg *Config, logger *slog.Logger, wor
 	return work(s, conn)
 }
 
-// compare looks at one group of tables after the other, so that the disk holds one group's rows
-// twice at most.
+// compare compares one group of tables after the other. So the disk has at most one group's rows
+// twice.
 func (r *verifyRun) compare(ctx context.Context, s *system, conn driver.Conn) ([]*verify.TableReport, error) {
 	var reports []*verify.TableReport
 	for _, group := range verify.Groups() {
@@ -186,7 +186,8 @@ func (r *verifyRun) compare(ctx context.Context, s *system, conn driver.Conn) ([
 	return reports, nil
 }
 
-// figures are the tables of prices and volumes to compare with a group's.
+// figures returns the tables of prices and volumes that are compared together with a group's
+// tables.
 func (r *verifyRun) figures(group verify.Group) []string {
 	if group.Name != schemas.GroupSwaps {
 		return nil
@@ -194,7 +195,7 @@ func (r *verifyRun) figures(group verify.Group) []string {
 	return slices.DeleteFunc(verify.FigureTables(), func(t string) bool { return len(r.tables) > 0 && !slices.Contains(r.tables, t) })
 }
 
-// valueAll makes the prices and volumes of all legs in a database, as the volume room does.
+// valueAll computes the prices and volumes of all legs in a database, as the volume room does.
 func (s *system) valueAll(ctx context.Context, conn driver.Conn, database string) error {
 	began := time.Now()
 	room, err := volume.New(s.cfg.Volume, volume.Deps{Store: volume.NewClickHouse(conn, database, s.cfg.Volume), Logger: s.logger})
@@ -220,7 +221,7 @@ func dropVerifyDatabase(ctx context.Context, s *system, conn driver.Conn) error 
 	return nil
 }
 
-// project makes what a group's tables should hold.
+// project makes the rows that a group's tables should have, in verifyDatabase.
 func (r *verifyRun) project(ctx context.Context, s *system, conn driver.Conn, group verify.Group) error {
 	if err := dropVerifyDatabase(ctx, s, conn); err != nil {
 		return err
@@ -239,11 +240,11 @@ func (r *verifyRun) project(ctx context.Context, s *system, conn driver.Conn, gr
 	return projection.Finish(ctx, group.Name, false)
 }
 
-// projectBatch is how many records are projected at once.
+// projectBatch is how many records are projected in one batch.
 const projectBatch = 20_000
 
-// projectCommitted projects what the group has committed: from the topics' first records to where
-// the projector goes on.
+// projectCommitted projects the records that the group has processed: from the topics' first ones
+// to its committed offsets.
 func (s *system) projectCommitted(ctx context.Context, group verify.Group, projection *verify.Projection) error {
 	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: kafka.Deps{Logger: s.logger, Registerer: s.registerer}, name: "verify"}
 	ends, err := s.admin.CommittedOffsets(ctx, group.Name, group.Topics)
@@ -257,7 +258,7 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 	if err != nil {
 		return err
 	}
-	records, total := 0, time.Now()
+	records, began := 0, time.Now()
 	count, stop := told(ctx).Begin("project "+group.Name, "records", recordsBetween(starts, ends))
 	defer stop()
 	err = log.readTo(ctx, group.Topics, ends, projectBatch, func(batch []kafka.Record) error {
@@ -268,11 +269,11 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 	if err != nil {
 		return fmt.Errorf("project the log: %w", err)
 	}
-	s.logger.Info("log projected", "group", group.Name, "records", records, "unreadable", projection.Unreadable, "took", time.Since(total))
+	s.logger.Info("log projected", "group", group.Name, "records", records, "unreadable", projection.Unreadable, "took", time.Since(began))
 	return nil
 }
 
-// print writes the report; its error is errDiffers where something does.
+// print writes the report. It returns errDiffers if a table differs.
 func (r *verifyRun) print(reports []*verify.TableReport) error {
 	differs := false
 	for _, report := range reports {

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A release sets these by -ldflags '-X main.version=1.2.3 -X main.commit=… -X main.date=…'. A build
-// without them says what Go knows of its checkout.
+// A release sets these by -ldflags '-X main.version=1.2.3 -X main.commit=… -X main.date=…'. Without
+// them, Go's build information is used.
 var (
 	version string // without the v of the tag
 	commit  string // of the source, in full
 	date    string // of the commit, RFC 3339
 )
 
-// buildInfo says which source this binary was built from. A field that nobody knows is "unknown".
+// buildInfo describes the source of this binary. A field without a known value is "unknown".
 type buildInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -28,7 +28,7 @@ type buildInfo struct {
 	Platform string `json:"platform"`
 }
 
-// thisBuild is the build of this process.
+// thisBuild returns the build of this process.
 func thisBuild() buildInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -37,7 +37,7 @@ func thisBuild() buildInfo {
 	return buildOf(info)
 }
 
-// buildOf fills what -ldflags did not set from info.
+// buildOf takes from info what -ldflags did not set.
 func buildOf(info *debug.BuildInfo) buildInfo {
 	b := buildInfo{
 		Version: version, Commit: commit, Date: date,

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/volume"
 )
 
-// startSwapProjector writes swaps and pools into ClickHouse, beside the projector of token events.
+// startSwapProjector starts the projector of swaps and pools, beside that of token events.
 func (s *system) startSwapProjector(ctx context.Context, conn driver.Conn) error {
 	store := swaps.NewClickHouse(conn, schema.Database)
 	if err := store.KeepSignatures(ctx, s.cfg.Swaps.SignatureDays, s.cfg.ClickHouse.Cluster); err != nil {
@@ -31,7 +31,7 @@ func (s *system) startSwapProjector(ctx context.Context, conn driver.Conn) error
 	return nil
 }
 
-// startVolume values swap legs.
+// startVolume starts the volume room.
 func (s *system) startVolume(ctx context.Context) error {
 	conn, err := s.openTables(ctx)
 	if err != nil {

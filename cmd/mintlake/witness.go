@@ -7,8 +7,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 )
 
-// witness is the sink of a recording: the messages are kept before they come here, so it only looks
-// how far the stream is.
+// witness is the sink of a recording. The tap has recorded the messages before, so witness only
+// notes how far the stream is.
 type witness struct{ highest atomic.Uint64 }
 
 func (w *witness) Block(ctx context.Context, block *chain.Block) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/containers"
 )
 
-// clusterID is what a data folder is formatted with.
+// clusterID is the cluster id that a data folder is formatted with.
 const clusterID = "bWludGxha2UtdGVzdC1rYQ"
 
 // javaOptions make for a quick start.
@@ -41,7 +41,7 @@ type Listener struct {
 	Settings map[string]string
 }
 
-// Secure is what Apache Kafka has besides a plain port.
+// Secure configures the listeners of Apache Kafka besides the plain one.
 type Secure struct {
 	Listeners []Listener
 	// Users are passwords by name, for SCRAM-SHA-256 and SCRAM-SHA-512.
@@ -67,12 +67,12 @@ func StartSecure(t testing.TB, secure Secure) (plain string, addrs map[string]st
 // apacheNode is one node of Apache Kafka, which is broker and controller.
 type apacheNode struct {
 	id int
-	// addr is where clients connect: a port of 127.0.0.1, also with a container.
+	// addr is the address for clients: a port of 127.0.0.1, even if the node runs in a container.
 	addr string
 	// voters are the controllers of the cluster; empty for a node that is alone.
 	voters string
 	nodes  int
-	// controller is where this one listens, for a process.
+	// controller is the address on which the node listens for controllers.
 	controller string
 	// network is that of the cluster's containers.
 	network string
@@ -81,7 +81,7 @@ type apacheNode struct {
 	addrs  map[string]string // of its listeners
 }
 
-// apacheCluster plans the nodes of a cluster.
+// apacheCluster returns the configurations of the nodes of a cluster.
 func apacheCluster(t testing.TB, count int) []apacheNode {
 	t.Helper()
 	nodes := make([]apacheNode, count)
@@ -178,7 +178,7 @@ func runApacheContainer(t testing.TB, node apacheNode) runner {
 	return containers.Run(t, spec)
 }
 
-// variable is the image's environment variable of a setting.
+// variable returns the image's environment variable for a setting.
 func variable(setting string) string {
 	return "KAFKA_" + strings.ToUpper(strings.NewReplacer("_", "__", "-", "___", ".", "_").Replace(setting))
 }
@@ -192,8 +192,8 @@ func port(t testing.TB, addr string) string {
 	return port
 }
 
-// settings are those of server.properties, but for the data folder. The node listens for clients
-// and for controllers at these addresses.
+// settings returns the settings of server.properties, without the data folder. clients and
+// controller are the addresses on which the node listens.
 func (n apacheNode) settings(clients, controller string) map[string]string {
 	voters := n.voters
 	if voters == "" {
@@ -218,7 +218,7 @@ func (n apacheNode) settings(clients, controller string) map[string]string {
 		"transaction.state.log.min.isr":                    inSync,
 		"share.coordinator.state.topic.replication.factor": copies,
 		"share.coordinator.state.topic.min.isr":            inSync,
-		// Three seconds that only make sense where many members start at once.
+		// The default of three seconds is only useful if many members start at once.
 		"group.initial.rebalance.delay.ms": "0",
 		// A killed broker may register again only after its old registration ends.
 		"broker.session.timeout.ms":    "3000",
@@ -247,7 +247,7 @@ func (n apacheNode) settings(clients, controller string) map[string]string {
 	return settings
 }
 
-// addUsers tells the broker users with their passwords, for both kinds of SCRAM.
+// addUsers creates the users with their passwords, for both kinds of SCRAM.
 func addUsers(t testing.TB, addr string, users map[string]string) {
 	t.Helper()
 	if len(users) == 0 {
