@@ -89,6 +89,7 @@ func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
 	return &stream{server: s, filter: filter, include22: include, write: s.writer(shape)}, nil
 }
 
+// refuseStream returns the answer to an error of feed.Open.
 func refuseStream(err error, cursor string) error {
 	var e *Error
 	switch {

@@ -57,6 +57,7 @@ func (s *Server) getTokens(c *fiber.Ctx) error {
 	return s.sendJSON(c, response)
 }
 
+// querySearch reads the parameters of a search.
 func (s *Server) querySearch(c *fiber.Ctx) (query search.Query, page int64, err error) {
 	query.Text = c.Query("q")
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)

@@ -163,8 +163,9 @@ func (s *Server) getV2Recent(c *fiber.Ctx) error {
 	return s.sendV2(c, search.Query{IncludeToken22: true, Sort: search.SortNewest, Limit: v2Recent})
 }
 
-// getV2Category is GET /tokens/v2/{category}/{interval}: the traded tokens with the most of
-// something. Only toptraded has a figure for each interval; the others are those of 24 hours.
+// getV2Category is GET /tokens/v2/{category}/{interval}: the tokens with the highest volume, trend
+// or organic volume. Only toptraded has a figure for each interval; the other two are always those
+// of 24 hours.
 func (s *Server) getV2Category(c *fiber.Ctx) error {
 	category, interval := c.Params("category"), c.Params("interval")
 	if !slices.Contains([]string{"5m", "1h", "6h", "24h"}, interval) {

@@ -198,6 +198,7 @@ func stateOf(mint string, answers map[string]requests.Answer) mintState {
 	return state
 }
 
+// appendStates writes the states of a batch's mints.
 func appendStates(dst []byte, states []mintState) []byte {
 	dst = append(dst, '[')
 	for i, state := range states {

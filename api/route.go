@@ -58,6 +58,7 @@ type route struct {
 	handle       func(c *fiber.Ctx) error
 }
 
+// addRoutes registers all routes.
 func (s *Server) addRoutes() {
 	s.routes = []*route{
 		{fiber.MethodGet, "/tokens", windowSearch, true, s.getTokens},

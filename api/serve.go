@@ -69,6 +69,8 @@ func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	return nil
 }
 
+// drain lets /readyz answer 503 for DrainTime. It returns the error with which serving ended
+// meanwhile.
 func (s *Server) drain(failed context.Context, ended <-chan error) error {
 	s.draining.Store(true)
 	if s.cfg.DrainTime <= 0 {

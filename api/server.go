@@ -147,6 +147,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
+// build makes all parts of the server.
 func (s *Server) build() (err error) {
 	if s.metrics, err = newMetrics(s.deps.Registerer, s); err != nil {
 		return err

@@ -20,8 +20,8 @@ type Batch struct {
 	Changes []Change
 	// Cursor is the place after the batch; empty if no new place is known yet.
 	Cursor string
-	// Reset is set if the changes since the reader's cursor cannot be reported. It is the reason.
-	// What follows begins now.
+	// Reset is set if the changes since the reader's cursor cannot be reported, and says why. What
+	// follows begins now.
 	Reset Reset
 }
 
@@ -111,6 +111,7 @@ func (r *Reader) Next(patience time.Duration) (Batch, error) {
 	return batch, err
 }
 
+// next is Next without its metrics.
 func (r *Reader) next(patience time.Duration) (Batch, error) {
 	if r.from != nil {
 		from := *r.from

@@ -20,8 +20,8 @@ const (
 	// questionTime bounds a whole question: a page takes up to six queries, and each may wait for
 	// its turn.
 	questionTime = 10 * time.Second
-	// concurrent bounds the reads at one time; further ones wait. The projector uses the same
-	// server.
+	// concurrent bounds the reads at one time, because the projector uses the same server. Further
+	// reads wait.
 	concurrent = 4
 	// queryMemory bounds the memory of one query. Above a quarter of it, the sum of the supply
 	// deltas spills to disk.

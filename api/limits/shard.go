@@ -105,9 +105,9 @@ func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 	return e, displaced
 }
 
-// makeRoom forgets the least recently used light client. If there is none, it forgets the least
-// recently used heavy client, unless that is still heavy: one window after its last request it is
-// not. counted says that the client had requests counted.
+// makeRoom forgets the least recently used light client. If there is none, it looks whether the
+// least recently used heavy client is still heavy, which lasts for at most one window after its
+// last request, and forgets it if not. counted says that the client had requests counted.
 func (t *table) makeRoom(at int64) (ok, counted bool) {
 	if _, e, any := t.light.RemoveOldest(); any {
 		idle, _ := e.load(t.rules, at)

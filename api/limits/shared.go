@@ -153,6 +153,7 @@ type reply struct {
 	windows []windowState
 }
 
+// ask lets Redis count a request in the windows of all scopes.
 func (s *Shared) ask(scopes []Scope, windows []int) (reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()

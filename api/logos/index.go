@@ -101,6 +101,7 @@ func (x *index) read(record *kafka.Record) {
 	x.apply(enrichment)
 }
 
+// apply records a check of a logo or a decision about it, unless a newer one is known.
 func (x *index) apply(enrichment *eventspb.Enrichment) {
 	key := digestOf(base58.Encode(enrichment.GetMint()))
 	x.mu.Lock()

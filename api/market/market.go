@@ -160,6 +160,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
+// poll passes on the latest daily volumes, if their generation is not the one passed on before.
 func (p *Poller) poll(ctx context.Context, have uint64) (uint64, error) {
 	generation, err := p.Reader.Generation(ctx)
 	if err != nil || generation == have {

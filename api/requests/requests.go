@@ -200,6 +200,7 @@ func (q *Queue) Ask(client, mint string, key []byte, reason eventspb.RequestReas
 	return answer
 }
 
+// ask is Ask without its metric and the least RetryAfter.
 func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReason) Answer {
 	now := q.deps.Now()
 	q.mu.Lock()

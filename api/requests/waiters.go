@@ -85,6 +85,8 @@ func (w *waiters) wakeLocked(mint string) {
 	}
 }
 
+// enter registers an HTTP request that waits for mints; false if too many wait. The channel gets a
+// signal when one of the mints has changed.
 func (w *waiters) enter(client string, mints []string) (chan struct{}, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

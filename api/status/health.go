@@ -79,8 +79,8 @@ type probe struct {
 	at     time.Time
 }
 
-// ClickHouse returns whether ClickHouse answers ask. The result is at most probeEvery old or, while
-// another call is asking, the last one.
+// ClickHouse returns the Health of ClickHouse: ask is a query that it must answer. The result is at
+// most probeEvery old or, while another call is asking, the last one.
 func (c *Collector) ClickHouse(ctx context.Context, ask func(ctx context.Context) error) Health {
 	p := &c.clickhouse
 	if health, fresh := p.peek(c.now()); fresh || !p.asking.TryLock() {

@@ -229,6 +229,7 @@ func (c *Collector) Get(ctx context.Context) Document {
 	return document
 }
 
+// recent returns a document that is younger than maxAge, and makes one if needed.
 func (c *Collector) recent(ctx context.Context) Document {
 	if document, age := c.peek(); age < maxAge {
 		return document

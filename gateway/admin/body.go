@@ -72,8 +72,8 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 
 // readBody reads one JSON object without unknown members. An empty body counts as an empty object.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
-	// For application/json a browser asks first whether a page may send it (a CORS preflight). This
-	// server never says yes.
+	// Before a page may send application/json, its browser asks the server (a CORS preflight), and
+	// this server never agrees. So pages of other origins cannot send a body.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return &publicError{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
 	}

@@ -94,6 +94,7 @@ func labelOf(m *dto.Metric, name string) string {
 	return ""
 }
 
+// figuresOf reads figures of the rooms from their metrics.
 func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

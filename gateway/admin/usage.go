@@ -91,6 +91,7 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 // usageColumns are the values of by.
 var usageColumns = []string{"minute", "hour", "day", "key", "method"}
 
+// usageQuery reads and checks the parameters of GET /usage.
 func usageQuery(r *http.Request, now time.Time) (UsageQuery, error) {
 	values := r.URL.Query()
 	for name := range values {

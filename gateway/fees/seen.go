@@ -169,6 +169,7 @@ func (s *seen) prices(accounts []string, slots uint64) (lists [][]uint64, uncove
 	return lists, uncovered
 }
 
+// pricesOf returns the sorted prices of one account in the latest slots.
 func (s *seen) pricesOf(account, slots uint64) []uint64 {
 	var found []uint64
 	for slot, fees := range s.slots {

@@ -27,12 +27,12 @@ type answer struct {
 	// there is a rest.
 	result, failure json.RawMessage
 	// id is the id of a whole answer.
-	id   json.RawMessage
-	told told
+	id json.RawMessage
+	at answerSlot
 }
 
-// told is the slot and the block height that an answer names.
-type told struct {
+// answerSlot is the slot and the block height that an answer names.
+type answerSlot struct {
 	slot, height       uint64
 	hasSlot, hasHeight bool
 }
@@ -106,7 +106,7 @@ func (a *answer) peek(status int, want expected, m *method) error {
 	if trimmed := bytes.TrimLeft(head, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return malformed()
 	}
-	a.told = toldBy(m, contextOf(json.NewDecoder(bytes.NewReader(head)), "result"))
+	a.at = slotOfContext(m, contextOf(json.NewDecoder(bytes.NewReader(head)), "result"))
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (a *answer) readWhole(want expected, m *method) error {
 	a.id = parsed.ID
 	if parsed.Error == nil || string(parsed.Error) == "null" {
 		a.result = parsed.Result
-		a.told = toldByWhole(m, a.result)
+		a.at = slotOfResult(m, a.result)
 		return nil
 	}
 	a.failure = parsed.Error
@@ -150,32 +150,32 @@ func (a *answer) readWhole(want expected, m *method) error {
 	case codeLimited, codeTooMany:
 		return &upstreamError{"limited", errLimited, true}
 	case codeMinContextSlot:
-		a.told = told{slot: failure.Data.ContextSlot}
+		a.at = answerSlot{slot: failure.Data.ContextSlot}
 		return &upstreamError{"behind", errBehind, true}
 	}
 	return nil
 }
 
-// toldByWhole reads the slot and the block height from a whole result.
-func toldByWhole(m *method, result json.RawMessage) told {
+// slotOfResult reads the slot and the block height from a whole result.
+func slotOfResult(m *method, result json.RawMessage) answerSlot {
 	if m == nil {
-		return told{}
+		return answerSlot{}
 	}
 	switch m.name {
 	case "getSlot":
 		var slot uint64
 		err := json.Unmarshal(result, &slot)
-		return told{slot: slot, hasSlot: err == nil}
+		return answerSlot{slot: slot, hasSlot: err == nil}
 	case "getBlockHeight":
 		var height uint64
 		err := json.Unmarshal(result, &height)
-		return told{height: height, hasHeight: err == nil}
+		return answerSlot{height: height, hasHeight: err == nil}
 	case "getEpochInfo":
 		var info struct {
 			Slot   *uint64 `json:"absoluteSlot"`
 			Height *uint64 `json:"blockHeight"`
 		}
-		var t told
+		var t answerSlot
 		if json.Unmarshal(result, &info) == nil {
 			if t.hasSlot = info.Slot != nil; t.hasSlot {
 				t.slot = *info.Slot
@@ -186,15 +186,15 @@ func toldByWhole(m *method, result json.RawMessage) told {
 		}
 		return t
 	}
-	return toldBy(m, contextOf(json.NewDecoder(bytes.NewReader(result))))
+	return slotOfContext(m, contextOf(json.NewDecoder(bytes.NewReader(result))))
 }
 
-// toldBy returns the slot of a result's context, if the method's results have one.
-func toldBy(m *method, slot *uint64) told {
-	if m == nil || !m.tells || slot == nil {
-		return told{}
+// slotOfContext returns the slot of a result's context, if the method's results have one.
+func slotOfContext(m *method, slot *uint64) answerSlot {
+	if m == nil || !m.namesSlot || slot == nil {
+		return answerSlot{}
 	}
-	return told{slot: *slot, hasSlot: true}
+	return answerSlot{slot: *slot, hasSlot: true}
 }
 
 // contextOf returns the slot in the member context of the object that the decoder is at, or of the

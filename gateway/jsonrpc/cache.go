@@ -121,6 +121,7 @@ func (r *copying) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// add extends the copy, or stops copying if the cache has no room.
 func (r *copying) add(p []byte) {
 	if r.stopped || len(p) == 0 {
 		return

@@ -174,7 +174,7 @@ func (c *client) compare(method string, level commitment, body json.RawMessage, 
 	if json.Unmarshal(body, &parsed) != nil || parsed.Result == nil {
 		return
 	}
-	told := toldByWhole(table[method], parsed.Result)
+	told := slotOfResult(table[method], parsed.Result)
 	if told.hasSlot {
 		if told.slot < before[0] {
 			c.add("%s at %s: slot %d after %d", method, level, told.slot, before[0])

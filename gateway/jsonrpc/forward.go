@@ -46,11 +46,12 @@ type misses struct {
 	highest uint64
 }
 
+// add adds an attempt. Of the answers that are errors it keeps the last one.
 func (m *misses) add(o *outcome) {
 	if errors.Is(o.err, errBehind) {
 		m.behind = true
 		if o.got != nil {
-			m.highest = max(m.highest, o.got.told.slot)
+			m.highest = max(m.highest, o.got.at.slot)
 		} else {
 			m.highest = max(m.highest, o.known)
 		}
@@ -97,7 +98,7 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	o.known, seen = u.slots.known(t.level)
 	if t.session != nil && t.least > 0 && (!seen || o.known < t.least) {
 		g.refresh(ctx, u)
-		if o.known, _ = u.slots.known(t.level); o.known < t.least && !t.method.tells {
+		if o.known, _ = u.slots.known(t.level); o.known < t.least && !t.method.namesSlot {
 			o.err = &upstreamError{"behind", errBehind, true}
 			return o
 		}
@@ -110,12 +111,12 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	began := time.Now()
 	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method)
 	o.took = time.Since(began)
-	if o.err == nil && o.got.told.hasSlot {
-		if !g.pool.believes(u, t.level, o.got.told.slot) {
+	if o.err == nil && o.got.at.hasSlot {
+		if !g.pool.believes(u, t.level, o.got.at.slot) {
 			o.drop()
 			o.got, o.err = nil, &upstreamError{outcome: "ahead", err: errAhead}
 		} else {
-			u.slots.learn(t.level, o.got.told.slot, began)
+			u.slots.learn(t.level, o.got.at.slot, began)
 		}
 	}
 	g.settle(ctx, u, o, done)
@@ -174,6 +175,7 @@ func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want
 	return got, err
 }
 
+// post sends a request and reads the beginning of the answer.
 func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string, want expected, m *method) (*answer, error) {
 	ctx, cancel := context.WithCancel(parent)
 	// This timeout is for the beginning of the answer. The rest may take until the request's own

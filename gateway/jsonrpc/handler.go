@@ -105,6 +105,7 @@ func (g *Gateway) health(w http.ResponseWriter, status int) {
 	writeJSON(w, status, body)
 }
 
+// servePost answers a POST of calls.
 func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, span := g.tracer.Server(r.Context(), "POST JSON-RPC", r.Header.Get(tracing.Header))
@@ -180,8 +181,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 
 // readRequest reads and parses the body.
 func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
-	// A page of any origin may post text/plain to a loopback endpoint. For application/json a
-	// browser asks the endpoint first (a CORS preflight).
+	// A page of any origin may post text/plain to a loopback endpoint. Before it posts
+	// application/json, the browser asks the endpoint (a CORS preflight), so only that is accepted.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
 	}

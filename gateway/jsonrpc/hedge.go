@@ -146,7 +146,7 @@ func (r *race) accepts(o *outcome) bool {
 	if r.t.admits(o.got, o.known) {
 		return true
 	}
-	o.known = max(o.known, o.got.told.slot)
+	o.known = max(o.known, o.got.at.slot)
 	o.drop()
 	o.got, o.err = nil, &upstreamError{"behind", errBehind, true}
 	r.g.metrics.stale.WithLabelValues(o.u.name).Inc()

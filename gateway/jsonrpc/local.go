@@ -93,6 +93,8 @@ func (g *Gateway) answersAny(req *request) bool {
 	return false
 }
 
+// answerLocally lets a Local answer a call. A long answer takes room in localBytes until it is
+// closed.
 func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*answer, error) {
 	if c.notification() {
 		return &answer{}, nil // a Local only reads, and nobody would get the result

@@ -23,8 +23,8 @@ type method struct {
 	level commitment
 	// config is the index of the parameter that takes minContextSlot; -1 if there is none.
 	config int
-	// tells says that an answer names its slot, at least if the call asks for that.
-	tells bool
+	// namesSlot says that an answer names its slot, at least if the call asks for that.
+	namesSlot bool
 	// lasting says that an answer at commitment finalized never changes.
 	lasting bool
 	// timeless says that an answer belongs to no slot, so sessions do not check it.
@@ -49,7 +49,7 @@ var table = func() map[string]*method {
 		"isBlockhashValid", "simulateTransaction", "getTokenAccountsByDelegate", "getTokenAccountsByOwner", "getBlockProduction", "getLargestAccounts",
 		"getSignatureStatuses", "getStakeMinimumDelegation", "getSupply", "getTokenAccountBalance", "getTokenLargestAccounts", "getTokenSupply",
 	} {
-		all[name].tells = true
+		all[name].namesSlot = true
 	}
 	for _, name := range []string{"getBlock", "getTransaction", "getGenesisHash"} {
 		all[name].lasting = true

@@ -192,6 +192,7 @@ func (g *Gateway) rebroadcastAll(ctx context.Context) {
 	}
 }
 
+// rebroadcastOnce ends the transactions that are confirmed or expired, and sends the others again.
 func (g *Gateway) rebroadcastOnce(ctx context.Context, list []*rebroadcast) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.attemptTimeout)
 	defer cancel()

@@ -354,9 +354,9 @@ func (r *reply) slot(t *testing.T) uint64 {
 		Result json.RawMessage
 	}
 	require.NoError(t, json.Unmarshal([]byte(r.body), &parsed), r.body)
-	told := toldByWhole(table["getBalance"], parsed.Result)
+	told := slotOfResult(table["getBalance"], parsed.Result)
 	if !told.hasSlot {
-		told = toldByWhole(table["getSlot"], parsed.Result)
+		told = slotOfResult(table["getSlot"], parsed.Result)
 	}
 	require.True(t, told.hasSlot, r.body)
 	return told.slot

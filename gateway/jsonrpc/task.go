@@ -133,10 +133,10 @@ func (t *task) admits(got *answer, known uint64) bool {
 	switch {
 	case got.failure != nil || t.call.notification():
 		return true
-	case got.told.hasSlot && got.told.slot < t.least:
+	case got.at.hasSlot && got.at.slot < t.least:
 		return false
 	}
-	return t.session == nil || t.session.admit(t.level, got.told, known)
+	return t.session == nil || t.session.admit(t.level, got.at, known)
 }
 
 // wanted returns the lowest slot that an answer may have now.

@@ -43,6 +43,7 @@ type hashed struct {
 	fingerprint   uint16
 }
 
+// readCuckoo reads a message CuckooFilter. It accepts only the layout above.
 func readCuckoo(message []byte) (*cuckoo, error) {
 	c := &cuckoo{}
 	var buckets, entries, fingerprint, hashing uint64

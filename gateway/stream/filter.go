@@ -159,6 +159,7 @@ func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most li
 // maxSignatureText and maxHashText bound the base58 text of 64 and of 32 bytes.
 const maxSignatureText, maxHashText = 88, 44
 
+// readFilter reads one filter, with the newer fields among its unknown ones.
 func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 	if in == nil {
 		return &filter{}, nil

@@ -88,8 +88,8 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	}
 	defer g.hub.remove(sub)
 	g.metrics.subscriptions.WithLabelValues(formGRPC).Inc()
-	// receive and send have a goroutine each. A client that does not read blocks send, but this one
-	// still ends the stream when the hub gives up the subscriber.
+	// receive and send have a goroutine each. A client that does not read blocks send. This
+	// goroutine can still end the stream when the hub gives up the subscriber.
 	ended := make(chan error, 2)
 	pongs := make(chan int32, 1)
 	go func() { ended <- g.receive(stream, sub, pongs) }()

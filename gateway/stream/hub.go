@@ -34,17 +34,16 @@ type subscriber struct {
 	why   error
 
 	// change is held while the filters are replaced. It guards entries, the current filters, and
-	// gone, which says that the subscriber was removed. Matching does not read these, but the index
+	// gone, which says that the subscriber was removed. Matching reads neither: it reads the index,
 	// and the fields of entry that shard.mu guards.
 	change  sync.Mutex
 	entries []*entry
 	gone    bool
 
-	// shard.mu guards tick, hits and watches. hits are the filters that want the transaction of the
-	// shard's pass number tick.
-	tick uint64
-	hits []*entry
-
+	// Guarded by shard.mu: hits are the filters that want the transaction that is being matched, if
+	// tick is the shard's. watches are the subscriber's watches.
+	tick    uint64
+	hits    []*entry
 	watches []*watch
 }
 

@@ -83,6 +83,7 @@ func (l *logReader) read(r kafka.Record) ([]logItem, error) {
 	return l.items, err
 }
 
+// transaction reads a transaction, unless it is a repeat.
 func (l *logReader) transaction(r kafka.Record) error {
 	t, err := parseRecord(r)
 	if err != nil {
@@ -101,8 +102,8 @@ func (l *logReader) transaction(r kafka.Record) error {
 	return nil
 }
 
-// end reads the end of a slot. It finds a gap before the slot by its parent, whose end must have
-// come before.
+// end reads the end of a slot. There is a gap before the slot if the end of its parent was not
+// read. There is a gap in the slot if the writer left transactions out.
 func (l *logReader) end(r kafka.Record) error {
 	end := &eventspb.StreamBlock{}
 	if err := proto.Unmarshal(r.Value, end); err != nil {
@@ -124,6 +125,7 @@ func (l *logReader) end(r kafka.Record) error {
 	return nil
 }
 
+// status reads that a slot is finalized or dead.
 func (l *logReader) status(r kafka.Record) error {
 	status := &eventspb.StreamStatus{}
 	if err := proto.Unmarshal(r.Value, status); err != nil {

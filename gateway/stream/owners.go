@@ -38,6 +38,7 @@ func (t *transaction) ownersOf(mode ownerMode) []address {
 	return t.owners.all
 }
 
+// readOwners reads the owners of a transaction's token balances.
 func readOwners(raw []byte) (owners tokenOwners) {
 	var before, after []tokenBalance
 	err := walk(raw, within(fieldUpdateInfo, within(fieldInfoMeta, func(field protowire.Number, bytes []byte) error {
@@ -97,6 +98,7 @@ func appendNew(list []address, a address) []address {
 	return append(list, a)
 }
 
+// readBalance reads one TokenBalance. ok is false if its owner is missing or invalid.
 func readBalance(message []byte) (b tokenBalance, ok bool) {
 	err := walk(message, func(field protowire.Number, bytes []byte) error {
 		switch field {

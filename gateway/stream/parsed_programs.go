@@ -100,6 +100,8 @@ func (c *jsonCall) with(a *arguments, pairs ...any) any {
 	return c
 }
 
+// parseAssociated reads the instructions of the Associated Token Account program. Its first version
+// had no instruction data.
 func parseAssociated(accounts []string, data []byte) any {
 	kind := "create"
 	if len(data) > 0 {

@@ -3,8 +3,8 @@ package stream
 import "sync"
 
 // delivery is a transaction, or a note, for one subscriber. wants are the subscriber's filters that
-// want the transaction, in their order. The transaction is shared with other subscribers; a wants
-// of one filter is the entry's alone.
+// want the transaction, in their order. The transaction is shared with other subscribers. If one
+// filter alone wants it, wants is entry.alone, which all deliveries of that filter share.
 type delivery struct {
 	tx    *transaction
 	wants []*entry

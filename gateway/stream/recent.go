@@ -29,6 +29,7 @@ type recent struct {
 	finalized uint64
 }
 
+// take records what a note says about a block.
 func (r *recent) take(n *note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,9 +10,10 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// gate holds live transactions back from filters that a replay serves. Live delivery passes those
-// at offset from or above; the replay delivers those below. Slots before slot, the one that the
-// client asked for, are delivered by neither. shard.mu guards from. A nil gate is always open.
+// gate holds live transactions back from the filters that a replay serves. Live delivery passes
+// those at offset from or above; the replay delivers those below. Neither delivers slots before
+// slot, which is the one that the client asked for. shard.mu guards from. A nil gate is always
+// open.
 type gate struct {
 	from int64
 	slot uint64

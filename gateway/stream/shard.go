@@ -116,6 +116,7 @@ func newShard(h *hub) *shard {
 	return &shard{hub: h, in: make(chan *batch, batchesAhead), byAccount: postings{}, byOwner: postings{}, always: map[*entry]struct{}{}, watchers: map[*subscriber]struct{}{}}
 }
 
+// run processes batches until ctx ends: transactions, and the notes between them, in order.
 func (s *shard) run(ctx context.Context) {
 	for {
 		select {

@@ -96,8 +96,8 @@ func (s *splitter) peeked(conn net.Conn, counted *bounds, budget *budget) *peeke
 	return &peeked{Conn: conn, counted: counted, budget: budget, of: s, gone: make(chan struct{})}
 }
 
-// sort reads the first bytes of a connection and passes it to the server for them. The server reads
-// these bytes again.
+// sort reads the first bytes of a connection and passes it on to the server that they are for. That
+// server reads them again.
 func (s *splitter) sort(conn *peeked, patience time.Duration) {
 	if conn.pay(cost{frames: connectionFrames}) != nil {
 		_ = conn.Close()

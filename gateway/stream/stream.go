@@ -85,7 +85,7 @@ type Config struct {
 	// beginTimeout is how long a new connection may take to send its first bytes, TLS handshake
 	// included. Default 10 s.
 	beginTimeout time.Duration
-	// refusalsPerSecond is how many error answers a second one WebSocket gets. The first 10 are
+	// refusalsPerSecond is how many error answers one WebSocket gets per second. The first 10 are
 	// free; after that the answers are delayed. Default 1.
 	refusalsPerSecond float64
 	// pingInterval is the time between pings to clients. Default 15 s.

@@ -154,6 +154,7 @@ func countedAs(method string) string {
 	return "other"
 }
 
+// call executes a request and returns its result.
 func (c *session) call(in *wsRequest) (any, error) {
 	if in.Version != "2.0" {
 		return nil, &wsError{Code: codeInvalidRequest, Message: `jsonrpc must be "2.0"`}
@@ -181,6 +182,8 @@ func (c *session) call(in *wsRequest) (any, error) {
 	return nil, &wsError{Code: codeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, their unsubscribes, ping"}
 }
 
+// subscribe adds a subscription to transactions and returns its number. With fromSlot a replay
+// serves it first.
 func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	var want wsFilter
 	var options wsOptions

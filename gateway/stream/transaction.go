@@ -95,6 +95,7 @@ func parseRecord(r kafka.Record) (*transaction, error) {
 	return t, nil
 }
 
+// parseInfo reads a SubscribeUpdateTransactionInfo, as far as filters need it.
 func (t *transaction) parseInfo(info []byte) error {
 	return walk(info, func(field protowire.Number, bytes []byte) error {
 		switch field {

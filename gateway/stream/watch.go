@@ -53,6 +53,7 @@ const statusFilter = "mintlake.status"
 // notesBehind is how many notes may wait for a client beside the transactions.
 const notesBehind = 1024
 
+// wants returns whether the watch is for this note.
 func (w *watch) wants(n *note) bool {
 	switch w.kind {
 	case watchSlots:

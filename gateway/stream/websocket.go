@@ -84,6 +84,7 @@ func (s *Server) serveReady(w http.ResponseWriter) {
 	}
 }
 
+// serveWebSocket checks the request, upgrades it and begins the session.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if !s.origins.AllowsRequest(r) {
 		s.refuse(w, http.StatusForbidden, "origin", fmt.Sprintf("pages of %.100q may not open this stream: its operator allows origins with --stream-allowed-origins",
@@ -222,6 +223,7 @@ func (c *session) sayGoodbye() {
 	})
 }
 
+// receive reads and executes the client's messages until the connection fails.
 func (c *session) receive(ctx context.Context) {
 	for {
 		message, ok := wsclient.ReadText(ctx, c.conn)
@@ -243,6 +245,7 @@ func (c *session) receive(ctx context.Context) {
 	}
 }
 
+// send sends answers, deliveries and pings until the connection fails.
 func (c *session) send(ctx context.Context) {
 	ping := time.NewTicker(c.server.cfg.pingInterval)
 	defer ping.Stop()

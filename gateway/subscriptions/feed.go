@@ -48,6 +48,7 @@ type feed struct {
 	take   func(kafka.Record)
 }
 
+// feeds returns the feeds of slots and of transactions.
 func (s *Server) feeds() []*feed {
 	// Without an upstream, whatever happens while a feed is being opened would be missed. So the
 	// feeds are always open then.
@@ -65,6 +66,7 @@ func (s *Server) feeds() []*feed {
 
 func (s *Server) feesWanted() bool { return s.deps.Fees != nil && s.deps.Fees.Wanted() }
 
+// run follows the topic whenever somebody wants it, until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if !f.wanted() {

@@ -104,6 +104,7 @@ type status struct {
 	Commitment    *string         `json:"confirmationStatus"`
 }
 
+// level returns the commitment that the status names.
 func (t *status) level() level {
 	if t.Commitment != nil {
 		if l, ok := parseLevel(*t.Commitment); ok {
@@ -116,6 +117,7 @@ func (t *status) level() level {
 	return processed
 }
 
+// askStatuses asks the upstream for statuses of signatures and notifies of those that have landed.
 func (s *Server) askStatuses(ctx context.Context, signatures []string) error {
 	var got struct {
 		Value []*status `json:"value"`
@@ -161,6 +163,7 @@ func (s *Server) pollSlots(ctx context.Context) {
 	}
 }
 
+// askSlots asks the upstream for new roots and, if ingest is behind or brings none, for new slots.
 func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 	h := s.hub
 	h.mu.Lock()

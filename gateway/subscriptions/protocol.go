@@ -203,6 +203,7 @@ var errNoUpstream = refusal(codeUnavailable, "finalized slots are not known here
 // knows returns whether the server can tell when a block reaches a commitment.
 func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
 
+// signatureParams reads the params of signatureSubscribe.
 func (c *session) signatureParams(params []json.RawMessage) (*subscription, error) {
 	var text string
 	if len(params) == 0 || json.Unmarshal(params[0], &text) != nil {

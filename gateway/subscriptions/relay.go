@@ -144,6 +144,8 @@ func (r *relay) serve(ctx context.Context, url string) (served bool, err error) 
 	return c.served, err
 }
 
+// loop handles the upstream's messages and the hub's changes until the connection fails or no
+// client needs it.
 func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-chan error) error {
 	s := c.server
 	check := time.NewTicker(s.cfg.relayTimeout)

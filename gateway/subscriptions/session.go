@@ -58,6 +58,7 @@ func newSession(s *Server, client string, lease *keys.Lease) *session {
 	}
 }
 
+// serve upgrades the request and serves the session until it ends.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease) {
 	c := newSession(s, client, lease)
 	if err := s.hub.addSession(c); err != nil {
@@ -167,6 +168,7 @@ func (c *session) sayGoodbye() {
 	wsclient.CloseWithin(c.server.cfg.goodbyeTimeout, func() error { return c.conn.Close(code, c.why.Error()) })
 }
 
+// receive reads and performs the client's messages until the connection fails.
 func (c *session) receive(ctx context.Context) {
 	for {
 		message, ok := wsclient.ReadText(ctx, c.conn)
@@ -187,6 +189,7 @@ func (c *session) receive(ctx context.Context) {
 	}
 }
 
+// send sends what is queued, and pings, until the connection fails.
 func (c *session) send(ctx context.Context) {
 	ping := time.NewTicker(c.server.cfg.pingInterval)
 	defer ping.Stop()

@@ -66,7 +66,7 @@ type Config struct {
 	// feedPatience is how long ingest may bring no new slot before the upstream is asked for slots.
 	// Default 3 s.
 	feedPatience time.Duration
-	// refusalsPerSecond is how many error answers a second one connection gets. The first 10 are
+	// refusalsPerSecond is how many error answers one connection gets per second. The first 10 are
 	// free; after that the answers are delayed. Default 1.
 	refusalsPerSecond float64
 	// pingInterval is the time between pings to clients. Default 15 s.
