@@ -42,10 +42,17 @@ web/explorer/node_modules/.package-lock.json: web/explorer/package-lock.json
 run: deps build ## Run the whole system on this machine with the demo chain; Ctrl-C stops it
 	@$(BIN) up --data-dir .mintlake --source 'demo:?tps=100&tokens=500' $(ARGS)
 
-.PHONY: test
+.PHONY: test test-system test-packages
 test: deps ## Run every test that must pass
 	$(GO) test -C tools/soak ./...
-	$(RACE_TEST) -timeout 60m ./e2e ./... # the longest first
+	@$(MAKE) --no-print-directory -j2 test-system test-packages
+
+# The end-to-end tests run the product as processes of its own, which the race detector of the test binary does not see.
+test-system:
+	$(GO) test -vet=off -timeout 60m ./e2e
+
+test-packages:
+	$(RACE_TEST) -timeout 60m $$($(GO) list ./... | grep -v '/e2e$$')
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
