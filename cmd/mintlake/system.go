@@ -49,7 +49,7 @@ type system struct {
 	// refilling is true while the tables are far behind the log. A progress line of their own
 	// replaces the live line then.
 	refilling atomic.Bool
-	damage    func() ([]parts.Damage, bool) // the source, if the demo runs in this process
+	damage    func() ([]parts.Damage, bool) // nil if nothing checks the tables
 }
 
 // addresses are the addresses that `up` prints, in this order.
