@@ -168,14 +168,14 @@ func (f *follower) dispatch() error {
 			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
 		}
 	case EventReset:
-		told := struct {
+		var reset struct {
 			Reason  string `json:"reason"`
 			Message string `json:"message"`
-		}{}
-		if err := json.Unmarshal(event.Data, &told); err != nil {
+		}
+		if err := json.Unmarshal(event.Data, &reset); err != nil {
 			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
 		}
-		event.Reason, event.Message = told.Reason, told.Message
+		event.Reason, event.Message = reset.Reason, reset.Message
 		f.cursor = nil // it is not valid any more
 	default: // the event "end", and those of later versions
 		event.Kind = ""

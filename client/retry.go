@@ -55,14 +55,14 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 func errorOf(response *http.Response) *Error {
 	defer func() { _ = response.Body.Close() }()
 	refusal := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-ID")}
-	var told struct {
+	var body struct {
 		Message string `json:"message"`
 	}
 	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil || json.Unmarshal(raw, &told) != nil || told.Message == "" {
-		told.Message = fmt.Sprintf("%s: no error of Mintlake", http.StatusText(response.StatusCode))
+	if err != nil || json.Unmarshal(raw, &body) != nil || body.Message == "" {
+		body.Message = fmt.Sprintf("%s: no error of Mintlake", http.StatusText(response.StatusCode))
 	}
-	refusal.Message = told.Message
+	refusal.Message = body.Message
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
 		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 && seconds < 1<<20 {
 			refusal.RetryAfter = time.Duration(seconds) * time.Second

@@ -68,7 +68,7 @@ func (r *auditRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) er
 		return err
 	}
 	return withTables(ctx, cfg, logger, func(ctx context.Context, conn driver.Conn) error {
-		auditor, err := audit.New(r.cfg, audit.Deps{Registry: audit.NewClickHouse(conn, schema.Database), RPC: client, Logger: logger, Meter: told(ctx)})
+		auditor, err := audit.New(r.cfg, audit.Deps{Registry: audit.NewClickHouse(conn, schema.Database), RPC: client, Logger: logger, Meter: progressMeter(ctx)})
 		if err != nil {
 			return err
 		}

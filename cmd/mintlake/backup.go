@@ -58,7 +58,7 @@ type backupRun struct {
 	cfg       *Config
 	logger    *slog.Logger
 	lifecycle *lifecycle
-	told      meter.Meter
+	progress  meter.Meter
 }
 
 func backupCommand() *cobra.Command {
@@ -75,7 +75,7 @@ For a cluster use the tools of Kafka and ClickHouse: docs/operations.md.`,
 		Example: `  mintlake backup --data-dir /var/lib/mintlake --to /backup/2026-11-23`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		run.cfg, run.logger, run.out, run.told = cfg, logger, cmd.OutOrStdout(), told(ctx)
+		run.cfg, run.logger, run.out, run.progress = cfg, logger, cmd.OutOrStdout(), progressMeter(ctx)
 		if err := run.run(ctx); err != nil {
 			return fmt.Errorf("backup: %w", err)
 		}
@@ -112,15 +112,15 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 	}
 	// The slot ledger first: its record of a slot says that all the slot's events are in the log.
 	// These are older, so they are in what is copied next.
-	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots, r.told); err != nil {
+	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots, r.progress); err != nil {
 		return err
 	}
 	r.say("log: done after %s", time.Since(begin).Round(time.Millisecond))
-	if err := copyOthers(ctx, r.cfg.DataDir, r.to, r.told); err != nil {
+	if err := copyOthers(ctx, r.cfg.DataDir, r.to, r.progress); err != nil {
 		return err
 	}
 	manifest := backup.Manifest{CreatedAt: begin.UTC(), Version: version, Tables: !r.logOnly}
-	if err := manifest.Write(ctx, r.to, r.told); err != nil {
+	if err := manifest.Write(ctx, r.to, r.progress); err != nil {
 		return err
 	}
 	r.say("%d files, %d bytes, after %s\nrestore with: mintlake restore --from %s --data-dir NEW", len(manifest.Files), manifest.Size(""), time.Since(begin).Round(time.Millisecond), r.to)
@@ -189,7 +189,7 @@ func (r *backupRun) tables(ctx context.Context) (err error) {
 	if err := conn.QueryRow(ctx, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = $1", schema.Database).Scan(&size); err != nil {
 		return fmt.Errorf("ask ClickHouse for the size of its tables: %w", err)
 	}
-	defer r.told.Folder("copy the tables", filepath.Join(r.to, clickhouseFolder), int64(size))()
+	defer r.progress.Folder("copy the tables", filepath.Join(r.to, clickhouseFolder), int64(size))()
 	for _, step := range backupSteps() {
 		if err := conn.Exec(ctx, "BACKUP "+step.what+" TO "+backupFile(r.to, step)); err != nil {
 			return fmt.Errorf("copy the tables: %w", err)
@@ -236,7 +236,7 @@ func startEngine(ctx context.Context, cfg *Config, logger *slog.Logger, lc *life
 }
 
 // copyOthers copies the files that belong neither to the log nor to the tables.
-func copyOthers(ctx context.Context, from, to string, told meter.Meter) error {
+func copyOthers(ctx context.Context, from, to string, progress meter.Meter) error {
 	total := int64(0)
 	err := eachOther(ctx, from, func(path, _ string) error {
 		if info, err := os.Stat(path); err == nil {
@@ -247,7 +247,7 @@ func copyOthers(ctx context.Context, from, to string, told meter.Meter) error {
 	if err != nil {
 		return err
 	}
-	count, end := told.Begin("copy logos and other files", meter.Bytes, total)
+	count, end := progress.Begin("copy logos and other files", meter.Bytes, total)
 	defer end()
 	return eachOther(ctx, from, func(path, name string) error {
 		target := filepath.Join(to, name)

@@ -23,7 +23,7 @@ func TestBackupAndRestoreAreTold(t *testing.T) {
 
 	var recorder metertest.Recorder
 	logger := slog.New(slog.DiscardHandler)
-	backup := backupRun{to: to, logOnly: true, out: io.Discard, cfg: cfg, logger: logger, told: recorder.Meter}
+	backup := backupRun{to: to, logOnly: true, out: io.Discard, cfg: cfg, logger: logger, progress: recorder.Meter}
 	require.NoError(t, backup.run(t.Context()))
 	log := recorder.RequireWhole(t, "copy the log")
 	require.Equal(t, log, recorder.RequireWhole(t, "check the log"))
@@ -33,7 +33,7 @@ func TestBackupAndRestoreAreTold(t *testing.T) {
 
 	restored := defaults()
 	restored.DataDir = filepath.Join(t.TempDir(), "new")
-	restore := restoreRun{from: to, out: io.Discard, cfg: restored, logger: logger, told: recorder.Meter}
+	restore := restoreRun{from: to, out: io.Discard, cfg: restored, logger: logger, progress: recorder.Meter}
 	require.NoError(t, restore.run(t.Context()))
 	require.Equal(t, all, recorder.RequireWhole(t, "compare the backup with its list"))
 	require.Equal(t, all, recorder.RequireWhole(t, "copy the log and other files"))

@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// told returns a meter that shows the progress of long work, with rate and time left.
-func told(ctx context.Context) meter.Meter {
+// progressMeter returns a meter that shows the progress of long work, with rate and time left.
+func progressMeter(ctx context.Context) meter.Meter {
 	return func(what, unit string, total int64) (count func(n int64), end func()) {
 		var done atomic.Int64
 		began := time.Now()
@@ -28,13 +28,13 @@ func told(ctx context.Context) meter.Meter {
 	}
 }
 
-// toldByRooms is like told, for rooms that serve. It returns nil if the log is in JSON: programs
-// read that, and progress lines on the same standard error would disturb them.
-func toldByRooms(ctx context.Context, cfg *Config) meter.Meter {
+// roomMeter is like progressMeter, for rooms that serve. It returns nil if the log is in JSON:
+// programs read that, and progress lines on the same standard error would disturb them.
+func roomMeter(ctx context.Context, cfg *Config) meter.Meter {
 	if cfg.Log.Format == "json" {
 		return nil
 	}
-	return told(ctx)
+	return progressMeter(ctx)
 }
 
 // countedLine is one line of progress of work that has lasted for took.

@@ -47,7 +47,7 @@ func startBackends(ctx context.Context, cfg *Config, lc *lifecycle, logger *slog
 			return nil, err
 		}
 		broker, err := kafkabroker.New(kafkabroker.Config{DataDir: folder, Addr: cfg.Kafka.Addr},
-			kafkabroker.Deps{Logger: logger, Registerer: registerer, Meter: toldByRooms(ctx, cfg)})
+			kafkabroker.Deps{Logger: logger, Registerer: registerer, Meter: roomMeter(ctx, cfg)})
 		if err != nil {
 			return nil, err
 		}
@@ -117,8 +117,8 @@ type tableGroup struct {
 	topics []string
 }
 
-// groupsOfTables are the consumer groups whose committed offsets must fit the rows in ClickHouse.
-// Whoever makes the tables anew, or restores them, sets these offsets back.
+// groupsOfTables returns the consumer groups whose committed offsets must agree with the rows in
+// ClickHouse. A command that creates or restores the tables must reset these offsets.
 func groupsOfTables() []tableGroup {
 	return []tableGroup{
 		{schemas.GroupProjector, projector.Topics()},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -164,7 +163,7 @@ func (s *system) rememberedGenesis(ctx context.Context) (string, error) {
 	log := &identityLog{topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity", deps: s.kafka}}
 	told, ok, err := log.Remembered(ctx)
 	if err != nil || !ok {
-		return "", errors.Join(err)
+		return "", err
 	}
 	return told.Hash.String(), nil
 }

@@ -107,17 +107,17 @@ func (c *adminClient) try(ctx context.Context, method, path string, payload []by
 		return 0, fmt.Errorf("admin API at %s: %w", c.addr, err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		var told struct {
+		var failure struct {
 			Message string `json:"message"`
 		}
-		if json.Unmarshal(answer, &told) != nil || told.Message == "" {
-			told.Message = "it is no admin API of Mintlake"
+		if json.Unmarshal(answer, &failure) != nil || failure.Message == "" {
+			failure.Message = "it is no admin API of Mintlake"
 		}
 		if response.StatusCode == http.StatusTooManyRequests {
 			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 			again = time.Duration(max(1, min(seconds, 10))) * time.Second
 		}
-		return again, fmt.Errorf("admin API at %s: %d: %s", c.addr, response.StatusCode, told.Message)
+		return again, fmt.Errorf("admin API at %s: %d: %s", c.addr, response.StatusCode, failure.Message)
 	}
 	if result == nil {
 		return 0, nil

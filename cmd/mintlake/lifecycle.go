@@ -58,7 +58,7 @@ func (l *lifecycle) await(ctx context.Context, ready <-chan struct{}) error {
 
 // wait returns nil when ctx ends, or the error of the first component that fails.
 func (l *lifecycle) wait(ctx context.Context) error {
-	if err := l.await(ctx, nil); !errors.Is(err, context.Canceled) {
+	if err := l.await(ctx, nil); !errors.Is(err, context.Canceled) { // nil is never ready
 		return err
 	}
 	return nil

@@ -39,7 +39,7 @@ func (s *system) keepLiveLine() {
 	s.lifecycle.start("live line", func(ctx context.Context) error {
 		defer screen.Show("")
 		var before *rest.Status
-		told := time.Now()
+		last := time.Now()
 		ticker := time.NewTicker(liveEvery)
 		defer ticker.Stop()
 		for {
@@ -53,9 +53,9 @@ func (s *system) keepLiveLine() {
 				continue // the API may answer the next request, or the node is stopping
 			}
 			if !s.refilling.Load() {
-				screen.Show(statusLine(before, now, time.Since(told)))
+				screen.Show(statusLine(before, now, time.Since(last)))
 			}
-			before, told = now, time.Now()
+			before, last = now, time.Now()
 		}
 	})
 }

@@ -28,7 +28,7 @@ func logosCommand() *cobra.Command {
 Without --kafka-brokers it is told to the broker of the "mintlake up" that runs on this machine (--kafka-addr).`,
 	}
 	var none, own bool
-	set := withArgs(&cobra.Command{
+	set := configured(&cobra.Command{
 		Use:   "set MINT [URL]",
 		Short: "Show the image at URL (http, https, ipfs, ar or data), or with --none no logo, or with --own the token's own again",
 		Example: `  mintlake logos set EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v https://example.org/usdc.svg
@@ -51,7 +51,7 @@ Without --kafka-brokers it is told to the broker of the "mintlake up" that runs 
 	})
 	set.Flags().BoolVar(&none, "none", false, "the token shows no logo")
 	set.Flags().BoolVar(&own, "own", false, "the token shows its own logo again")
-	purge := withArgs(&cobra.Command{
+	purge := configured(&cobra.Command{
 		Use: "purge MINT", Short: "Forget what was fetched as the token's logo, on every node, and fetch it anew", Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
 		return decide(ctx, cfg, logger, args[0], func(last *eventspb.LogoOverride, version uint64) (*eventspb.LogoOverride, error) {
@@ -211,18 +211,4 @@ func decisionAbout(record *kafka.Record, mint pubkey.Key) *eventspb.LogoOverride
 		return nil
 	}
 	return enrichment.GetLogoOverride()
-}
-
-// withArgs is like withConfig, for a command that takes arguments.
-func withArgs(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error) *cobra.Command {
-	takes := cmd.Args
-	var given []string
-	made := withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error { return run(ctx, cfg, logger, given) })
-	load := made.RunE
-	made.Args = takes
-	made.RunE = func(cmd *cobra.Command, args []string) error {
-		given = args
-		return load(cmd, args)
-	}
-	return made
 }

@@ -30,7 +30,7 @@ const (
 // showProgress shows the progress of a finite source until it has been read and all its records
 // have been processed.
 func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Context) (int64, error), refilling *atomic.Bool) {
-	started, told := time.Now(), time.Time{}
+	started, printed := time.Now(), time.Time{}
 	ticker := time.NewTicker(progressLook)
 	defer ticker.Stop()
 	for {
@@ -51,8 +51,8 @@ func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Con
 			if !refilling.Load() {
 				screen.Show(line)
 			}
-		case finished || time.Since(told) >= progressTell:
-			told = time.Now()
+		case finished || time.Since(printed) >= progressTell:
+			printed = time.Now()
 			screen.Show("")
 			fmt.Fprintln(screen, line)
 		}

@@ -27,7 +27,7 @@ func (s *system) startRefill() {
 	s.lifecycle.start("refill", func(ctx context.Context) error {
 		refill(ctx, s.projectorLag, refillLook, func(what, unit string, total int64) (count func(n int64), end func()) {
 			s.refilling.Store(true)
-			count, stop := toldByRooms(ctx, s.cfg).Begin(what, unit, total)
+			count, stop := roomMeter(ctx, s.cfg).Begin(what, unit, total)
 			return count, func() { stop(); s.refilling.Store(false) }
 		})
 		return nil
@@ -36,12 +36,12 @@ func (s *system) startRefill() {
 
 // refill shows how the lag falls from at least refillFrom to refillUntil. Records that a live chain
 // adds meanwhile are not in the total, so the rate tells how fast the tables catch up with the log.
-func refill(ctx context.Context, lag func(context.Context) (int64, error), every time.Duration, told meter.Meter) {
+func refill(ctx context.Context, lag func(context.Context) (int64, error), every time.Duration, progress meter.Meter) {
 	lowest, err := lag(ctx)
 	if err != nil || lowest < refillFrom {
 		return
 	}
-	count, end := told.Begin("fill the tables", "records", lowest)
+	count, end := progress.Begin("fill the tables", "records", lowest)
 	defer end()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

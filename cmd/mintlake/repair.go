@@ -64,7 +64,7 @@ type repairRun struct {
 func (r *repairRun) say(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format+"\n", args...) }
 
 func (r *repairRun) check(ctx context.Context) error {
-	report, err := kafkabroker.CheckLog(r.folder, told(ctx))
+	report, err := kafkabroker.CheckLog(r.folder, progressMeter(ctx))
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (r *repairRun) check(ctx context.Context) error {
 }
 
 func (r *repairRun) run(ctx context.Context) error {
-	pending, err := kafkabroker.RepairLog(r.folder, catalogue(), told(ctx))
+	pending, err := kafkabroker.RepairLog(r.folder, catalogue(), progressMeter(ctx))
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (r *repairRun) slotsToRead(ctx context.Context, damages []segments.Damage) 
 	if len(windows) == 0 {
 		return nil, nil
 	}
-	log, err := kafkabroker.OpenLog(r.folder, nil, told(ctx))
+	log, err := kafkabroker.OpenLog(r.folder, nil, progressMeter(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (r *repairRun) markSlots(ctx context.Context, slots []uint64) (err error) {
 	}
 	lifecycle := newLifecycle(r.logger, r.cfg.StopTimeout)
 	defer func() { err = errors.Join(err, lifecycle.stop()) }()
-	broker, err := kafkabroker.New(kafkabroker.Config{DataDir: r.folder, Addr: "127.0.0.1:0", Repairing: true}, kafkabroker.Deps{Logger: r.logger, Meter: told(ctx)})
+	broker, err := kafkabroker.New(kafkabroker.Config{DataDir: r.folder, Addr: "127.0.0.1:0", Repairing: true}, kafkabroker.Deps{Logger: r.logger, Meter: progressMeter(ctx)})
 	if err != nil {
 		return err
 	}
@@ -208,13 +208,13 @@ func (r *repairRun) markSlots(ctx context.Context, slots []uint64) (err error) {
 
 // tell reports which lost records come back, and which do not.
 func (r *repairRun) tell(pending *segments.Pending, slots []uint64) {
-	told := make(map[string]bool)
+	named := make(map[string]bool)
 	for i := range pending.Damages {
 		d := &pending.Damages[i]
-		if !d.Loses() || fromBlocks(d.Topic) || told[d.Topic] {
+		if !d.Loses() || fromBlocks(d.Topic) || named[d.Topic] {
 			continue
 		}
-		told[d.Topic] = true
+		named[d.Topic] = true
 		r.say("lost on %s: %s", d.Topic, comesBack(d.Topic))
 	}
 	if len(slots) > 0 {

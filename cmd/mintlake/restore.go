@@ -18,11 +18,11 @@ import (
 )
 
 type restoreRun struct {
-	from   string
-	out    io.Writer
-	cfg    *Config
-	logger *slog.Logger
-	told   meter.Meter
+	from     string
+	out      io.Writer
+	cfg      *Config
+	logger   *slog.Logger
+	progress meter.Meter
 }
 
 func restoreCommand() *cobra.Command {
@@ -37,7 +37,7 @@ The next "mintlake up" makes anew what is not in the backup: the rows that the l
 		Example: `  mintlake restore --from /backup/2026-11-23 --data-dir /var/lib/mintlake`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		run.cfg, run.logger, run.out, run.told = cfg, logger, cmd.OutOrStdout(), told(ctx)
+		run.cfg, run.logger, run.out, run.progress = cfg, logger, cmd.OutOrStdout(), progressMeter(ctx)
 		if err := run.run(ctx); err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
@@ -56,7 +56,7 @@ func (r *restoreRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifest, err := backup.Read(ctx, from, r.told)
+	manifest, err := backup.Read(ctx, from, r.progress)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *restoreRun) run(ctx context.Context) error {
 // files copies all files but those of the tables, which ClickHouse restores itself.
 func (r *restoreRun) files(ctx context.Context, manifest *backup.Manifest, from, work string) error {
 	const ofTables = clickhouseFolder + "/"
-	count, end := r.told.Begin("copy the log and other files", meter.Bytes, manifest.Size("")-manifest.Size(ofTables))
+	count, end := r.progress.Begin("copy the log and other files", meter.Bytes, manifest.Size("")-manifest.Size(ofTables))
 	defer end()
 	for _, file := range manifest.Files {
 		if err := ctx.Err(); err != nil {
@@ -153,7 +153,7 @@ func (r *restoreRun) tables(ctx context.Context, manifest *backup.Manifest, from
 	if err := conn.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+schema.Database); err != nil {
 		return fmt.Errorf("restore the tables: %w", err)
 	}
-	defer r.told.Folder("restore the tables", folder, manifest.Size(clickhouseFolder+"/"))()
+	defer r.progress.Folder("restore the tables", folder, manifest.Size(clickhouseFolder+"/"))()
 	for _, step := range backupSteps() {
 		if err := conn.Exec(ctx, "RESTORE "+step.what+" FROM "+backupFile(from, step)); err != nil {
 			return fmt.Errorf("restore the tables: %w", err)

@@ -38,7 +38,7 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
   mintlake root --at-slot 361774429 --kafka-brokers 127.0.0.1:9092`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		query.out, query.told = cmd.OutOrStdout(), told(ctx)
+		query.out, query.progress = cmd.OutOrStdout(), progressMeter(ctx)
 		return query.run(ctx, cfg, logger)
 	})
 	cmd.Flags().Uint64Var(&query.atSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
@@ -54,11 +54,11 @@ type rootQuery struct {
 	out        io.Writer
 	log        recordLog
 	logger     *slog.Logger
-	told       meter.Meter
+	progress   meter.Meter
 }
 
 func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-	log, done, err := openLog(cfg, logger, "root", q.told)
+	log, done, err := openLog(cfg, logger, "root", q.progress)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 
 // openLog opens the log of the configured brokers. Without them it reads the files of the embedded
 // broker, which must not run. It starts no broker, since that would write to the files.
-func openLog(cfg *Config, logger *slog.Logger, name string, told meter.Meter) (log recordLog, done func(), err error) {
+func openLog(cfg *Config, logger *slog.Logger, name string, progress meter.Meter) (log recordLog, done func(), err error) {
 	if len(cfg.Kafka.Brokers) > 0 {
 		deps, err := kafkaDeps(cfg, logger, nil)
 		if err != nil {
@@ -101,7 +101,7 @@ func openLog(cfg *Config, logger *slog.Logger, name string, told meter.Meter) (l
 	if _, err := os.Stat(folder); err != nil {
 		return nil, nil, fmt.Errorf("no log here: %w; name a folder with --data-dir or brokers with --kafka-brokers", err)
 	}
-	files, err := kafkabroker.OpenLog(folder, logger, told)
+	files, err := kafkabroker.OpenLog(folder, logger, progress)
 	if errors.Is(err, kafkabroker.ErrLocked) {
 		return nil, nil, fmt.Errorf("%w; or ask the running one: --kafka-brokers with the address it printed for kafka, %s by default", err, cfg.Kafka.Addr)
 	}
@@ -144,7 +144,7 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	if err != nil {
 		return root.Root{}, err
 	}
-	count, stop := q.told.Begin("root", "records", all)
+	count, stop := q.progress.Begin("root", "records", all)
 	defer stop()
 	err = q.log.read(ctx, topics, func(record *kafka.Record) {
 		facts, err := factsOfRecord(record)

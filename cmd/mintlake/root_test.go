@@ -118,7 +118,7 @@ func TestRootOfALog(t *testing.T) {
 func requireRootTold(t *testing.T, dir string, records int) {
 	t.Helper()
 	var recorder metertest.Recorder
-	query := rootQuery{atSlot: root.EverySlot, out: io.Discard, told: recorder.Meter}
+	query := rootQuery{atSlot: root.EverySlot, out: io.Discard, progress: recorder.Meter}
 	cfg := defaults()
 	cfg.DataDir = dir
 	require.NoError(t, query.run(t.Context(), cfg, slog.New(slog.DiscardHandler)))

@@ -259,7 +259,7 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 		return err
 	}
 	records, began := 0, time.Now()
-	count, stop := told(ctx).Begin("project "+group.Name, "records", recordsBetween(starts, ends))
+	count, stop := progressMeter(ctx).Begin("project "+group.Name, "records", recordsBetween(starts, ends))
 	defer stop()
 	err = log.readTo(ctx, group.Topics, ends, projectBatch, func(batch []kafka.Record) error {
 		records += len(batch)

@@ -7,17 +7,16 @@ import (
 
 // forbidden are the prefixes that are not the public internet, from IANA's special-purpose address
 // registries (https://www.iana.org/assignments/iana-ipv4-special-registry,
-// …/iana-ipv6-special-registry), and cloud metadata services that live on public addresses.
-// Instance metadata (169.254.169.254, fd00:ec2::254, 100.100.100.200, 192.0.0.192) lies inside of
-// them.
+// …/iana-ipv6-special-registry), and cloud metadata services on public addresses. They include the
+// addresses of instance metadata (169.254.169.254, fd00:ec2::254, 100.100.100.200, 192.0.0.192).
 var forbidden = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"168.63.129.16/32", // Azure's wire server
 	// IPv6: everything outside of 2000::/3 is refused below, which covers ::1, ::, mapped, NAT64,
-	// unique local, link-local, site-local and multicast addresses. Inside of it: IETF assignments
-	// with Teredo and ORCHID, documentation, 6to4, AS112.
+	// unique local, link-local, site-local and multicast addresses. Forbidden inside of it are IETF
+	// assignments with Teredo and ORCHID, documentation, 6to4, AS112.
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )
 

@@ -141,7 +141,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// New checks the configuration and registers the metrics. It tells all problems at once.
+// New checks the configuration and registers the metrics. The error joins all problems.
 func New(cfg Config, deps Deps) (*Fetcher, error) {
 	cfg = cfg.withDefaults()
 	f := &Fetcher{cfg: cfg, allowed: map[string]bool{}}

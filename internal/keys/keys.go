@@ -118,9 +118,9 @@ type Entry struct {
 	// ID names the key in logs, metrics and metering: 1 to 64 letters, digits, dots, dashes or
 	// underscores, unique in its product.
 	ID string
-	// Product that it opens.
+	// Product that the key opens.
 	Product Product
-	// Hash of it.
+	// Hash of the key in clear text.
 	Hash Hash
 }
 

@@ -29,13 +29,13 @@ func ReadText(ctx context.Context, conn *websocket.Conn) ([]byte, bool) {
 // CloseWithin runs closeIt, which tells the client why it is closed, and waits for it at most for
 // patience: a client that does not read cannot be told.
 func CloseWithin(patience time.Duration, closeIt func() error) {
-	told := make(chan struct{})
+	closed := make(chan struct{})
 	go func() {
 		_ = closeIt()
-		close(told)
+		close(closed)
 	}()
 	select {
-	case <-told:
+	case <-closed:
 	case <-time.After(patience):
 	}
 }

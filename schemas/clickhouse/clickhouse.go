@@ -9,7 +9,7 @@ import "embed"
 // Database is the name of the database that has all tables.
 const Database = "mintlake"
 
-// Migrations holds migrations/NNNN_name.sql.
+// Migrations has the files migrations/NNNN_name.sql.
 //
 //go:embed migrations/*.sql
 var Migrations embed.FS
