@@ -20,45 +20,46 @@ import (
 	"github.com/mintlake/mintlake/internal/framing"
 )
 
-// childEnv marks the process as the engine's child; its value is a childSpec.
+// childEnv is the environment variable that makes this program the engine's child; its value is a
+// childSpec.
 const childEnv = "MINTLAKE_EMBEDDED_CLICKHOUSE_CHILD"
 
-// Descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the
-// directory's lock, only has to stay open.
+// File descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the
+// lock of the data directory, only has to stay open.
 const (
 	listenerFD = 3
 	statusFD   = 4
 )
 
-// pinnedConnections is how many sessions may have temporary tables at once.
+// pinnedConnections is how many sessions can have temporary tables at once.
 const pinnedConnections = 16
 
-// childSpec is what the child must know.
+// childSpec is what the parent tells the child at its start.
 type childSpec struct {
 	Parent       int    `json:"parent"` // process id
 	Library      string `json:"library"`
 	Dir          string `json:"dir"`
 	ServerConfig string `json:"server_config"`
 	Connections  int    `json:"connections"`
-	// Settings every query starts with.
+	// Settings are what every query starts with.
 	Settings       map[string]string `json:"settings"`
 	MaxInsertBytes int64             `json:"max_insert_bytes"`
 	AllowedHosts   []string          `json:"allowed_hosts"`
 	StopTimeout    time.Duration     `json:"stop_timeout"`
-	// LetGo is how long the engine may take to end a query that was killed.
+	// LetGo is how long the engine may take to end a killed query.
 	LetGo time.Duration `json:"let_go"`
 }
 
-// childStatus is the first line that the child tells its parent, about its start. childReport
-// follows.
+// childStatus is the first line that the child writes to its parent, about its start. A childReport
+// each second follows.
 type childStatus struct {
 	Version   string `json:"version,omitempty"` // of the engine, when it is ready
 	Error     string `json:"error,omitempty"`   // why it is not
 	Permanent bool   `json:"permanent,omitempty"`
 }
 
-// MaybeRunChild is the first call of main, and of TestMain in tests that start an Engine. In the
-// engine's child process it serves ClickHouse and never returns; elsewhere it does nothing.
+// MaybeRunChild must be the first call of main, and of TestMain in tests that start an Engine. In
+// the child it serves ClickHouse and never returns; elsewhere it does nothing.
 func MaybeRunChild() {
 	text := os.Getenv(childEnv)
 	if text == "" {
@@ -77,14 +78,15 @@ func MaybeRunChild() {
 	os.Exit(0)
 }
 
+// runChild opens the engine, reports to the parent, and serves until the parent wants the end.
 func runChild(spec childSpec, log *slog.Logger) error {
-	// Ctrl-C reaches the whole process group; the parent decides when the engine stops.
+	// Ctrl-C reaches the whole process group, but the parent decides when the engine stops.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
 	if os.Getppid() != spec.Parent {
 		return errors.New("the parent is gone already")
 	}
-	// When memory runs out the kernel shall take this process and not the service. Without the
-	// right to ask for it nothing is lost.
+	// If the machine runs out of memory, the kernel shall kill this process and not the service. It
+	// works without this setting, too, so an error is ignored.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600)
 
 	stop, serving := watchParent()
@@ -116,14 +118,14 @@ func openPool(spec childSpec) (*libchdb.Pool, error) {
 	})
 }
 
-// watchParent returns a context that ends when the parent closes its end of stdin, by will or by
-// death, or at SIGTERM. While the engine is not serving yet there is nothing to finish, and its
-// start cannot be interrupted: the process ends at once.
+// watchParent returns a context that ends at SIGTERM, or when the parent closes its end of stdin,
+// which its death does, too. Until serving is set, the end of the context ends the process at once:
+// the start of the engine cannot be interrupted, and there is nothing to finish.
 func watchParent() (stop context.Context, serving *atomic.Bool) {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	serving = &atomic.Bool{}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // any end of it is the end
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error is an end, too
 		cancel()
 	}()
 	go func() {
@@ -142,13 +144,13 @@ func report(pipe *os.File, status childStatus, log *slog.Logger) {
 	}
 }
 
-// serve answers requests until stop ends, then lets the running ones finish within the time that
-// spec gives them.
+// serve answers requests until stop ends. Then running requests may take spec.StopTimeout to
+// finish.
 func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec childSpec, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           framing.CloseAfterChunked(chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes, AllowedHosts: spec.AllowedHosts}, chhttp.Deps{Pool: pool, Logger: log})),
 		ReadHeaderTimeout: 10 * time.Second,
-		// longer than clients keep idle connections, so that it is they who close
+		// Longer than clients keep idle connections, so that the client always closes first.
 		IdleTimeout: time.Hour,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
@@ -162,8 +164,8 @@ func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec
 	grace, cancel := context.WithTimeout(context.Background(), spec.StopTimeout)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
-		// Queries that still run lose their client now and so are not acknowledged; what was is on
-		// disk.
+		// Queries that still run lose their client now, so they are not acknowledged. What was
+		// acknowledged is on disk.
 		return fmt.Errorf("stop with queries running: %w", err)
 	}
 	pool.Close()

@@ -6,16 +6,16 @@ import (
 	"syscall"
 )
 
-// childVariables are the variables of the environment that the child gets besides its
-// specification. SQL can read them in /proc/self/environ, so nothing that may hold a secret is
-// among them: no settings of Mintlake, no proxies with passwords, no cloud credentials.
+// childVariables are the environment variables that the child gets besides childEnv. SQL can read
+// them in /proc/self/environ. So none of them may hold a secret: no settings of Mintlake, no
+// proxies with passwords, no cloud credentials.
 var childVariables = []string{
 	"HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ", "TZDIR",
 	"LD_LIBRARY_PATH", "SSL_CERT_DIR", "SSL_CERT_FILE",
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK",
 }
 
-// childEnvironment is the environment of the child: what it needs of environ, and spec.
+// childEnvironment returns the environment of the child: the childVariables of environ, and spec.
 func childEnvironment(environ []string, spec string) []string {
 	out := []string{childEnv + "=" + spec}
 	for _, entry := range environ {
@@ -26,10 +26,10 @@ func childEnvironment(environ []string, spec string) []string {
 	return out
 }
 
-// childAttributes put the child into a session and a process group of its own. The engine answers
-// SYSTEM SHUTDOWN, SYSTEM KILL and some crashes with kill(0, …), which is for its whole process
-// group: in a group shared with the parent, a query would end the parent and whatever the same
-// shell job runs. The kernel kills the child when the parent's thread ends.
+// childAttributes put the child into a session and a process group of its own. SYSTEM SHUTDOWN,
+// SYSTEM KILL and some crashes make the engine call kill(0, …), which signals its whole process
+// group. In a shared group a query could so end the parent, and other processes of the same shell
+// job. If the parent's thread ends, the kernel kills the child (Pdeathsig).
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -25,14 +25,14 @@ const (
 	engineDir  = "engine"     // libchdb's --path
 )
 
-// owner in the marker file.
+// owner is the owner in the marker file.
 const owner = "mintlake embedded clickhouse"
 
-// markAgain is what to do about a directory of ours whose marker is gone or damaged.
+// markAgain is the advice for a directory of ours whose marker is missing or damaged.
 const markAgain = `write into it: {"owner":"` + owner + `","layout":1}`
 
-// lockPatience is how long an end of the previous process is waited for: after a kill of the parent
-// the child dies within milliseconds, but the kernel takes a moment to free its memory.
+// lockPatience is how long to wait for the lock of an earlier process. When the parent is killed,
+// its child dies within milliseconds, but the kernel takes a moment to free the child's memory.
 const lockPatience = 3 * time.Second
 
 // marker is the content of markerFile.
@@ -40,19 +40,19 @@ type marker struct {
 	Owner string `json:"owner"`
 	// Layout is the version of the directory's layout.
 	Layout int `json:"layout"`
-	// Engine is the newest ClickHouse version that ever opened the directory, empty before the
-	// first start.
+	// Engine is the newest ClickHouse version that has opened the directory; empty before the first
+	// start.
 	Engine string `json:"engine"`
 }
 
 // dataDir is a data directory that this process has locked.
 type dataDir struct {
 	path   string
-	lock   *os.File // the child inherits it: the lock lasts until both are gone
+	lock   *os.File // the child inherits it: the lock is held until both have ended
 	marker marker
 }
 
-// openDataDir creates the directory when absent, makes sure that it is ours, and locks it.
+// openDataDir creates the directory if it is missing, checks that it is ours, and locks it.
 func openDataDir(ctx context.Context, path string) (*dataDir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func openDataDir(ctx context.Context, path string) (*dataDir, error) {
 	if err := d.acquire(ctx); err != nil {
 		return nil, err
 	}
-	// Only now, under the lock: two processes may have found the directory empty.
+	// Only now, with the lock: two processes may have found the directory empty.
 	if err := errors.Join(d.writeMarker(), os.MkdirAll(filepath.Join(path, engineDir), 0o750)); err != nil {
 		d.close()
 		return nil, fmt.Errorf("embedded clickhouse: prepare data directory: %w", err)
@@ -76,6 +76,7 @@ func openDataDir(ctx context.Context, path string) (*dataDir, error) {
 	return d, nil
 }
 
+// readMarker reads and checks the marker. A directory without one must be empty.
 func (d *dataDir) readMarker() error {
 	name := filepath.Join(d.path, markerFile)
 	text, err := os.ReadFile(name)
@@ -94,8 +95,8 @@ func (d *dataDir) readMarker() error {
 	return nil
 }
 
-// refuseForeign lets an empty directory pass; a file system of its own has lost+found, and a first
-// start that was killed has the lock.
+// refuseForeign accepts an empty directory, and refuses one with files. lost+found, which the root
+// of a file system has, and what a killed first start leaves do not count.
 func (d *dataDir) refuseForeign() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -114,7 +115,7 @@ func (d *dataDir) refuseForeign() error {
 	return nil
 }
 
-// acquire takes the lock, waiting a moment for a predecessor that is just ending.
+// acquire takes the lock. It waits lockPatience for an earlier process that is just ending.
 func (d *dataDir) acquire(ctx context.Context) error {
 	name := filepath.Join(d.path, lockFile)
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -132,7 +133,7 @@ func (d *dataDir) acquire(ctx context.Context) error {
 		}
 		if time.Now().After(deadline) {
 			holder := ""
-			if text, _ := os.ReadFile(name); len(text) > 0 { // the number only helps
+			if text, _ := os.ReadFile(name); len(text) > 0 { // only for the message
 				holder = " by process " + strings.TrimSpace(string(text))
 			}
 			return errors.Join(fmt.Errorf("embedded clickhouse: %w: %s is locked%s: end that process, or choose another --data-dir", ErrLocked, d.path, holder), file.Close())
@@ -144,14 +145,14 @@ func (d *dataDir) acquire(ctx context.Context) error {
 		}
 	}
 	d.lock = file
-	// The number is for the message above only; the lock itself does not depend on it.
+	// The process ID is only for the message above; the lock does not depend on it.
 	if err := file.Truncate(0); err == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return nil
 }
 
-// opened notes that this version of the engine opened the directory.
+// opened notes that this version of the engine has opened the directory.
 func (d *dataDir) opened(version string) error {
 	if d.marker.Engine == version {
 		return nil
@@ -160,7 +161,7 @@ func (d *dataDir) opened(version string) error {
 	return d.writeMarker()
 }
 
-// writeMarker replaces the marker by one rename, so that a kill leaves the old or the new one.
+// writeMarker replaces the marker by a rename, so that a kill leaves the old one or the new one.
 func (d *dataDir) writeMarker() error {
 	text, err := json.MarshalIndent(d.marker, "", "  ")
 	if err != nil {
@@ -173,5 +174,5 @@ func (d *dataDir) writeMarker() error {
 	return nil
 }
 
-// close gives the lock back; the kernel does so too when the process and its child are gone.
+// close releases the lock. If a child has inherited it, the kernel keeps it until the child ends.
 func (d *dataDir) close() { _ = d.lock.Close() }

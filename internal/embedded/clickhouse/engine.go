@@ -1,15 +1,14 @@
-// Package chengine runs the real ClickHouse engine (libchdb) beside Mintlake on one machine.
+// Package chengine runs the real ClickHouse engine (libchdb) on this machine, in a child process.
 //
-// In: a data directory, a loopback address, the path of libchdb.so, caps on memory and threads.
-// Out: ClickHouse's HTTP interface on that address, as a ClickHouse server has it: clickhouse-go,
-// curl and Grafana speak to it.
-// Guarantees: the engine lives in a child process, so that its crash costs a restart and not the
-// service; the parent holds the listening socket, so that a connection made during a restart waits
-// instead of failing; every row that was acknowledged is there after the restart; the child ends
-// with its parent; one data directory is used by one process; what cannot work is told in one line
-// that says what, where and what to do.
+// In: a data directory, a loopback address, the path of libchdb.so, limits of memory and threads.
+// Out: ClickHouse's HTTP interface on that address, for clickhouse-go, curl, Grafana and other
+// clients. Guarantees: a crash of the engine costs a restart, and not the service, since the engine
+// is in a child process. The parent has the listening socket, so a connection that is made during a
+// restart waits and does not fail. Every row that was acknowledged is there after the restart. The
+// child ends with its parent. Only one process uses a data directory. An error says in one line
+// what is wrong, where, and what to do.
 //
-// The child is this same executable started again. Call MaybeRunChild first thing in main, and in
+// The child is this same executable started again. Call MaybeRunChild first in main, and in
 // TestMain of tests that start an Engine.
 package chengine
 
@@ -27,41 +26,42 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config says where the engine lives and how much it may take.
+// Config of an Engine.
 type Config struct {
-	// DataDir is the folder of the data. Created when absent; must be empty or ours.
+	// DataDir is the folder of the data. It is created if it is missing, and must be empty or ours.
 	DataDir string
-	// Addr is the loopback address to serve on, "127.0.0.1:8123" when empty. Port 0 takes a free
-	// port: see Engine.Addr.
+	// Addr is the loopback address to serve on. Default "127.0.0.1:8123". Port 0 takes a free port:
+	// see Engine.Addr.
 	Addr string
-	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
+	// AllowedHosts are host names besides localhost that requests may have in their Host header:
+	// see internal/hosts.
 	AllowedHosts []string
-	// LibraryPath is the file libchdb.so. When empty: $MINTLAKE_LIBCHDB, then the cache that `make
-	// deps` fills.
+	// LibraryPath is the file libchdb.so. If it is empty: $MINTLAKE_LIBCHDB, or else the file in
+	// the cache that `mintlake deps` fills.
 	LibraryPath string
-	// MaxMemoryBytes caps the engine's memory; a query beyond it fails with code 241. Default half
-	// of the machine's memory, at most 8 GiB.
+	// MaxMemoryBytes limits the engine's memory; a query that needs more fails with code 241.
+	// Default half of the machine's memory, at most 8 GiB.
 	MaxMemoryBytes int64
-	// Threads caps the threads of one query. Default the number of cores.
+	// Threads limits the threads of one query. Default the number of cores.
 	Threads int
-	// KeepFree is how many bytes of the file system stay free: with less the engine refuses writes
-	// with code 243 and begins no merge. 0: it writes until the disk is full, and a merge that
-	// meets that can leave a part without rows.
+	// KeepFree is how many bytes of the file system must stay free. With less, the engine refuses
+	// writes with code 243 and begins no merge. With 0 it writes until the disk is full; a merge
+	// that meets a full disk can leave a part without rows.
 	KeepFree uint64
 	// Connections is how many queries run at once; others wait. Default 8.
 	Connections int
-	// MaxInsertBytes caps the data of one INSERT. Default 256 MiB.
+	// MaxInsertBytes limits the data of one INSERT. Default 256 MiB.
 	MaxInsertBytes int64
-	// NoSync leaves it to the kernel when inserted rows reach the disk. By default each insert is
-	// on disk before it is acknowledged, so that a power cut cannot lose rows whose Kafka offsets
-	// are committed; that costs an insert 1 to 5 ms. A crash of a process loses nothing either way.
+	// NoSync leaves it to the kernel when inserted rows get to the disk. By default they are on
+	// disk before the insert is acknowledged, which takes 1 to 5 ms. So a power cut cannot lose
+	// rows whose Kafka offsets are committed. A crash of a process loses nothing in either case.
 	NoSync bool
 	// startTimeout is how long one start may take. Default 2 minutes (a large directory loads its
 	// parts first).
 	startTimeout time.Duration
-	// StopTimeout is how long running queries may take to end when Run stops. Default 10 s.
+	// StopTimeout is how long running queries may take to end after Run was stopped. Default 10 s.
 	StopTimeout time.Duration
-	// LetGo is how long the engine may take to end a query that was killed; then its process is
+	// LetGo is how long the engine may take to end a killed query; after that its process is
 	// replaced. Default 15 s.
 	LetGo time.Duration
 	// MaxFailedStarts is how many starts in a row may fail before Run gives up. Default 5.
@@ -74,7 +74,7 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Engine supervises the child process that is ClickHouse.
+// Engine runs ClickHouse in a child process and restarts it.
 type Engine struct {
 	cfg     Config
 	log     *slog.Logger
@@ -91,7 +91,7 @@ type Engine struct {
 	started bool
 }
 
-// New validates cfg and registers metrics. It touches neither disk nor network; Run does.
+// New validates cfg and registers metrics. It uses neither disk nor network.
 func New(cfg Config, deps Deps) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -150,9 +150,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Run starts the engine and keeps it running until ctx ends; it returns nil on a clean stop. It may
-// be called once. Errors: ErrLibraryMissing, ErrLocked, ErrForeignDirectory, ErrNewerData,
-// ErrPortTaken, ErrUnsupported, and *StartError when the engine does not come up.
+// Run starts the engine and keeps it running until ctx ends; then it returns nil. It may be called
+// once. Errors: ErrLibraryMissing, ErrLocked, ErrForeignDirectory, ErrNewerData, ErrPortTaken,
+// ErrUnsupported, and *StartError if the engine does not become ready.
 func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Lock()
 	if e.started {
@@ -191,11 +191,11 @@ func (e *Engine) run(ctx context.Context) error {
 	return e.supervise(ctx, library, dir, listener)
 }
 
-// Ready is closed when the engine answers for the first time. When Run fails before, it never
-// closes: see WaitReady.
+// Ready is closed when the engine is ready for the first time. If Run fails before, it is never
+// closed: see WaitReady.
 func (e *Engine) Ready() <-chan struct{} { return e.ready }
 
-// WaitReady waits until the engine answers. It returns Run's error when Run ended before, or the
+// WaitReady waits until the engine is ready. It returns Run's error if Run ended before, or the
 // context's.
 func (e *Engine) WaitReady(ctx context.Context) error {
 	select {
@@ -213,16 +213,16 @@ func (e *Engine) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Addr is the address that the engine serves on; with port 0 in the configuration the real port is
-// known once the engine is ready.
+// Addr is the address that the engine serves on. If the configured port is 0, the real one is known
+// only when the engine is ready.
 func (e *Engine) Addr() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.addr
 }
 
-// DSN is the data source name for clickhouse-go and internal/clickhouse. Like Addr it is final once
-// the engine is ready.
+// DSN is the data source name for clickhouse-go and internal/clickhouse. It is final when the
+// engine is ready, see Addr.
 func (e *Engine) DSN() string { return "http://" + e.Addr() + "/default" }
 
 // PID is the process id of the current child, 0 while there is none.

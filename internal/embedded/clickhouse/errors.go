@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// What can keep the engine from starting. Each comes wrapped in one line that says what, where and
-// what to do.
+// The reasons why the engine does not start. Each is wrapped in one line that says what is wrong,
+// where, and what to do.
 var (
 	// ErrLibraryMissing: libchdb.so is not there.
 	ErrLibraryMissing = errors.New("libchdb is missing")
@@ -17,7 +17,7 @@ var (
 	ErrUnsupported = errors.New("the embedded ClickHouse engine runs on Linux amd64 with glibc only")
 	// ErrLocked: another process uses the data directory.
 	ErrLocked = errors.New("data directory is in use")
-	// ErrForeignDirectory: the data directory holds something that is not ours.
+	// ErrForeignDirectory: the data directory has files that are not ours.
 	ErrForeignDirectory = errors.New("data directory is not Mintlake's")
 	// ErrNewerData: the data directory was written by a newer engine.
 	ErrNewerData = errors.New("data directory is of a newer version")
@@ -25,19 +25,19 @@ var (
 	ErrPortTaken = errors.New("address is taken")
 )
 
-// StartError tells that the engine's process did not become ready.
+// StartError says that the engine's process did not become ready.
 type StartError struct {
 	// DataDir is the engine's data directory.
 	DataDir string
 	// Attempts is how many starts in a row failed.
 	Attempts int
-	// Reason is how the last attempt ended: the exit status, or that it took too long.
+	// Reason says how the last attempt ended: the exit status, or that it took too long.
 	Reason string
-	// Stderr is the engine's own last line, empty when it said nothing.
+	// Stderr is the engine's line that explains it best; empty if it wrote none.
 	Stderr string
 }
 
-// Error tells it in one line.
+// Error implements error, in one line.
 func (e *StartError) Error() string {
 	text := fmt.Sprintf("embedded clickhouse did not start in %d attempts on %s: %s", e.Attempts, e.DataDir, e.Reason)
 	if e.Stderr != "" {
@@ -46,7 +46,7 @@ func (e *StartError) Error() string {
 	return text + " (if that names a file, it is damaged: move the directory away and run `mintlake rebuild`; docs/embedded-clickhouse.md has the known causes)"
 }
 
-// listen opens the socket that every child in turn accepts from.
+// listen opens the socket. All children, one after the other, accept connections from it.
 func listen(addr string) (*net.TCPListener, error) {
 	listener, err := net.Listen("tcp", addr)
 	switch {

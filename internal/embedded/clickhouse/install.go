@@ -23,39 +23,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// libraryName is the file that is installed, and its name in every archive that delivers it.
+// libraryName is the name of the installed file, and of the library in every archive.
 const libraryName = "libchdb.so"
 
 const (
 	// otherPatience is how long an installation waits for another one on this machine.
 	otherPatience = 15 * time.Minute
-	// otherPoll is how often it looks whether the other one is done.
+	// otherPoll is how often it checks whether the other one is done.
 	otherPoll = 200 * time.Millisecond
-	// archiveOverhead bounds an archive from elsewhere: it is never larger than the library and
-	// this.
+	// archiveOverhead bounds what an archive may have besides the library.
 	archiveOverhead = 64 << 20
-	// entriesBound bounds the files of such an archive before the library.
+	// entriesBound is among how many entries of an archive the library must be.
 	entriesBound = 1000
-	// downloadPatience bounds a download from its first byte to its last.
+	// downloadPatience bounds a whole download.
 	downloadPatience = time.Hour
 )
 
-// ErrWrongLibrary says that what was fetched is not the pinned libchdb. Nothing was installed.
+// ErrWrongLibrary says that the fetched file is not the pinned libchdb. Nothing was installed.
 var ErrWrongLibrary = errors.New("this is not the pinned libchdb, nothing was installed")
 
-// Installer puts libchdb into Mintlake's cache. tools/deps/libchdb.sh does the same for a checkout;
-// both use one folder and one lock.
+// Installer installs libchdb into Mintlake's cache. tools/deps/libchdb.sh does the same for a
+// checkout; both use the same folder and lock.
 type Installer struct {
 	// Pin is what is installed.
 	Pin Pin
-	// From is a file or an http(s) URL of libchdb.so or of a .tar.gz or .tgz that holds it; empty:
-	// npm fetches its package.
+	// From is a file or an http(s) URL: libchdb.so itself, or a .tar.gz or .tgz with it. If it is
+	// empty, npm fetches the package.
 	From string
-	// Log is told what is fetched.
+	// Log gets a line about each step.
 	Log io.Writer
 }
 
-// CachePath is where a library of pin is installed.
+// CachePath returns the path at which the library of pin is installed.
 func CachePath(pin Pin) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -64,8 +63,8 @@ func CachePath(pin Pin) (string, error) {
 	return filepath.Join(cache, "libchdb", pin.Version, libraryName), nil
 }
 
-// Install returns the path of the library, which it installs if it is absent. The file appears by
-// one rename after its hash was checked, so a killed installation leaves no half library.
+// Install returns the path of the library, and installs it first if it is missing. The file gets
+// its name by a rename after its hash was checked, so a killed installation leaves no half library.
 func (i *Installer) Install(ctx context.Context) (string, error) {
 	library, err := CachePath(i.Pin)
 	if err != nil {
@@ -101,7 +100,7 @@ func (i *Installer) Install(ctx context.Context) (string, error) {
 	return library, nil
 }
 
-// Verify hashes the installed library again.
+// Verify compares the hash of the installed library with the pin, and returns its path.
 func (i *Installer) Verify() (string, error) {
 	library, err := CachePath(i.Pin)
 	if err != nil {
@@ -122,14 +121,14 @@ func (i *Installer) Verify() (string, error) {
 	return library, nil
 }
 
-// complete says whether the library is there. Its hash was checked before it got this name, so its
-// size is enough.
+// complete says whether the library is installed. Its hash was checked before it got its name, so
+// comparing the size is enough.
 func (i *Installer) complete(library string) bool {
 	info, err := os.Stat(library)
 	return err == nil && info.Mode().IsRegular() && info.Size() == i.Pin.LibraryBytes
 }
 
-// lock waits until no other installation runs.
+// lock waits until no other installation runs, and keeps others out until unlock is called.
 func (i *Installer) lock(ctx context.Context, name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // a path of our own; it holds nothing
 	if err != nil {
@@ -137,19 +136,19 @@ func (i *Installer) lock(ctx context.Context, name string) (unlock func(), err e
 	}
 	within, cancel := context.WithTimeout(ctx, otherPatience)
 	defer cancel()
-	told := false
+	said := false
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil // which unlocks
+			return func() { _ = file.Close() }, nil // this unlocks
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			_ = file.Close()
 			return nil, fmt.Errorf("lock %s: %w", name, err)
 		}
-		if !told {
+		if !said {
 			i.say("another installation is running, waiting for it")
-			told = true
+			said = true
 		}
 		select {
 		case <-within.Done():
@@ -160,8 +159,8 @@ func (i *Installer) lock(ctx context.Context, name string) (unlock func(), err e
 	}
 }
 
-// emptyFolder makes the folder that this installation works in. The lock is held, so older ones are
-// of killed installations.
+// emptyFolder creates the folder for this installation. We hold the lock, so the folders that are
+// there were left by killed installations: it removes them.
 func (i *Installer) emptyFolder(folder string) (string, error) {
 	old, err := filepath.Glob(filepath.Join(folder, "new.*"))
 	if err != nil {
@@ -176,7 +175,7 @@ func (i *Installer) emptyFolder(folder string) (string, error) {
 	if err := unix.Statfs(folder, &disk); err != nil {
 		return "", fmt.Errorf("ask for the free space of %s: %w", folder, err)
 	}
-	need := i.Pin.LibraryBytes + i.Pin.LibraryBytes/2 // the archive lies beside it for a moment
+	need := i.Pin.LibraryBytes + i.Pin.LibraryBytes/2 // the archive is beside it for a moment
 	if free := int64(disk.Bavail) * disk.Bsize; free < need {
 		return "", fmt.Errorf("%s has %d MB free, %d MB are needed: set MINTLAKE_CACHE_DIR to a larger disk", folder, free>>20, need>>20)
 	}
@@ -187,7 +186,7 @@ func (i *Installer) emptyFolder(folder string) (string, error) {
 	return fresh, nil
 }
 
-// fetch puts the checked library into file.
+// fetch writes the library to file and checks it. folder is for temporary files.
 func (i *Installer) fetch(ctx context.Context, folder, file string) error {
 	if i.From == "" {
 		return i.fromNPM(ctx, folder, file)
@@ -203,7 +202,7 @@ func (i *Installer) fetch(ctx context.Context, folder, file string) error {
 	return i.unpack(in, i.From, file)
 }
 
-// fromNPM lets npm fetch its package, as it knows mirrors, proxies and logins.
+// fromNPM lets npm fetch the package: npm knows mirrors, proxies and logins.
 func (i *Installer) fromNPM(ctx context.Context, folder, file string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -240,8 +239,8 @@ func (i *Installer) fromNPM(ctx context.Context, folder, file string) error {
 	return i.unpack(in, tarballs[0], file)
 }
 
-// fromURL downloads the library or an archive that holds it. User and password in the URL are sent
-// and never told.
+// fromURL downloads the library, or an archive with it. User and password in the URL are sent, but
+// never logged.
 func (i *Installer) fromURL(ctx context.Context, u *url.URL, file string) error {
 	ctx, cancel := context.WithTimeout(ctx, downloadPatience)
 	defer cancel()
@@ -254,7 +253,7 @@ func (i *Installer) fromURL(ctx context.Context, u *url.URL, file string) error 
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
-			err = inner.Err // the outer one repeats the URL
+			err = inner.Err // without the URL, which may have a password
 		}
 		return fmt.Errorf("--from %s: %w", u.Redacted(), err)
 	}
@@ -265,14 +264,18 @@ func (i *Installer) fromURL(ctx context.Context, u *url.URL, file string) error 
 	return i.unpack(response.Body, u.Redacted(), file)
 }
 
-// unpack writes the library that in is, or holds as a compressed archive, to file, and checks it.
+// gzipMagic begins every gzip file (RFC 1952).
+const gzipMagic = "\x1f\x8b"
+
+// unpack writes the library to file and checks it. in is the library itself, or a compressed
+// archive with it.
 func (i *Installer) unpack(in io.Reader, name, file string) error {
 	source := bufio.NewReaderSize(io.LimitReader(in, i.Pin.LibraryBytes+archiveOverhead), 1<<20)
-	head, err := source.Peek(2)
+	head, err := source.Peek(len(gzipMagic))
 	if err != nil {
 		return fmt.Errorf("%w: %s is empty", ErrWrongLibrary, name)
 	}
-	if !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+	if string(head) != gzipMagic {
 		return i.write(source, name, file)
 	}
 	unzipped, err := gzip.NewReader(source)
@@ -295,7 +298,7 @@ func (i *Installer) unpack(in io.Reader, name, file string) error {
 	return fmt.Errorf("%w: %s holds no %s", ErrWrongLibrary, name, libraryName)
 }
 
-// write copies exactly the pinned bytes to file, and makes them durable.
+// write copies the library to file, compares size and hash with the pin, and syncs the file.
 func (i *Installer) write(in io.Reader, name, file string) error {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a path of our own; a library is for every user
 	if err != nil {
@@ -303,7 +306,7 @@ func (i *Installer) write(in io.Reader, name, file string) error {
 	}
 	defer func() { _ = out.Close() }()
 	hash := sha256.New()
-	// One byte more than the pin tells of a file that is longer.
+	// It reads one byte more than the pin says, to notice a longer file.
 	n, err := io.Copy(io.MultiWriter(out, hash), io.LimitReader(in, i.Pin.LibraryBytes+1))
 	if err != nil {
 		return fmt.Errorf("copy libchdb from %s: %w", name, err)
@@ -325,7 +328,7 @@ func (i *Installer) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(i.Log, "libchdb: "+format+"\n", args...)
 }
 
-// firstLine is the first line of a program's complaint that says something.
+// firstLine returns the first line of a program's error output.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	if line == "" {

@@ -17,8 +17,8 @@ func Supported() error {
 	return nil
 }
 
-// FindLibrary returns the path of libchdb.so: path itself, else $MINTLAKE_LIBCHDB, else the cache
-// that `mintlake deps` fills. Errors wrap ErrLibraryMissing or ErrUnsupported.
+// FindLibrary returns the path of libchdb.so: path if it is given, else $MINTLAKE_LIBCHDB, else the
+// file in the cache that `mintlake deps` fills. Errors wrap ErrLibraryMissing or ErrUnsupported.
 func FindLibrary(path string) (string, error) {
 	if err := Supported(); err != nil {
 		return "", err
@@ -47,7 +47,7 @@ func FindLibrary(path string) (string, error) {
 	return path, nil
 }
 
-// cacheDir is the same folder that tools/deps/libchdb.sh uses.
+// cacheDir returns Mintlake's cache folder. tools/deps/libchdb.sh uses the same one.
 func cacheDir() (string, error) {
 	if dir := os.Getenv("MINTLAKE_CACHE_DIR"); dir != "" {
 		return dir, nil

@@ -17,7 +17,7 @@ type metrics struct {
 	stuck                     prometheus.Counter
 }
 
-// note takes over what the child reports.
+// note sets the gauges to a child's report.
 func (m *metrics) note(report childReport) {
 	m.queries.Set(float64(report.Queries))
 	m.oldest.Set(report.OldestSeconds)

@@ -12,27 +12,27 @@ var pinFile string
 
 // Pin names one build of libchdb and the hashes that it must have.
 type Pin struct {
-	// Version is the libchdb that Mintlake is tested with, as its npm package writes it.
+	// Version is the version of libchdb that Mintlake is tested with, as its npm package writes it.
 	Version string
-	// Package is the npm package that delivers it.
+	// Package is the name of the npm package.
 	Package string
-	// TarballSHA256 and LibrarySHA256 are hexadecimal: of what npm delivers, and of the libchdb.so
-	// in it.
+	// TarballSHA256 is the hash of the npm package, LibrarySHA256 that of the libchdb.so in it.
+	// Both are hexadecimal.
 	TarballSHA256, LibrarySHA256 string
 	// LibraryBytes is the size of libchdb.so.
 	LibraryBytes int64
 }
 
-// Pinned is the libchdb of this version of Mintlake, the one that tools/deps/libchdb.sh names.
+// Pinned returns the libchdb of this version of Mintlake. tools/deps/libchdb.sh uses the same one.
 func Pinned() Pin {
 	pin, err := parsePin(pinFile)
 	if err != nil {
-		panic(err) // the file is part of the binary, and a test reads it
+		panic(err) // the file is part of the binary, and a test parses it
 	}
 	return pin
 }
 
-// parsePin reads lines NAME=VALUE. Lines that begin with # are comments.
+// parsePin parses lines of the form NAME=VALUE. A line that begins with # is a comment.
 func parsePin(text string) (Pin, error) {
 	values := map[string]string{}
 	for line := range strings.Lines(text) {

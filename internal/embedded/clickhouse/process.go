@@ -18,22 +18,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// process is one child.
+// process is a child as its parent sees it.
 type process struct {
 	pid    int
 	stdin  io.Closer
 	status chan childStatus // one value, or closed without one
-	told   func(childReport)
+	report func(childReport)
 	exited chan struct{}
 	exit   error // valid when exited is closed
 	stderr *stderrLog
 	cmd    *exec.Cmd
 }
 
-// startProcess starts the executable that is running, as the engine's child. files are inherited as
-// descriptors from 3 on, with the status pipe in second place. told gets the child's reports, one
-// at a time.
-func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter, told func(childReport)) (*process, error) {
+// startProcess starts the running executable as the engine's child. The child inherits listener,
+// the status pipe and lock as the descriptors from 3 on. report is called with each of the child's
+// reports, one at a time.
+func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter, report func(childReport)) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encode child configuration: %w", err)
@@ -46,8 +46,8 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create stderr pipe: %w", err), statusRead.Close(), statusWrite.Close())
 	}
-	// The link and not os.Executable's path: it leads to this very binary even when an upgrade has
-	// replaced the file.
+	// Not os.Executable: this link leads to the running binary even if an upgrade has replaced the
+	// file.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"mintlake-embedded-clickhouse"}
 	cmd.Env = childEnvironment(os.Environ(), string(text))
@@ -58,7 +58,7 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create stdin pipe: %w", err), statusRead.Close(), statusWrite.Close(), stderrRead.Close(), stderrWrite.Close())
 	}
-	p := &process{stdin: stdin, status: make(chan childStatus, 1), told: told, exited: make(chan struct{}), cmd: cmd, stderr: newStderrLog(log, lines)}
+	p := &process{stdin: stdin, status: make(chan childStatus, 1), report: report, exited: make(chan struct{}), cmd: cmd, stderr: newStderrLog(log, lines)}
 	started := make(chan error, 1)
 	go p.run(started, stderrRead)
 	err = <-started
@@ -72,8 +72,9 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread: the kernel sends the death signal when the
-// thread that started the child ends, and Go may end threads that are not locked.
+// run starts the child and waits for it, all on one locked thread. The kernel sends the death
+// signal (Pdeathsig) when the thread that started the child ends, and Go may end threads that are
+// not locked.
 func (p *process) run(started chan<- error, stderr *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -93,12 +94,12 @@ func (p *process) run(started chan<- error, stderr *os.File) {
 	close(p.exited)
 }
 
-// readStatus reads the child's word about its start, then its reports until it ends.
+// readStatus reads the child's status of its start, then its reports until it ends.
 func (p *process) readStatus(pipe *os.File) {
 	defer func() { _ = pipe.Close() }() // read only
 	lines := json.NewDecoder(pipe)
 	var status childStatus
-	if lines.Decode(&status) == nil { // an end without a line is a child that died
+	if lines.Decode(&status) == nil { // else the child died without a status
 		p.status <- status
 	}
 	close(p.status)
@@ -107,11 +108,11 @@ func (p *process) readStatus(pipe *os.File) {
 		if lines.Decode(&report) != nil {
 			return
 		}
-		p.told(report)
+		p.report(report)
 	}
 }
 
-// stop asks the child to end and kills it when it has not within timeout.
+// stop asks the child to end, and kills it after timeout.
 func (p *process) stop(timeout time.Duration) {
 	_ = p.stdin.Close()
 	select {
@@ -122,11 +123,11 @@ func (p *process) stop(timeout time.Duration) {
 }
 
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // fails only when it is gone already
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
 	<-p.exited
 }
 
-// waitStatus waits for the child's word about its start.
+// waitStatus waits for the child's status of its start.
 func (p *process) waitStatus(ctx context.Context, timeout time.Duration) (childStatus, error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -144,6 +145,7 @@ func (p *process) waitStatus(ctx context.Context, timeout time.Duration) (childS
 	}
 }
 
+// exitError says how the child ended. exited must be closed.
 func (p *process) exitError() error {
 	if p.exit != nil {
 		return p.exit
@@ -151,7 +153,7 @@ func (p *process) exitError() error {
 	return errors.New("exit status 0")
 }
 
-// stderrLog forwards the child's stderr to the log and remembers the line that explains a failed
+// stderrLog copies the child's stderr to the log, and remembers the line that explains a failed
 // start.
 type stderrLog struct {
 	log   *slog.Logger
@@ -162,20 +164,21 @@ type stderrLog struct {
 	exception string
 }
 
-// stderrBurst is how many lines a second are logged; a crash prints hundreds. All are counted.
+// stderrBurst is how many lines are logged in a second; a crash prints hundreds. All are counted.
 const stderrBurst = 50
 
 func newStderrLog(log *slog.Logger, lines prometheus.Counter) *stderrLog {
 	return &stderrLog{log: log, lines: lines}
 }
 
+// forward logs and counts the lines of r until its end. Long lines are cut to the reader's size.
 func (s *stderrLog) forward(r io.Reader) {
 	reader := bufio.NewReaderSize(r, 16<<10)
 	var second time.Time
 	budget, dropped := 0, 0
 	for {
 		line, isPrefix, err := reader.ReadLine()
-		for isPrefix && err == nil { // the rest of a line that is too long
+		for isPrefix && err == nil { // skip the rest of a long line
 			_, isPrefix, err = reader.ReadLine()
 		}
 		if text := strings.TrimSpace(string(line)); text != "" {
@@ -209,7 +212,7 @@ func (s *stderrLog) remember(line string) {
 	}
 }
 
-// explanation is the engine's own last line about an exception, else its last line.
+// explanation returns the last line about an exception, or else the last line.
 func (s *stderrLog) explanation() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

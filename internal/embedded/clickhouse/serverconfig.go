@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// querySettings are the settings that every query starts with. One query gets a little less memory
-// than the whole engine, so that a single greedy query fails before everything else does.
+// querySettings are the settings that every query starts with. A query may use 80 % of the engine's
+// memory, so that one greedy query fails before the others do.
 func (c Config) querySettings() map[string]string {
 	return map[string]string{
 		"max_memory_usage": strconv.FormatInt(c.MaxMemoryBytes/10*8, 10),
@@ -19,8 +19,8 @@ func (c Config) querySettings() map[string]string {
 	}
 }
 
-// serverSettings are what the engine's configuration file says. Its own defaults are those of a
-// large server: caches of 5 GiB each.
+// serverSettings are the settings of the engine's configuration file. ClickHouse's defaults are for
+// a large server: caches of 5 GiB each, for example.
 func (c Config) serverSettings() [][2]string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	cache := number(min(c.MaxMemoryBytes/16, 256<<20))
@@ -46,9 +46,9 @@ func (c Config) serverSettings() [][2]string {
 	}
 }
 
-// tableSettings are what every MergeTree table starts with. libchdb deletes the parts that a merge
-// replaced at once (old_parts_lifetime = 0, a server waits eight minutes), so that merges must be
-// synced too before a power cut is harmless.
+// tableSettings are the defaults of every MergeTree table. A ClickHouse server keeps merged parts
+// for eight minutes; libchdb deletes them at once (old_parts_lifetime = 0). So merges must be
+// synced, too, or a power cut could lose rows.
 func (c Config) tableSettings() [][2]string {
 	if c.NoSync {
 		return nil
@@ -56,8 +56,8 @@ func (c Config) tableSettings() [][2]string {
 	return [][2]string{{"fsync_after_insert", "1"}, {"fsync_part_directory", "1"}, {"min_rows_to_fsync_after_merge", "1"}}
 }
 
-// writeServerConfig writes the engine's configuration file and returns its path. libchdb takes
-// server and table settings from it, and no profiles: see querySettings.
+// writeServerConfig writes the engine's configuration file and returns its path. libchdb reads
+// server and table settings from it, but not the settings of queries: see querySettings.
 func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	var text strings.Builder
 	text.WriteString("<!-- written at each start; changes are lost -->\n<clickhouse>\n")
@@ -67,7 +67,7 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	if cfg.KeepFree > 0 {
 		fmt.Fprintf(&text, "    <storage_configuration><disks><default><keep_free_space_bytes>%d</keep_free_space_bytes></default></disks></storage_configuration>\n", cfg.KeepFree)
 	}
-	// BACKUP and RESTORE may name any folder: SQL here has the rights of the process anyway
+	// BACKUP and RESTORE may name any folder: SQL has the rights of this process anyway
 	// (docs/embedded-clickhouse.md, "Security").
 	text.WriteString("    <backups><allowed_path>/</allowed_path></backups>\n")
 	text.WriteString("    <merge_tree>\n")
@@ -82,12 +82,12 @@ func writeServerConfig(d *dataDir, cfg Config) (string, error) {
 	return name, nil
 }
 
-// defaultMemory is half of the memory that this machine or its container has, at most 8 GiB, and 2
-// GiB when the kernel does not say.
+// defaultMemory returns half of the memory of this machine or its container, at least 256 MiB and
+// at most 8 GiB. It is 2 GiB if the kernel does not tell the size.
 func defaultMemory() int64 {
 	const fallback, least, most = 2 << 30, 256 << 20, 8 << 30
 	total := machineMemory()
-	// cgroup v2; "max" or no file means no limit.
+	// The limit of cgroup v2. "max", or no file, means that there is none.
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && (total == 0 || limit < total) {
 			total = limit
@@ -99,7 +99,7 @@ func defaultMemory() int64 {
 	return max(least, min(total/2, most))
 }
 
-// machineMemory is MemTotal of /proc/meminfo in bytes, 0 when it cannot be read.
+// machineMemory returns MemTotal of /proc/meminfo in bytes; 0 if it cannot be read.
 func machineMemory() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// readyPauseMax is the longest pause after the end of a child that was ready: together with a
-	// start it must stay below a second.
+	// readyPauseMax is the longest pause after the end of a child that had started. With the start
+	// after it, it must take less than a second.
 	readyPauseMax = 250 * time.Millisecond
 	// failedPauseMax is the longest pause after a start that failed.
 	failedPauseMax = 5 * time.Second
-	// steadyAfter is how long a child must have lived for the next pause to be none again.
+	// steadyAfter is how long a child must have lived for its end not to count as quick.
 	steadyAfter = 10 * time.Second
-	// pingMisses is how many pings in a row a child may miss before it counts as hanging and is
-	// killed.
+	// pingMisses is how many pings in a row a child may fail to answer. Then it counts as hanging
+	// and is killed.
 	pingMisses = 3
 )
 
-// errPermanent marks a failed start that another attempt cannot mend.
+// errPermanent marks a failed start that would fail again.
 var errPermanent = errors.New("permanent")
 
 // supervise starts children, one after the other, until ctx ends or MaxFailedStarts in a row fail.
@@ -90,8 +90,8 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 	}
 }
 
-// noteQueries returns what takes the reports of one child: into the metrics, and into the log what
-// stands still.
+// noteQueries returns a function that handles the reports of one child: it sets the metrics, and
+// logs when queries stop or resume their progress.
 func (e *Engine) noteQueries() func(childReport) {
 	standing := false
 	return func(report childReport) {
@@ -109,7 +109,8 @@ func (e *Engine) noteQueries() func(childReport) {
 	}
 }
 
-// pause before the next start: none after the first quick end, then 100 ms, doubling up to longest.
+// pause returns the time before the next start: none after the first quick end, then 100 ms,
+// doubling up to longest.
 func pause(quick int, longest time.Duration) time.Duration {
 	if quick <= 1 {
 		return 0
@@ -117,9 +118,9 @@ func pause(quick int, longest time.Duration) time.Duration {
 	return min(longest, 100*time.Millisecond<<min(quick-2, 10))
 }
 
-// oneLife follows a child from its start to its end. started says whether it opened the data and
-// took over the listener: from then on it answers, and so what ends it is a crash and no failed
-// start, even before it answered us. err says how it ended.
+// oneLife follows a child from its start to its end. started says that the child opened the data
+// and took over the listener. From then on its end is a crash and not a failed start, even if it
+// has not answered a ping yet. err says how it ended.
 func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started bool, err error) {
 	begin := time.Now()
 	status, err := p.waitStatus(ctx, e.cfg.startTimeout)
@@ -142,7 +143,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 		return false, fmt.Errorf("embedded clickhouse: %w: %s was written by ClickHouse %s, the library here is %s: run `make deps` of the newer mintlake, or, if %s is damaged, %s", ErrNewerData, dir.path, dir.marker.Engine, status.Version, markerFile, markAgain)
 	}
 	if err := dir.opened(status.Version); err != nil {
-		e.log.Warn("note the engine's version", "err", err) // only the check above goes without
+		e.log.Warn("note the engine's version", "err", err) // without it only the check above is weaker
 	}
 	if err := e.ping(ctx, p); err != nil {
 		p.stop(e.cfg.StopTimeout)
@@ -163,7 +164,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 	return true, e.untilEnd(ctx, p)
 }
 
-// untilEnd waits for the child's end, for ctx's, or for the child to hang.
+// untilEnd waits until the child ends, hangs or has to be replaced, or until ctx ends.
 func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 	ticker := time.NewTicker(e.pingEvery)
 	defer ticker.Stop()
@@ -180,9 +181,9 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 			case e.diskIsFull():
 				full = true
 			case was:
-				// A merge that met the full disk can have left a part without rows, and what it
-				// merged beside it. A start puts such a part aside and takes what it merged; until
-				// then queries fail with code 246.
+				// A merge that met the full disk can have left a part without rows beside the parts
+				// that it merged. Queries fail with code 246 until the next start: that puts such a
+				// part aside and uses the merged ones again.
 				p.stop(e.cfg.StopTimeout)
 				return errDiskWasFull
 			}
@@ -196,10 +197,10 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 	}
 }
 
-// errDiskWasFull says why a child that is well is replaced.
+// errDiskWasFull is why a healthy child is replaced.
 var errDiskWasFull = errors.New("the disk was full and has room again: a new start puts aside what could not be written whole")
 
-// diskIsFull says whether less is free than must be.
+// diskIsFull says whether less than KeepFree is free.
 func (e *Engine) diskIsFull() bool {
 	var stat unix.Statfs_t
 	if e.cfg.KeepFree == 0 || unix.Statfs(e.cfg.DataDir, &stat) != nil {
@@ -208,8 +209,8 @@ func (e *Engine) diskIsFull() bool {
 	return stat.Bavail*uint64(stat.Bsize) < e.cfg.KeepFree
 }
 
-// ping asks p whether it answers. It ends with p: a connection that a child did not take before its
-// end waits for the next one, which is not started before.
+// ping returns nil if p answers. It also ends with p: otherwise the connection would wait for the
+// next child, which is started only after ping has returned.
 func (e *Engine) ping(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, e.pingTimeout)
 	defer cancel()
@@ -224,8 +225,8 @@ func (e *Engine) ping(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	// A transport of its own: no proxy from the environment, no connection kept that a dead child
-	// left behind.
+	// A transport of its own: it uses no proxy from the environment, and no connection to a dead
+	// child.
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -238,8 +239,8 @@ func (e *Engine) ping(ctx context.Context, p *process) error {
 	return nil
 }
 
-// older says whether version a comes before b; versions are dotted numbers, an empty b is before
-// everything.
+// older says whether version a comes before version b. Versions are numbers with dots; text that is
+// no number is not older.
 func older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

@@ -10,44 +10,44 @@ import (
 )
 
 const (
-	// watchEvery is how often the child looks at its queries and tells the parent.
+	// watchEvery is the time between two reports of the child.
 	watchEvery = time.Second
-	// standAfter is how long a query must have shown no progress to be told.
+	// standAfter is after how long without progress a query counts as standing.
 	standAfter = 10 * time.Second
-	// askAfter is how long a query must have run before the engine is asked how far it is.
+	// askAfter is how long a query must have run before the engine is asked for its progress.
 	askAfter = 3 * time.Second
 )
 
-// childReport is what the child tells its parent each second once it serves, a JSON object a line.
+// childReport is what the child tells its parent every watchEvery while it serves. Each is a line
+// of JSON.
 type childReport struct {
-	// Queries run now; the oldest of them since OldestSeconds.
+	// Queries is how many queries run. The oldest has run for OldestSeconds.
 	Queries       int     `json:"queries"`
 	OldestSeconds float64 `json:"oldest_seconds"`
-	// Standing are those that showed no progress for standAfter: neither rows, nor processor time,
-	// nor disk traffic. StandingQuery is the beginning of the one that stands longest, for
+	// Standing is how many queries made no progress for standAfter: no rows, no processor time and
+	// no disk traffic. StandingQuery is the beginning of the one that has stood longest, for
 	// StandingSeconds.
 	Standing        int     `json:"standing"`
 	StandingSeconds float64 `json:"standing_seconds,omitempty"`
 	StandingQuery   string  `json:"standing_query,omitempty"`
-	// Stuck is a query that was killed and did not end within the time that it had: the child ends
-	// after this report.
+	// Stuck is a killed query that did not end within LetGo. The child ends after this report.
 	Stuck string `json:"stuck,omitempty"`
 }
 
-// runningQueries is what a watch needs of a pool.
+// runningQueries is the part of a pool that a watch uses.
 type runningQueries interface {
 	Running() []libchdb.Running
 	Progress() (map[string]string, error)
 }
 
-// watch follows the queries of a pool.
+// watch follows the progress of a pool's queries.
 type watch struct {
 	pool  runningQueries
 	letGo time.Duration
-	// moved is, by query, its last progress and when that was first seen.
+	// moved has for each query its last progress, and when that was first seen.
 	moved map[libchdb.Running]movement
-	// answers brings what the engine said of all queries; asking says that it was asked. The engine
-	// may be the one that hangs, so nobody waits.
+	// answers gets the result of Progress. asking says that a call is running. Nobody waits for it,
+	// because the engine itself may hang. latest is the last result.
 	answers chan map[string]string
 	asking  bool
 	latest  map[string]string
@@ -62,7 +62,7 @@ func newWatch(pool runningQueries, letGo time.Duration) *watch {
 	return &watch{pool: pool, letGo: letGo, moved: map[libchdb.Running]movement{}, answers: make(chan map[string]string, 1)}
 }
 
-// look makes a report as of now.
+// look returns a report of the queries that run now.
 func (w *watch) look(now time.Time) childReport {
 	queries := w.pool.Running()
 	report := childReport{Queries: len(queries)}
@@ -102,7 +102,7 @@ func (w *watch) look(now time.Time) childReport {
 		go func() {
 			progress, err := w.pool.Progress()
 			if err != nil {
-				progress = nil // an engine that cannot answer: nothing is known to move
+				progress = nil // the engine cannot answer, so no progress is known
 			}
 			w.answers <- progress
 		}()
@@ -110,19 +110,19 @@ func (w *watch) look(now time.Time) childReport {
 	return report
 }
 
-// exitStuck is the child's exit code when the engine does not let go of a query.
+// exitStuck is the child's exit code after a killed query did not end.
 const exitStuck = 4
 
-// watchQueries reports to the parent until the process ends, and ends it when the engine does not
-// let go of a query that was killed: its connection, and what the query has locked, come back only
-// with a new process. Rows that were acknowledged are on disk.
+// watchQueries reports to the parent every watchEvery. If a killed query does not end, it ends this
+// process: only a new process frees the query's connection and locks. Rows that were acknowledged
+// are on disk.
 func watchQueries(pool runningQueries, letGo time.Duration, pipe *os.File, log *slog.Logger) {
 	w := newWatch(pool, letGo)
 	reports := json.NewEncoder(pipe)
 	for now := range time.Tick(watchEvery) {
 		report := w.look(now)
 		if err := reports.Encode(report); err != nil {
-			return // the parent is gone, and with it soon this process
+			return // the parent is gone, so this process ends soon
 		}
 		if report.Stuck != "" {
 			log.Error("the engine does not end a query that was killed: this process ends", "after", letGo, "query", report.Stuck)

@@ -14,12 +14,12 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// maxWindow is the most memory that one zstd frame may make the reader hold: the format's own
-// recommendation for interchange, 8 MiB. Brotli without its large-window extension holds 16 MiB at
-// most, lz4 frames 4 MiB. What comes out is bounded by the reader of the plain body.
+// maxWindow limits the memory that one zstd frame can make the reader hold, to 8 MiB, which the
+// format (RFC 8878) recommends for interchange. Brotli without its large-window extension needs at
+// most 16 MiB, lz4 frames 4 MiB. The size of the plain body is limited where it is read.
 const maxWindow = 8 << 20
 
-// decoder returns a reader of the plain body, and what closes it.
+// decoder returns a reader of the plain body, and a function that closes it.
 func decoder(encoding string, body io.Reader) (io.Reader, func(), error) {
 	nothing := func() {}
 	switch strings.ToLower(encoding) {
@@ -48,8 +48,8 @@ func decoder(encoding string, body io.Reader) (io.Reader, func(), error) {
 	}
 }
 
-// responseEncoding chooses the encoding of a result by what the client accepts, in ClickHouse's own
-// order. "" is none.
+// responseEncoding returns the encoding for a result: the first that the client accepts, in the
+// order of ClickHouse; empty for none.
 func responseEncoding(accept string) string {
 	accepted := map[string]bool{}
 	for _, part := range strings.Split(strings.ToLower(accept), ",") {
@@ -71,8 +71,8 @@ type flusher interface {
 	Flush() error
 }
 
-// newEncoder returns a writer that compresses into w. The levels are the fastest that still gain:
-// results stay on this machine.
+// newEncoder returns a writer that compresses into w. It uses fast levels: results stay on this
+// machine.
 func newEncoder(encoding string, w io.Writer) (flusher, error) {
 	switch encoding {
 	case "zstd":

@@ -11,9 +11,9 @@ import (
 	"github.com/mintlake/mintlake/internal/hosts"
 )
 
-// checkOrigin refuses what a web page in a browser on this machine could send: the engine can read
-// and write files of the host, so a page must not reach it, neither directly (Origin,
-// Sec-Fetch-Site) nor by a name of its own that resolves to 127.0.0.1 (Host).
+// checkOrigin refuses requests that a web page in a browser on this machine could send. The engine
+// can read and write files of this machine, so a page must not reach it: neither directly (Origin,
+// Sec-Fetch-Site), nor by a host name of its own that resolves to 127.0.0.1 (Host).
 func checkOrigin(guard *hosts.Guard, r *http.Request) error {
 	if !guard.Admit(r.Host) {
 		return denied("%s", hosts.Refusal(r.Host))
@@ -36,6 +36,7 @@ func denied(format string, args ...any) error {
 	return libchdb.Errorf(497, "ACCESS_DENIED", format, args...)
 }
 
+// loopbackHost says whether a host, with or without a port, is localhost or a loopback address.
 func loopbackHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -49,7 +50,7 @@ func loopbackHost(hostport string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// checkUser accepts the one user the engine has.
+// checkUser accepts only the engine's one user, which has no password.
 func checkUser(r *http.Request, query url.Values) error {
 	user, password := query.Get("user"), query.Get("password")
 	if u := r.Header.Get("X-ClickHouse-User"); u != "" {

@@ -1,15 +1,14 @@
-// Package chhttp speaks ClickHouse's HTTP interface over the embedded engine.
+// Package chhttp serves ClickHouse's HTTP interface with the embedded engine.
 //
-// In: HTTP requests of clickhouse-go, curl, Grafana or any other client of ClickHouse's HTTP
-// interface, from this machine.
-// Out: the engine's results, whole or streamed; errors with ClickHouse's code in
-// X-ClickHouse-Exception-Code.
-// Guarantees: an INSERT is answered with 200 only after the engine has taken all of its data; a
-// query ends when its client goes away; settings, database and readonly of one request never reach
-// another; a result that breaks off is never taken for a complete one.
+// In: HTTP requests from this machine, of clickhouse-go, curl, Grafana or another client of
+// ClickHouse's HTTP interface. Out: the engine's results, whole or streamed; errors with
+// ClickHouse's code in X-ClickHouse-Exception-Code. Guarantees: an INSERT is answered with 200 only
+// after the engine has stored all of its data; a query ends when its client goes away; settings,
+// database and readonly of one request never affect another; a client can tell a result that breaks
+// off from a complete one.
 //
-// It is no security boundary: SQL that reaches the engine can read and write the files of the
-// process' user. See docs/embedded-clickhouse.md.
+// It is no security boundary: SQL that reaches the engine can read and write the files of the user
+// that runs this process. See docs/embedded-clickhouse.md.
 package chhttp
 
 import (
@@ -33,22 +32,23 @@ import (
 	"github.com/mintlake/mintlake/internal/hosts"
 )
 
-// Config limits what one request may take.
+// Config has the limits of one request.
 type Config struct {
-	// maxQueryBytes is the largest statement, without the data of an INSERT. Default 4 MiB.
+	// maxQueryBytes limits the statement, without the data of an INSERT. Default 4 MiB.
 	maxQueryBytes int64
-	// MaxInsertBytes is the largest data of one INSERT after decompression; it is held in memory
-	// until the engine has it. Default 256 MiB.
+	// MaxInsertBytes limits the data of one INSERT after decompression. The data is in memory until
+	// the engine has read it. Default 256 MiB.
 	MaxInsertBytes int64
-	// AllowedHosts are names besides localhost that requests may ask for: see internal/hosts.
+	// AllowedHosts are host names besides localhost that requests may have in their Host header:
+	// see internal/hosts.
 	AllowedHosts []string
-	// writeTimeout is how long the client may take to accept the next part of a result; it holds a
-	// connection so long. Default 60 s.
+	// writeTimeout is how long the client may take to accept the next part of a result. It keeps
+	// one of the pool's connections that long. Default 60 s.
 	writeTimeout time.Duration
 	// bodyTimeout is how long the client may take to send the next part of its body. Default 30 s,
 	// as ClickHouse's http_receive_timeout.
 	bodyTimeout time.Duration
-	// bodyRate is how many bytes a second the body must come at, on average and after bodyTimeout.
+	// bodyRate is how many bytes a second of the body must come on average, from bodyTimeout on.
 	// Default 16 KiB.
 	bodyRate int64
 }
@@ -68,7 +68,7 @@ type Handler struct {
 	sequence atomic.Uint64
 }
 
-// discardTimeout is how long the rest of a body may take that nobody wants.
+// discardTimeout is how long reading the rest of a body that nobody needs may take.
 const discardTimeout = 5 * time.Second
 
 // New makes a handler; zero limits get their defaults.
@@ -95,17 +95,17 @@ func New(cfg Config, deps Deps) *Handler {
 // ServeHTTP answers /ping, /replicas_status and, at /, queries.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	// The deadline that an earlier request of this connection left behind.
+	// An earlier request of this connection may have left a deadline.
 	_ = control.SetWriteDeadline(time.Time{})
 	defer func() {
-		// what is left of the body is read by the server, and must not take for ever
+		// net/http reads the rest of the body, and must not wait for ever.
 		if r.ContentLength != 0 {
 			_ = control.SetReadDeadline(time.Now().Add(min(h.cfg.bodyTimeout, discardTimeout)))
 		}
 	}()
 	switch {
 	case r.URL.Path == "/ping", r.URL.Path == "/replicas_status", r.URL.Path == "/" && r.Method == http.MethodGet && r.URL.RawQuery == "":
-		// A client that is gone has no use for the error of writing to it.
+		// An error means that the client is gone.
 		_, _ = w.Write([]byte("Ok.\n"))
 	case r.URL.Path != "/":
 		http.Error(w, "There is no handle "+strconv.Quote(r.URL.Path)+": queries go to /, the health check to /ping", http.StatusNotFound)
@@ -125,17 +125,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// discard reads what is left of a body of moderate size: many clients look for the answer only when
+// discard reads up to 16 MiB of what is left of the body: many clients read the answer only after
 // they have sent all of it.
 func discard(control *http.ResponseController, r *http.Request, patience time.Duration) {
 	if r.ContentLength == 0 || r.Context().Err() != nil {
 		return
 	}
 	_ = control.SetReadDeadline(time.Now().Add(min(patience, discardTimeout)))
-	_, _ = io.CopyN(io.Discard, r.Body, 16<<20) // any end of it is good
+	_, _ = io.CopyN(io.Discard, r.Body, 16<<20) // an error does not matter
 }
 
-// run executes a request. An error is returned only while nothing was written yet.
+// run executes a request. It returns an error only if nothing was written yet.
 func (h *Handler) run(w http.ResponseWriter, r *http.Request, req *request) error {
 	if req.revision > 0 && string(req.query) == helloQuery {
 		return h.write(w, req, hello(req.revision, h.deps.Pool.Version(), h.deps.Pool.Timezone()))
@@ -182,9 +182,9 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request, req *request) erro
 	return h.execute(w, r, req, session, conn, &stmt, query)
 }
 
-// insertSettings has an INSERT with data run on one thread, unless its client says how many. On
-// several, the engine pushes the data through two more threads that wait for each other, and once
-// in hours of small INSERTs both waited for ever. More threads make none of ours faster.
+// insertSettings makes an INSERT with data use one thread, unless its client sets max_threads. With
+// several, the engine passes the data through two more threads that wait for each other, and once
+// in hours of small INSERTs both waited for ever. More threads make no INSERT of Mintlake faster.
 func insertSettings(settings map[string]string) map[string]string {
 	if settings["max_threads"] != "" {
 		return settings
@@ -194,7 +194,7 @@ func insertSettings(settings map[string]string) map[string]string {
 	return all
 }
 
-// check refuses statements that the engine would run although they must not be.
+// check refuses statements that the engine would run, but that are not allowed here.
 func (h *Handler) check(req *request, stmt *statement, query []byte) error {
 	if stmt.kind != kindInsert {
 		if err := checkStop(query); err != nil {
@@ -221,9 +221,9 @@ func (h *Handler) check(req *request, stmt *statement, query []byte) error {
 	return checkReads(canonical)
 }
 
-// connection returns the connection to run the statement on: the session's own when it has one, or
-// makes a temporary table, else place. Who runs on the session's own holds place nevertheless, so
-// that no more queries run at once than there are places.
+// connection returns the connection for the statement: place, or the session's own if the session
+// has one or creates a temporary table. The caller holds place in both cases, so that no more
+// queries run at once than there are places.
 func (h *Handler) connection(session *session, stmt *statement, place *libchdb.Conn) (*libchdb.Conn, error) {
 	if session == nil {
 		return place, nil
@@ -239,7 +239,7 @@ func (h *Handler) connection(session *session, stmt *statement, place *libchdb.C
 	return place, nil
 }
 
-// execute runs a statement whose result is sent as a whole.
+// execute runs a statement and sends its result as a whole.
 func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, session *session, conn *libchdb.Conn, stmt *statement, query []byte) error {
 	start := time.Now()
 	result, err := conn.Query(r.Context(), query, req.format, req.params)
@@ -249,7 +249,7 @@ func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, 
 	if stmt.kind == kindSet || stmt.kind == kindUse {
 		conn.Forget(stmt.kind == kindUse, stmt.settings)
 	}
-	if session == nil && stmt.temporary { // as in ClickHouse it ends with its request
+	if session == nil && stmt.temporary { // as in ClickHouse, it ends with the request
 		if err := conn.DropTemporary(); err != nil {
 			h.deps.Logger.Error("drop a temporary table", "err", err)
 		}
@@ -263,8 +263,9 @@ func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, 
 	return h.write(w, req, result.Bytes())
 }
 
-// statementText returns the statement to run, having read the whole body: before a connection is
-// taken, so that a slow client holds none. release frees the INSERT's data.
+// statementText reads the whole body and returns the statement to run. It is called before a
+// connection is acquired, so that a slow client does not keep one. release frees the data of an
+// INSERT.
 func (h *Handler) statementText(req *request, stmt *statement) (query []byte, release func(), err error) {
 	nothing := func() {}
 	if stmt.kind == kindInsert {
@@ -278,7 +279,7 @@ func (h *Handler) statementText(req *request, stmt *statement) (query []byte, re
 		if err != nil {
 			return nil, nil, err
 		}
-		// Closing can only fail for a descriptor that is not open.
+		// Close fails only for a descriptor that is not open.
 		return stmt.withInfile(req.query, fd), func() { _ = unix.Close(fd) }, nil
 	}
 	if query, err = h.rest(req); err != nil {
@@ -296,6 +297,7 @@ func (h *Handler) statementText(req *request, stmt *statement) (query []byte, re
 	return query, nothing, nil
 }
 
+// setHeaders sets the headers that all results have.
 func (h *Handler) setHeaders(w http.ResponseWriter, req *request) {
 	id := req.queryID
 	if id == "" {
@@ -332,7 +334,7 @@ func (h *Handler) write(w http.ResponseWriter, req *request, data []byte) error 
 	setEncoding(w, req)
 	w.Header().Set("Content-Length", strconv.Itoa(len(out)+len(last)))
 	h.extendDeadline(w)
-	// The client is gone: nothing to tell it, and the work is done.
+	// An error means that the client is gone; the work is done anyway.
 	_, _ = w.Write(out)  //nolint:gosec // a result, marked as no page: see setHeaders
 	_, _ = w.Write(last) //nolint:gosec // a result, marked as no page: see setHeaders
 	return nil
@@ -344,8 +346,8 @@ func setEncoding(w http.ResponseWriter, req *request) {
 	}
 }
 
-// stream sends a result as the engine makes it. The status line waits for the first part, so that
-// most errors still get their own status.
+// stream sends a result while the engine produces it. The status line is sent with the first part,
+// so that most errors still get their own status.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, conn *libchdb.Conn, query []byte) error {
 	output, err := newOutput(req)
 	if err != nil {
@@ -371,8 +373,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 	case err != nil && !started:
 		return err
 	case err != nil:
-		// Tell the error as a server does, then break the connection: no client may take what it
-		// has for the whole.
+		// Send the error as a ClickHouse server does, then break the connection: no client may take
+		// the part that it has for the whole result.
 		_, _ = w.Write(output.raw(midStream(tag, err))) //nolint:gosec // a result, marked as no page: see setHeaders
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -383,14 +385,14 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		// The client is gone: nothing to tell it.
+		// An error means that the client is gone.
 		_, _ = w.Write(last) //nolint:gosec // a result, marked as no page: see setHeaders
 	}
 	return nil
 }
 
-// extendDeadline gives the client writeTimeout to take what comes next. Not every ResponseWriter
-// can; then there is no deadline.
+// extendDeadline gives the client writeTimeout to accept the next part. A ResponseWriter that
+// cannot set deadlines has none.
 func (h *Handler) extendDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.cfg.writeTimeout))
 }

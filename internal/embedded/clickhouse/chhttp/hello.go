@@ -6,22 +6,23 @@ import (
 	chproto "github.com/ClickHouse/ch-go/proto"
 )
 
-// helloQuery is what clickhouse-go asks first. libchdb writes the Native format of protocol
-// revision 0 only, whatever revision a client announces, so the answer says revision 0 and the
-// client reads everything that follows so. This answer alone is decoded with the revision that the
-// client announced, hence it is written by hand.
+// helloQuery is the first query of clickhouse-go. libchdb writes the Native format of protocol
+// revision 0 only, whatever revision a client announces. So the answer says revision 0, and the
+// client reads all later results in that form. It reads this one answer in the form of the revision
+// that it announced, so hello writes it by hand.
 const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 
-// displayName is what clients see as the server's name.
+// displayName is the server's name that clients see.
 const displayName = "mintlake-embedded"
 
-// Protocol revisions at which the Native block gained a field, from ClickHouse's ProtocolDefines.h.
+// Protocol revisions from which on a Native block has a further field, from ClickHouse's
+// ProtocolDefines.h.
 const (
 	revisionBlockInfo           = 51903
 	revisionCustomSerialization = 54454
 )
 
-// hello returns the one-row block that answers helloQuery, as a client of this revision reads it.
+// hello returns the block of one row that answers helloQuery, in the form of this revision.
 func hello(revision int, version, timezone string) []byte {
 	var b chproto.Buffer
 	if revision >= revisionBlockInfo {

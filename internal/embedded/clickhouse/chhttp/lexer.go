@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is what the lexer tells apart: as much of ClickHouse's grammar as is needed to find
-// where a statement's clauses begin.
+// tokenKind is the kind of a token. The lexer knows only as much of ClickHouse's grammar as is
+// needed to find where the clauses of a statement begin.
 type tokenKind int
 
 const (
@@ -19,20 +19,21 @@ const (
 	tokenPunctuation // one byte
 )
 
-// token is a piece of the statement: query[start:end].
+// token is query[start:end].
 type token struct {
 	kind       tokenKind
 	start, end int
 }
 
-// lexer walks over a statement, skipping white space and comments. It follows ClickHouse's lexer:
-// `--`, `//`, `#!` and `# ` line comments, `/* */` comments that nest, backslash and doubled-quote
-// escapes, $tag$ heredocs, $ inside words, typographic quotes.
+// lexer splits a statement into tokens, without white space and comments. It follows ClickHouse's
+// lexer: `--`, `//`, `#!` and `# ` line comments, nested `/* */` comments, escapes by a backslash
+// or a doubled quote, $tag$ heredocs, $ inside words, typographic quotes.
 type lexer struct {
 	query []byte
 	at    int
 }
 
+// next returns the next token, and tokenEnd at the end of the statement.
 func (l *lexer) next() token {
 	l.skipBlank()
 	start := l.at
@@ -70,6 +71,7 @@ func (l *lexer) next() token {
 	}
 }
 
+// skipBlank skips white space and comments.
 func (l *lexer) skipBlank() {
 	for l.at < len(l.query) {
 		rest := l.query[l.at:]
@@ -90,8 +92,8 @@ func (l *lexer) skipBlank() {
 	}
 }
 
-// skipPast moves behind the first end in rest, which begins at the current place, or to the end of
-// the query.
+// skipPast moves behind the first occurrence of end in rest, which begins at l.at. Without one it
+// moves to the end of the query.
 func (l *lexer) skipPast(rest []byte, end string) {
 	i := bytes.Index(rest, []byte(end))
 	if i < 0 {
@@ -101,7 +103,7 @@ func (l *lexer) skipPast(rest []byte, end string) {
 	l.at += i + len(end)
 }
 
-// skipComment skips a comment in which others may lie.
+// skipComment skips a comment, and the comments that are nested in it.
 func (l *lexer) skipComment() {
 	for depth := 0; l.at < len(l.query); {
 		switch rest := l.query[l.at:]; {
@@ -120,6 +122,7 @@ func (l *lexer) skipComment() {
 	}
 }
 
+// skipQuoted skips from a quote to the closing one, or to the end of the query.
 func (l *lexer) skipQuoted(quote byte) {
 	for l.at++; l.at < len(l.query); l.at++ {
 		switch l.query[l.at] {
@@ -162,7 +165,7 @@ func (l *lexer) skipWhile(ok func(byte) bool) {
 	}
 }
 
-// word returns the token's text in capitals when it is an unquoted word, else "".
+// word returns an unquoted word in capitals; empty for any other token.
 func (l *lexer) word(t token) string {
 	if t.kind != tokenWord {
 		return ""
@@ -170,7 +173,7 @@ func (l *lexer) word(t token) string {
 	return strings.ToUpper(string(l.query[t.start:t.end]))
 }
 
-// is says whether the token is this one punctuation byte.
+// is says whether the token is this punctuation byte.
 func (l *lexer) is(t token, punctuation byte) bool {
 	return t.kind == tokenPunctuation && l.query[t.start] == punctuation
 }

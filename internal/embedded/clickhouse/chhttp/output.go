@@ -8,12 +8,12 @@ import (
 	"github.com/ClickHouse/ch-go/compress"
 )
 
-// output turns the parts of a result into what goes over the network: in ClickHouse's compressed
-// blocks for compress=1, then in the HTTP encoding.
+// output encodes the parts of a result for the network: in ClickHouse's compressed blocks if the
+// request has compress=1, then in the HTTP encoding.
 type output struct {
 	blocks  *compress.Writer
 	encoder flusher
-	buffer  bytes.Buffer // what the encoder wrote
+	buffer  bytes.Buffer // the encoder writes into it
 }
 
 func newOutput(req *request) (*output, error) {
@@ -35,8 +35,8 @@ func newOutput(req *request) (*output, error) {
 	return o, nil
 }
 
-// part returns what to send for the next part of the result; it is valid until the next call. It
-// can be decompressed without what follows.
+// part returns the bytes to send for the next part of the result. They are valid until the next
+// call, and can be decompressed without what follows.
 func (o *output) part(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return data, nil
@@ -60,7 +60,7 @@ func (o *output) part(data []byte) ([]byte, error) {
 	return o.buffer.Bytes(), nil
 }
 
-// end returns what ends the result.
+// end returns the last bytes to send.
 func (o *output) end() ([]byte, error) {
 	if o.encoder == nil {
 		return nil, nil
@@ -72,8 +72,8 @@ func (o *output) end() ([]byte, error) {
 	return o.buffer.Bytes(), nil
 }
 
-// raw returns text in the HTTP encoding alone: an error in the middle of a result is no part of
-// ClickHouse's blocks.
+// raw returns text in the HTTP encoding only, and ends the encoding. An error in the middle of a
+// result is not in ClickHouse's blocks.
 func (o *output) raw(text []byte) []byte {
 	if o.encoder == nil {
 		return text
@@ -88,7 +88,7 @@ func (o *output) raw(text []byte) []byte {
 	return o.buffer.Bytes()
 }
 
-// compressed returns data as compressed blocks of at most 1 MiB each.
+// compressed returns data in compressed blocks, each of at most 1 MiB.
 func (o *output) compressed(data []byte) ([]byte, error) {
 	var out []byte
 	for len(data) > 0 {

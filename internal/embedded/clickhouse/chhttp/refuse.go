@@ -6,9 +6,9 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// checkStop refuses the statements that end or suspend the engine's process. It is a courtesy that
-// tells why: what gets past it costs the engine a restart and nothing else, because the child has a
-// process group of its own and is started again.
+// checkStop refuses statements that end or suspend the engine's process, and says why. It is only a
+// courtesy: a statement that it misses costs a restart of the engine and nothing else, because the
+// child has a process group of its own and is started again.
 func checkStop(query []byte) error {
 	l := &lexer{query: query}
 	before := ""
@@ -22,12 +22,12 @@ func checkStop(query []byte) error {
 	return nil
 }
 
-// checkReads refuses a statement that does more than read. It does so for requests with readonly:
-// GET, or the setting. The engine's own readonly lets INSERT INTO FUNCTION file(…) pass and can be
-// set back by SQL.
+// checkReads refuses a statement that does more than read. It is for requests with readonly: GET,
+// or the setting. The engine's own readonly is too weak: it allows INSERT INTO FUNCTION file(…),
+// and SQL can reset it.
 //
 // canonical is the statement as the engine's own parser writes it: one statement, without comments,
-// keywords in capitals. So no spelling makes this function see another statement than the one that
+// keywords in capitals. So no way of writing a statement makes this function see another one than
 // the engine runs.
 func checkReads(canonical []byte) error {
 	l := &lexer{query: canonical}
@@ -46,7 +46,7 @@ func checkReads(canonical []byte) error {
 		word := l.word(t)
 		switch {
 		case before == "INTO" && word == "OUTFILE",
-			// EXPLAIN PIPELINE opens the file that the INSERT would write
+			// EXPLAIN PIPELINE opens the file that the INSERT would write.
 			kind == "EXPLAIN" && word == "INSERT",
 			before == "PARALLEL" && word == "WITH" && !slices.Contains([]string{"TOTALS", "ROLLUP", "CUBE", "FILL", "TIES"}, peek(l)):
 			return readonlyError()
@@ -58,11 +58,12 @@ func checkReads(canonical []byte) error {
 	return nil
 }
 
+// setsReadonly says whether a token of a SET statement is the name readonly.
 func setsReadonly(l *lexer, t token) bool {
 	return slices.Contains(mentionedNames(&lexer{query: l.query[t.start:t.end]}), "readonly")
 }
 
-// peek returns the next word without taking it.
+// peek returns the next word. The lexer stays where it is.
 func peek(l *lexer) string {
 	ahead := *l
 	return ahead.word(ahead.next())

@@ -15,27 +15,27 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// request is a query as it came over HTTP.
+// request is a parsed HTTP request with a query.
 type request struct {
 	query    []byte
-	format   string // of the result, unless the query says otherwise
+	format   string // of the result, unless the query has a FORMAT clause
 	database string
 	queryID  string
 	params   map[string]string // query parameters, without "param_"
 	settings map[string]string
-	compress bool   // the result goes out in ClickHouse's compressed blocks
-	encoding string // Content-Encoding of the result, "" for none
+	compress bool   // send the result in ClickHouse's compressed blocks
+	encoding string // Content-Encoding of the result; empty for none
 	session  sessionRequest
-	whole    bool // the result goes out only when it is complete
-	revision int  // the client's protocol revision, 0 when it told none
+	whole    bool // send the result only when it is complete
+	revision int  // the client's protocol revision; 0 if it sent none
 
-	body  io.Reader // what follows the query in the body; nil when nothing does
+	body  io.Reader // the rest of the body behind the query; nil if there is none
 	close func()    // ends the reading of the body
 }
 
-// notSettings are the URL parameters of ClickHouse's HTTP interface that are no settings of the
-// engine. log_comment is a setting, but the pool needs it to find the query to kill. Settings that
-// tell a server how to answer over HTTP say nothing to the engine.
+// notSettings says whether a URL parameter of ClickHouse's HTTP interface is no setting for the
+// engine. log_comment is a setting, but the pool uses it to find the query to kill. Settings of the
+// HTTP server have no meaning for the engine.
 func notSettings(name string) bool {
 	switch name {
 	case "query", "database", "default_format", "client_protocol_version", "user", "password", "quota_key", "query_id", "session_id",
@@ -49,7 +49,7 @@ func notSettings(name string) bool {
 	}
 }
 
-// readRequest takes the request apart. The body is read as far as the query goes: at most
+// readRequest parses the request. It reads the body only as far as the query goes, at most
 // maxQueryBytes.
 func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 	if err := checkOrigin(h.hosts, r); err != nil {
@@ -76,7 +76,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	if isOn(values.Get("enable_http_compression")) {
 		req.encoding = responseEncoding(r.Header.Get("Accept-Encoding"))
 	}
-	// 0 when absent or no number
+	// It is 0 if it is missing or no number.
 	req.revision, _ = strconv.Atoi(values.Get("client_protocol_version"))
 	if f := r.Header.Get("X-ClickHouse-Format"); f != "" {
 		req.format = f
@@ -100,7 +100,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	return req, h.readQuery(w, r, values, req)
 }
 
-// readQuery fills req.query and req.body from the URL and the body.
+// readQuery sets req.query and req.body from the URL and the body.
 func (h *Handler) readQuery(w http.ResponseWriter, r *http.Request, values url.Values, req *request) error {
 	body, closeBody, err := h.decode(w, r, values)
 	if err != nil {
@@ -120,7 +120,8 @@ func (h *Handler) readQuery(w http.ResponseWriter, r *http.Request, values url.V
 	return nil
 }
 
-// decode undoes the body's encodings: that of HTTP first, then ClickHouse's own.
+// decode returns the plain body: it decodes HTTP's Content-Encoding, then ClickHouse's own
+// compression.
 func (h *Handler) decode(w http.ResponseWriter, r *http.Request, values url.Values) (body io.Reader, closeBody func(), err error) {
 	source := newSource(w, r, h.cfg)
 	body, closeBody, err = decoder(r.Header.Get("Content-Encoding"), source)
@@ -137,8 +138,8 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, values url.Valu
 	return decoded{body, source}, closeBody, nil
 }
 
-// decoded is the plain body. ch-go's reader wraps the final io.EOF, which io.Copy would take for a
-// failure.
+// decoded is the plain body. It returns io.EOF unwrapped: ch-go's reader wraps it, and io.Copy
+// would take that for a failure.
 type decoded struct {
 	reader io.Reader
 	source *source
@@ -156,8 +157,8 @@ func (d decoded) Read(b []byte) (int, error) {
 	}
 }
 
-// rest returns the query with what follows it in the body, for statements that are no INSERT with
-// data.
+// rest returns the whole query of a statement that is no INSERT with data: a query in the URL may
+// go on in the body.
 func (h *Handler) rest(req *request) ([]byte, error) {
 	if req.body == nil {
 		return req.query, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// statusOf maps ClickHouse's error codes to HTTP statuses as a ClickHouse server does
+// statusOf returns the HTTP status for an error code, as a ClickHouse server does
 // (exceptionCodeToHTTPStatus in its source).
 func statusOf(code int) int {
 	switch code {
@@ -43,14 +43,14 @@ const (
 	codeSlowBody = 209 // SOCKET_TIMEOUT
 )
 
-// fail writes an error as a ClickHouse server does: the text as the body, the code in a header.
+// fail sends an error as a ClickHouse server does: the text in the body, the code in a header.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *libchdb.Error
 	known := errors.As(err, &e)
-	// the server cancels the context, but the client is there
+	// After a read timeout net/http cancels the context, although the client is still there.
 	slow := known && e.Code == codeSlowBody
 	if !slow && r.Context().Err() != nil || errors.Is(err, context.Canceled) {
-		// Nobody is there to read it, or the server is stopping. Returning would answer 200.
+		// The client is gone, or the server is stopping. A plain return would answer 200.
 		panic(http.ErrAbortHandler)
 	}
 	if !known {
@@ -65,12 +65,12 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(statusOf(e.Code))
-	// A client that is gone has no use for the error of writing to it.
+	// An error means that the client is gone.
 	_, _ = w.Write([]byte(body))
 }
 
-// midStream is the block by which a ClickHouse server tells of an error after the status line is
-// sent.
+// midStream returns the block by which a ClickHouse server reports an error after the status line
+// was sent.
 func midStream(tag string, err error) []byte {
 	text := err.Error()
 	const limit = 8 << 10 // clients read at most 16 KiB
@@ -95,8 +95,8 @@ func contentType(format string) string {
 	}
 }
 
-// streamable lists the formats whose chunks can be sent one after the other: no header, footer or
-// frame around the whole.
+// streamable says whether the chunks of a format can be sent one after the other. Other formats
+// have a header, a footer or a frame around the whole result.
 func streamable(format string) bool {
 	switch format {
 	case "Native", "TabSeparated", "TSV", "TabSeparatedRaw", "TSVRaw", "CSV", "JSONEachRow", "RowBinary":

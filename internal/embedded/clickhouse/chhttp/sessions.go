@@ -20,23 +20,24 @@ const (
 	maxSessionSettings    = 64 << 10 // bytes of names and values
 )
 
-// session is what requests with one session_id share: settings of SET, the database of USE,
-// temporary tables. One request at a time uses it.
+// session is the state that requests with one session_id share: settings of SET, the database of
+// USE, and temporary tables. Only one request at a time uses it.
 //
-// Settings and database are kept here and given to whichever connection runs the next request.
-// Temporary tables live in a connection, so a session that makes one keeps a connection to its end.
+// Settings and database are kept here, and set on the connection that runs the next request.
+// Temporary tables exist only in one connection. So a session that creates one keeps a connection
+// until its end.
 type session struct {
 	id       string
 	timeout  time.Duration
 	settings map[string]string
 	database string
-	conn     *libchdb.Conn // nil while the session has made no temporary table
+	conn     *libchdb.Conn // nil until the session creates a temporary table
 
 	busy  bool
 	timer *time.Timer // ends the session; nil while busy
 }
 
-// sessions are all sessions by their id.
+// sessions has all sessions by their id.
 type sessions struct {
 	pool *libchdb.Pool
 	log  *slog.Logger
@@ -45,14 +46,15 @@ type sessions struct {
 	byID map[string]*session
 }
 
-// sessionRequest is what a request says of its session.
+// sessionRequest is what a request says about its session.
 type sessionRequest struct {
 	id      string
 	timeout time.Duration
-	check   bool // the session must be there already
-	close   bool // this request is its last
+	check   bool // the session must exist already
+	close   bool // the session ends with this request
 }
 
+// readSession reads the parameters of the session. Without a session_id there is no session.
 func readSession(values url.Values) (sessionRequest, error) {
 	r := sessionRequest{
 		id: values.Get("session_id"), timeout: defaultSessionTimeout * time.Second,
@@ -74,8 +76,8 @@ func readSession(values url.Values) (sessionRequest, error) {
 	return r, nil
 }
 
-// enter takes the session for one request and makes it when it is not there. It returns nil for a
-// request without a session.
+// enter takes the session for one request, and creates it if it does not exist. It returns nil for
+// a request without a session.
 func (s *sessions) enter(r sessionRequest) (*session, error) {
 	if r.id == "" {
 		return nil, nil
@@ -102,8 +104,8 @@ func (s *sessions) enter(r sessionRequest) (*session, error) {
 	return found, nil
 }
 
-// leave gives the session back; it ends when last is set, else when no request has come for its
-// timeout.
+// leave gives the session back. The session ends now if last is set, or else when no request has
+// come for its timeout.
 func (s *sessions) leave(one *session, last bool) {
 	if one == nil {
 		return
@@ -122,10 +124,10 @@ func (s *sessions) leave(one *session, last bool) {
 	s.free(one)
 }
 
-// expire ends a session whose timer has run out, unless a request came first.
+// expire ends a session whose timer has fired, unless a request took it before.
 func (s *sessions) expire(one *session, timer *time.Timer) {
 	s.mu.Lock()
-	if one.timer != timer { // taken meanwhile
+	if one.timer != timer { // a request took it meanwhile
 		s.mu.Unlock()
 		return
 	}
@@ -134,8 +136,8 @@ func (s *sessions) expire(one *session, timer *time.Timer) {
 	s.free(one)
 }
 
-// free drops a session's temporary tables. It is out of the map already, so nobody else uses its
-// connection.
+// free drops the temporary tables of a session and gives its connection back. The session is not in
+// the map any more, so nobody else uses the connection.
 func (s *sessions) free(one *session) {
 	if one.conn == nil {
 		return
@@ -145,7 +147,7 @@ func (s *sessions) free(one *session) {
 	}
 }
 
-// pin gives the session a connection of its own, to make temporary tables in.
+// pin gives the session a connection of its own, for temporary tables.
 func (s *sessions) pin(one *session) error {
 	if one.conn != nil {
 		return nil
@@ -158,7 +160,7 @@ func (s *sessions) pin(one *session) error {
 	return nil
 }
 
-// with returns the session's settings overlaid by those of a request.
+// with returns the settings of the session, overridden by those of a request.
 func (s *session) with(settings map[string]string) map[string]string {
 	if s == nil || len(s.settings) == 0 {
 		return settings
@@ -168,7 +170,7 @@ func (s *session) with(settings map[string]string) map[string]string {
 	return all
 }
 
-// keep notes what a SET or USE that has run on conn did.
+// keep stores the effect of a SET or USE that has run on conn.
 func (s *session) keep(stmt *statement, conn *libchdb.Conn) error {
 	if stmt.kind == kindUse {
 		database, err := conn.Database()
@@ -187,7 +189,7 @@ func (s *session) keep(stmt *statement, conn *libchdb.Conn) error {
 			delete(next, name)
 		}
 		maps.Copy(next, changed)
-		delete(next, "log_comment") // the pool's
+		delete(next, "log_comment") // it belongs to the pool
 		size := 0
 		for name, value := range next {
 			size += len(name) + len(value)

@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/embedded/clickhouse/libchdb"
 )
 
-// source is the body as it comes over the network. It bounds the time that a client may take, and
-// remembers how the reading failed.
+// source reads the body from the network. It limits the time that a client may take, and remembers
+// the error of the reading.
 type source struct {
 	reader  io.Reader
 	control *http.ResponseController
@@ -26,8 +26,9 @@ func newSource(w http.ResponseWriter, r *http.Request, cfg Config) *source {
 	return &source{reader: r.Body, control: http.NewResponseController(w), cfg: cfg, begin: time.Now()}
 }
 
-// Read waits bodyTimeout for the next bytes, and no longer than a client needs that sends bodyRate
-// bytes a second on average. Not every ResponseWriter has deadlines; then there is none.
+// Read waits at most bodyTimeout for the next bytes. Also, the whole body must have come at
+// bodyRate bytes a second on average, apart from bodyTimeout. A ResponseWriter that cannot set
+// deadlines has none.
 func (s *source) Read(b []byte) (int, error) {
 	until := time.Now().Add(s.cfg.bodyTimeout)
 	slowest := s.begin.Add(s.cfg.bodyTimeout + time.Duration(s.bytes/s.cfg.bodyRate)*time.Second)
@@ -39,8 +40,8 @@ func (s *source) Read(b []byte) (int, error) {
 	s.bytes += int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
-		// While the query runs, the server reads on to notice that the client goes away. That must
-		// not end by itself.
+		// While the query runs, the server reads on to notice that the client goes away. A deadline
+		// must not end that.
 		_ = s.control.SetReadDeadline(time.Time{})
 	case err != nil:
 		s.err = err
@@ -48,8 +49,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// atEnd is what the reader of the plain body returns at its end: io.EOF when nothing follows the
-// compressed data.
+// atEnd is called at the end of the compressed data. It returns io.EOF if nothing follows.
 func (s *source) atEnd() error {
 	var more [1]byte
 	n, err := s.Read(more[:])
@@ -63,7 +63,8 @@ func (s *source) atEnd() error {
 	}
 }
 
-// explain tells a body that is no compressed data from a connection that broke.
+// explain returns the error for the client: the body came too slowly, the connection broke, or the
+// data is not compressed as it should be.
 func (s *source) explain(err error) error {
 	var timeout net.Error
 	if errors.As(s.err, &timeout) && timeout.Timeout() {

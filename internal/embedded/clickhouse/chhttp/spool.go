@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spool puts an INSERT's data into anonymous memory that the engine can open as a file. The caller
-// closes the descriptor. At most limit bytes are taken; more is errTooLarge.
+// spool writes the data of an INSERT, prefix and then rest, into anonymous memory that the engine
+// can open as a file. The caller closes fd. More than limit bytes are errTooLarge.
 func spool(prefix []byte, rest io.Reader, limit int64) (fd int, size int64, err error) {
 	fd, err = unix.MemfdCreate("mintlake-insert", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -26,7 +26,7 @@ func spool(prefix []byte, rest io.Reader, limit int64) (fd int, size int64, err 
 		err = errTooLarge
 	}
 	if err != nil {
-		_ = unix.Close(fd) // the first error is the one to tell
+		_ = unix.Close(fd) // the first error matters
 		return -1, 0, err
 	}
 	return fd, size, nil
@@ -34,7 +34,7 @@ func spool(prefix []byte, rest io.Reader, limit int64) (fd int, size int64, err 
 
 var errTooLarge = errors.New("body too large")
 
-// fdWriter writes to a descriptor without handing it to Go's poller.
+// fdWriter writes to a file descriptor directly. An os.File would own the descriptor and close it.
 type fdWriter int
 
 func (w fdWriter) Write(p []byte) (int, error) {

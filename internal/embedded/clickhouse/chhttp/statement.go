@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind of a statement, as far as it is treated differently.
+// kind is the kind of a statement: those that are handled differently.
 type kind int
 
 const (
@@ -16,27 +16,27 @@ const (
 	kindUse         // USE: changes the connection's database
 )
 
-// statement is what the server must know of a query before it runs it.
+// statement is what the server must know about a query before it runs it.
 type statement struct {
 	kind kind
-	// format is the name behind a FORMAT clause, "" without one.
+	// format is the name in the FORMAT clause; empty if there is none.
 	format string
-	// settings are the identifiers of a SET statement: the names that it sets are among them.
+	// settings are all identifiers of a SET statement. The names that it sets are among them.
 	settings []string
-	// temporary says that the statement makes a temporary table or view.
+	// temporary says that the statement creates a temporary table or view.
 	temporary bool
-	// files is the word OUTFILE or INFILE when the statement would read or write a file of the
-	// host.
+	// files is OUTFILE or INFILE if the statement would write or read a file of this machine; else
+	// empty.
 	files string
-	// For kindInsert: where FROM INFILE goes, where the FORMAT or VALUES clause begins, where the
-	// data begins.
+	// Positions in the query for kindInsert: where FROM INFILE has to be inserted, where the FORMAT
+	// or VALUES clause begins, and where the data begins.
 	infileAt, clauseAt, dataAt int
-	// trailing says that SETTINGS follows FORMAT of an INSERT, where it would be taken for data.
+	// trailing says that an INSERT has SETTINGS behind FORMAT, where it would be read as data.
 	trailing bool
 }
 
-// parse finds out what kind of statement query is. It never fails: what it does not understand is
-// kindOther, for the engine to judge.
+// parse finds out what kind of statement query is. It never fails: a statement that it does not
+// understand is kindOther, and the engine judges it.
 func parse(query []byte) statement {
 	l := &lexer{query: query}
 	first := l.next()
@@ -64,8 +64,8 @@ func parse(query []byte) statement {
 	}
 }
 
-// makesTemporary looks for TEMPORARY in CREATE [OR REPLACE] TEMPORARY …; the lexer stands behind
-// the first word.
+// makesTemporary says whether TEMPORARY follows CREATE [OR REPLACE]. The lexer is behind the first
+// word.
 func makesTemporary(l *lexer) bool {
 	word := l.word(l.next())
 	if word == "OR" {
@@ -75,8 +75,8 @@ func makesTemporary(l *lexer) bool {
 	return word == "TEMPORARY"
 }
 
-// parseClauses looks at the statement's outermost level for FORMAT, INTO OUTFILE, FROM INFILE and,
-// behind WITH, INSERT.
+// parseClauses finds FORMAT in the outermost level of the statement, INTO OUTFILE and FROM INFILE
+// in any level, and the INSERT of a WITH … INSERT.
 func parseClauses(query []byte, k kind) statement {
 	s := statement{kind: k}
 	l := &lexer{query: query}
@@ -100,8 +100,8 @@ func parseClauses(query []byte, k kind) statement {
 	return s
 }
 
-// mentionedNames returns every identifier of a SET statement, the names of settings among them: SET
-// a = 1, `b` = 'x', c.
+// mentionedNames returns every identifier of a SET statement. The names of settings are among them:
+// SET a = 1, `b` = 'x', c.
 func mentionedNames(l *lexer) []string {
 	var names []string
 	for t := l.next(); t.kind != tokenEnd; t = l.next() {
@@ -112,16 +112,16 @@ func mentionedNames(l *lexer) []string {
 	return names
 }
 
-// parseInsert reads INSERT [INTO] [TABLE] [FUNCTION] name [(columns)] [SETTINGS …] FORMAT name
-// data, or … VALUES data. The lexer stands behind INSERT. ok is false for an INSERT without data of
-// its own (SELECT, FROM INFILE, WATCH) and for what is no INSERT.
+// parseInsert parses INSERT [INTO] [TABLE] [FUNCTION] name [(columns)] [SETTINGS …], followed by
+// FORMAT name data or VALUES data. The lexer is behind INSERT. ok is false for an INSERT without
+// data of its own (SELECT, FROM INFILE, WATCH), and for what is no INSERT.
 func parseInsert(l *lexer) (s statement, ok bool) {
 	t := l.next()
 	if l.word(t) == "INTO" {
 		t = l.next()
 	}
 	if l.word(t) == "TABLE" || l.word(t) == "FUNCTION" {
-		// A table may have such a name itself: INSERT INTO table VALUES (1).
+		// TABLE may also be the name of the table: INSERT INTO table VALUES (1).
 		save := l.at
 		if after := l.next(); after.kind == tokenWord && l.word(after) != "VALUES" && l.word(after) != "FORMAT" || after.kind == tokenQuoted {
 			t = after
@@ -167,6 +167,7 @@ func parseInsert(l *lexer) (s statement, ok bool) {
 	return s, false
 }
 
+// withData makes s an INSERT with these positions and this format.
 func (s statement) withData(clauseAt, dataAt int, format string) statement {
 	s.kind, s.clauseAt, s.dataAt, s.format = kindInsert, clauseAt, dataAt, format
 	if s.infileAt == 0 {
@@ -175,7 +176,8 @@ func (s statement) withData(clauseAt, dataAt int, format string) statement {
 	return s
 }
 
-// behindFormat finds the first byte of data: behind blanks and one line break, as ClickHouse does.
+// behindFormat makes s an INSERT whose data begins behind the name of the format: after blanks and
+// one line break, as in ClickHouse.
 func (s statement) behindFormat(query []byte, clauseAt int, name token) statement {
 	at := name.end
 	for at < len(query) && isSpace(query[at]) && query[at] != '\n' {
@@ -190,9 +192,9 @@ func (s statement) behindFormat(query []byte, clauseAt int, name token) statemen
 	return s.withData(clauseAt, at, string(query[name.start:name.end]))
 }
 
-// withInfile returns the INSERT statement that reads its data from the open file descriptor fd. The
-// engine's own way, data behind the statement, ends at the first blank line, which binary data may
-// contain.
+// withInfile returns the INSERT statement with FROM INFILE, which reads the data from the open file
+// descriptor fd. The engine can also read data behind the statement, but then it stops at the first
+// blank line, which binary data may contain.
 func (s statement) withInfile(query []byte, fd int) []byte {
 	out := make([]byte, 0, s.clauseAt+128)
 	out = append(out, query[:s.infileAt]...)

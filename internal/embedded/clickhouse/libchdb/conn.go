@@ -11,9 +11,9 @@ import (
 
 // Error is an error that the engine reported.
 type Error struct {
-	// Code is ClickHouse's error code, 0 when the text carries none.
+	// Code is ClickHouse's error code; 0 if the text has none.
 	Code int
-	// Text is the engine's own text, as a ClickHouse server sends it: "Code: 60. DB::Exception: …".
+	// Text is the engine's text, as a ClickHouse server sends it: "Code: 60. DB::Exception: …".
 	Text string
 }
 
@@ -22,6 +22,7 @@ func (e *Error) Error() string { return e.Text }
 
 var codePrefix = regexp.MustCompile(`^Code: (\d+)\.`)
 
+// newError makes an Error of the engine's text.
 func newError(text string) *Error {
 	e := &Error{Text: text}
 	if m := codePrefix.FindStringSubmatch(text); m != nil {
@@ -30,24 +31,24 @@ func newError(text string) *Error {
 	return e
 }
 
-// Errorf makes an Error in the form that a ClickHouse server uses, so that clients see one kind of
-// error.
+// Errorf makes an Error of our own in the form of a ClickHouse server, so that clients see one kind
+// of error.
 func Errorf(code int, name, format string, args ...any) *Error {
 	return &Error{Code: code, Text: fmt.Sprintf("Code: %d. DB::Exception: %s. (%s)", code, fmt.Sprintf(format, args...), name)}
 }
 
-// ErrConnect means that the engine refused to open. It tells the reason on stderr only.
+// ErrConnect says that the engine did not open. It writes the reason to stderr only.
 var ErrConnect = errors.New("the ClickHouse engine did not open the data directory")
 
-// rawConn is one connection of the engine. The engine serialises the calls on it.
+// rawConn is one connection of the engine, which runs the calls on it one after the other.
 type rawConn struct {
 	lib    *Library
 	owner  unsafe.Pointer // chdb_connection *, what close takes
 	handle unsafe.Pointer // chdb_connection, what every other call takes
 }
 
-// connect opens a connection with the arguments of the clickhouse command line, for example
-// --path=DIR. The first one of the process opens the data directory.
+// open opens a connection with arguments of the clickhouse command line, for example --path=DIR.
+// The first one of the process opens the data directory.
 func (l *Library) open(args []string) (*rawConn, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -70,7 +71,7 @@ func (l *Library) open(args []string) (*rawConn, error) {
 
 func (c *rawConn) close() { c.lib.closeConn(c.owner) }
 
-// Result is the whole result of a query, in the engine's memory. Free it.
+// Result is the whole result of a query, in the engine's memory. Call Free when it is done.
 type Result struct {
 	lib *Library
 	ptr unsafe.Pointer
@@ -83,7 +84,7 @@ type Result struct {
 // Bytes returns the result. It is valid until Free.
 func (r *Result) Bytes() []byte { return bytesOf(r.lib, r.ptr) }
 
-// Free gives the memory back. It may be called twice.
+// Free frees the memory. It may be called twice.
 func (r *Result) Free() {
 	if r.ptr != nil {
 		r.lib.destroy(r.ptr)
@@ -91,6 +92,7 @@ func (r *Result) Free() {
 	}
 }
 
+// bytesOf returns the bytes of a result without copying them.
 func bytesOf(lib *Library, result unsafe.Pointer) []byte {
 	n := lib.length(result)
 	if n == 0 {
@@ -116,8 +118,8 @@ func (c *rawConn) query(query []byte, format string, params map[string]string) (
 	return &Result{lib: c.lib, ptr: ptr, Rows: c.lib.rowsRead(ptr), ReadRows: c.lib.storageRows(ptr), ReadBytes: c.lib.storageBytes(ptr)}, nil
 }
 
-// stream runs one statement and hands each chunk of its result to yield. A chunk is valid during
-// its call only. An error of yield ends the query and is returned.
+// stream runs one statement and calls yield with each chunk of its result. A chunk is valid during
+// the call only. An error of yield ends the query and is returned.
 func (c *rawConn) stream(query []byte, format string, params map[string]string, yield func([]byte) error) error {
 	handle := c.withParams(c.lib.streamParams, query, format, params)
 	runtime.KeepAlive(query)
@@ -136,7 +138,7 @@ func (c *rawConn) stream(query []byte, format string, params map[string]string, 
 		}
 		data := bytesOf(c.lib, chunk)
 		if len(data) == 0 {
-			end := c.lib.rowsRead(chunk) == 0 // rows without bytes occur in formats that buffer
+			end := c.lib.rowsRead(chunk) == 0 // a format that buffers can give rows without bytes
 			c.lib.destroy(chunk)
 			if end {
 				return nil
@@ -152,7 +154,7 @@ func (c *rawConn) stream(query []byte, format string, params map[string]string, 
 	}
 }
 
-// failure returns the error that a result carries, having freed it, or nil.
+// failure returns the error of a result and frees the result; nil if there is no error.
 func (l *Library) failure(result unsafe.Pointer) error {
 	if result == nil {
 		return Errorf(1002, "UNKNOWN_EXCEPTION", "The embedded engine returned no result")
@@ -164,15 +166,15 @@ func (l *Library) failure(result unsafe.Pointer) error {
 	return nil
 }
 
-// withParams calls f with the parallel arrays that it wants. Everything the arrays point to is
-// pinned for the call.
+// withParams calls f with params as parallel arrays. The memory that they point to is pinned during
+// the call.
 func (c *rawConn) withParams(f paramsFunc, query []byte, format string, params map[string]string) unsafe.Pointer {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	var names, values []unsafe.Pointer
 	var nameLens, valueLens []uintptr
 	for name, value := range params {
-		// The NUL keeps an empty value from having no address.
+		// The NUL gives an empty value an address, too.
 		n, v := append([]byte(name), 0), append([]byte(value), 0)
 		pin.Pin(&n[0])
 		pin.Pin(&v[0])
@@ -194,6 +196,7 @@ func (c *rawConn) withParams(f paramsFunc, query []byte, format string, params m
 	return result
 }
 
+// pointer returns the address of the first byte; nil for an empty slice.
 func pointer(b []byte) unsafe.Pointer {
 	if len(b) == 0 {
 		return nil

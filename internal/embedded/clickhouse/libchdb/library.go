@@ -1,14 +1,13 @@
-// Package libchdb binds the ClickHouse engine that lives in libchdb.so, without cgo.
+// Package libchdb calls the ClickHouse engine in libchdb.so, without cgo.
 //
-// In: the path of libchdb.so, a data directory, SQL text.
-// Out: result bytes in the asked format, or the engine's error with its code.
-// Guarantees: a Pool hands each of its connections to one user at a time, brings its database and
-// settings to what that user asked, and kills its query when the user's context ends. The process'
-// signal handlers stay Go's.
+// In: the path of libchdb.so, a data directory, SQL text. Out: result bytes in the requested
+// format, or the engine's error with its code. Guarantees: a Pool gives each connection to one user
+// at a time, sets its database and settings to what that user asks for, and kills its query when
+// the user's context ends. The signal handlers of the process stay those of Go.
 //
-// The engine shares the address space of the process that loads it: a crash of the engine ends the
-// process. Load it in a child process, as package chengine does. One data directory can be open in
-// one process only.
+// The engine shares the address space of the process that loads it, so a crash of the engine ends
+// the process. Load it in a child process, as package chengine does. Only one process can open a
+// data directory.
 package libchdb
 
 import (
@@ -19,12 +18,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrLoad means that the shared library could not be loaded or is no libchdb that this binding
-// knows. It is permanent.
+// ErrLoad says that the library could not be loaded, or is no libchdb that this package knows. It
+// is permanent.
 var ErrLoad = errors.New("libchdb cannot be loaded")
 
-// Library is a loaded libchdb.so. It is never unloaded: the engine keeps threads running for the
-// life of the process.
+// Library is a loaded libchdb.so. It is never unloaded: the engine's threads run until the process
+// ends.
 type Library struct {
 	connect      func(argc int32, argv unsafe.Pointer) unsafe.Pointer
 	closeConn    func(conn unsafe.Pointer)
@@ -45,12 +44,12 @@ type Library struct {
 	signals signalGuard
 }
 
-// paramsFunc is the shape of the calls that take query parameters as parallel arrays of pointers
-// and lengths.
+// paramsFunc is the type of the functions that take query parameters, as parallel arrays of
+// pointers and lengths.
 type paramsFunc = func(conn, query unsafe.Pointer, queryLen uintptr, format unsafe.Pointer, formatLen uintptr,
 	names, nameLens, values, valueLens unsafe.Pointer, count uintptr) unsafe.Pointer
 
-// Load opens the library at path and resolves every function this binding needs. Errors wrap
+// Load opens the library at path and looks up every function that this package needs. Errors wrap
 // ErrLoad.
 func Load(path string) (*Library, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -78,7 +77,7 @@ func Load(path string) (*Library, error) {
 		{"chdb_result_error", &l.errorText},
 		{"chdb_set_signal_handlers_enabled", &l.setSignals},
 	} {
-		// RegisterLibFunc panics on a missing symbol, so look first.
+		// RegisterLibFunc would panic if the symbol is missing.
 		address, err := purego.Dlsym(handle, symbol.name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s has no function %s (another library, or another version of libchdb)", ErrLoad, path, symbol.name)

@@ -10,28 +10,29 @@ import (
 	"time"
 )
 
-// PoolConfig says what Open opens.
+// PoolConfig of Library.Open.
 type PoolConfig struct {
-	// Dir is the data directory. It is created when absent.
+	// Dir is the data directory. It is created if it is missing.
 	Dir string
-	// Connections is the number of queries that can run at once; each has a connection of its own,
-	// because the engine serialises the queries of one connection. Two more are opened, for KILL
-	// QUERY and for Canonical.
+	// Connections is how many queries can run at once. Each has a connection of its own, because
+	// the engine runs the queries of one connection one after the other. Two more are opened, for
+	// KILL QUERY and for Canonical.
 	Connections int
-	// Pinned is the number of further connections, for Pin: those of sessions with temporary
-	// tables, which live in a connection.
+	// Pinned is how many more connections there are for Pin: sessions with temporary tables, which
+	// exist only in one connection.
 	Pinned int
 	// Args are further arguments of the clickhouse command line, for example --config-file=FILE.
 	Args []string
 	// AcquireTimeout is how long Acquire waits for a free connection.
 	AcquireTimeout time.Duration
-	// Settings every connection starts with and goes back to, by name. The engine takes no user
-	// profiles from its configuration file.
+	// Settings are what every connection starts with, and gets back after each request. The engine
+	// reads no user profiles from its configuration file.
 	Settings map[string]string
 }
 
-// Pool is a fixed set of connections to one data directory. All of them are opened at start: each
-// connect tampers with the process' signal handlers, so it must not happen while queries run.
+// Pool is a fixed set of connections to one data directory. All are opened at the start: each
+// connect changes the signal handlers of the process for a moment, so it must not happen while
+// queries run.
 type Pool struct {
 	free     chan *Conn
 	spare    chan *Conn // for Pin
@@ -40,15 +41,15 @@ type Pool struct {
 	parsing  sync.Mutex
 	all      []*Conn
 	settings map[string]bool // names of the engine's settings
-	// settings that differ from the engine's default unless a request says otherwise
+	// base has the settings of PoolConfig.
 	base     map[string]string
 	timeout  time.Duration
 	version  string
 	timezone string
 }
 
-// Open opens the data directory and every connection. The error wraps ErrConnect when the engine
-// refuses, which it explains on stderr only.
+// Open opens the data directory and every connection. The error wraps ErrConnect if the engine
+// refuses; the engine writes the reason to stderr only.
 func (l *Library) Open(cfg PoolConfig) (*Pool, error) {
 	p := &Pool{free: make(chan *Conn, cfg.Connections), spare: make(chan *Conn, cfg.Pinned), timeout: cfg.AcquireTimeout, settings: map[string]bool{}, base: cfg.Settings}
 	args := append([]string{"--path=" + cfg.Dir}, cfg.Args...)
@@ -79,6 +80,7 @@ func (l *Library) Open(cfg PoolConfig) (*Pool, error) {
 	return p, nil
 }
 
+// readFacts reads the engine's version, time zone and names of settings.
 func (p *Pool) readFacts() error {
 	facts, err := p.killer.text("SELECT version(), timezone()")
 	if err != nil {
@@ -104,11 +106,11 @@ func (p *Pool) Timezone() string { return p.timezone }
 // Size is the number of queries that can run at once.
 func (p *Pool) Size() int { return cap(p.free) }
 
-// Busy is the number of connections in use.
+// Busy is the number of free connections that are in use.
 func (p *Pool) Busy() int { return cap(p.free) - len(p.free) }
 
-// Acquire waits for a free connection. Its errors are the context's, or code 202
-// (TOO_MANY_SIMULTANEOUS_QUERIES) after AcquireTimeout.
+// Acquire waits for a free connection; Conn.Release gives it back. Its error is the context's, or
+// one with code 202 (TOO_MANY_SIMULTANEOUS_QUERIES) after AcquireTimeout.
 func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 	select {
 	case c := <-p.free:
@@ -127,9 +129,9 @@ func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// Pin takes a connection that is no part of the free ones, for a session with temporary tables. It
-// does not wait: ok is false when all are taken. Whoever runs a query on it holds a free connection
-// too, so that Connections stays the number of queries at once.
+// Pin takes a connection for a session with temporary tables; Unpin gives it back. It does not
+// wait: ok is false if all are taken. To run a query on it, hold an acquired connection, too: so
+// Connections stays the number of queries at once.
 func (p *Pool) Pin() (c *Conn, ok bool) {
 	select {
 	case c := <-p.spare:
@@ -139,7 +141,7 @@ func (p *Pool) Pin() (c *Conn, ok bool) {
 	}
 }
 
-// Unpin drops the connection's temporary tables and gives it back.
+// Unpin drops the temporary tables of the connection and gives it back.
 func (p *Pool) Unpin(c *Conn) error {
 	err := c.DropTemporary()
 	p.spare <- c
@@ -147,14 +149,15 @@ func (p *Pool) Unpin(c *Conn) error {
 }
 
 // Canonical returns query as the engine's own parser writes it: without comments, keywords in
-// capitals. More than one statement, and what cannot be parsed, is an error with code 62.
+// capitals. A query that cannot be parsed, or has more than one statement, is an error with code
+// 62.
 func (p *Pool) Canonical(query []byte) ([]byte, error) {
-	p.parsing.Lock() // the engine keeps a query's parameters in its connection
+	p.parsing.Lock() // the parameter q belongs to the connection, so one call at a time
 	defer p.parsing.Unlock()
 	r, err := p.parser.raw.query([]byte("SELECT formatQuery({q:String})"), "TSVRaw", map[string]string{"q": escapeParam(query)})
 	if err != nil {
 		var e *Error
-		if errors.As(err, &e) { // without the part that tells of our own query
+		if errors.As(err, &e) { // without the part about our own query
 			if text, _, cut := strings.Cut(e.Text, ": In scope SELECT formatQuery("); cut {
 				return nil, &Error{Code: e.Code, Text: text + " (SYNTAX_ERROR)"}
 			}
@@ -165,13 +168,13 @@ func (p *Pool) Canonical(query []byte) ([]byte, error) {
 	return bytes.Clone(r.Bytes()), nil
 }
 
-// escapeParam writes text as the value of a String parameter, which the engine reads in the Escaped
+// escapeParam escapes text as the value of a String parameter. The engine reads it in the Escaped
 // (TSV) form.
 func escapeParam(text []byte) string {
 	return strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\x00", `\0`, "\r", `\r`).Replace(string(text))
 }
 
-// Close closes the connections and with them the data directory. No connection may be in use.
+// Close closes the connections, and so the data directory. No connection may be in use.
 func (p *Pool) Close() {
 	for _, c := range p.all {
 		c.raw.close()

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Running is a query that a connection works on.
+// Running is a query that runs on a connection.
 type Running struct {
-	// Tag names the query in system.processes, as the setting log_comment.
+	// Tag is the setting log_comment of the query in system.processes.
 	Tag string
-	// Query is the beginning of its text.
+	// Query is the beginning of the query's text.
 	Query string
-	// Began is when it was handed to the engine.
+	// Began is when the query was given to the engine.
 	Began time.Time
-	// Killed is when its client went away and it was killed; zero: it was not.
+	// Killed is when the query was killed because its client was gone; zero if it was not.
 	Killed time.Time
 }
 
-// queryHead is how much of a query's text is kept: enough for INSERT INTO and the table.
+// queryHead is how many bytes of a query's text are kept: enough for INSERT INTO and the table.
 const queryHead = 160
 
-// running is what a connection does now. Safe for many goroutines.
+// running holds the query of one connection; zero if there is none. It is safe for concurrent use.
 type running struct {
 	mu  sync.Mutex
 	now Running
 }
 
-// begin notes a query; the caller calls end when the engine has let go of it.
+// begin notes a query. The caller calls end when the engine has returned.
 func (r *running) begin(query []byte) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,8 +39,7 @@ func (r *running) begin(query []byte) (end func()) {
 	}
 }
 
-// kill notes that the query is killed. killOnDone calls it, which ends before the query's end is
-// noted.
+// kill notes that the query is killed. killOnDone calls it and ends before end is called.
 func (r *running) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +54,7 @@ func (r *running) get() Running {
 	return r.now
 }
 
-// Running lists the queries that the connections work on, but those of the pool itself.
+// Running lists the queries that run on the connections, without those of the pool itself.
 func (p *Pool) Running() []Running {
 	var list []Running
 	for _, c := range p.all {
@@ -67,9 +66,9 @@ func (p *Pool) Running() []Running {
 	return list
 }
 
-// Progress returns, by tag, a text for each running query that changes while the query gets on:
-// what it has read and written, and the processor time and disk traffic that it has caused. It
-// blocks as long as the engine does.
+// Progress returns for each running query, by its tag, a text that changes whenever the query makes
+// progress: the rows that it has read and written, its processor time and its disk traffic. If the
+// engine hangs, Progress does, too.
 func (p *Pool) Progress() (map[string]string, error) {
 	rows, err := p.killer.text("SELECT Settings['log_comment'], read_rows, written_rows, arrayStringConcat(arrayMap(n -> toString(ProfileEvents[n]), [" +
 		"'UserTimeMicroseconds', 'SystemTimeMicroseconds', 'OSCPUVirtualTimeMicroseconds', 'OSReadBytes', 'OSWriteBytes', 'FileSync', 'DirectorySync', " +

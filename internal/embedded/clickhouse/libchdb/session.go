@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Conn is a connection taken from a Pool. One goroutine uses it; Release gives it back.
+// Conn is a connection of a Pool. Only one goroutine may use it at a time.
 type Conn struct {
 	pool     *Pool
 	raw      *rawConn
-	tag      string
-	database string
-	current  map[string]string // settings that differ from the default, as last set
-	unknown  map[string]bool   // settings in an unknown state: set back before the next query
+	tag      string            // names this connection's query in log_comment
+	database string            // the current one; empty if it is not known
+	current  map[string]string // settings that differ from the default, with their values
+	unknown  map[string]bool   // settings with unknown values: Prepare sets them
 	running  running
 }
 
 // Release gives the connection back to its pool.
 func (c *Conn) Release() { c.pool.free <- c }
 
-// Prepare brings the connection's database and settings to what one request asks; settings of the
-// request before go back to their default. An empty database means "default". Errors are the
-// engine's: 81 for an unknown database, 115 for an unknown setting.
+// Prepare sets the database and the settings that one request asks for. Settings that it does not
+// name get their defaults. An empty database means "default". Errors are those of the engine: 81
+// for an unknown database, 115 for an unknown setting.
 func (c *Conn) Prepare(database string, settings map[string]string) error {
 	if database == "" {
 		database = "default"
@@ -49,10 +49,10 @@ func (c *Conn) Prepare(database string, settings map[string]string) error {
 		return nil
 	}
 	for name := range changes {
-		c.unknown[name] = true // until the engine agrees
+		c.unknown[name] = true // until the SET has succeeded
 		delete(c.current, name)
 	}
-	// With readonly = 1 no setting can be changed but readonly itself, not even by the same
+	// With readonly = 1 only readonly itself can be changed, and not together with others in one
 	// statement.
 	if _, was := changes["readonly"]; was {
 		if err := c.exec("SET readonly=DEFAULT"); err != nil {
@@ -71,8 +71,8 @@ func (c *Conn) Prepare(database string, settings map[string]string) error {
 	return nil
 }
 
-// initial returns what a new connection is set to. One query at a time runs on a connection, so the
-// connection's tag in log_comment names the query to kill.
+// initial returns the settings of a new connection. log_comment is the connection's tag: as only
+// one query at a time runs on a connection, the tag names the query to kill.
 func (c *Conn) initial() map[string]string {
 	all := map[string]string{"log_comment": quote(c.tag)}
 	for name := range c.pool.base {
@@ -81,7 +81,7 @@ func (c *Conn) initial() map[string]string {
 	return all
 }
 
-// fallback is the SQL text of a setting's value when no request asks for another.
+// fallback returns the SQL text of a setting's value for requests that do not set it.
 func (c *Conn) fallback(name string) string {
 	if value, ok := c.pool.base[name]; ok {
 		return quote(value)
@@ -89,7 +89,8 @@ func (c *Conn) fallback(name string) string {
 	return "DEFAULT"
 }
 
-// changes returns what has to be set, name to SQL literal or DEFAULT.
+// changes returns what has to be set before a request with these settings: names, with a SQL
+// literal or DEFAULT.
 func (c *Conn) changes(settings map[string]string) map[string]string {
 	changes := map[string]string{}
 	for name := range c.unknown {
@@ -108,8 +109,8 @@ func (c *Conn) changes(settings map[string]string) map[string]string {
 	return changes
 }
 
-// Forget tells the connection that a statement of the user may have changed these settings, or the
-// database, behind its back.
+// Forget tells the connection that a statement of the user may have changed the database or these
+// settings.
 func (c *Conn) Forget(database bool, settings []string) {
 	if database {
 		c.database = ""
@@ -127,8 +128,8 @@ func (c *Conn) Forget(database bool, settings []string) {
 	}
 }
 
-// Changed returns those of the settings that differ from their default now, with their values, as a
-// SET of the user left them.
+// Changed returns those of the settings that do not have their default value now, with the values.
+// A SET of the user may have changed them.
 func (c *Conn) Changed(names []string) (map[string]string, error) {
 	list := make([]string, 0, len(names))
 	for _, name := range names {
@@ -176,7 +177,7 @@ func (c *Conn) DropTemporary() error {
 	return nil
 }
 
-// Query runs one statement and returns its whole result; Free it. When ctx ends the query is
+// Query runs one statement and returns its whole result; call Free on it. If ctx ends, the query is
 // killed.
 func (c *Conn) Query(ctx context.Context, query []byte, format string, params map[string]string) (*Result, error) {
 	defer c.running.begin(query)()
@@ -185,9 +186,9 @@ func (c *Conn) Query(ctx context.Context, query []byte, format string, params ma
 	return c.raw.query(query, format, params)
 }
 
-// Stream runs one statement and hands each chunk of the result to yield; a chunk is valid during
-// its call only. When ctx ends the query is killed; when yield fails the query is cancelled and
-// yield's error returned.
+// Stream runs one statement and calls yield with each chunk of the result, which is valid during
+// the call only. If ctx ends, the query is killed. If yield fails, the query is cancelled and its
+// error returned.
 func (c *Conn) Stream(ctx context.Context, query []byte, format string, params map[string]string, yield func([]byte) error) error {
 	defer c.running.begin(query)()
 	stop := c.killOnDone(ctx)
@@ -195,9 +196,9 @@ func (c *Conn) Stream(ctx context.Context, query []byte, format string, params m
 	return c.raw.stream(query, format, params, yield)
 }
 
-// killOnDone kills the connection's query when ctx ends. One KILL is not enough: it may come before
-// the query is in system.processes. The returned function waits for a KILL under way, so that it
-// cannot hit the connection's next query.
+// killOnDone kills the connection's query when ctx ends. It repeats the KILL until stop is called,
+// because the first may come before the query is in system.processes. stop waits for a KILL that is
+// running, so that it cannot hit the next query of the connection.
 func (c *Conn) killOnDone(ctx context.Context) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	detach := context.AfterFunc(ctx, func() {
@@ -205,7 +206,7 @@ func (c *Conn) killOnDone(ctx context.Context) (stop func()) {
 		c.running.kill()
 		kill := fmt.Sprintf("KILL QUERY WHERE Settings['log_comment'] = %s ASYNC", quote(c.tag))
 		for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-			// An error here has no other remedy than the next attempt.
+			// An error is ignored: the next attempt follows.
 			_ = c.pool.killer.exec(kill)
 			select {
 			case <-quit:
@@ -222,6 +223,7 @@ func (c *Conn) killOnDone(ctx context.Context) (stop func()) {
 	}
 }
 
+// exec runs a statement whose result does not matter.
 func (c *Conn) exec(query string) error {
 	r, err := c.raw.query([]byte(query), "Null", nil)
 	if err != nil {
@@ -231,6 +233,7 @@ func (c *Conn) exec(query string) error {
 	return nil
 }
 
+// text returns the result of a query as text, without its last newline.
 func (c *Conn) text(query string) (string, error) {
 	r, err := c.raw.query([]byte(query), "TSVRaw", nil)
 	if err != nil {
@@ -240,6 +243,7 @@ func (c *Conn) text(query string) (string, error) {
 	return strings.TrimSuffix(string(r.Bytes()), "\n"), nil
 }
 
+// join writes settings as the list of a SET statement.
 func join(changes map[string]string) string {
 	parts := make([]string, 0, len(changes))
 	for name, value := range changes {

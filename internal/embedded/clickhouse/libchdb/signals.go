@@ -9,19 +9,19 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// signalGuard undoes what libchdb does to the process' signal handlers. The engine installs its own
-// handlers for SIGSEGV and others at every connect; Go needs its own (a nil dereference becomes a
-// panic, preemption uses SIGURG), and with the engine's in place a recovered nil dereference hangs
-// the process.
+// signalGuard undoes what libchdb does to the signal handlers of the process. At every connect the
+// engine installs handlers for SIGSEGV and others. Go needs its own: it turns a nil dereference
+// into a panic, and uses SIGURG for preemption. With the engine's handlers a recovered nil
+// dereference hangs the process.
 type signalGuard struct {
 	sigaction func(signal int32, act, old unsafe.Pointer) int32
 }
 
-// sigactionState is room for glibc's struct sigaction on amd64 (152 bytes): handler, 128 bytes of
-// mask, flags, restorer.
+// sigactionState has room for glibc's struct sigaction on amd64, which has 152 bytes: handler (8),
+// mask (128), flags (4, and 4 of padding), restorer (8).
 type sigactionState [160]byte
 
-const lastSignal = 64
+const lastSignal = 64 // of Linux
 
 func newSignalGuard() (signalGuard, error) {
 	libc, err := purego.Dlopen("libc.so.6", purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -33,14 +33,14 @@ func newSignalGuard() (signalGuard, error) {
 	return g, nil
 }
 
-// keep runs f and puts back every signal disposition that f changed.
+// keep runs f and then restores every signal handler that f has changed.
 func (g signalGuard) keep(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var saved [lastSignal + 1]sigactionState
 	var known [lastSignal + 1]bool
 	for s := 1; s <= lastSignal; s++ {
-		// 32 and 33 belong to glibc's threads, KILL and STOP cannot be handled.
+		// glibc uses 32 and 33 for its threads. KILL and STOP cannot be handled.
 		if s == int(syscall.SIGKILL) || s == int(syscall.SIGSTOP) || s == 32 || s == 33 {
 			continue
 		}
@@ -59,8 +59,8 @@ func (g signalGuard) keep(f func()) {
 	}
 }
 
-// sameDisposition compares handler (bytes 0-7), the kernel's 8 bytes of the mask (8-15) and the
-// flags (136-139); the rest of glibc's structure is padding that it does not initialise.
+// sameDisposition compares the handler (bytes 0 to 7), the part of the mask that the kernel uses (8
+// to 15) and the flags (136 to 139). glibc does not initialise the rest.
 func sameDisposition(a, b *sigactionState) bool {
 	return [16]byte(a[:16]) == [16]byte(b[:16]) && [4]byte(a[136:140]) == [4]byte(b[136:140])
 }
