@@ -143,7 +143,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 		return false, fmt.Errorf("embedded clickhouse: %w: %s was written by ClickHouse %s, the library here is %s: run `make deps` of the newer mintlake, or, if %s is damaged, %s", ErrNewerData, dir.path, dir.marker.Engine, status.Version, markerFile, markAgain)
 	}
 	if err := dir.opened(status.Version); err != nil {
-		e.log.Warn("note the engine's version", "err", err) // without it only the check above is weaker
+		e.log.Warn("note the engine's version", "err", err) // only the check above needs it
 	}
 	if err := e.ping(ctx, p); err != nil {
 		p.stop(e.cfg.StopTimeout)
