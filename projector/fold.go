@@ -74,10 +74,10 @@ func (p *Projector) awaitBacklog(ctx context.Context) error {
 	}
 }
 
-// foldOnce folds the backlog as it stands and commits the records that waited for it. A short fold
-// holds the semaphore, so batches wait with theirs; otherwise every batch of a busy chain would be
-// folded twice. During a long fold batches do not wait, and are folded once more after it (see
-// backlog.add).
+// foldOnce folds the backlog as it stands and commits the records that waited for it. During a
+// short fold it holds the semaphore, so that batches fold after it; else every batch of a busy
+// chain would be folded twice. During a long fold batches do not wait, and are folded once more
+// after it (see backlog.add).
 func (p *Projector) foldOnce(ctx context.Context) error {
 	p.folding <- struct{}{}
 	release := sync.OnceFunc(func() { <-p.folding })

@@ -20,8 +20,8 @@ import (
 // Register names one thing that is known about a token.
 type Register uint8
 
-// Registers. The numbers are stored in ClickHouse: only append. The comment says what the value
-// holds.
+// Registers. Their numbers are stored in ClickHouse: add new ones at the end and never change one.
+// A comment says what the register's value is.
 const (
 	// RegisterProgram: the owning token program, base58.
 	RegisterProgram Register = 1

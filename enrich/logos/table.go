@@ -12,9 +12,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules:
-// the document with the highest slot; then the lists, by name; an operator's decision before both;
-// and the check with the highest slot and number.
+// entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules. Of
+// documents, the one with the highest slot counts. Token lists come after the document, in the
+// order of their names. An operator's decision overrides both. Of checks, the one with the highest
+// slot and number counts.
 type entry struct {
 	documentSlot uint64
 	document     string // the image's URL that the document names

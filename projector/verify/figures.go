@@ -48,6 +48,8 @@ func figureSpecs() []spec {
 		of("trade_pools_1m_raw", "bucket", "bucket", time.Minute),
 		of("daily_volumes_raw", "mint", "until", time.Minute),
 	}
+	// A row of daily_volumes_raw reads the prices of 48 hours, each of which looks back by
+	// priceReach. One hour is to spare.
 	list[len(list)-1].buckets = &buckets{length: time.Minute, reach: 2*day + 2*time.Hour, newest: true}
 	return list
 }

@@ -41,8 +41,8 @@ const (
 	branchNodes = (1<<branchBits - 1) * fanOut / (fanOut - 1)
 )
 
-// The first byte of a hash's input tells its kind, so that no hash can pass for one of another
-// kind.
+// The first byte of a hash's input tells what is hashed, so that a hash of one kind cannot pass for
+// another.
 const (
 	tagLeaf = iota
 	tagBucket

@@ -3,6 +3,7 @@ package swap
 import (
 	"encoding/binary"
 	"math/bits"
+	"sort"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/spltoken"
@@ -282,13 +283,5 @@ func (l *ledger) inside(at int) []flow {
 
 // search returns the index of the first movement of node at or of a later one.
 func (l *ledger) search(at int) int {
-	low, high := 0, len(l.flows)
-	for low < high {
-		if mid := (low + high) / 2; l.flows[mid].node < at {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
+	return sort.Search(len(l.flows), func(i int) bool { return l.flows[i].node >= at })
 }

@@ -206,9 +206,9 @@ func net(moved []flow, account int) side {
 	return s
 }
 
-// reserve returns the vault's balance after the leg: its balance after the transaction, minus the
+// reserve returns the vault's balance after the leg: its balance after the transaction, without the
 // movements after the leg. If the movements do not explain the balance, it returns the balance
-// after the transaction.
+// after the transaction; nil if none is reported.
 func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	b := l.balance(vault)
 	if !b.hasPost {

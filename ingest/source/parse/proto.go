@@ -122,6 +122,7 @@ func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	return b.finish(slot, true)
 }
 
+// confirmedTransaction parses ConfirmedTransaction and appends it to the block.
 func (b *builder) confirmedTransaction(data []byte) error {
 	i := len(b.block.Transactions)
 	if i >= maxTransactions {
@@ -355,6 +356,7 @@ func (b *builder) protoInner(data []byte) error {
 	return w.err
 }
 
+// protoBalance parses TokenBalance and appends it to to.
 func (b *builder) protoBalance(to []chain.TokenBalance, data []byte) ([]chain.TokenBalance, error) {
 	if len(to) >= maxBalances {
 		return nil, malformed("more than %d token balances", maxBalances)
@@ -388,6 +390,7 @@ func (b *builder) protoBalance(to []chain.TokenBalance, data []byte) ([]chain.To
 	return append(to, t), w.err
 }
 
+// protoAmount parses UiTokenAmount.
 func protoAmount(t *chain.TokenBalance, data []byte) (err error) {
 	w := walk{rest: data}
 	for w.next() && err == nil {
