@@ -203,6 +203,7 @@ func (c Config) chain(baseURL string, now time.Time) chain.Config {
 // out the same.
 const resumeMargin = 8
 
+// validate checks the configuration with its defaults filled in, and joins all that is wrong.
 func (c Config) validate() error {
 	c = c.withDefaults()
 	errs := []error{c.chain(c.publicBaseURL, time.Unix(0, 0)).Validate()}

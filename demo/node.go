@@ -105,6 +105,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
+// listen binds both addresses, and settles the base URL that the metadata links start with.
 func (n *Node) listen() (err error) {
 	if n.geyser, err = net.Listen("tcp", n.cfg.GeyserAddr); err != nil {
 		return fmt.Errorf("demo geyser: %w", err)
@@ -152,6 +153,7 @@ func (n *Node) build(ctx context.Context) error {
 // takes most of the start: so it is not the whole history.
 const keptSlots = 1000
 
+// serve starts both servers in g. They stop when ctx ends.
 func (n *Node) serve(ctx context.Context, g *errgroup.Group, gs *grpc.Server, rs http.Handler) {
 	mux := http.NewServeMux()
 	meta := assets.Handler(n.BaseURL, n.lookup)

@@ -98,6 +98,8 @@ func budget(r *rand.Rand, units uint32) []Instruction {
 	return out
 }
 
+// planSOLTransfer plans a transfer of SOL between wallets. A wallet that runs low gets SOL from the
+// treasury instead.
 func planSOLTransfer(g *Generator, r *rand.Rand) *plan {
 	from, _ := g.wallet(r)
 	to, _ := g.wallet(r)
@@ -120,6 +122,8 @@ func (g *Generator) openATA(ixs []Instruction, payer, owner Key, t *token) ([]In
 	return ixs, k
 }
 
+// planTokenTransfer plans a transfer from a holder to another wallet, whose account it opens if
+// need be.
 func planTokenTransfer(g *Generator, r *rand.Rand) *plan {
 	t := g.tokens[zipf(r, len(g.tokens))]
 	from, _, have := g.holder(r, t)

@@ -46,6 +46,8 @@ func (g *Generator) rank(r *rand.Rand) int {
 	return len(g.tokens)
 }
 
+// createSPL plans a new SPL token, in varying forms: with and without metadata, a freeze authority,
+// or a mint authority that stays.
 func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
 	var freeze *Key
 	if r.IntN(3) == 0 {

@@ -19,6 +19,7 @@ type reader struct {
 	bad bool
 }
 
+// take reads n bytes. If there are fewer, the reader is bad and empty from then on.
 func (r *reader) take(n int) []byte {
 	if n < 0 || len(r.b) < n {
 		r.bad, r.b = true, nil

@@ -306,6 +306,7 @@ func (x *machine) outer(ix *CompiledInstruction) error {
 	return x.process(ix.Program, f)
 }
 
+// process runs a frame's program and writes the log lines that the runtime would.
 func (x *machine) process(programIndex uint8, f *frame) error {
 	p := x.programs[x.keys[programIndex]]
 	if p == nil {

@@ -80,6 +80,8 @@ func runAMMv4(x *machine, f *frame) error {
 	return v4Swap(x, f, in, binary.LittleEndian.Uint64(f.data[1:]), binary.LittleEndian.Uint64(f.data[9:]))
 }
 
+// v4Swap runs a swap of the token at side in. first and second are the instruction's two numbers:
+// for v4BaseIn the input and the least output, for v4BaseOut the most input and the output.
 func v4Swap(x *machine, f *frame, in int, first, second uint64) error {
 	a := f.accs
 	vaults := [2]ref{a[3], a[4]}

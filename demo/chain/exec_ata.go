@@ -18,6 +18,7 @@ func newAddressCache() *addressCache {
 	return &addressCache{byPair: make(map[[96]byte]Key), limit: 1 << 17, byMint: map[Key]Key{}, byUser: map[Key]Key{}, pools: map[Key]bool{}}
 }
 
+// associated returns the owner's associated token account for the mint.
 func (c *addressCache) associated(owner, mint, tokenProgram Key) Key {
 	var id [96]byte
 	copy(id[:32], owner[:])
@@ -34,6 +35,7 @@ func (c *addressCache) associated(owner, mint, tokenProgram Key) Key {
 	return k
 }
 
+// metadata returns the address of the mint's Metaplex metadata.
 func (c *addressCache) metadata(mint Key) Key {
 	if k, ok := c.byMint[mint]; ok {
 		return k
@@ -89,6 +91,8 @@ func runAssociated(x *machine, f *frame) error {
 	return createAssociated(x, f, payer, ata, owner, mint, token)
 }
 
+// createAssociated makes the account as the real program does: it asks the token program for the
+// size, creates the account and initializes it with an immutable owner.
 func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) error {
 	program := x.key(token)
 	sizeData := []byte{tagAccountDataSize, extImmutableOwner, 0}

@@ -135,6 +135,8 @@ func QuoteBaseOutput(out, reserveIn, reserveOut, tradeRate uint64) (in, fee uint
 	return in, in - net
 }
 
+// quoteOutput quotes the swap after which the user has received the amount, with the transfer fees
+// of both mints.
 func (x *machine) quoteOutput(received uint64, ri, ro, rate uint64, inMint, outMint []byte) quote {
 	q := quote{outFee: InverseTransferFee(outMint, x.epoch, received)}
 	q.sends = received + q.outFee

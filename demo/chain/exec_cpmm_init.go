@@ -108,6 +108,7 @@ func cpmmPoolAddresses(x *machine, f *frame) error {
 	return nil
 }
 
+// cpmmInits creates the LP mint, the creator's account for it, and the observation account.
 func cpmmInits(x *machine, f *frame) error {
 	creator := x.signedBy(f, initCreator)
 	lp := x.signedBy(f, initLP)

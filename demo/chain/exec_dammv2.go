@@ -129,6 +129,8 @@ type dammTrade struct {
 	next             *uint256.Int
 }
 
+// dammExactInput computes the trade of an exact input. The fee is always taken in token 1: from the
+// input if that is token 1, else from the output.
 func dammExactInput(d []byte, in int, amount uint64) dammTrade {
 	t := dammTrade{pays: amount}
 	if in == 1 {
@@ -142,6 +144,7 @@ func dammExactInput(d []byte, in int, amount uint64) dammTrade {
 	return t
 }
 
+// dammExactOutput computes the trade of an exact output, with the fee in token 1 as well.
 func dammExactOutput(d []byte, in int, amount uint64) dammTrade {
 	t := dammTrade{sends: amount}
 	gross := amount

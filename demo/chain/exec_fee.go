@@ -109,6 +109,7 @@ func token22Fee(x *machine, f *frame) error {
 	return fail(ErrInvalidInstructionData)
 }
 
+// feeInitialize runs InitializeTransferFeeConfig: the older and the newer fee start out the same.
 func feeInitialize(x *machine, f *frame, body []byte) error {
 	r := reader{b: body}
 	option := func() (k Key) {

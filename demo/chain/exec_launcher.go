@@ -38,6 +38,8 @@ func runLauncher(x *machine, f *frame) error {
 	return failCustom(anchorFallbackNotFound)
 }
 
+// launch runs the demo launchpad's one instruction: it makes a token with its metadata, and mints
+// all of it to the curve.
 func launch(x *machine, f *frame) error {
 	r := reader{b: f.data[8:]}
 	d := metaplexData{Name: r.str(), Symbol: r.str(), URI: r.str()}
@@ -90,6 +92,7 @@ func launchCurveAccount(x *machine, f *frame) error {
 		{idx: f.accs[0].idx}, {idx: f.accs[5].idx}, {idx: f.accs[6].idx}}, nil)
 }
 
+// launchSPL makes an SPL mint with Metaplex metadata.
 func launchSPL(x *machine, f *frame, d *metaplexData) error {
 	if err := launchMint(x, f, mintSize, mintSize); err != nil {
 		return err
@@ -104,6 +107,8 @@ func launchSPL(x *machine, f *frame, d *metaplexData) error {
 		{idx: creator.idx, signer: true}, {idx: f.accs[5].idx}}, data)
 }
 
+// launchToken2022 makes a Token-2022 mint that holds its metadata itself. The launchpad signs for
+// the metadata and then hands its update authority to the creator.
 func launchToken2022(x *machine, f *frame, d *metaplexData) error {
 	const base = tlvStart + 4 + 64
 	full := base + 4 + 64 + 12 + len(d.Name) + len(d.Symbol) + len(d.URI) + 4

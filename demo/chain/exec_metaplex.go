@@ -38,6 +38,7 @@ func (d *metaplexData) append(b []byte) []byte {
 	return append(b, 0, 0, 0) // creators, collection, uses: none
 }
 
+// metaplexData reads a DataV2. It skips the creators, the collection and the uses.
 func (r *reader) metaplexData() metaplexData {
 	d := metaplexData{Name: r.str(), Symbol: r.str(), URI: r.str(), Fee: r.u16()}
 	if r.u8() == 1 {
@@ -220,6 +221,8 @@ func metaplexUpdate(x *machine, f *frame, r *reader) error {
 	return metaplexApply(x, meta, d, next, frozen)
 }
 
+// metaplexApply writes new data, a new update authority, or that the metadata is frozen; each only
+// if given.
 func metaplexApply(x *machine, meta ref, d *metaplexData, next *Key, frozen bool) error {
 	if d != nil {
 		if x.acc(meta).Data[mplMutableAt] == 0 {

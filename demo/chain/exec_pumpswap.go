@@ -281,6 +281,7 @@ func (g *Generator) genesisPumpSwapPool(base, quote *token, amounts [2]uint64) {
 	})
 }
 
+// pumpPoolData encodes a pool account.
 func pumpPoolData(creator, base, quote, lp Key, vaults [2]Key, supply uint64) []byte {
 	d := make([]byte, pumpPoolSize)
 	copy(d, pumpPoolDisc[:])

@@ -11,6 +11,7 @@ func runNothing(units uint64) func(x *machine, f *frame) error {
 	}
 }
 
+// runMemo logs the memo. Every account given must sign.
 func runMemo(x *machine, f *frame) error {
 	x.used += 130 + uint64(len(f.data))*2
 	for _, a := range f.accs {
@@ -78,6 +79,7 @@ func runSystem(x *machine, f *frame) error {
 	return fail(ErrInvalidInstructionData)
 }
 
+// sysCreate runs CreateAccount. Data: lamports, size, owner.
 func sysCreate(x *machine, f *frame, body []byte) error {
 	if len(body) < 48 {
 		return fail(ErrInvalidInstructionData)
@@ -100,6 +102,7 @@ func sysCreate(x *machine, f *frame, body []byte) error {
 	return sysMove(x, from, to, binary.LittleEndian.Uint64(body))
 }
 
+// sysAlloc gives an empty account of the system program its size.
 func sysAlloc(x *machine, r ref, size uint64) error {
 	if !r.signer {
 		return fail(ErrMissingRequiredSignature)

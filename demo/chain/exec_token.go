@@ -100,6 +100,7 @@ func tokenBatch(x *machine, f *frame) error {
 	return nil
 }
 
+// tokenBase runs the instructions that SPL Token and Token-2022 have in common.
 func tokenBase(x *machine, f *frame, tag byte, body []byte) error {
 	switch tag {
 	case tagInitializeMint, tagInitializeMint2:
@@ -143,6 +144,8 @@ func (x *machine) returnData(f *frame, b []byte) {
 	x.log("Program return: " + f.p.id.String() + " " + base64Std(b))
 }
 
+// tokenInitMint runs InitializeMint. Data: decimals, mint authority, and the freeze authority as an
+// option.
 func tokenInitMint(x *machine, f *frame, body []byte) error {
 	x.used += 120
 	if len(body) < 34 {
@@ -178,6 +181,9 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 	return nil
 }
 
+// tokenInitAccount runs InitializeAccount3. Data: the owner. An account of the native mint starts
+// with the lamports above its rent as its amount. An account of a mint with transfer fees gets a
+// counter of withheld fees.
 func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	x.used += 230
 	if len(body) < 32 {
@@ -291,6 +297,8 @@ func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint
 	return nil
 }
 
+// transferChecks checks a transfer's two accounts, whose data is s and d. A checked transfer must
+// also name the mint and its decimals.
 func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bool, body []byte) error {
 	if s[accountStateAt] == stateFrozen || d[accountStateAt] == stateFrozen {
 		return failCustom(tokFrozen)

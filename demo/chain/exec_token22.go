@@ -134,6 +134,7 @@ func putTLV(d []byte, at int, ext uint16, value []byte) {
 	copy(d[at+4:], value)
 }
 
+// pointerInitialize writes the MetadataPointer extension of a mint that is not yet initialized.
 func pointerInitialize(x *machine, f *frame) error {
 	x.log("Program log: MetadataPointerInstruction::Initialize")
 	if len(f.data) != 66 || f.data[1] != pointerTagInitialize {
@@ -156,6 +157,7 @@ func pointerInitialize(x *machine, f *frame) error {
 	return nil
 }
 
+// immutableOwner writes the ImmutableOwner extension of an account that is not yet initialized.
 func immutableOwner(x *machine, f *frame) error {
 	if err := f.need(1); err != nil {
 		return err
@@ -173,6 +175,7 @@ func immutableOwner(x *machine, f *frame) error {
 	return nil
 }
 
+// token22AccountSize returns the size of an account of the mint with the extensions asked for.
 func token22AccountSize(x *machine, f *frame) error {
 	if err := f.need(1); err != nil {
 		return err
@@ -280,6 +283,8 @@ func storeMetadata(x *machine, mint ref, m *tokenMetadata) error {
 	return nil
 }
 
+// loadMetadata reads the mint's metadata for a change, which the update authority must sign.
+// Accounts: metadata, update authority.
 func loadMetadata(x *machine, f *frame) (*tokenMetadata, error) {
 	if err := f.need(2); err != nil {
 		return nil, err

@@ -49,6 +49,7 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 	return nil
 }
 
+// supplyChecks checks the account that an amount is minted to or burnt from.
 func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
 	d := x.acc(dst).Data
 	if d[accountStateAt] == stateFrozen {
@@ -69,6 +70,7 @@ func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
 	return nil
 }
 
+// supplyAuthority checks who signs: the mint authority to mint, the account's owner to burn.
 func supplyAuthority(x *machine, mint, dst, auth ref, mintTo bool) error {
 	want := tokenOwner(x.acc(dst).Data)
 	if mintTo {
@@ -140,6 +142,7 @@ func tokenSetAuthority(x *machine, f *frame, body []byte) error {
 	return nil
 }
 
+// mintAuthority changes the mint or freeze authority of a mint to next, or to none unless some.
 func mintAuthority(x *machine, r, auth ref, kind byte, next Key, some bool) error {
 	at, none := 0, uint32(tokFixedSupply)
 	switch kind {

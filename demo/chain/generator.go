@@ -226,6 +226,7 @@ func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
 	}
 }
 
+// run compiles a plan and puts its transaction into the block; nothing for no plan.
 func (g *Generator) run(b *Block, p *plan, fork bool) {
 	if p == nil {
 		return
@@ -240,6 +241,8 @@ func (g *Generator) run(b *Block, p *plan, fork bool) {
 	g.include(b, tx, p, fork)
 }
 
+// include executes a transaction and puts it into the block. On a fork it also holds it, to be run
+// again on the chain that wins, and does not call the plan's done.
 func (g *Generator) include(b *Block, tx *Tx, p *plan, fork bool) {
 	if g.x.execute(tx) != nil {
 		return // the payer cannot pay: a node drops such a transaction

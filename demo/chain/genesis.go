@@ -95,6 +95,7 @@ func (g *Generator) genesisPrograms() {
 	g.place(CPMMAuthority, &Account{Lamports: 50 * lamportsPerSOL})
 }
 
+// genesisToken places a mint without supply, and its metadata.
 func (g *Generator) genesisToken(r *rand.Rand, mint, program Key, decimals uint8, name, symbol string, feeBP uint16) *token {
 	t := &token{mint: mint, program: program, decimals: decimals, name: name, symbol: symbol, mintAuth: g.treasury, updateAuth: g.treasury}
 	t.uri = g.metadataURI(r, mint, 0, true)
@@ -168,6 +169,8 @@ func (t *token) hold(wallet uint32) bool {
 	return true
 }
 
+// genesisMajor makes the i-th major token m (name and symbol), with holders and a pool against SOL,
+// or USDC for every fourth. Later ones have smaller pools.
 func (g *Generator) genesisMajor(r *rand.Rand, i int, m [2]string, sol, usdc *token) {
 	decimals := []uint8{6, 9, 6, 5, 8}[i%5]
 	key := deriveSigner(g.cfg.Seed, "major", uint64(i)).Key
@@ -232,6 +235,7 @@ func (g *Generator) newPool(a, b *token) *pool {
 	return p
 }
 
+// genesisPool places a CPMM pool with its vaults, observation account, LP mint and lookup table.
 func (g *Generator) genesisPool(base, quote *token, baseAmount, quoteAmount uint64) {
 	p := g.newPool(base, quote)
 	amounts := [2]uint64{baseAmount, quoteAmount}

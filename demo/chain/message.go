@@ -87,6 +87,8 @@ func compile(payer Key, ixs []Instruction, versioned bool, tables []*Table, bloc
 	return m, m.pack(ixs)
 }
 
+// collect lists each key once, with all that any instruction asks of it: the payer first, then
+// accounts, then programs.
 func collect(payer Key, ixs []Instruction) []keyFlags {
 	flags := make([]keyFlags, 1, 24)
 	flags[0] = keyFlags{key: payer, signer: true, writable: true}
@@ -112,6 +114,8 @@ func collect(payer Key, ixs []Instruction) []keyFlags {
 	return flags
 }
 
+// lookUp loads from the tables each account that neither signs nor is a program, and marks it in
+// loaded.
 func (m *Message) lookUp(flags []keyFlags, loaded []bool, tables []*Table) {
 	for _, t := range tables {
 		l := Lookup{Table: t.Key}
@@ -164,6 +168,7 @@ func (m *Message) index(k Key) int {
 	return -1
 }
 
+// pack writes the instructions, with accounts as positions in the account list.
 func (m *Message) pack(ixs []Instruction) error {
 	m.Instructions = make([]CompiledInstruction, len(ixs))
 	for i := range ixs {

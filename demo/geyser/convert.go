@@ -17,6 +17,7 @@ type converted struct {
 	keys  [][]chain.Key
 }
 
+// convertBlock makes the protocol's form of the block's transactions, for all subscribers to share.
 func convertBlock(b *chain.Block) *converted {
 	c := &converted{block: b, txs: make([]*pb.SubscribeUpdateTransactionInfo, len(b.Txs)), keys: make([][]chain.Key, len(b.Txs))}
 	for i, tx := range b.Txs {

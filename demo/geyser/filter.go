@@ -26,6 +26,7 @@ const (
 
 type keySet map[chain.Key]struct{}
 
+// parseKeys reads a list of base58 keys, of at most maxKeys.
 func parseKeys(list []string) (keySet, error) {
 	if len(list) > maxKeys {
 		return nil, fmt.Errorf("%d keys, at most %d", len(list), maxKeys)
@@ -50,6 +51,7 @@ func (s keySet) any(keys []chain.Key) bool {
 	return false
 }
 
+// all says whether every key of the set is among keys.
 func (s keySet) all(keys []chain.Key) bool {
 	found := keySet{}
 	for _, k := range keys {
@@ -155,6 +157,7 @@ func names[T any](m map[string]T) []string {
 	return out
 }
 
+// commitment reads the commitment asked for; processed if none is.
 func commitment(c *pb.CommitmentLevel) (ledger.Commitment, error) {
 	if c == nil {
 		return ledger.Processed, nil
@@ -193,6 +196,7 @@ func txFilters(m map[string]*pb.SubscribeRequestFilterTransactions) (out []txFil
 	return out, nil
 }
 
+// match says whether a transaction that names keys meets every condition that is set.
 func (t *txFilter) match(tx *chain.Tx, keys []chain.Key) bool {
 	switch {
 	case t.vote != nil && *t.vote != tx.Vote,
@@ -229,6 +233,7 @@ func accountFilters(m map[string]*pb.SubscribeRequestFilterAccounts) (out []acco
 	return out, nil
 }
 
+// add adds one of the conditions on the account's data or lamports.
 func (a *accountFilter) add(x *pb.SubscribeRequestFilterAccountsFilter) (err error) {
 	switch v := x.GetFilter().(type) {
 	case *pb.SubscribeRequestFilterAccountsFilter_Datasize:
@@ -257,6 +262,8 @@ func (a *accountFilter) add(x *pb.SubscribeRequestFilterAccountsFilter) (err err
 	return nil
 }
 
+// match says whether a write meets every condition. A deleted account counts as an empty one of the
+// system program.
 func (a *accountFilter) match(w chain.Write) bool {
 	acc := w.Account
 	if acc == nil {

@@ -118,6 +118,7 @@ func (s *Server) GRPC() *grpc.Server {
 	return g
 }
 
+// authorize checks the call's x-token, if the server has a token.
 func (s *Server) authorize(ctx context.Context) error {
 	if s.cfg.Token == "" {
 		return nil
@@ -178,6 +179,7 @@ func (s *Server) Subscribe(stream pb.Geyser_SubscribeServer) error {
 	return r.loop()
 }
 
+// receive passes on what the client sends, up to and with the first error.
 func receive(ctx context.Context, stream pb.Geyser_SubscribeServer, to chan<- incoming) {
 	for {
 		req, err := stream.Recv()
@@ -209,6 +211,8 @@ func (r *run) close() {
 	}
 }
 
+// loop serves the call until it ends: the client's requests, pings, and events. While events wait
+// in the subscription's backlog, it does nothing else.
 func (r *run) loop() error {
 	ping := time.NewTicker(r.srv.cfg.PingInterval)
 	defer ping.Stop()
@@ -292,6 +296,8 @@ func (r *run) emit(u *pb.SubscribeUpdate) error {
 	}
 }
 
+// request answers a ping, or takes a new filter and subscribes where needed. It returns io.EOF if
+// the client sends no more.
 func (r *run) request(in incoming) error {
 	if in.err != nil {
 		if errors.Is(in.err, io.EOF) {
@@ -319,6 +325,7 @@ func (r *run) request(in incoming) error {
 	return nil
 }
 
+// tip returns the newest block at a commitment.
 func (s *Server) tip(c *pb.CommitmentLevel) (*chain.Block, error) {
 	level, err := commitment(c)
 	if err != nil {

@@ -40,6 +40,7 @@ func (s *session) handle(ev ledger.Event) error {
 	return nil
 }
 
+// levelOf returns the commitment that a slot reaches by an event; false if it reaches none.
 func levelOf(k ledger.EventKind) (ledger.Commitment, bool) {
 	switch k {
 	case ledger.SlotProcessed:
@@ -72,6 +73,8 @@ func statusOf(k ledger.EventKind) pb.SlotStatus {
 	return pb.SlotStatus_SLOT_PROCESSED
 }
 
+// slot sends the slot's new status. Filters get the statuses other than processed, confirmed and
+// finalized only if they ask for interim ones.
 func (s *session) slot(ev ledger.Event) error {
 	level, plain := levelOf(ev.Kind)
 	var to []string
@@ -92,6 +95,8 @@ func (s *session) slot(ev ledger.Event) error {
 	return s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: u}})
 }
 
+// accounts sends each write of the block that a filter matches. Writes are counted over the whole
+// block, for their versions.
 func (s *session) accounts(c *converted) error {
 	if len(s.filter.accounts) == 0 {
 		return nil
@@ -144,6 +149,7 @@ func matching(filters []txFilter, tx *chain.Tx, keys []chain.Key) (to []string) 
 	return to
 }
 
+// transactions sends each transaction, and its status, to the filters that match it.
 func (s *session) transactions(c *converted) error {
 	if len(s.filter.txs)+len(s.filter.statuses) == 0 {
 		return nil
@@ -216,6 +222,7 @@ func (c *converted) selected(include keySet) (out []*pb.SubscribeUpdateTransacti
 	return out
 }
 
+// blockAccounts returns how many writes the block has, and those that the filter wants.
 func (s *session) blockAccounts(c *converted, f *blockFilter) (count uint64, out []*pb.SubscribeUpdateAccountInfo) {
 	n := 0
 	for _, tx := range c.block.Txs {

@@ -145,6 +145,8 @@ func (l *Ledger) Accounts(keys []chain.Key, c Commitment) (out []*chain.Account,
 	return out, l.genesisSlot - 1
 }
 
+// account returns an account at a commitment: from the newest slot of at least that level which
+// changed it, else from the rooted state.
 func (l *Ledger) account(k chain.Key, c Commitment) *chain.Account {
 	for i := len(l.unrooted) - 1; i >= 0; i-- {
 		if e := l.unrooted[i]; e.level >= c {

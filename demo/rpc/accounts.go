@@ -32,6 +32,8 @@ type accountJSON struct {
 	Space      int    `json:"space"`
 }
 
+// encodeAccount gives an account in the encoding asked for, or in fallback if none is. A missing
+// account gives null. space is the length of all the data, even where a slice of it was asked for.
 func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c ledger.Commitment) (any, error) {
 	if a == nil {
 		return nil, nil
@@ -196,6 +198,7 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 // compiled is one getProgramAccounts filter.
 type compiled func(data []byte) bool
 
+// compileFilters checks the filters of getProgramAccounts and makes a test of each.
 func compileFilters(list []filter) ([]compiled, error) {
 	if len(list) > maxAccountFilters {
 		return nil, invalidParams("Too many filters provided; max 4")
@@ -222,6 +225,7 @@ func compileFilters(list []filter) ([]compiled, error) {
 	return out, nil
 }
 
+// memcmpBytes decodes the bytes of a memcmp filter, base58 unless another encoding is named.
 func memcmpBytes(text, encoding string) ([]byte, error) {
 	if len(text) > maxMemcmpText {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: encoded data too large"}

@@ -70,6 +70,7 @@ type rewardJSON struct {
 	RewardType  string `json:"rewardType"`
 }
 
+// encodeBlock gives a block with as much of its transactions as the options ask for.
 func encodeBlock(b *chain.Block, o *options) (*Block, error) {
 	out := &Block{BlockHeight: b.Height, BlockTime: b.Time, Blockhash: b.Hash.String(), ParentSlot: b.Parent, PreviousBlockhash: b.ParentHash.String()}
 	if o.Rewards == nil || *o.Rewards {
@@ -114,6 +115,8 @@ func Encode(b *chain.Block) ([]byte, error) {
 	return out, nil
 }
 
+// getBlocks lists the slots with blocks. The second parameter is the end slot or, if it is an
+// object, already the options.
 func getBlocks(s *Server, params []json.RawMessage) (any, error) {
 	from, err := arg[uint64](params, 0, "start_slot")
 	if err != nil {

@@ -56,6 +56,8 @@ func opts(params []json.RawMessage, i int) (o options, err error) {
 	return o, nil
 }
 
+// level reads the commitment, with the older names that real nodes took; finalized if none is
+// named.
 func (o *options) level() (ledger.Commitment, error) {
 	switch o.Commitment {
 	case "", "finalized", "max", "root":
@@ -90,6 +92,7 @@ func (s *Server) optsAt(params []json.RawMessage, i int) (o options, c ledger.Co
 	return o, c, err
 }
 
+// arg reads the parameter at index i. The name is for the error message.
 func arg[T any](params []json.RawMessage, i int, name string) (v T, err error) {
 	if i >= len(params) {
 		return v, invalidParams("missing parameter %d (%s)", i+1, name)

@@ -77,6 +77,7 @@ func parseMint(d []byte) parsedMint {
 	}
 }
 
+// parseTokenAccount reads a token account, whose mint has the given decimals.
 func parseTokenAccount(d []byte, decimals uint8) parsedTokenAccount {
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(d[at:]) }
 	amount := func(n uint64) *amountJSON {
@@ -153,6 +154,7 @@ type extension struct {
 	State any    `json:"state,omitempty"`
 }
 
+// parseExtension reads one extension of Token-2022. One of another kind or size is "unparseable".
 func parseExtension(kind uint16, d []byte) extension {
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(d[at:]) }
 	switch {
@@ -178,6 +180,7 @@ func parseExtension(kind uint16, d []byte) extension {
 	return extension{Name: "unparseableExtension"}
 }
 
+// parseTokenMetadata reads the TokenMetadata extension; nil if it is cut short.
 func parseTokenMetadata(d []byte) map[string]any {
 	if len(d) < 64 {
 		return nil

@@ -100,6 +100,8 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 	return out, nil
 }
 
+// sendTransaction checks a transaction as a real node's preflight does, and queues it for the next
+// slot.
 func sendTransaction(s *Server, params []json.RawMessage) (any, error) {
 	text, err := arg[string](params, 0, "transaction")
 	if err != nil {
@@ -153,6 +155,8 @@ func preflight(message string, detail any, sim *chain.Tx) *Error {
 	return &Error{Code: codePreflight, Message: "Transaction simulation failed: " + message, Data: data}
 }
 
+// simulateTransaction runs a transaction without effect. What fails it is part of the result,
+// except for a wrong signature.
 func simulateTransaction(s *Server, params []json.RawMessage) (any, error) {
 	text, err := arg[string](params, 0, "transaction")
 	if err != nil {

@@ -155,6 +155,7 @@ func (s *Server) Handle(body []byte) []byte {
 	return marshal(resp)
 }
 
+// batch answers a list of requests; nil if all of them are notifications.
 func (s *Server) batch(body []byte) []byte {
 	var list []json.RawMessage
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -190,6 +191,8 @@ func failure(id json.RawMessage, e *Error) *response {
 	return &response{Version: "2.0", Error: e, ID: id}
 }
 
+// one answers one request; nil if it is a notification. What a method returns as another error than
+// *Error is logged, and the client is told of an internal error only.
 func (s *Server) one(body []byte) *response {
 	if !json.Valid(body) {
 		return failure(nil, &Error{Code: codeParse, Message: "Parse error"})

@@ -17,6 +17,8 @@ func levelName(c ledger.Commitment) string {
 	return [...]string{"processed", "confirmed", "finalized"}[c]
 }
 
+// getSignaturesForAddress lists the address's transactions, the newest first: those older than
+// "before", up to "until", which is not listed.
 func getSignaturesForAddress(s *Server, params []json.RawMessage) (any, error) {
 	k, err := keyArg(params, 0)
 	if err != nil {

@@ -109,6 +109,7 @@ func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
 	return out, nil
 }
 
+// encodeErr gives a transaction's error in the form of Solana's TransactionError.
 func encodeErr(e *chain.TxError) any {
 	if e == nil {
 		return nil
