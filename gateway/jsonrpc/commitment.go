@@ -2,7 +2,8 @@ package jsonrpc
 
 import "github.com/mintlake/mintlake/internal/solana"
 
-// commitment is a commitment, lowest first. It is the index of arrays with one element for each.
+// commitment is a level of commitment, the lowest first. It is the index of arrays that have one
+// element for each level.
 type commitment int
 
 const (

@@ -48,8 +48,9 @@ type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
 	// WebSocketAddr is a second address, for WebSockets alone; it must be free. If it is empty, the
-	// port after Addr's on the same host is used; if that is in use, a warning is logged and there
-	// is no second address, as with a port 0 in Addr. WebSocketsOff turns the second address off.
+	// port after Addr's on the same host is used. If that port is in use, a warning is logged and
+	// there is no second address. With port 0 in Addr there is none, either. WebSocketsOff turns it
+	// off.
 	WebSocketAddr string
 	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every
 	// call is answered with an error that says what to set.

@@ -28,7 +28,7 @@ const (
 	maxTransactionText = 2048
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
-	// rebroadcastAge ends a rebroadcast if no upstream tells the block height.
+	// rebroadcastAge is when a rebroadcast ends if no upstream tells the block height.
 	rebroadcastAge = 2 * time.Minute
 	// resendsAtOnce bounds the transactions that are sent again at one time.
 	resendsAtOnce = 16

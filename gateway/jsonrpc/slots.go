@@ -16,7 +16,7 @@ const (
 	stillAfter = 10 * time.Second
 )
 
-// lastSlot is the latest slot that an upstream named, and when it was asked.
+// lastSlot is the latest slot that an upstream named, and when the upstream was asked for it.
 type lastSlot struct {
 	slot  uint64
 	asked time.Time

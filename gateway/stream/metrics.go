@@ -21,7 +21,7 @@ type metrics struct {
 	replayed      prometheus.Counter
 	subscriptions *prometheus.CounterVec
 	refused       *prometheus.CounterVec
-	// connectionsEnded counts the connections that the server ended, by one of the reasons below.
+	// connectionsEnded counts the connections that the server ended, by reason: see endedSilent.
 	connectionsEnded *prometheus.CounterVec
 	floods           prometheus.Counter
 	stalls           prometheus.Counter
