@@ -142,6 +142,8 @@ func (s *system) reachKafka(ctx context.Context) error {
 	return ensureTopics(ctx, s.cfg, s.admin)
 }
 
+// runBackfill runs the room and shows its progress. Blocks that the source refused are an error at
+// the end.
 func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) error {
 	showing, stop := context.WithCancel(ctx)
 	shown := make(chan struct{})

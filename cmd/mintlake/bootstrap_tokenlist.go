@@ -62,6 +62,8 @@ With --trust a list must be signed: FILE.sig holds 64 bytes in base64, an Ed2551
 	return cmd
 }
 
+// readLists reads the lists. With --replaces it also reads the earlier version, and notes which of
+// its tokens the new one has no longer.
 func readLists(paths []string, flags *listFlags) ([]*tokenlist.List, error) {
 	options, err := flags.options()
 	if err != nil {
@@ -122,6 +124,8 @@ func tellList(path string, list *tokenlist.List) {
 	}
 }
 
+// readList reads a list and, if signers are trusted, its signature in FILE.sig. The file's name and
+// time are used if the list has none.
 func readList(path string, options tokenlist.Options) (*tokenlist.List, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -135,6 +135,7 @@ func (r *ingestRoom) sources() ([]source.Source, error) {
 	return []source.Source{stream}, err
 }
 
+// stream makes the source of a spec that is no file.
 func (r *ingestRoom) stream(spec source.Spec) (source.Source, error) {
 	switch spec.Kind {
 	case source.KindRPC:

@@ -32,6 +32,8 @@ func (s *system) keyStore(ctx context.Context) (keys.Store, error) {
 	return keys.Metered(s.keys.live, s.keys.configured, s.keys.meter), nil
 }
 
+// startKeys starts the reading of issued keys and the meter of usage, and waits until all keys are
+// known. Then it starts the admin API, if this process may serve it.
 func (s *system) startKeys(ctx context.Context) error {
 	ring := &keyring{}
 	var err error

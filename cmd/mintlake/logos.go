@@ -200,6 +200,8 @@ func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint p
 	return last, nil
 }
 
+// decisionAbout returns the decision in a record, or nil if the record is not a decision about the
+// mint.
 func decisionAbout(record *kafka.Record, mint pubkey.Key) *eventspb.LogoOverride {
 	for _, header := range record.Headers {
 		if header.Key == schemas.HeaderType && string(header.Value) != typeLogoOverride {

@@ -182,6 +182,7 @@ func (s *system) resetOffsets(ctx context.Context, from string, out io.Writer) e
 	return nil
 }
 
+// readOffsets reads a file of `mintlake offsets save`.
 func readOffsets(name string) (*notedOffsets, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -62,6 +62,7 @@ func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Con
 	}
 }
 
+// progressLine formats the progress of a finite source. err is that of reading the lag.
 func progressLine(p runner.Progress, lag int64, err error, took time.Duration) string {
 	read := ""
 	if p.Total > 0 {

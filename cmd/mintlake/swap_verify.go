@@ -28,6 +28,7 @@ func swapVerifyCommand() *cobra.Command {
 	}
 }
 
+// verifySwaps computes the swap of each file again and prints it beside what the chain did.
 func verifySwaps(out io.Writer, paths []string) error {
 	differs := false
 	for _, path := range paths {

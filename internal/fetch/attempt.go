@@ -32,6 +32,8 @@ func (f *Fetcher) Do(ctx context.Context, request Request) (*Response, error) {
 	return response, err
 }
 
+// fetchURI returns the payload of a data URI, or else asks the URI's URLs within the whole Timeout.
+// If ctx ended, the error is ctx's, whatever failed last.
 func (f *Fetcher) fetchURI(ctx context.Context, request *Request) (*Response, error) {
 	found, err := f.resolve(request.URI)
 	if err != nil {

@@ -75,6 +75,7 @@ func (d *dialer) DialContext(ctx context.Context, network, address string) (net.
 	return nil, last
 }
 
+// lookup returns the addresses of a host, which may itself be one; IPv4 comes first.
 func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if literal, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{literal}, nil
@@ -102,6 +103,7 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	return addresses, nil
 }
 
+// dialAddress connects to an address. private is true if the address need not be public.
 func (d *dialer) dialAddress(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error) {
 	plain := net.Dialer{
 		Timeout: d.timeout,

@@ -201,6 +201,7 @@ func (f *Fetcher) limitOf(host string) int {
 	return f.cfg.PerHost
 }
 
+// parseGateways parses the URLs of a setting. first is the host of the first one.
 func parseGateways(key string, texts []string, problems *[]error) (gateways []*url.URL, first string) {
 	for _, text := range texts {
 		u, err := url.Parse(text)

@@ -44,6 +44,7 @@ func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// acquire waits until a request to host may begin. release must be called when it has ended.
 func (h *hostLimit) acquire(ctx context.Context, host string) (release func(), err error) {
 	h.mu.Lock()
 	entry := h.hosts[host]

@@ -23,6 +23,8 @@ func (f *Fetcher) Document(ctx context.Context, uri string) (*Response, error) {
 	return f.Do(ctx, Request{URI: uri, Accept: "application/json, text/plain;q=0.9, */*;q=0.5", Check: acceptJSON})
 }
 
+// acceptJSON refuses a body that is no JSON object or array, or that only reports an error. It
+// replaces the body by the trimmed UTF-8 text.
 func acceptJSON(response *Response) error {
 	body := bytes.TrimSpace(plainUTF8(response.Body))
 	switch {

@@ -167,6 +167,7 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	}
 }
 
+// load fetches and checks an image, and stores it if there is a store.
 func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	var info picture.Info
 	response, err := l.deps.Fetcher.Do(ctx, fetch.Request{

@@ -158,6 +158,8 @@ func (a *Admin) MissingTopics(ctx context.Context, topics []string) ([]string, e
 	return missing, nil
 }
 
+// checkPartitions returns ErrPartitionCount for topics that have another number of partitions than
+// in specs.
 func (a *Admin) checkPartitions(ctx context.Context, specs []TopicSpec) error {
 	names := make([]string, len(specs))
 	for i, spec := range specs {

@@ -207,6 +207,8 @@ func PartitionOf(key []byte, count int) int {
 	return int(partition)
 }
 
+// partitionCount returns the number of a topic's partitions. It asks the broker once per topic, and
+// retries until c's context or the producer ends.
 func (p *Producer) partitionCount(c *call, topic string) (int, error) {
 	p.mu.Lock()
 	count, ok := p.partitions[topic]
@@ -239,6 +241,8 @@ func (p *Producer) partitionCount(c *call, topic string) (int, error) {
 	return count, nil
 }
 
+// enqueue adds the chunks to the queues of their partitions, and starts a worker for each queue
+// that has none.
 func (p *Producer) enqueue(chunks []*chunk) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -131,6 +131,7 @@ func (t *Tailer) Close() {
 	t.client.close()
 }
 
+// run reads all partitions until the tailer is closed or a partition fails for good.
 func (t *Tailer) run() {
 	tps, err := t.partitions()
 	if err != nil {

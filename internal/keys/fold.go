@@ -96,6 +96,7 @@ func (f *fold) apply(change *eventspb.KeyChange) error {
 	return nil
 }
 
+// create makes a new key. A name or hash that exists already is void.
 func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *eventspb.KeyCreated) error {
 	hash := Hash(created.GetSha256())
 	if _, taken := f.byHash.find(&hash); taken || old != nil {

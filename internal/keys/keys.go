@@ -150,6 +150,7 @@ func NewStatic(entries ...Entry) (*Static, error) {
 	return s, errors.Join(problems...)
 }
 
+// check checks an entry by itself, and against known, the earlier entries of its product.
 func (e Entry) check(known []Entry) error {
 	if _, err := ParseProduct(string(e.Product)); err != nil {
 		return fmt.Errorf("key %q: %w", e.ID, err)

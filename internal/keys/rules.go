@@ -66,6 +66,7 @@ type compiled struct {
 	prefixes  []string // of methods: entries that end in *
 }
 
+// compile checks rules and converts them. The error joins all problems, sorted.
 func compile(r Rules) (*compiled, error) {
 	c := &compiled{}
 	var problems []error

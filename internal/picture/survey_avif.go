@@ -23,6 +23,8 @@ func surveyAVIF(body []byte, found *shape, limits Limits) error {
 	return nil
 }
 
+// surveyBoxes reads a sequence of boxes and those inside them. Boxes nested deeper than eight are
+// not opened.
 func surveyBoxes(data []byte, found *shape, limits Limits, depth int) error {
 	for len(data) >= 8 {
 		size, head := uint64(binary.BigEndian.Uint32(data)), 8
@@ -52,6 +54,8 @@ func surveyBoxes(data []byte, found *shape, limits Limits, depth int) error {
 	return nil
 }
 
+// surveyBox checks a box that contains no other boxes. ispe has an item's size, iinf the number of
+// items, stsz that of samples (frames), and tkhd ends with a track's size.
 func surveyBox(name string, data []byte, found *shape, limits Limits) error {
 	switch {
 	case name == "ispe" && len(data) >= 12:

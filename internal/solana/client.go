@@ -226,6 +226,8 @@ type answer struct {
 	} `json:"error"`
 }
 
+// post sends one request and returns the result in the response. A JSON-RPC error counts before the
+// HTTP status, except that status 429 is always an *HTTPError.
 func (c *Client) post(ctx context.Context, e *endpoint, body []byte) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {

@@ -74,6 +74,7 @@ func (m *metrics) observe(method, outcome string, took time.Duration, size int) 
 	m.bytes.WithLabelValues(method).Add(float64(size))
 }
 
+// outcome returns the metric label of an attempt's error.
 func outcome(err error) string {
 	var rpc *RPCError
 	var status *HTTPError

@@ -94,6 +94,8 @@ func (m *Mint) parseExtensions(data []byte) error {
 	return nil
 }
 
+// addExtension parses an extension and adds it. One of an unknown type or length is added with its
+// raw bytes.
 func (m *Mint) addExtension(extensionType uint16, value []byte) {
 	extension := Extension{Type: extensionType, Name: ExtensionName(extensionType)}
 	switch extensionType {
@@ -170,6 +172,7 @@ func (k fieldKind) length() int {
 	return 0
 }
 
+// format converts a field's bytes to the text of its attribute.
 func (k fieldKind) format(b []byte) string {
 	switch k {
 	case kindKey:

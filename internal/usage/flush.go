@@ -77,6 +77,7 @@ func (m *Meter) changed() ([]totalKey, []kafka.Record) {
 	return keys, records
 }
 
+// record makes the record of a total.
 func (m *Meter) record(key totalKey, t *total) kafka.Record {
 	// Only invalid UTF-8 could make this fail, and all texts are valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(&eventspb.Usage{

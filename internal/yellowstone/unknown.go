@@ -27,6 +27,7 @@ func UnknownField(m proto.Message) error {
 	return inMessage(m.ProtoReflect(), "")
 }
 
+// inMessage checks a message. path leads to it, for the error.
 func inMessage(m protoreflect.Message, path string) error {
 	name := m.Descriptor().FullName()
 	if raw := m.GetUnknown(); len(raw) > 0 {
@@ -45,6 +46,7 @@ func inMessage(m protoreflect.Message, path string) error {
 	return err
 }
 
+// inField checks the messages in a field: one, a list, or the values of a map.
 func inField(field protoreflect.FieldDescriptor, value protoreflect.Value, path string) (err error) {
 	path += string(field.Name())
 	switch {

@@ -137,6 +137,7 @@ type reference struct {
 // are inherited.
 var ownProperties = setOf("filter mask clip-path")
 
+// cleanDeclarations cleans the text of a style attribute.
 func cleanDeclarations(text string) declarations {
 	list, ok := tokensOf(text)
 	if !ok { // each on its own, so that the good ones are kept
@@ -160,6 +161,7 @@ func (d *declarations) add(more declarations) {
 	d.references = append(d.references, more.references...)
 }
 
+// declarationsOf keeps the declarations whose property and value are allowed.
 func declarationsOf(list []token) declarations {
 	var texts []string
 	var clean declarations

@@ -80,6 +80,8 @@ func (p *parser) take(token xml.Token) error {
 	return nil
 }
 
+// start begins an element. It counts it against the limits, and skips it with all that is in it if
+// it is not kept.
 func (p *parser) start(element xml.StartElement) error {
 	if p.elements++; p.elements > maxElements {
 		return bounds("more than %d elements", maxElements)

@@ -60,6 +60,7 @@ func (s *sheet) block(list []token, depth int) error {
 	return nil
 }
 
+// rule cleans one rule, and notes what its declarations refer to for each of its subjects.
 func (s *sheet) rule(prelude, body []token, depth int) error {
 	if prelude[0].kind == css.AtKeywordToken {
 		return s.atRule(prelude, body, depth)
@@ -116,6 +117,7 @@ func (s *sheet) atRule(prelude, body []token, depth int) error {
 	return nil // all others, such as @import, @font-face and @namespace
 }
 
+// keyframes keeps the keyframes of @keyframes whose declarations are allowed and refer to nothing.
 func (s *sheet) keyframes(list []token) error {
 	for len(list) > 0 {
 		prelude, body, rest, closed := nextRule(list)

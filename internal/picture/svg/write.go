@@ -23,6 +23,7 @@ func write(root *node, most int) ([]byte, error) {
 	return w.out.Bytes(), nil
 }
 
+// node writes a node and its children. It stops when the output is longer than most.
 func (w *writer) node(n *node, root bool) {
 	if w.out.Len() > w.most {
 		return

@@ -77,6 +77,8 @@ func appendByte(out []byte, text json.RawMessage) ([]byte, error) {
 	return append(out, n), nil
 }
 
+// appendInstructionError appends [index, error] as bincode: a byte, the variant, and the variant's
+// data.
 func appendInstructionError(out []byte, text json.RawMessage) ([]byte, error) {
 	var pair []json.RawMessage
 	if json.Unmarshal(text, &pair) != nil || len(pair) != 2 {

@@ -90,6 +90,8 @@ func (r *errorReader) variant(names []string) string {
 	return names[n]
 }
 
+// instructionError reads an InstructionError: its name, or an object of the name and its data. It
+// returns nil if the error is not known or cut off.
 func (r *errorReader) instructionError() any {
 	switch name := r.variant(instructionErrors); name {
 	case "":
