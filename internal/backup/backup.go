@@ -125,6 +125,7 @@ func Read(ctx context.Context, folder string, progress meter.Meter) (*Manifest, 
 	return m, nil
 }
 
+// load reads the list and checks its format.
 func load(folder string) (*Manifest, error) {
 	f, err := os.Open(filepath.Join(folder, Name))
 	if errors.Is(err, fs.ErrNotExist) {

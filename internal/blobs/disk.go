@@ -137,6 +137,7 @@ func (d *disk) use(key Key) bool {
 	return true
 }
 
+// parse returns the blob in a file. The error is errCorrupt if the file is damaged.
 func parse(raw []byte) (*Blob, error) {
 	rest, ok := bytes.CutPrefix(raw, []byte(magic))
 	if !ok || len(rest) < 1 || len(rest) < 1+int(rest[0])+sha256.Size {

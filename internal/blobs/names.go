@@ -100,6 +100,7 @@ func (n *names) load() error {
 	return n.rewrite()
 }
 
+// read adds the records of a log. It skips damaged ones, and stops at a torn end.
 func (n *names) read(in io.Reader) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	record := make([]byte, nameRecord)

@@ -34,6 +34,7 @@ func statusCommand() *cobra.Command {
 	})
 }
 
+// showStatus prints the status as a table.
 func (a *ask) showStatus(s *rest.Status) error {
 	var table terminal.Table
 	add := func(name, value string, style terminal.Style) {

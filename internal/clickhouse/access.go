@@ -78,6 +78,7 @@ func (a *Access) apply(o *ch.Options) error {
 	return errors.Join(problems...)
 }
 
+// applyTLS loads the files of the TLS settings, if the data source name asks for TLS.
 func (a *Access) applyTLS(o *ch.Options) error {
 	files := tlsclient.Files{CA: a.cfg.TLS.CAFile, Cert: a.cfg.TLS.CertFile, Key: a.cfg.TLS.KeyFile, ServerName: a.cfg.TLS.ServerName}
 	if o.TLS == nil {

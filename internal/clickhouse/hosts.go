@@ -218,6 +218,7 @@ func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// adviseTLS is advise for a connection with TLS.
 func adviseTLS(err error) string {
 	var notTLS tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError

@@ -55,6 +55,7 @@ func (q *Questions) Close() error {
 	return conn.Close()
 }
 
+// connection returns the one connection, which the first call opens.
 func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -156,7 +156,7 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 				cpuTimer.Reset(max(left, 5*time.Millisecond))
 				continue
 			}
-			if p.alive() {
+			if p.alive() { // else the read fails, and done is closed
 				p.kill()
 				<-done
 				return reply{}, nil, fmt.Errorf("%w: %s", errCPU, cpu)

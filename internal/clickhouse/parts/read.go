@@ -47,6 +47,7 @@ func (w *Watch) tables(ctx context.Context) (list []table, err error) {
 	return list, nil
 }
 
+// activeParts lists the parts in use of these tables.
 func (w *Watch) activeParts(ctx context.Context, tables []table) (list []part, err error) {
 	var all []part
 	err = w.deps.Conn.Select(quiet(ctx), &all, "SELECT table, partition_id, name, min_block_number, max_block_number, rows, bytes_on_disk, "+folderOfPart+
@@ -66,6 +67,7 @@ func (w *Watch) activeParts(ctx context.Context, tables []table) (list []part, e
 	return list, nil
 }
 
+// detachedParts lists the parts that ClickHouse has put aside, as damage.
 func (w *Watch) detachedParts(ctx context.Context) ([]Damage, error) {
 	var rows []struct {
 		Table  string `ch:"table"`

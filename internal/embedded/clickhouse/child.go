@@ -107,6 +107,7 @@ func runChild(spec childSpec, log *slog.Logger) error {
 	return serve(stop, listener, pool, spec, log)
 }
 
+// openPool loads the library and opens the data directory.
 func openPool(spec childSpec) (*libchdb.Pool, error) {
 	library, err := libchdb.Load(spec.Library)
 	if err != nil {

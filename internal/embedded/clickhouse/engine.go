@@ -170,6 +170,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
+// run locks the data directory, opens the listener, and keeps a child running on them.
 func (e *Engine) run(ctx context.Context) error {
 	library, err := FindLibrary(e.cfg.LibraryPath)
 	if err != nil {

@@ -180,6 +180,7 @@ func unsnappy(b []byte) ([]byte, error) {
 	return out, nil
 }
 
+// unsnappyBlock appends a decompressed block to out, which may have maxBatchBytes at most.
 func unsnappyBlock(out, block []byte) ([]byte, error) {
 	size, err := s2.DecodedLen(block)
 	if err != nil {

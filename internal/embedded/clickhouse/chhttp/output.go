@@ -16,6 +16,7 @@ type output struct {
 	buffer  bytes.Buffer // the encoder writes into it
 }
 
+// newOutput makes the output that the request asks for.
 func newOutput(req *request) (*output, error) {
 	o := &output{}
 	if req.compress {

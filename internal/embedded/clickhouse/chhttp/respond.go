@@ -21,6 +21,7 @@ func statusOf(code int) int {
 		// ACCESS_DENIED, READONLY, SETTING_CONSTRAINT_VIOLATION, DATABASE_ACCESS_DENIED
 		return http.StatusForbidden
 	case 62, 27, 26, 6, 38, 41, 43, 53, 36, 69, 70, 72, 115, 457, 47, 42, 44:
+		// The query is wrong: its syntax, a literal, a type, an argument, a setting or a name.
 		return http.StatusBadRequest
 	case 60, 81, 46, 73: // UNKNOWN_TABLE, _DATABASE, _FUNCTION, _FORMAT
 		return http.StatusNotFound
@@ -80,6 +81,7 @@ func midStream(tag string, err error) []byte {
 	return fmt.Appendf(nil, "\r\n__exception__\r\n%s\r\n%s\n%d %s\r\n__exception__\r\n", tag, text, len(text)+1, tag)
 }
 
+// contentType returns the Content-Type of a result in this format.
 func contentType(format string) string {
 	switch {
 	case strings.HasPrefix(format, "JSON"):

@@ -120,6 +120,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
+// copyPartition copies one partition and syncs it.
 func copyPartition(ctx context.Context, from, target string, k key, count func(int64)) error {
 	opened, listed, err := openSegments(from, k)
 	if err != nil {

@@ -53,6 +53,7 @@ func (r *Report) Prepare(root, clusterID string) error {
 	return nil
 }
 
+// writeMeta writes meta.json unless it is already as it should be.
 func writeMeta(broker, clusterID string) error {
 	raw, err := json.Marshal(metaDocument{formatVersion, clusterID})
 	if err != nil {
@@ -67,6 +68,7 @@ func writeMeta(broker, clusterID string) error {
 	return nil
 }
 
+// prepare cuts off a torn end, and writes the snapshot and the indexes that need it.
 func (p *partition) prepare(broker string) error {
 	if len(p.segments) == 0 {
 		return nil

@@ -86,6 +86,7 @@ func readState(root string) (*State, error) {
 	return state, nil
 }
 
+// write replaces the state file in one step and syncs it.
 func (s *State) write(root string) error {
 	inner, err := json.Marshal(s)
 	if err != nil {
