@@ -153,7 +153,7 @@ func (f *Fold) Dead(number uint64) {
 }
 
 // Confirmed records that a slot is confirmed, which excludes forks without it. The state begins
-// with the first confirmed slot whose block is complete.
+// with the first slot whose block is already complete when the slot is confirmed.
 func (f *Fold) Confirmed(number uint64) {
 	f.confirmed = max(f.confirmed, number)
 	if number > f.tree.root && len(f.tree.confirmed) < maxSlots {
@@ -175,7 +175,7 @@ func (f *Fold) Finalized(number uint64) {
 	}
 	gone, ok := f.tree.finalize(number)
 	if !ok {
-		return // its block is missing; if it does not come, Broken gets true
+		return // its block is missing; if it does not come, Broken becomes true
 	}
 	f.drop(gone, func(slot uint64) bool { return slot > root && lost[slot] })
 }
