@@ -1,15 +1,17 @@
 // Package volume values swap legs in US dollars, and computes prices and volumes from them.
 //
-// In: swaps_raw, and swap_minutes_raw, in which the projector of swaps notes the minutes that have
-// new legs. Out: usd_value of the legs, prices_1m, pool_minutes, volume_1m/1h/1d and
-// pool_volume_1m/1h/1d, venue_volume_1m, trade_pools_1m, daily_volumes. Guarantees: every figure
-// depends only on the set of legs. It depends neither on the clock nor on the order of arrival, and
-// nothing is counted twice after a repeat; sums of dollars are integers. If the process is killed,
-// the minutes that it worked on are valued again at the next start.
+// In: swaps_raw, pools_raw and pool_reserves_raw; and swap_minutes_raw, in which the projector of
+// swaps notes the minutes that have new legs or pools. Out: usd_value of the legs, prices_1m,
+// pool_minutes, volume_1m/1h/1d and pool_volume_1m/1h/1d, venue_volume_1m, trade_pools_1m,
+// daily_volumes. Guarantees: every figure depends only on the set of legs and pools. It depends
+// neither on the clock nor on the order of arrival, and nothing is counted twice after a repeat;
+// sums of dollars are integers. If the process is killed, the minutes that it worked on are valued
+// again at the next start.
 //
-// A minute is dirty if the projector stored legs of it that no valuation has seen. Its prices also
-// count in the hour after it, so the minutes of that hour are valued again too, then the hours and
-// days that they are in. docs/volume.md has the formulas; the SQL in sql/ implements them.
+// A minute is dirty if the projector stored legs or pools of it that no valuation has seen. Its
+// prices also count in the hour after it, so the minutes of that hour are valued again too, then
+// the hours and days that they are in. docs/volume.md has the formulas; the SQL in sql/ implements
+// them.
 //
 // One instance runs at a time: two would do the same work twice, and end with the same figures.
 package volume
@@ -37,7 +39,8 @@ const (
 // Minute is a minute of block time that has new legs.
 type Minute struct {
 	Start time.Time
-	// Touched is the offset after the last leg stored, by partition of the topic.
+	// Touched is the offset after the last leg stored, by partition of the topic. Negative numbers
+	// are for the partitions of the topic of pools.
 	Touched map[int32]int64
 }
 
