@@ -36,8 +36,8 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // TestTheMarketEqualsLoopsOverRealLegs: every figure of each mint that trades, at some moments, is
 // what oracle_test.go computes. Legs come late, in pieces and twice. The room is killed between its
-// steps, more legs come, and another room goes on from what is stored. MINTLAKE_MARKET_FULL=1 has 1,000 mints and 100
-// moments (make bench-market).
+// steps, more legs come, and another room goes on from what is stored. MINTLAKE_MARKET_FULL=1 has
+// 1,000 mints and 100 moments (make bench-market).
 func TestTheMarketEqualsLoopsOverRealLegs(t *testing.T) {
 	moments, mints := 1, 50
 	if os.Getenv("MINTLAKE_MARKET_FULL") == "1" {
