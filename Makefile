@@ -72,8 +72,8 @@ test-hostile: deps ## Attack a running system through every port, and damage 200
 	MINTLAKE_TEST_HOSTILE=full $(GO) test -count=1 -timeout 3h -v -run '^TestHostile' ./e2e
 
 .PHONY: test-programs
-test-programs: ## Run random swaps made by our own builder on the venues' programs in LiteSVM, three builds (SWAPS=4000 each; needs cargo and Node), and exchange a build in the middle of trading
-	MINTLAKE_TEST_PROGRAMS=$(or $(SWAPS),4000) $(GO) test -count=1 -timeout 60m -v -run '^Test(|Redeployed)Programs$$' ./swap/venue/all ./swap
+test-programs: ## Run random swaps made by our own builder on the venues' programs in LiteSVM, three builds (SWAPS=4000 each, an eighth of each sort of route; needs cargo and Node), and exchange a build in the middle of trading
+	MINTLAKE_TEST_PROGRAMS=$(or $(SWAPS),4000) $(GO) test -count=1 -timeout 60m -v -run '^Test(Programs|RedeployedPrograms|ExecutedRoutes)$$' ./swap/venue/all ./swap
 
 .PHONY: test-properties
 test-properties: ## Check what each venue must keep to, on 100,000 drawn pools each

@@ -37,11 +37,15 @@ type programs struct {
 	t       *testing.T
 	machine *svmtest.Machine
 	chain   *swaptest.Chain
+	// left are accounts that the last case made, and that the next one must not find.
+	left []venue.Key
+	// refused counts by code.
+	refused map[string]int
 }
 
 func newPrograms(t *testing.T, version string) *programs {
 	t.Helper()
-	p := &programs{svmtest.NewScene(t, venue.Key(wallet), 1), t, svmtest.Start(t), swaptest.New()}
+	p := &programs{Scene: svmtest.NewScene(t, venue.Key(wallet), 1), t: t, machine: svmtest.Start(t), chain: swaptest.New(), refused: map[string]int{}}
 	p.machine.Load(svmtest.Fetch(t, version))
 	p.machine.Clock(svmtest.Now)
 	p.chain.At(svmtest.Now)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,8 @@ type Account struct {
 }
 
 // Listed converts accounts to the format of the scripts.
-func Listed(accounts map[venue.Key]*solana.Account) (list []Account) {
+func Listed(accounts map[venue.Key]*solana.Account) []Account {
+	list := []Account{}
 	for key, a := range accounts {
 		list = append(list, Account{key.String(), a.Owner.String(), strconv.FormatUint(a.Lamports, 10), a.Data})
 	}
@@ -83,11 +85,22 @@ func Start(t testing.TB) *Machine {
 }
 
 // logs keeps the first maxLogs bytes that a process writes.
-type logs struct{ text []byte }
+type logs struct {
+	mu   sync.Mutex
+	text []byte
+}
 
 func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.text = append(l.text, p[:min(len(p), maxLogs-len(l.text))]...)
 	return len(p), nil
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
 }
 
 const maxLogs = 4096
@@ -99,7 +112,7 @@ func (m *Machine) ask(line map[string]any, answer any) {
 	require.NoError(m.t, err)
 	_, err = m.in.Write(append(raw, '\n'))
 	require.NoError(m.t, err)
-	require.True(m.t, m.out.Scan(), "LiteSVM ended: %v", m.out.Err())
+	require.True(m.t, m.out.Scan(), "LiteSVM ended: %v", m.logs)
 	require.NoError(m.t, json.Unmarshal(m.out.Bytes(), answer))
 }
 

@@ -65,6 +65,15 @@ func (s *Scene) Amount(least, most int) uint64 {
 	return 1<<bits + s.Random.Uint64N(1<<bits)
 }
 
+// deep draws what a vault holds: of least to most bits, or, if these are equal, about that much, so
+// that pools have about one price.
+func (s *Scene) deep(depth [2]int) uint64 {
+	if depth[0] == depth[1] {
+		return 1<<depth[0] + s.Random.Uint64N(1<<(depth[0]-5))
+	}
+	return s.Amount(depth[0], depth[1])
+}
+
 // flag draws 0 or 1.
 func (s *Scene) flag() byte { return byte(s.Random.IntN(2)) }
 
@@ -169,8 +178,8 @@ func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key
 	})
 	KeysAt(data, map[int]venue.Key{336: vault0, 368: vault1, 400: coin, 432: mint.WrappedSOL})
 	s.set(pool, ammv4.Program, data)
-	s.token(vault0, authority, coin, s.Amount(depth[0], depth[1]))
-	s.token(vault1, authority, mint.WrappedSOL, s.Amount(depth[0], depth[1]))
+	s.token(vault0, authority, coin, s.deep(depth))
+	s.token(vault1, authority, mint.WrappedSOL, s.deep(depth))
 	return pool
 }
 
@@ -186,7 +195,7 @@ func (s *Scene) PumpSwap(coin venue.Key, depth [2]int, boosted bool) (pool venue
 	pool, bump := s.derived(pumpswap.Program, []byte("pool"), []byte{0, 0}, creator[:], coin[:], mint.WrappedSOL[:])
 	data := make([]byte, 301)
 	copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc, bump})
-	vaults := [2]venue.Key{s.Associated(pool, coin, s.Amount(depth[0], depth[1])), s.Associated(pool, mint.WrappedSOL, s.Amount(depth[0], depth[1]))}
+	vaults := [2]venue.Key{s.Associated(pool, coin, s.deep(depth)), s.Associated(pool, mint.WrappedSOL, s.deep(depth))}
 	KeysAt(data, map[int]venue.Key{11: creator, 43: coin, 75: mint.WrappedSOL, 107: swaptest.Named("lp"), 139: vaults[0], 171: vaults[1], 211: coinCreator})
 	NumbersAt(data, map[int]uint64{203: 1 << 40, 261: uint64(s.flag()) * s.Random.Uint64N(500)})
 	data[243], data[244] = s.flag(), s.flag() // mayhem, cashback

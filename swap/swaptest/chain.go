@@ -79,6 +79,16 @@ func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	maps.Copy(c.accounts, accounts)
 }
 
+// Replace puts accounts in the place of all others but the clock.
+func (c *Chain) Replace(accounts map[Key]*rpc.Account) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clock := c.accounts[Clock]
+	c.accounts = maps.Clone(accounts)
+	c.accounts[Clock] = clock
+	c.slot++
+}
+
 // At moves the chain to a slot and a time, which the Clock sysvar has from then on.
 func (c *Chain) At(now venue.Clock) {
 	clock := make([]byte, 40)
