@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -32,7 +31,6 @@ var shared struct {
 	databases  atomic.Int64
 	once       sync.Once
 	engine     *chengine.Engine
-	repeating  *httptest.Server
 	dir        string
 	err        error
 	stop       context.CancelFunc
@@ -45,10 +43,6 @@ func Main(m *testing.M) int {
 	chengine.MaybeRunChild()
 	shared.mainCalled.Store(true)
 	code := m.Run()
-	if shared.repeating != nil {
-		shared.repeating.CloseClientConnections()
-		shared.repeating.Close()
-	}
 	if shared.engine != nil {
 		shared.stop()
 		<-shared.done
@@ -65,7 +59,7 @@ func Main(m *testing.M) int {
 // with the test. Set MINTLAKE_TEST_CLICKHOUSE_LOG=1 to see the engine's log.
 func Start(t testing.TB) (conn driver.Conn, dsn string) {
 	t.Helper()
-	server := serverURL(t)
+	server := "http://" + Addr(t)
 	// Several test binaries may use one server, so the name has the process ID.
 	database := fmt.Sprintf("test_%d_%d", os.Getpid(), shared.databases.Add(1))
 	admin, err := clickhouse.Open(context.Background(), server)
@@ -88,16 +82,6 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 		_ = admin.Close()
 	})
 	return conn, dsn
-}
-
-// serverURL is what Start connects to.
-func serverURL(t testing.TB) string {
-	t.Helper()
-	if server := os.Getenv("MINTLAKE_TEST_CLICKHOUSE"); server != "" {
-		return server
-	}
-	Engine(t)
-	return shared.repeating.URL
 }
 
 // Addr returns host and port of the HTTP interface: of the engine that all tests of this binary
@@ -153,7 +137,5 @@ func startShared() {
 	}()
 	wait, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	if shared.err = e.WaitReady(wait); shared.err == nil {
-		shared.repeating = repeating(e.Addr(), firstAttempt)
-	}
+	shared.err = e.WaitReady(wait)
 }

@@ -25,10 +25,11 @@ import (
 const childEnv = "MINTLAKE_EMBEDDED_CLICKHOUSE_CHILD"
 
 // File descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the
-// lock of the data directory, only has to stay open.
+// lock of the data directory, only has to stay open. The parent holds the other end of lifeFD.
 const (
 	listenerFD = 3
 	statusFD   = 4
+	lifeFD     = 6
 )
 
 // pinnedConnections is how many sessions can have temporary tables at once.
@@ -119,14 +120,14 @@ func openPool(spec childSpec) (*libchdb.Pool, error) {
 	})
 }
 
-// watchParent returns a context that ends at SIGTERM, or when the parent closes its end of stdin,
+// watchParent returns a context that ends at SIGTERM, or when the parent closes its end of lifeFD,
 // which its death does, too. Until serving is set, the end of the context ends the process at once:
 // the start of the engine cannot be interrupted, and there is nothing to finish.
 func watchParent() (stop context.Context, serving *atomic.Bool) {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	serving = &atomic.Bool{}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // an error is an end, too
+		_, _ = io.Copy(io.Discard, os.NewFile(lifeFD, "life")) // an error is an end, too
 		cancel()
 	}()
 	go func() {

@@ -21,7 +21,7 @@ import (
 // process is a child as its parent sees it.
 type process struct {
 	pid    int
-	stdin  io.Closer
+	life   io.Closer        // the child ends when it is closed
 	status chan childStatus // one value, or closed without one
 	report func(childReport)
 	exited chan struct{}
@@ -46,26 +46,29 @@ func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lin
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create stderr pipe: %w", err), statusRead.Close(), statusWrite.Close())
 	}
+	lifeRead, lifeWrite, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create life pipe: %w", err), statusRead.Close(), statusWrite.Close(), stderrRead.Close(), stderrWrite.Close())
+	}
 	// Not os.Executable: this link leads to the running binary even if an upgrade has replaced the
 	// file.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"mintlake-embedded-clickhouse"}
 	cmd.Env = childEnvironment(os.Environ(), string(text))
 	cmd.Stdout, cmd.Stderr = stderrWrite, stderrWrite
-	cmd.ExtraFiles = []*os.File{listener, statusWrite, lock}
+	// Standard input stays /dev/null. The engine is a command-line client inside: now and then it
+	// looks there for more rows of an INSERT, and an open pipe would hold the INSERT for ever.
+	cmd.ExtraFiles = []*os.File{listener, statusWrite, lock, lifeRead}
 	cmd.SysProcAttr = childAttributes()
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create stdin pipe: %w", err), statusRead.Close(), statusWrite.Close(), stderrRead.Close(), stderrWrite.Close())
-	}
-	p := &process{stdin: stdin, status: make(chan childStatus, 1), report: report, exited: make(chan struct{}), cmd: cmd, stderr: newStderrLog(log, lines)}
+	p := &process{life: lifeWrite, status: make(chan childStatus, 1), report: report, exited: make(chan struct{}), cmd: cmd, stderr: newStderrLog(log, lines)}
 	started := make(chan error, 1)
 	go p.run(started, stderrRead)
 	err = <-started
 	_ = statusWrite.Close() // the child has its own
 	_ = stderrWrite.Close()
+	_ = lifeRead.Close()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start child process: %w", err), statusRead.Close(), stderrRead.Close())
+		return nil, errors.Join(fmt.Errorf("start child process: %w", err), statusRead.Close(), stderrRead.Close(), lifeWrite.Close())
 	}
 	p.pid = cmd.Process.Pid
 	go p.readStatus(statusRead)
@@ -89,6 +92,7 @@ func (p *process) run(started chan<- error, stderr *os.File) {
 		p.stderr.forward(stderr)
 	}()
 	p.exit = p.cmd.Wait()
+	_ = p.life.Close()
 	<-drained
 	_ = stderr.Close()
 	close(p.exited)
@@ -114,7 +118,7 @@ func (p *process) readStatus(pipe *os.File) {
 
 // stop asks the child to end, and kills it after timeout.
 func (p *process) stop(timeout time.Duration) {
-	_ = p.stdin.Close()
+	_ = p.life.Close()
 	select {
 	case <-p.exited:
 	case <-time.After(timeout):

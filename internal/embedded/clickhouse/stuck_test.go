@@ -56,3 +56,11 @@ func TestStuckInsertCostsTheChild(t *testing.T) {
 	require.Eventually(t, func() bool { return insert(time.Minute) == nil }, 2*time.Minute, 10*time.Millisecond)
 	require.Equal(t, uint64(1), one[uint64](t, conn, "SELECT count() FROM rows FINAL"))
 }
+
+// TestTheChildHasNoInput: now and then the engine looks for more rows of an INSERT in its standard
+// input. While that was a pipe, such an INSERT never ended.
+func TestTheChildHasNoInput(t *testing.T) {
+	input, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", start(t, chengine.Config{}).PID()))
+	require.NoError(t, err)
+	require.Equal(t, os.DevNull, input)
+}
