@@ -62,3 +62,12 @@ func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }
 // IsZero reports whether all bytes are zero. That is the address of the system program, and many
 // programs store it for "none".
 func (k Key) IsZero() bool { return k == Key{} }
+
+// MarshalText is the key in base58, as JSON has it.
+func (k Key) MarshalText() ([]byte, error) { return k.Append(nil), nil }
+
+// UnmarshalText is Parse.
+func (k *Key) UnmarshalText(text []byte) (err error) {
+	*k, err = Parse(text)
+	return err
+}

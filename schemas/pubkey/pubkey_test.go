@@ -1,6 +1,7 @@
 package pubkey_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -48,6 +49,46 @@ func FuzzParse(f *testing.F) {
 			require.Equal(t, text, key.String())
 		}
 	})
+}
+
+// keys have texts of all lengths from 32 to 44.
+var keys = rapid.Custom(func(t *rapid.T) (key pubkey.Key) {
+	zeros := rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 32)).Draw(t, "zeros")
+	copy(key[zeros:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
+	return key
+})
+
+func TestKeysAreOrderedAsTheirTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := keys.Draw(t, "a"), keys.Draw(t, "b")
+		if rapid.Bool().Draw(t, "alike") { // as far as this text goes with 1s behind
+			if key, err := pubkey.Parse(strings.TrimRight(a.String(), "1") + strings.Repeat("1", rapid.IntRange(0, 3).Draw(t, "ones"))); err == nil {
+				b = key
+			}
+		}
+		require.Equal(t, strings.Compare(a.String(), b.String()), pubkey.Compare(a, b), "%s %s", a, b)
+		if a.Prefix() != b.Prefix() {
+			require.Equal(t, a.String() < b.String(), a.Prefix() < b.Prefix(), "%s %s", a, b)
+		}
+	})
+	short, long := pubkey.MustParse("zGh48JqNmTRvHN3A9BNTrpo9F5ZMnBS3mkQrQ3kGwHv"), pubkey.MustParse("9BB6NFEcjBCtnNLFko2FqVQBq8HHM13kCyYcdQbgpump")
+	require.Positive(t, pubkey.Compare(short, long), "the shorter number has the later text")
+	one := pubkey.MustParse("11111111111111111111111111111111")
+	require.Negative(t, pubkey.Compare(one, long))
+}
+
+func TestKeysAreBase58InJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := keys.Draw(t, "key")
+		text, err := json.Marshal(map[string]pubkey.Key{"mint": key})
+		require.NoError(t, err)
+		require.Equal(t, `{"mint":"`+key.String()+`"}`, string(text))
+		var read map[string]pubkey.Key
+		require.NoError(t, json.Unmarshal(text, &read))
+		require.Equal(t, key, read["mint"])
+	})
+	var key pubkey.Key
+	require.ErrorIs(t, json.Unmarshal([]byte(`"no key"`), &key), pubkey.ErrText)
 }
 
 func TestOtherTextsAreNoKeys(t *testing.T) {
