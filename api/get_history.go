@@ -31,9 +31,9 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 			return invalid("before", quoted(text), "must be next of an earlier page")
 		}
 	}
-	mint := pathMint(c)
-	if _, err := pubkey.Parse(mint); err != nil {
-		return unknownMint(mint)
+	mint, err := pathKey(c)
+	if err != nil {
+		return err
 	}
 	if s.history == nil {
 		return noHistory()
@@ -56,12 +56,12 @@ func noHistory() *Error {
 }
 
 // historyError returns the answer to a question about history that failed with err.
-func (s *Server) historyError(err error, mint string) error {
+func (s *Server) historyError(err error, mint pubkey.Key) error {
 	switch {
 	case errors.Is(err, history.ErrUnknownMint) && s.replica.Lookup(mint) != nil:
 		return notYet(mint)
 	case errors.Is(err, history.ErrUnknownMint):
-		return unknownMint(mint)
+		return unknownMint(mint.String())
 	case errors.Is(err, history.ErrUnavailable):
 		s.metrics.historyErrors.Inc()
 		if s.historyLog.due(s.deps.Now()) {
@@ -75,8 +75,8 @@ func (s *Server) historyError(err error, mint string) error {
 }
 
 // notYet is the answer while memory is ahead of ClickHouse, usually by a second.
-func notYet(mint string) *Error {
-	e := newError(fiber.StatusServiceUnavailable, "the history of mint %s is not in ClickHouse yet; try again in a second", quoted(mint))
+func notYet(mint pubkey.Key) *Error {
+	e := newError(fiber.StatusServiceUnavailable, "the history of mint %s is not in ClickHouse yet; try again in a second", quoted(mint.String()))
 	e.headers = []string{fiber.HeaderRetryAfter, "1"}
 	return e
 }

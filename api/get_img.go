@@ -48,15 +48,16 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	for i := range imageHeaders {
 		header.SetCanonical(imageHeaders[i][0], imageHeaders[i][1])
 	}
-	mint := pathMint(c)
+	mint, parseErr := pubkey.Parse(pathMint(c))
 	if !s.replica.Ready() {
 		return sendFallback(c, logos.StatusUnknown, 1)
 	}
+	if parseErr != nil {
+		return sendFallback(c, logos.StatusUnknown, ageUnknown)
+	}
 	url, status, known := s.logoOf(mint)
 	if !known {
-		if key, err := pubkey.Parse(mint); err == nil {
-			s.requests.Ask(s.client(c), mint, key.Bytes(), eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
-		}
+		s.requests.Ask(s.client(c), mint, eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
 		return sendFallback(c, logos.StatusUnknown, ageUnknown)
 	}
 	if s.logos == nil {
@@ -77,7 +78,7 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 
 // logoOf returns the URL and the status of a token's logo; false for a mint that is not in the
 // registry. It uses the row cache, because the same images are requested again and again.
-func (s *Server) logoOf(mint string) (url, status string, known bool) {
+func (s *Server) logoOf(mint pubkey.Key) (url, status string, known bool) {
 	id, known := s.replica.ID(mint)
 	if !known {
 		return "", "", false
@@ -147,7 +148,7 @@ func (s *Server) runLogos(ctx context.Context) error {
 
 // SimilarLogos returns how many tokens, this one included, show a logo that looks like the mint's;
 // 0 if its logo is not known.
-func (s *Server) SimilarLogos(mint string) int {
+func (s *Server) SimilarLogos(mint pubkey.Key) int {
 	if s.logos == nil {
 		return 0
 	}
@@ -155,4 +156,4 @@ func (s *Server) SimilarLogos(mint string) int {
 }
 
 // CopiedLogo returns whether another token showed the mint's logo before it.
-func (s *Server) CopiedLogo(mint string) bool { return s.logos != nil && s.logos.Copied(mint) }
+func (s *Server) CopiedLogo(mint pubkey.Key) bool { return s.logos != nil && s.logos.Copied(mint) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Bounds of GET /tokens/{mint}/ohlcv.
@@ -20,7 +21,7 @@ const (
 
 // candlesResponse is the body of GET /tokens/{mint}/ohlcv.
 type candlesResponse struct {
-	Mint     string          `json:"mint"`
+	Mint     pubkey.Key      `json:"mint"`
 	Interval market.Interval `json:"interval"`
 	Candles  []market.Candle `json:"candles"`
 }
@@ -64,13 +65,16 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 
 // marketMint returns the mint of a request about swaps. It is an error if the mint is not in the
 // registry, or if the node has no ClickHouse.
-func (s *Server) marketMint(c *fiber.Ctx) (string, error) {
-	mint := pathMint(c)
+func (s *Server) marketMint(c *fiber.Ctx) (pubkey.Key, error) {
+	mint, err := pathKey(c)
+	if err != nil {
+		return mint, err
+	}
 	if s.replica.Lookup(mint) == nil {
-		return "", unknownMint(mint)
+		return mint, unknownMint(mint.String())
 	}
 	if s.deps.Market == nil {
-		return "", noMarket()
+		return mint, noMarket()
 	}
 	return mint, nil
 }

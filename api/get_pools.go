@@ -6,11 +6,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // poolsResponse is the body of GET /tokens/{mint}/pools.
 type poolsResponse struct {
-	Mint  string        `json:"mint"`
+	Mint  pubkey.Key    `json:"mint"`
 	Pools []market.Pool `json:"pools"`
 }
 

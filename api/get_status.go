@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/registry"
 )
 
 // getStatus is GET /status: how far the pipeline is, and what is unavailable.
@@ -27,6 +27,6 @@ func (s *Server) getStatusPast(c *fiber.Ctx) error {
 
 // askClickHouse queries the table of history, for a window of next to no rows.
 func (s *Server) askClickHouse(ctx context.Context) error {
-	_, _, err := s.deps.History.Window(ctx, schemas.MintWrappedSOL, 0, 1)
+	_, _, err := s.deps.History.Window(ctx, registry.WrappedSOL(), 0, 1)
 	return err
 }

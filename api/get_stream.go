@@ -181,15 +181,15 @@ func (s *stream) append(batch *feed.Batch) {
 // change writes an event with the row as it is now, if the row passes the client's filters.
 func (s *stream) change(change *feed.Change) {
 	id, token := change.ID, (*registry.Token)(nil)
-	if change.Mint == "" {
+	if change.Mint == nil {
 		token = s.server.replica.Token(id)
-	} else if number, member := s.server.replica.ID(change.Mint); member {
+	} else if number, member := s.server.replica.ID(*change.Mint); member {
 		id, token = number, s.server.replica.Token(number)
 	}
 	switch {
-	case token == nil && change.Mint == "": // gone meanwhile: its removal follows
+	case token == nil && change.Mint == nil: // gone meanwhile: its removal follows
 	case token == nil:
-		s.event(string(feed.KindRemoved), append(encode.String([]byte(`{"mint":`), change.Mint), '}'))
+		s.event(string(feed.KindRemoved), append(encode.Mint([]byte(`{"mint":`), *change.Mint), '}'))
 	case s.passes(id, token):
 		kind := change.Kind
 		if kind == feed.KindRemoved { // and came back

@@ -31,7 +31,10 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	mint := pathMint(c)
+	mint, err := pathKey(c)
+	if err != nil {
+		return err
+	}
 	if asOf || provenance {
 		return s.getTokenOfHistory(c, mint, pastToken{slot: slot, asOf: asOf, provenance: provenance, shape: shape})
 	}
@@ -44,7 +47,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	}
 	defer buf.free()
 	if !member {
-		return unknownMint(mint)
+		return unknownMint(mint.String())
 	}
 	return s.sendJSON(c, rowResponse{found, s.writer(shape)})
 }
@@ -60,16 +63,16 @@ type pastToken struct {
 // getTokenOfHistory answers from one fold of the events in ClickHouse, fields and origins alike, so
 // that they agree. Trading figures and evidence are not in that fold. They come from memory for the
 // present; for the past there are none.
-func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) error {
-	if _, err := pubkey.Parse(mint); err != nil || !asked.asOf && s.replica.Lookup(mint) == nil {
-		return unknownMint(mint)
+func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToken) error {
+	if !asked.asOf && s.replica.Lookup(mint) == nil {
+		return unknownMint(mint.String())
 	}
 	if s.history == nil {
 		return noHistory()
 	}
 	absent := func() error {
 		if asked.asOf {
-			return newError(fiber.StatusNotFound, "mint %s was not in the registry at slot %d", quoted(mint), asked.slot)
+			return newError(fiber.StatusNotFound, "mint %s was not in the registry at slot %d", quoted(mint.String()), asked.slot)
 		}
 		return notYet(mint)
 	}
@@ -90,7 +93,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 	}
 	found := row{token: &token}
 	if !asked.asOf && !s.present(mint, &found, origins) {
-		return unknownMint(mint)
+		return unknownMint(mint.String())
 	}
 	w := rowWriter{shape: asked.shape}
 	if !asked.asOf {
@@ -112,7 +115,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint string, asked pastToken) e
 
 // present adds what only memory knows: the daily volume, and the time of the last trade, which has
 // no origin. It returns false if the mint is not a member any more.
-func (s *Server) present(mint string, found *row, origins map[string]history.Origin) bool {
+func (s *Server) present(mint pubkey.Key, found *row, origins map[string]history.Origin) bool {
 	id, member := s.replica.ID(mint)
 	now := s.replica.Lookup(mint)
 	if !member || now == nil {
@@ -148,8 +151,27 @@ func pathMint(c *fiber.Ctx) string {
 	return mint
 }
 
-// memberRow returns the row of a mint; false if it is not in the registry. The row may use buf.
-func (s *Server) memberRow(mint string, sh *shape, buf *[]byte) (row, bool) {
+// pathKey returns the mint that the path names. A text that is no key is in no registry.
+func pathKey(c *fiber.Ctx) (pubkey.Key, error) {
+	text := pathMint(c)
+	mint, err := pubkey.Parse(text)
+	if err != nil {
+		return mint, unknownMint(text)
+	}
+	return mint, nil
+}
+
+// idOf returns the row id of a member; false if the text names none.
+func (s *Server) idOf(text string) (uint32, bool) {
+	mint, err := pubkey.Parse(text)
+	if err != nil {
+		return 0, false
+	}
+	return s.replica.ID(mint)
+}
+
+// memberRow is the row of a mint. It may lie in buf.
+func (s *Server) memberRow(mint pubkey.Key, sh *shape, buf *[]byte) (row, bool) {
 	id, member := s.replica.ID(mint)
 	if !member {
 		return row{}, false

@@ -54,7 +54,7 @@ func (s *Server) getTokenList(c *fiber.Ctx) error {
 		if t.FirstSeenAt != nil {
 			newest = max(newest, *t.FirstSeenAt)
 		}
-		list.Tokens = append(list.Tokens, listedToken{chainMainnet, t.Mint, t.Symbol, t.Name, t.Decimals, t.LogoURL, t.Tags, t.Extensions})
+		list.Tokens = append(list.Tokens, listedToken{chainMainnet, t.Mint.String(), t.Symbol, t.Name, t.Decimals, t.LogoURL, t.Tags, t.Extensions})
 	}
 	c.Set(fiber.HeaderCacheControl, cacheRevalidate)
 	list.Timestamp = time.UnixMilli(newest).UTC().Format(time.RFC3339)

@@ -80,7 +80,7 @@ func timeV2(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-0
 // toV2 returns a token in that shape.
 func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	v := tokenV2{
-		ID: t.Mint, Name: t.Name, Symbol: t.Symbol, Icon: t.LogoURL, Decimals: t.Decimals, Website: t.ExternalURL,
+		ID: t.Mint.String(), Name: t.Name, Symbol: t.Symbol, Icon: t.LogoURL, Decimals: t.Decimals, Website: t.ExternalURL,
 		TotalSupply: t.WholeSupply(), TokenProgram: schemas.ProgramToken,
 		Audit:      auditV2{MintAuthorityDisabled: t.MintAuthority == nil, FreezeAuthorityDisabled: t.FreezeAuthority == nil},
 		IsVerified: slices.Contains(t.Tags, tagVerified), Tags: append([]string{}, t.Tags...), OrganicScoreLabel: "low",
@@ -138,7 +138,7 @@ func (s *Server) getV2Search(c *fiber.Ctx) error {
 	}
 	list := []tokenV2{}
 	for _, mint := range mints {
-		if id, ok := s.replica.ID(strings.TrimSpace(mint)); ok {
+		if id, ok := s.idOf(strings.TrimSpace(mint)); ok {
 			list = s.appendV2(list, id)
 		}
 	}

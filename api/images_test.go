@@ -24,6 +24,7 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const scripted = `<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20" fill="red"/><script>window.ran = true</script></svg>`
@@ -302,14 +303,14 @@ func TestCopiedLogos(t *testing.T) {
 		found := &eventspb.Logo{Url: g.server.URL + "/a.png", Status: eventspb.LogoStatus_LOGO_STATUS_OK}
 		checked(log, i, 1, found, body)
 	}
-	require.Eventually(t, func() bool { return n.SimilarLogos(apitest.Address(apitest.Mint(1))) == 3 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return n.SimilarLogos(pubkey.Key(apitest.Mint(1))) == 3 }, hang, time.Millisecond)
 	copied := 0
 	for i := 1; i <= 3; i++ {
-		if n.CopiedLogo(apitest.Address(apitest.Mint(i))) {
+		if n.CopiedLogo(pubkey.Key(apitest.Mint(i))) {
 			copied++
 		}
 	}
 	require.Equal(t, 2, copied, "one of them was first")
 	checked(log, 1, 2, &eventspb.Logo{Url: g.server.URL + "/a.png", Status: eventspb.LogoStatus_LOGO_STATUS_OK}, checkered(64, 250))
-	require.Eventually(t, func() bool { return n.SimilarLogos(apitest.Address(apitest.Mint(2))) == 2 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return n.SimilarLogos(pubkey.Key(apitest.Mint(2))) == 2 }, hang, time.Millisecond)
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestBodiesEqualEncodingJSON: whoever adds a field to a body adds it to appendJSON too.
 func TestBodiesEqualEncodingJSON(t *testing.T) {
-	one, name := &registry.Token{Mint: "m", Symbol: "<S>"}, "n"
-	two := &registry.Token{Mint: "n", Description: &name, Tags: []string{"t"}}
+	one, name := &registry.Token{Mint: pubkey.Key{1}, Symbol: "<S>"}, "n"
+	two := &registry.Token{Mint: pubkey.Key{2}, Description: &name, Tags: []string{"t"}}
 	rows := []row{{token: one}, {token: two}}
 	cases := []struct{ body, same any }{
 		{one, one}, {map[string]any{"x": 1}, map[string]any{"x": 1}},
@@ -48,7 +49,7 @@ func TestBodiesEqualEncodingJSON(t *testing.T) {
 func TestFieldsAreThoseOfTheRow(t *testing.T) {
 	text, number, volume := `a "\\{[,]}" <b>`, int64(7), 1e-7
 	token := &registry.Token{
-		Mint: "m", Symbol: `",`, Name: "}{", LogoURL: &text, DailyVolumeUSD: &volume, FirstSeenAt: &number, Description: &text,
+		Mint: pubkey.Key{1}, Symbol: `",`, Name: "}{", LogoURL: &text, DailyVolumeUSD: &volume, FirstSeenAt: &number, Description: &text,
 		Extensions: map[string]string{`x",`: text, "y": "]"}, Tags: []string{text, "}"},
 	}
 	whole, err := encodeJSON(token)

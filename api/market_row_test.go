@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestOrdersByTheMarket: by each figure descending, unknown last, ties by mint. A min_liquidity
@@ -34,7 +35,7 @@ func TestOrdersByTheMarket(t *testing.T) {
 		PriceUSD: f(2), PriceBeforeUSD: f(1), LiquidityUSD: f(11), Volume5mUSD: f(1), Volume1hUSD: f(1), Volume6hUSD: f(8), Volume24hUSD: f(25), OrganicUSD: f(9),
 		Trades: 6, Traders: 4, Pools: 2, FirstPoolAt: &late, AsOf: late,
 	}
-	n.SetVolumes([]replica.Volume{{Mint: mints[0], Market: &a}, {Mint: mints[1], Market: &b}, {Mint: mints[2], Market: &replica.Market{Trades: 1, AsOf: late}}})
+	n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mints[0]), Market: &a}, {Mint: pubkey.MustParse(mints[1]), Market: &b}, {Mint: pubkey.MustParse(mints[2]), Market: &replica.Market{Trades: 1, AsOf: late}}})
 	order := func(query string) (list []string) {
 		items, ok := n.get("/tokens?" + query).decode(t)["items"].([]any)
 		require.True(t, ok, query)
@@ -87,7 +88,7 @@ func TestAMarketIsNeverOld(t *testing.T) {
 		}
 	}
 	figures := func(price float64) {
-		n.SetVolumes([]replica.Volume{{Mint: mint, Market: &replica.Market{PriceUSD: &price, AsOf: time.Unix(1_800_000_000, 0)}}})
+		n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mint), Market: &replica.Market{PriceUSD: &price, AsOf: time.Unix(1_800_000_000, 0)}}})
 	}
 	capped(nil)
 	figures(2)

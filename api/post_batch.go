@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +57,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	var bufs rowBuffers
 	defer bufs.free()
 	s.findRows(request.mints, members, &shape, &bufs)
-	client, answers, pending := s.client(c), map[string]requests.Answer{}, []string(nil)
+	client, answers, pending := s.client(c), map[pubkey.Key]requests.Answer{}, []pubkey.Key(nil)
 	for i, mint := range request.mints {
 		if members[i].is {
 			continue
@@ -67,10 +66,9 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		if err != nil {
 			continue
 		}
-		mint = strings.Clone(mint) // the queue keeps it, and not the body with it
-		answers[mint] = s.requests.Ask(client, mint, key.Bytes(), eventspb.RequestReason_REQUEST_REASON_API_BATCH)
-		if outcome := answers[mint].Outcome; outcome == requests.Queued || outcome == requests.Duplicate {
-			pending = append(pending, mint)
+		answers[key] = s.requests.Ask(client, key, eventspb.RequestReason_REQUEST_REASON_API_BATCH)
+		if outcome := answers[key].Outcome; outcome == requests.Queued || outcome == requests.Duplicate {
+			pending = append(pending, key)
 		}
 	}
 	if request.wait > 0 && len(pending) > 0 {
@@ -156,7 +154,7 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 	}()
 	for i, mint := range mints {
 		members[i] = member{}
-		if id, ok := s.replica.ID(mint); ok {
+		if id, ok := s.idOf(mint); ok {
 			members[i].row, members[i].is = s.rowOf(id, sh, buf)
 		}
 	}
@@ -165,10 +163,10 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 
 // awaitMints waits until the replica has the mints, or it is known that it never will. It updates
 // their answers.
-func (s *Server) awaitMints(client string, mints []string, wait time.Duration, answers map[string]requests.Answer) {
+func (s *Server) awaitMints(client string, mints []pubkey.Key, wait time.Duration, answers map[pubkey.Key]requests.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	s.requests.Wait(ctx, client, mints, func(mint string) bool {
+	s.requests.Wait(ctx, client, mints, func(mint pubkey.Key) bool {
 		answer, known := s.requests.Known(mint)
 		if known {
 			answers[mint] = answer
@@ -178,11 +176,12 @@ func (s *Server) awaitMints(client string, mints []string, wait time.Duration, a
 }
 
 // stateOf returns the state of a mint that is not in the registry.
-func stateOf(mint string, answers map[string]requests.Answer) mintState {
-	answer, asked := answers[mint]
+func stateOf(mint string, answers map[pubkey.Key]requests.Answer) mintState {
+	key, err := pubkey.Parse(mint)
+	answer, asked := answers[key]
 	state := mintState{mint: mint, retryAfter: answer.RetryAfter}
 	switch {
-	case !asked:
+	case err != nil, !asked:
 		state.state, state.reason = stateNotAMint, "no_address"
 	case answer.Outcome == requests.NotAMint:
 		state.state, state.reason = stateNotAMint, "no_mint_there"

@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // textOf is a row as it is written; empty for no member.
@@ -34,7 +35,7 @@ func lent(make func(id uint32) *registry.Token) rowReader {
 			bufs = append(bufs, buf)
 			return unsafe.String(unsafe.SliceData(buf), len(buf))
 		}
-		own.Mint, own.Name, own.LogoStatus = borrow(t.Mint), borrow(t.Name), borrow(t.LogoStatus)
+		own.Name, own.LogoStatus = borrow(t.Name), borrow(t.LogoStatus)
 		if t.LogoURL != nil {
 			url := borrow(*t.LogoURL)
 			own.LogoURL = &url
@@ -55,10 +56,10 @@ func TestRowsAreKeptUntilTheyChange(t *testing.T) {
 		if name == "" {
 			return nil
 		}
-		return &registry.Token{Mint: fmt.Sprint(id), Name: name}
+		return &registry.Token{Mint: pubkey.Key{byte(id)}, Name: name}
 	}
 	want := func(id uint32) string {
-		return string(encode.Token(nil, &registry.Token{Mint: fmt.Sprint(id), Name: name}))
+		return string(encode.Token(nil, &registry.Token{Mint: pubkey.Key{byte(id)}, Name: name}))
 	}
 	for range 4 {
 		require.Equal(t, want(7), textOf(c, 7, make))

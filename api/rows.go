@@ -295,7 +295,7 @@ func appendEvidence(dst []byte, e *evidence.Evidence) []byte {
 		dst = strconv.AppendInt(append(dst, `,"sharing":`...), int64(e.Sharing), 10)
 		dst = strconv.AppendInt(append(dst, `,"rank_by_volume":`...), int64(e.RankByVolume), 10)
 		dst = strconv.AppendInt(append(dst, `,"rank_by_age":`...), int64(e.RankByAge), 10)
-		dst = encode.String(append(dst, `,"canonical":`...), e.Canonical)
+		dst = encode.Mint(append(dst, `,"canonical":`...), e.Canonical)
 	}
 	dst = append(dst, `,"signals":[`...)
 	for i, signal := range e.Signals {

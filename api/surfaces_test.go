@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestEverySurfaceSaysTheSame: a token's row is one and the same however it is asked for, its
@@ -52,7 +53,7 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	volume, traded := 12.5, time.Unix(1_800_000_000, 0)
 	price, before, organic, liquid := 1.25e-7, 1e-7, 10.5, 99.5
 	n.SetVolumes([]replica.Volume{{
-		Mint: mint, DailyUSD: &volume, RankUSD: &volume, LastTradeAt: traded,
+		Mint: pubkey.MustParse(mint), DailyUSD: &volume, RankUSD: &volume, LastTradeAt: traded,
 		Market: &replica.Market{
 			PriceUSD: &price, PriceAt: &traded, PriceBeforeUSD: &before, LiquidityUSD: &liquid, LiquidityAt: &traded, Volume5mUSD: new(float64), Volume24hUSD: &volume,
 			OrganicUSD: &organic, Trades: 3, Traders: 2, Pools: 5, AsOf: traded,
@@ -160,7 +161,7 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	require.Nil(t, past["market"], "of the past there is none")
 	past = n.get(lookup + "?fields=price_usd,lists&as_of_slot=12").decode(t)
 	require.Equal(t, map[string]any{"price_usd": nil, "lists": lists}, past, "a list has no slot")
-	n.SetVolumes([]replica.Volume{{Mint: mint, LastTradeAt: traded}})
+	n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mint), LastTradeAt: traded}})
 	require.Equal(t, map[string]any{"price_usd": nil, "pools": nil}, n.get(lookup+"?fields=price_usd,pools").decode(t))
 	require.Nil(t, n.get(lookup + "?fields=market").decode(t)["market"], "what is not traded any more has no market")
 }

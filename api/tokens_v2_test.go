@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // The fields of a token of Jupiter's Tokens API V2, and those that it requires, as
@@ -50,10 +51,10 @@ func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	volume, organic, price, before, little := 200.0, 150.0, 0.99, 0.9, 3.0
 	asOf := time.Unix(1_800_000_000, 0)
 	n.SetVolumes([]replica.Volume{
-		{Mint: a[0], DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{
+		{Mint: pubkey.MustParse(a[0]), DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{
 			PriceUSD: &price, PriceBeforeUSD: &before, LiquidityUSD: &volume, Volume1hUSD: &little, Volume24hUSD: &volume, OrganicUSD: &organic, Trades: 7, Traders: 5, AsOf: asOf,
 		}},
-		{Mint: a[1], DailyUSD: &little, RankUSD: &little, Market: &replica.Market{Volume5mUSD: new(float64), Volume1hUSD: &volume, Volume24hUSD: &little, Trades: 1, Traders: 1, AsOf: asOf}},
+		{Mint: pubkey.MustParse(a[1]), DailyUSD: &little, RankUSD: &little, Market: &replica.Market{Volume5mUSD: new(float64), Volume1hUSD: &volume, Volume24hUSD: &little, Trades: 1, Traders: 1, AsOf: asOf}},
 	})
 	ids := func(rows []map[string]any) (ids []any) {
 		for _, row := range rows {

@@ -97,5 +97,5 @@ func currentURI(mint pubkey.Key, facts []*eventspb.Enrichment) string {
 			state.Apply(fact)
 		}
 	}
-	return state.MetadataURI(mint.String())
+	return state.MetadataURI(mint)
 }

@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Dirty is a set of mints whose rows are older than their facts.
 type Dirty struct {
 	// All means that there are too many to list: any mint may be one of them. Mints is empty then.
 	All bool
-	// Mints are sorted, each once.
-	Mints []string
+	// Mints are in the order of their texts, which is the tables', each once.
+	Mints []pubkey.Key
 }
 
-// maxDirtyMints bounds the mints that are remembered by name, about 20 MB. Beyond it, folding all
-// mints in the table's own order costs no more than looking these up.
+// maxDirtyMints bounds the mints that are remembered, some 10 MB. Beyond it folding all
+// mints in the table's own order costs no more than looking for these among them.
 const maxDirtyMints = 200_000
 
 // backlog has the mints that are stored and not folded yet, and the offsets whose commit waits for
@@ -26,7 +27,7 @@ const maxDirtyMints = 200_000
 // again.
 type backlog struct {
 	mu    sync.Mutex
-	mints map[string]struct{}
+	mints map[pubkey.Key]struct{}
 	all   bool
 	// now means that the mints are due although no commit waits for them.
 	now bool
@@ -46,7 +47,7 @@ type backlog struct {
 
 func newBacklog(pause time.Duration) *backlog {
 	return &backlog{
-		mints: map[string]struct{}{}, held: map[kafka.TopicPartition]kafka.Record{}, behind: map[kafka.TopicPartition]bool{},
+		mints: map[pubkey.Key]struct{}{}, held: map[kafka.TopicPartition]kafka.Record{}, behind: map[kafka.TopicPartition]bool{},
 		pause: pause, changed: make(chan struct{}, 1),
 	}
 }
@@ -88,7 +89,7 @@ func (b *backlog) updateBehind(lag map[kafka.TopicPartition]int64, enter, leave 
 // add takes what was stored of one batch: late are the mints that are not folded yet, now those
 // that were folded, last is the last record of each partition. It returns the records to commit at
 // once.
-func (b *backlog) add(late, now []string, last map[kafka.TopicPartition]kafka.Record, at time.Time) []kafka.Record {
+func (b *backlog) add(late, now []pubkey.Key, last map[kafka.TopicPartition]kafka.Record, at time.Time) []kafka.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := make([]kafka.Record, 0, len(last))
@@ -114,7 +115,7 @@ func (b *backlog) add(late, now []string, last map[kafka.TopicPartition]kafka.Re
 }
 
 // remember adds mints. If there are too many, all mints count as dirty.
-func (b *backlog) remember(mints []string) {
+func (b *backlog) remember(mints []pubkey.Key) {
 	if b.all {
 		return
 	}
@@ -165,7 +166,7 @@ func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 func (b *backlog) take() (Dirty, []kafka.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	dirty := Dirty{All: b.all, Mints: slices.Sorted(maps.Keys(b.mints))}
+	dirty := Dirty{All: b.all, Mints: slices.SortedFunc(maps.Keys(b.mints), pubkey.Compare)}
 	held := slices.Collect(maps.Values(b.held))
 	b.all, b.now, b.folding = false, false, true
 	clear(b.mints)

@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // bulk is a log with a long enrichments topic beside a short topic of token events, and a store
@@ -30,7 +31,7 @@ type bulk struct {
 	// stored and folded are the highest offset + 1 of each partition whose mints are; a fold takes
 	// foldTime.
 	stored, folded, committed map[kafka.TopicPartition]int64
-	byMint                    map[string]kafka.TopicPartition
+	byMint                    map[pubkey.Key]kafka.TopicPartition
 	foldTime                  time.Duration
 	folds                     []projector.Dirty
 	problems                  []string
@@ -48,7 +49,7 @@ var (
 func newBulk(records int64) *bulk {
 	b := &bulk{ends: map[kafka.TopicPartition]int64{bulkTopic: records}}
 	b.next, b.stored, b.folded, b.committed = map[kafka.TopicPartition]int64{}, map[kafka.TopicPartition]int64{}, map[kafka.TopicPartition]int64{}, map[kafka.TopicPartition]int64{}
-	b.byMint = map[string]kafka.TopicPartition{}
+	b.byMint = map[pubkey.Key]kafka.TopicPartition{}
 	return b
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Batch is what one batch of records says, by table.
@@ -21,13 +22,13 @@ type Batch struct {
 	LogoChecks, Documents []*eventspb.Enrichment
 }
 
-// Mints returns the mints that the batch has facts about, sorted, each once.
-func (b *Batch) Mints() []string {
+// Mints returns the mints that the batch has facts about, each once, in the order of their texts.
+func (b *Batch) Mints() []pubkey.Key {
 	return sortedOnce(appendMints(nil, b.Statements))
 }
 
 // appendMints appends the mints that statements have facts about.
-func appendMints(mints []string, statements []Statement) []string {
+func appendMints(mints []pubkey.Key, statements []Statement) []pubkey.Key {
 	for i := range statements {
 		if len(statements[i].Facts) > 0 {
 			mints = append(mints, statements[i].Mint)
@@ -36,8 +37,8 @@ func appendMints(mints []string, statements []Statement) []string {
 	return mints
 }
 
-func sortedOnce(mints []string) []string {
-	slices.Sort(mints)
+func sortedOnce(mints []pubkey.Key) []pubkey.Key {
+	slices.SortFunc(mints, pubkey.Compare)
 	return slices.Compact(mints)
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // longestBatchWait bounds how long a batch gathers when ClickHouse is slow.
@@ -211,7 +212,7 @@ func (p *Projector) commit(ctx context.Context, records []kafka.Record) error {
 }
 
 // foldNow folds the mints of now and returns the records to commit.
-func (p *Projector) foldNow(ctx context.Context, late, now []string, last map[kafka.TopicPartition]kafka.Record) ([]kafka.Record, error) {
+func (p *Projector) foldNow(ctx context.Context, late, now []pubkey.Key, last map[kafka.TopicPartition]kafka.Record) ([]kafka.Record, error) {
 	p.folding <- struct{}{} // not for long: the holder stops when ctx ends
 	defer func() { <-p.folding }()
 	if len(now) > 0 {
@@ -224,7 +225,7 @@ func (p *Projector) foldNow(ctx context.Context, late, now []string, last map[ka
 
 // read sorts records into a batch, and the batch's mints by their partition: late if that is
 // behind, else now. A record that is not a message of its topic becomes a dead letter.
-func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []string, err error) {
+func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []pubkey.Key, err error) {
 	batch = &Batch{}
 	var letters []kafka.Record
 	for i := range records {

@@ -6,12 +6,13 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Statement is what one message says about one mint, and where it came from: a row of
 // token_fact_history. The registry's facts have no origin, because the fold needs none.
 type Statement struct {
-	Mint string
+	Mint pubkey.Key
 	// Position is the position of all Facts. Only a fact of which the earliest holds (first_seen)
 	// has the reverse of it.
 	Position schemas.Position
@@ -45,12 +46,12 @@ const (
 
 // statementOfEvent returns the statement of an event; nil if the event has no mint.
 func statementOfEvent(event *eventspb.TokenEvent) []Statement {
-	if len(event.GetMint()) != 32 {
+	if len(event.GetMint()) != pubkey.Size {
 		return nil
 	}
 	position, kind := event.GetPosition(), schemas.KindOf(event)
 	statement := Statement{
-		Mint:             keyText(event.GetMint()),
+		Mint:             pubkey.Key(event.GetMint()),
 		Position:         schemas.PositionOf(position, event.GetSignature()),
 		Kind:             string(kind),
 		Source:           SourceInstruction,

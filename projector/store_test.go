@@ -26,6 +26,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // migrated returns a connection, and a store on freshly migrated tables.
@@ -79,7 +80,7 @@ func TestClickHouseFoldsLikeGo(t *testing.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 2))
 		random.Shuffle(len(delivered), func(i, j int) { delivered[i], delivered[j] = delivered[j], delivered[i] })
 		cut := rapid.IntRange(0, len(delivered)).Draw(t, "cut")
-		var late []string
+		var late []pubkey.Key
 		for _, part := range [][]registrytest.Message{delivered[:cut], delivered[cut:]} {
 			batch := batchOf(part)
 			if rapid.Bool().Draw(t, "put off") {
@@ -101,8 +102,8 @@ func TestClickHouseFoldsLikeGo(t *testing.T) {
 	})
 }
 
-func fold(messages []registrytest.Message) map[string]*registry.State {
-	states := map[string]*registry.State{}
+func fold(messages []registrytest.Message) map[pubkey.Key]*registry.State {
+	states := map[pubkey.Key]*registry.State{}
 	for _, message := range messages {
 		for _, fact := range message.Facts() {
 			if states[fact.Mint] == nil {
@@ -114,9 +115,9 @@ func fold(messages []registrytest.Message) map[string]*registry.State {
 	return states
 }
 
-func facts(states map[string]*registry.State) []registry.Fact {
+func facts(states map[pubkey.Key]*registry.State) []registry.Fact {
 	var list []registry.Fact
-	for _, mint := range slices.Sorted(maps.Keys(states)) {
+	for _, mint := range slices.SortedFunc(maps.Keys(states), pubkey.Compare) {
 		list = append(list, states[mint].Facts()...)
 	}
 	return list
@@ -139,7 +140,7 @@ func storedFacts(t require.TestingT, conn driver.Conn) []registry.Fact {
 		require.NoError(t, rows.Scan(&mint, &stored))
 		for _, fact := range stored {
 			list = append(list, registry.Fact{
-				Mint: mint, Register: registry.Register(fact.Register), Item: fact.Item,
+				Mint: pubkey.MustParse(mint), Register: registry.Register(fact.Register), Item: fact.Item,
 				Position: schemas.PositionFromBigInt(&fact.Position), Value: fact.Value,
 			})
 		}
@@ -148,9 +149,9 @@ func storedFacts(t require.TestingT, conn driver.Conn) []registry.Fact {
 	return list
 }
 
-func tokens(states map[string]*registry.State) []registry.Token {
+func tokens(states map[pubkey.Key]*registry.State) []registry.Token {
 	var list []registry.Token
-	for _, mint := range slices.Sorted(maps.Keys(states)) {
+	for _, mint := range slices.SortedFunc(maps.Keys(states), pubkey.Compare) {
 		if token, member := states[mint].Token(mint); member {
 			list = append(list, token)
 		}
@@ -165,15 +166,17 @@ func storedTokens(t require.TestingT, conn driver.Conn) []registry.Token {
 	defer rows.Close()
 	var list []registry.Token
 	for rows.Next() {
+		var mint string
 		var token registry.Token
 		var firstSeen, lastSeen, graduated *time.Time
 		var supply *uint64
 		var fee *uint16
 		var standard *uint8
-		require.NoError(t, rows.Scan(&token.Mint, &token.Symbol, &token.Name, &token.Decimals, &token.LogoURL, &token.LogoStatus,
+		require.NoError(t, rows.Scan(&mint, &token.Symbol, &token.Name, &token.Decimals, &token.LogoURL, &token.LogoStatus,
 			&token.IsToken22, &token.DailyVolumeUSD, &firstSeen, &lastSeen, &supply, &token.MintAuthority, &token.FreezeAuthority,
 			&token.MetaplexURI, &token.UpdateAuthority, &fee, &standard, &token.Description, &token.ExternalURL,
 			&token.Extensions, &token.Tags, &token.Launchpad, &token.Creator, &graduated))
+		token.Mint = pubkey.MustParse(mint)
 		token.FirstSeenAt, token.LastSeenAt, token.GraduatedAt = millis(firstSeen), millis(lastSeen), millis(graduated)
 		if supply != nil {
 			text := strconv.FormatUint(*supply, 10)
@@ -389,7 +392,7 @@ func history(messages []registrytest.Message) []string {
 		}
 		for _, fact := range s.Facts {
 			list = append(list, strings.Join([]string{
-				s.Mint, strconv.FormatUint(s.Position.Slot, 10), s.Signature, s.Kind, s.Source, s.Position.BigInt().String(),
+				s.Mint.String(), strconv.FormatUint(s.Position.Slot, 10), s.Signature, s.Kind, s.Source, s.Position.BigInt().String(),
 				strconv.Itoa(int(s.TransactionIndex)), blockTime, strconv.Itoa(int(fact.Register)), escape.Replace(fact.Item), escape.Replace(fact.Value),
 			}, "\t"))
 		}

@@ -33,7 +33,7 @@ func (c *ClickHouse) insertTokenFactHistory(ctx context.Context, statements []St
 		for i := range s.Facts {
 			facts[i] = []any{uint8(s.Facts[i].Register), s.Facts[i].Item, s.Facts[i].Value}
 		}
-		return batch.Append(s.Mint, s.Position.Slot, s.Signature, s.Place, s.Kind, s.Source, s.Instruction, s.Position.BigInt(),
+		return batch.Append(s.Mint.String(), s.Position.Slot, s.Signature, s.Place, s.Kind, s.Source, s.Instruction, s.Position.BigInt(),
 			s.TransactionIndex, blockTime(s.BlockTime), facts)
 	})
 }

@@ -33,6 +33,6 @@ func (c *ClickHouse) insertTokenFacts(ctx context.Context, statements []Statemen
 		}
 		fact := &statements[of].Facts[next]
 		next++
-		return batch.Append(fact.Mint, uint8(fact.Register), fact.Item, []any{fact.Position.BigInt(), fact.Value})
+		return batch.Append(fact.Mint.String(), uint8(fact.Register), fact.Item, []any{fact.Position.BigInt(), fact.Value})
 	})
 }

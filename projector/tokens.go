@@ -11,6 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const tableTokens = "tokens_raw"
@@ -78,11 +79,14 @@ func (c *ClickHouse) Outdated(ctx context.Context) (bool, error) {
 }
 
 // foldTokens computes the rows of these mints again from all facts stored about them.
-func (c *ClickHouse) foldTokens(ctx context.Context, mints []string) error {
+func (c *ClickHouse) foldTokens(ctx context.Context, mints []pubkey.Key) error {
 	for start := 0; start < len(mints); start += foldChunk {
 		chunk := mints[start:min(start+foldChunk, len(mints))]
-		// A mint is base58 by construction (registry.FactsOf…): nothing in it needs quoting.
-		if err := c.conn.Exec(ctx, c.foldStatement("mint IN ('"+strings.Join(chunk, "','")+"')")); err != nil {
+		texts := make([]string, len(chunk)) // base58: nothing in it needs quoting
+		for i, mint := range chunk {
+			texts[i] = mint.String()
+		}
+		if err := c.conn.Exec(ctx, c.foldStatement("mint IN ('"+strings.Join(texts, "','")+"')")); err != nil {
 			return fmt.Errorf("fold %d mints: %w", len(chunk), err)
 		}
 	}
@@ -173,7 +177,7 @@ func (c *ClickHouse) foldStatement(where string) string {
 		"{uri_pattern}", "'"+strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(registry.URIPattern)+"'",
 		"{reserved_tags}", "'"+strings.Join(registry.ReservedTags(), "', '")+"'",
 		"{rules}", strconv.Itoa(rules),
-		"{metadata_program}", "'"+hex.EncodeToString(registry.MetadataProgram())+"'",
+		"{metadata_program}", "'"+hex.EncodeToString(registry.MetadataProgram().Bytes())+"'",
 		// Bumps of registry.IsEdition.
 		"{edition_bumps}", fmt.Sprintf("%d, %d", registry.EditionBumpFrom, registry.EditionBumpTo+1),
 	).Replace(tokensSQL)

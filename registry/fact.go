@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Register names one thing that is known about a token.
@@ -87,7 +88,7 @@ const (
 // Fact proposes Value for one register of one mint. Item tells the values of a register that has
 // several apart. It is empty for most registers.
 type Fact struct {
-	Mint     string
+	Mint     pubkey.Key
 	Register Register
 	Item     string
 	Position schemas.Position

@@ -7,10 +7,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Offchain is the value of RegisterOffchain: the document behind a token's metadata URI. It counts
@@ -68,10 +67,10 @@ const (
 // transaction that wrote it. A message without a 32-byte mint, or with a kind of fact that this
 // binary does not know, gives none.
 func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
-	if len(enrichment.GetMint()) != 32 {
+	if len(enrichment.GetMint()) != pubkey.Size {
 		return nil
 	}
-	l := &factList{mint: base58.Encode(enrichment.GetMint()), position: schemas.EndOfSlot(enrichment.GetSlot())}
+	l := &factList{mint: pubkey.Key(enrichment.GetMint()), position: schemas.EndOfSlot(enrichment.GetSlot())}
 	if enrichment.Order != nil {
 		l.position.Order = enrichment.GetOrder()
 	}

@@ -9,11 +9,12 @@ import (
 
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // factList collects the facts of one event or enrichment.
 type factList struct {
-	mint     string
+	mint     pubkey.Key
 	position schemas.Position
 	facts    []Fact
 }
@@ -52,11 +53,11 @@ func FactsOfEvent(event *eventspb.TokenEvent) []Fact { return AppendFactsOfEvent
 
 // AppendFactsOfEvent appends the facts of an event to facts, see FactsOfEvent.
 func AppendFactsOfEvent(facts []Fact, event *eventspb.TokenEvent) []Fact {
-	if len(event.GetMint()) != 32 || event.GetPosition() == nil {
+	if len(event.GetMint()) != pubkey.Size || event.GetPosition() == nil {
 		return facts
 	}
 	l := &factList{
-		mint:     base58.Encode(event.GetMint()),
+		mint:     pubkey.Key(event.GetMint()),
 		position: schemas.PositionOf(event.GetPosition(), event.GetSignature()),
 		facts:    facts,
 	}
@@ -194,7 +195,7 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 		l.setItem(RegisterExtension, ExtensionTokenMetadata+".update_authority", keyText(payload.UpdateAuthority))
 	}
 	if payload.GetCreates() {
-		l.setItem(RegisterExtension, ExtensionTokenMetadata+".mint", l.mint)
+		l.setItem(RegisterExtension, ExtensionTokenMetadata+".mint", l.mint.String())
 		l.set(RegisterToken2022Field, "") // none yet
 	}
 	if len(payload.GetAdditionalFields()) > 0 {

@@ -2,20 +2,17 @@ package registry
 
 import (
 	"crypto/sha256"
-	"slices"
 	"strconv"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Membership holds all that decides whether a mint is in the registry. Member is the only rule for
 // that: the fold and the root call it, and the projector's SQL repeats it. It gives the same answer
 // whether a node saw the mint's instructions or read its accounts.
 type Membership struct {
-	// Mint is base58.
-	Mint string
+	Mint pubkey.Key
 	// Program is empty if no source has named the mint's token program.
 	Program string
 	Closed  bool
@@ -58,51 +55,50 @@ const (
 // IsEdition reports whether an address is the Metaplex edition account of a mint. The metadata
 // program makes this account the mint authority of a non-fungible token and never mints more. It
 // stays the authority after the token is burned and its metadata account, which holds the token
-// standard, is gone. The result is false if mint or address is not a 32-byte key.
-func IsEdition(mint, address string) bool {
-	key, err := base58.Decode(mint)
-	want, wantErr := base58.Decode(address)
-	if err != nil || wantErr != nil || len(key) != 32 || len(want) != 32 {
+// standard, is gone. The result is false if address is not a 32-byte key.
+func IsEdition(mint pubkey.Key, address string) bool {
+	want, err := pubkey.Parse(address)
+	if err != nil {
 		return false
 	}
 	seeds := make([]byte, 0, 136) // 133 are used
 	seeds = append(seeds, "metadata"...)
-	seeds = append(seeds, metadataProgram...)
-	seeds = append(seeds, key...)
+	seeds = append(seeds, metadataProgram[:]...)
+	seeds = append(seeds, mint[:]...)
 	seeds = append(seeds, "edition"...)
 	bumpAt := len(seeds)
 	seeds = append(seeds, 0)
-	seeds = append(seeds, metadataProgram...)
+	seeds = append(seeds, metadataProgram[:]...)
 	seeds = append(seeds, "ProgramDerivedAddress"...)
 	for bump := EditionBumpTo; bump >= EditionBumpFrom; bump-- {
 		seeds[bumpAt] = byte(bump)
-		if sha256.Sum256(seeds) == [32]byte(want) {
+		if sha256.Sum256(seeds) == want {
 			return true
 		}
 	}
 	return false
 }
 
-// MetadataProgram is the key of the Metaplex metadata program.
-func MetadataProgram() []byte { return slices.Clone(metadataProgram) }
+// WrappedSOL is the mint of wrapped SOL, which has no supply of its own.
+func WrappedSOL() pubkey.Key { return wrappedSOL }
 
-var metadataProgram = func() []byte {
-	key, err := base58.Decode(schemas.ProgramMetaplex)
-	if err != nil {
-		panic(err) // a constant of the contract
-	}
-	return key
-}()
+// MetadataProgram is the key of the Metaplex metadata program.
+func MetadataProgram() pubkey.Key { return metadataProgram }
+
+var (
+	metadataProgram = pubkey.MustParse(schemas.ProgramMetaplex)
+	wrappedSOL      = pubkey.MustParse(schemas.MintWrappedSOL)
+)
 
 // Member returns Token's second result at a small part of Token's cost.
-func (s *State) Member(mint string) bool {
+func (s *State) Member(mint pubkey.Key) bool {
 	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	if err != nil {
 		return false
 	}
 	m := Membership{Mint: mint, Program: s.value(RegisterProgram), Closed: s.value(RegisterClosed) == "true", DecimalsKnown: true, Decimals: uint8(decimals)}
 	m.TokenStandard, m.StandardKnown = s.integer(RegisterTokenStandard)
-	if authority, known := s.fact(RegisterMintAuthority); known && decimals == 0 && mint != schemas.MintWrappedSOL {
+	if authority, known := s.fact(RegisterMintAuthority); known && decimals == 0 && mint != wrappedSOL {
 		m.AuthorityKnown, m.MintAuthority = true, authority.Value
 		m.Supply, m.SupplyKnown = s.supply()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // edition is the mint's Metaplex edition account, as the chain's own library finds it.
@@ -23,12 +24,11 @@ func edition(t *testing.T, mint solana.PublicKey) solana.PublicKey {
 func TestIsEdition(t *testing.T) {
 	for n := range 200 {
 		mint := solana.PublicKey{1, byte(n)}
-		require.True(t, registry.IsEdition(mint.String(), edition(t, mint).String()))
-		require.False(t, registry.IsEdition(mint.String(), edition(t, solana.PublicKey{2, byte(n)}).String()))
+		require.True(t, registry.IsEdition(pubkey.Key(mint), edition(t, mint).String()))
+		require.False(t, registry.IsEdition(pubkey.Key(mint), edition(t, solana.PublicKey{2, byte(n)}).String()))
 	}
 	for _, text := range []string{"", "x", "0OIl", schemas.MintWrappedSOL, "11111111111111111111111111111111"} {
-		require.False(t, registry.IsEdition(schemas.MintWrappedSOL, text), text)
-		require.False(t, registry.IsEdition(text, schemas.MintWrappedSOL), text)
+		require.False(t, registry.IsEdition(registry.WrappedSOL(), text), text)
 	}
 }
 
@@ -57,8 +57,8 @@ func TestABurnedNonFungibleIsNoToken(t *testing.T) {
 		for _, fact := range registry.FactsOfEnrichment(read) {
 			state.Apply(fact)
 		}
-		require.Equal(t, state.Member(mint.String()), func() bool { _, m := state.Token(mint.String()); return m }())
-		return state.Member(mint.String())
+		require.Equal(t, state.Member(pubkey.Key(mint)), func() bool { _, m := state.Token(pubkey.Key(mint)); return m }())
+		return state.Member(pubkey.Key(mint))
 	}
 	own, other := edition(t, mint), solana.PublicKey{8}
 	require.False(t, member(seen, account(0, 0, own)), "who followed the chain knows the standard")

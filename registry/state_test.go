@@ -13,11 +13,12 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // fold applies the facts of messages in order and returns the states by mint.
-func fold(messages []registrytest.Message) map[string]*registry.State {
-	states := map[string]*registry.State{}
+func fold(messages []registrytest.Message) map[pubkey.Key]*registry.State {
+	states := map[pubkey.Key]*registry.State{}
 	for _, message := range messages {
 		for _, fact := range message.Facts() {
 			state, ok := states[fact.Mint]
@@ -32,7 +33,7 @@ func fold(messages []registrytest.Message) map[string]*registry.State {
 }
 
 // foldOne is fold of messages that are all about one mint.
-func foldOne(t *testing.T, messages ...registrytest.Message) (mint string, state *registry.State) {
+func foldOne(t *testing.T, messages ...registrytest.Message) (mint pubkey.Key, state *registry.State) {
 	t.Helper()
 	states := fold(messages)
 	require.Len(t, states, 1, "the messages are about one mint")
@@ -156,7 +157,7 @@ func TestSupplyCountsOnceWhenTheIndexIsKnownToOneSourceOnly(t *testing.T) {
 func TestWrappedSOLHasNoSupply(t *testing.T) {
 	message := read(1, 0)
 	message.Enrichment.Mint = registrytest.Mint(0)
-	token, member := fold([]registrytest.Message{message})[schemas.MintWrappedSOL].Token(schemas.MintWrappedSOL)
+	token, member := fold([]registrytest.Message{message})[registry.WrappedSOL()].Token(registry.WrappedSOL())
 	require.True(t, member)
 	require.Nil(t, token.Supply)
 }
@@ -317,14 +318,14 @@ func TestASightingIsTheLastThingSeenToo(t *testing.T) {
 	for _, f := range registry.FactsOfEvent(sighting) {
 		state.Apply(f)
 	}
-	token, member := state.Token("m")
+	token, member := state.Token(pubkey.Key{1})
 	require.True(t, member)
 	require.EqualValues(t, 1_700_000_005_000, *token.FirstSeenAt)
 	require.Equal(t, token.FirstSeenAt, token.LastSeenAt)
 	for _, f := range registry.FactsOfEvent(minted) {
 		state.Apply(f)
 	}
-	token, _ = state.Token("m")
+	token, _ = state.Token(pubkey.Key{1})
 	require.EqualValues(t, 1_700_000_003_000, *token.FirstSeenAt)
 	require.EqualValues(t, 1_700_000_003_000, *token.LastSeenAt)
 }

@@ -6,13 +6,14 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's
 // tokens. A nil pointer is null. LogoURL, MetaplexURI and ExternalURL are URIs: a text that cannot
 // be one stays a fact but is not shown. If the logo is such a text, its status is missing.
 type Token struct {
-	Mint                 string            `json:"mint"`
+	Mint                 pubkey.Key        `json:"mint"`
 	Symbol               string            `json:"symbol"`
 	Name                 string            `json:"name"`
 	Decimals             uint8             `json:"decimals"`
@@ -41,13 +42,14 @@ type Token struct {
 // Token shows the state of a mint. The second result says whether the mint is a member of the
 // registry: its decimals and program are known, it is not closed, and it is not known to be
 // non-fungible.
-func (s *State) Token(mint string) (Token, bool) { return s.TokenIn(mint, &TokenBuffer{}) }
+func (s *State) Token(mint pubkey.Key) (Token, bool) { return s.TokenIn(mint, &TokenBuffer{}) }
 
 // TokenIn is like Token, but stores what the token's pointers point to in buf. The token is valid
 // until the next call with the same buf.
-func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
+func (s *State) TokenIn(mint pubkey.Key, buf *TokenBuffer) (Token, bool) {
 	buf.texts, buf.numbers = buf.texts[:0], buf.numbers[:0]
-	name, symbol, uri, updateAuthority := s.onChainMetadata(mint)
+	own := s.pointsTo(mint)
+	name, symbol, uri, updateAuthority := s.onChainMetadata(own)
 	document := s.describe(uri)
 	override := s.logoOverride()
 	document.Image = uriOrNone(override.Apply(document.Image))
@@ -78,11 +80,11 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 		Creator:              buf.text(s.value(RegisterCreator)),
 		GraduatedAt:          buf.number(s.integer(RegisterGraduated)),
 	}
-	token.Extensions = s.links(mint, document.Extensions)
+	token.Extensions = s.links(own, document.Extensions)
 	if len(document.Tags) > 0 {
 		token.Tags = document.Tags
 	}
-	if mint != schemas.MintWrappedSOL {
+	if mint != wrappedSOL {
 		token.Supply = buf.text(s.supplyText())
 	}
 	decimals, _ := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
@@ -90,13 +92,19 @@ func (s *State) TokenIn(mint string, buf *TokenBuffer) (Token, bool) {
 	return token, s.Member(mint)
 }
 
+// pointsTo reports whether the mint's metadata pointer names the mint itself: then its Token-2022
+// metadata counts.
+func (s *State) pointsTo(mint pubkey.Key) bool {
+	pointer := s.value(RegisterMetadataPointer)
+	return pointer != "" && pointer == mint.String()
+}
+
 // onChainMetadata returns the metadata on the chain. Field by field, it prefers Metaplex to the
-// Token-2022 extension. The extension counts only if the mint's metadata pointer names the mint
-// itself.
-func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority string) {
+// Token-2022 extension. The extension counts only if own is set.
+func (s *State) onChainMetadata(own bool) (name, symbol, uri, updateAuthority string) {
 	name, symbol = s.value(RegisterMetaplexName), s.value(RegisterMetaplexSymbol)
 	uri, updateAuthority = s.value(RegisterMetaplexURI), s.value(RegisterMetaplexUpdateAuthority)
-	if s.value(RegisterMetadataPointer) != mint {
+	if !own {
 		return name, symbol, uri, updateAuthority
 	}
 	return firstOf(name, s.value(RegisterToken2022Name)), firstOf(symbol, s.value(RegisterToken2022Symbol)),
@@ -106,9 +114,9 @@ func (s *State) onChainMetadata(mint string) (name, symbol, uri, updateAuthority
 // links returns the links of the off-chain document and the additional fields that the mint itself
 // holds; nil if there are none. A field replaces a link of the same name, because it is on the
 // chain.
-func (s *State) links(mint string, document map[string]string) map[string]string {
+func (s *State) links(own bool, document map[string]string) map[string]string {
 	var fields map[string]string
-	if s.value(RegisterMetadataPointer) == mint {
+	if own {
 		fields = s.fields()
 	}
 	switch {
@@ -126,8 +134,8 @@ func (s *State) links(mint string, document map[string]string) map[string]string
 }
 
 // MetadataURI returns the token's current off-chain metadata URI; empty if none is known.
-func (s *State) MetadataURI(mint string) string {
-	_, _, uri, _ := s.onChainMetadata(mint)
+func (s *State) MetadataURI(mint pubkey.Key) string {
+	_, _, uri, _ := s.onChainMetadata(s.pointsTo(mint))
 	return uri
 }
 

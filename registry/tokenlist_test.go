@@ -3,12 +3,12 @@ package registry_test
 import (
 	"testing"
 
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func listed(list string, version uint64, entry *eventspb.TokenListEntry) registrytest.Message {
@@ -25,7 +25,7 @@ func enriched(slot uint64, fact func(*eventspb.Enrichment)) registrytest.Message
 }
 
 func tokenOf(messages ...registrytest.Message) (registry.Token, bool) {
-	mint := base58.Encode(registrytest.Mint(1))
+	mint := pubkey.Key(registrytest.Mint(1))
 	return fold(messages)[mint].Token(mint)
 }
 

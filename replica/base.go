@@ -61,9 +61,8 @@ func (s *store) makeBase(ctx context.Context) {
 		}
 		for i, number := range copied.numbers {
 			key, _ := s.table.Key(number)
-			mint := key.String()
-			state := liveroot.Unpack(reader, mint, copied.bytes[copied.ends[i]:copied.ends[i+1]])
-			tree.Put(number, mint, &state)
+			state := liveroot.Unpack(reader, key, copied.bytes[copied.ends[i]:copied.ends[i+1]])
+			tree.Put(number, key, &state)
 		}
 	}
 	tree.Sum() // hash now, while nobody waits

@@ -1,6 +1,9 @@
 package replica
 
-import "github.com/mintlake/mintlake/registry"
+import (
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // Row is a row of the registry.
 //
@@ -10,9 +13,8 @@ import "github.com/mintlake/mintlake/registry"
 type Row struct {
 	// ID is the mint's row id. IDs are dense, from 0 on, never change and are never given to
 	// another mint while the process lives.
-	ID uint32
-	// Mint is base58 of 32 bytes.
-	Mint string
+	ID   uint32
+	Mint pubkey.Key
 	// Token is nil when the mint is not in the registry (any more).
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.

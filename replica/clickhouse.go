@@ -12,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ClickHouse is the Snapshot that the projector keeps in tokens_raw.
@@ -39,7 +40,7 @@ const (
 // Load reads all mints, members of the registry or not, and calls each on as many goroutines as
 // there are cores. A row comes as one string in ClickHouse's RowBinary format: as columns, the
 // driver would make a slice for each column of each row, which takes most of the time of a load.
-func (c *ClickHouse) Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error {
+func (c *ClickHouse) Load(ctx context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error {
 	conn, err := c.open(ctx)
 	if err != nil {
 		return fmt.Errorf("load snapshot: %w", err)
@@ -95,12 +96,12 @@ func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, batches chan<- 
 }
 
 // parseRows parses rows and calls each for every mint, until batches is closed.
-func parseRows(batches <-chan []string, each func(mint string, facts []registry.Fact)) error {
+func parseRows(batches <-chan []string, each func(mint pubkey.Key, facts []registry.Fact)) error {
 	var facts []registry.Fact
 	for batch := range batches {
 		for _, text := range batch {
 			row := row{rest: text}
-			mint := row.string()
+			mint, err := pubkey.Parse(row.string())
 			facts = facts[:0]
 			for n := row.uvarint(); n > 0 && !row.short; n-- {
 				facts = append(facts, row.fact(mint))
@@ -108,7 +109,9 @@ func parseRows(batches <-chan []string, each func(mint string, facts []registry.
 			if row.short || row.rest != "" {
 				return errRow
 			}
-			each(mint, facts)
+			if err == nil { // the projector writes no other
+				each(mint, facts)
+			}
 		}
 	}
 	return nil
@@ -163,7 +166,7 @@ func (r *row) uint64() uint64 {
 
 // fact reads a tuple of register, item, position and value. A position has 128 bits, and its low
 // half, the order, comes first.
-func (r *row) fact(mint string) registry.Fact {
+func (r *row) fact(mint pubkey.Key) registry.Fact {
 	fact := registry.Fact{Mint: mint}
 	if register := r.take(1); register != "" {
 		fact.Register = registry.Register(register[0])

@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	tables "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestSnapshotFromTheRealEngine: facts come back as they were stored, of the newest row of each
@@ -31,7 +32,7 @@ func TestSnapshotFromTheRealEngine(t *testing.T) {
 	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: database})
 	require.NoError(t, err)
 
-	facts := func(mint string) []registry.Fact {
+	facts := func(mint pubkey.Key) []registry.Fact {
 		return []registry.Fact{
 			{Mint: mint, Register: registry.RegisterDecimals, Position: schemas.Position{Slot: 5, Order: 1<<63 + 7}, Value: "6"},
 			{Mint: mint, Register: registry.RegisterMetaplexName, Position: schemas.EndOfSlot(9), Value: "näme \x00\xff"},
@@ -50,9 +51,11 @@ func TestSnapshotFromTheRealEngine(t *testing.T) {
 		require.NoError(t, batch.Append(mint, tuples, big.NewInt(version)))
 		require.NoError(t, batch.Send())
 	}
-	insert("new", 2, facts("new"))
-	insert("new", 1, facts("new")[:1])
-	insert("bare", 1, nil)
+	key, bare := pubkey.Key{1}, pubkey.Key{2}
+	insert(key.String(), 2, facts(key))
+	insert(key.String(), 1, facts(key)[:1])
+	insert(bare.String(), 1, nil)
+	insert("no key", 1, facts(key)) // the projector writes no such mint
 
 	opened := 0
 	snapshot := replica.NewClickHouse(func(ctx context.Context) (driver.Conn, error) {
@@ -60,14 +63,14 @@ func TestSnapshotFromTheRealEngine(t *testing.T) {
 		return clickhouse.Open(ctx, dsn)
 	}, database)
 	for range 2 {
-		got := map[string][]registry.Fact{}
+		got := map[pubkey.Key][]registry.Fact{}
 		var mu sync.Mutex
-		require.NoError(t, snapshot.Load(t.Context(), func(mint string, facts []registry.Fact) {
+		require.NoError(t, snapshot.Load(t.Context(), func(mint pubkey.Key, facts []registry.Fact) {
 			mu.Lock()
 			defer mu.Unlock()
 			got[mint] = append([]registry.Fact{}, facts...)
 		}))
-		require.Equal(t, map[string][]registry.Fact{"new": facts("new"), "bare": {}}, got)
+		require.Equal(t, map[pubkey.Key][]registry.Fact{key: facts(key), bare: {}}, got)
 	}
 	require.Equal(t, 2, opened)
 

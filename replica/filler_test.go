@@ -8,6 +8,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // calls is a Filler that remembers how it was told of which mint.
@@ -15,7 +16,7 @@ type calls []string
 
 func (c *calls) told(how string, changes []Change) {
 	for i := range changes {
-		*c = append(*c, how+" "+changes[i].Mint)
+		*c = append(*c, how+" "+changes[i].Mint.String())
 	}
 }
 
@@ -28,7 +29,7 @@ type indexCalls []string
 
 func (c *indexCalls) told(how string, documents []search.Document) {
 	for i := range documents {
-		*c = append(*c, how+" "+documents[i].Mint)
+		*c = append(*c, how+" "+documents[i].Mint.String())
 	}
 }
 
@@ -44,7 +45,8 @@ func (l *onlyApplies) Apply(changes []Change) { l.calls.Apply(changes) }
 // TestWhoFillsIsFilledUntilTheCopyIsLive: whether a mint comes by the snapshot or by the topics.
 func TestWhoFillsIsFilledUntilTheCopyIsLive(t *testing.T) {
 	const first, second, third = "So11111111111111111111111111111111111111112", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"
-	member := func(mint string) []registry.Fact {
+	member := func(text string) []registry.Fact {
+		mint := pubkey.MustParse(text)
 		at := schemas.Position{Slot: 5}
 		return []registry.Fact{
 			{Mint: mint, Register: registry.RegisterProgram, Position: at, Value: schemas.ProgramToken}, {Mint: mint, Register: registry.RegisterDecimals, Position: at, Value: "6"},

@@ -1,11 +1,14 @@
 package replica
 
-import "github.com/mintlake/mintlake/registry"
+import (
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // groups groups the facts of a batch by mint, so that the state of a mint is unpacked and packed
 // once a batch. It reuses its memory.
 type groups struct {
-	indexes map[string]int // of mints in lists
+	indexes map[pubkey.Key]int // of mints in lists
 	lists   [][]registry.Fact
 }
 
@@ -13,7 +16,7 @@ type groups struct {
 // The result is valid until the next call.
 func (g *groups) of(facts []registry.Fact) [][]registry.Fact {
 	if g.indexes == nil {
-		g.indexes = map[string]int{}
+		g.indexes = map[pubkey.Key]int{}
 	}
 	clear(g.indexes)
 	count := 0

@@ -34,9 +34,8 @@ type loader struct {
 
 // loaded is a mint with its state in packed[from:to]. token is nil if it is not a member.
 type loaded struct {
-	key        pubkey.Key
+	mint       pubkey.Key
 	from, to   int
-	mint       string
 	token      *registry.Token
 	extensions []string
 }
@@ -72,7 +71,7 @@ func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	return err
 }
 
-func (l *loaders) add(mint string, facts []registry.Fact) {
+func (l *loaders) add(mint pubkey.Key, facts []registry.Fact) {
 	each := l.take()
 	each.add(mint, facts)
 	l.mu.Lock()
@@ -94,9 +93,8 @@ func (l *loaders) take() *loader {
 }
 
 // add packs a mint, and commits when loadedAtOnce mints are packed.
-func (l *loader) add(mint string, facts []registry.Fact) {
-	key, err := pubkey.Parse(mint)
-	if err != nil || len(facts) == 0 {
+func (l *loader) add(mint pubkey.Key, facts []registry.Fact) {
+	if len(facts) == 0 {
 		return
 	}
 	state := registry.StateOf(l.facts[:0])
@@ -106,7 +104,7 @@ func (l *loader) add(mint string, facts []registry.Fact) {
 	l.facts = state.Facts()
 	from := len(l.packed)
 	l.packed = l.writer.Append(l.packed, mint, l.facts)
-	item := loaded{key: key, from: from, to: len(l.packed), mint: mint}
+	item := loaded{mint: mint, from: from, to: len(l.packed)}
 	if token, member := state.Token(mint); member {
 		item.token, item.extensions = &token, state.Extensions()
 	}
@@ -125,7 +123,7 @@ func (l *loader) commit() {
 	s.tracker.Raise(l.highest)
 	for i := range l.mints {
 		item := &l.mints[i]
-		number := s.table.Add(&item.key)
+		number := s.table.Add(&item.mint)
 		value := l.packed[item.from:item.to]
 		if s.table.Version(number) != 0 { // known from an earlier attempt
 			s.change(number, packed.NewReader(s.shared).Facts(item.mint, value))

@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestMembersHaveNumbers: a member is found by its number, and the number by the mint; what is no
@@ -28,13 +29,13 @@ func TestMembersHaveNumbers(t *testing.T) {
 	n := start(t, t.Context(), log, nil)
 	defer n.stop()
 	n.awaitReady(t)
-	id, ok := n.ID(mint)
+	id, ok := n.ID(pubkey.MustParse(mint))
 	require.True(t, ok)
-	require.Equal(t, mint, n.Token(id).Mint)
+	require.Equal(t, mint, n.Token(id).Mint.String())
 	require.True(t, n.Row(id, func(row *replica.Row) {
 		require.Equal(t, []string{registry.ExtensionMetadataPointer}, row.Extensions)
 	}))
-	_, ok = n.ID(apitest.Address(nameless))
+	_, ok = n.ID(pubkey.Key(nameless))
 	require.False(t, ok)
 	require.False(t, n.Row(99, func(*replica.Row) { t.Error("a row of no mint") }))
 }

@@ -35,13 +35,14 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Snapshot reads the registry's facts from where the projector has made them durable.
 type Snapshot interface {
 	// Load calls each once per mint, possibly on several goroutines at a time. each may keep the
 	// strings, but not the slice.
-	Load(ctx context.Context, each func(mint string, facts []registry.Fact)) error
+	Load(ctx context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error
 }
 
 // Offsets returns where the topics begin and end and how far a consumer group is. A partition
@@ -74,7 +75,7 @@ type Deps struct {
 	// Listeners may be empty.
 	Listeners []Listener
 	// NotAMint is called with each address that enrichment found to hold no mint. May be nil.
-	NotAMint   func(mint string)
+	NotAMint   func(mint pubkey.Key)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	// Now is the wall clock, for freshness only. Default time.Now.
@@ -130,7 +131,7 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 		deps.Now = time.Now
 	}
 	if deps.NotAMint == nil {
-		deps.NotAMint = func(string) {}
+		deps.NotAMint = func(pubkey.Key) {}
 	}
 	index := search.NewInverted()
 	r := &Replica{
@@ -267,7 +268,7 @@ func (r *Replica) Seal(slot uint64, done bool) { r.store.seal(slot, done) }
 func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 
 // Lookup returns a member of the registry, or nil.
-func (r *Replica) Lookup(mint string) *registry.Token { return r.store.lookup(mint) }
+func (r *Replica) Lookup(mint pubkey.Key) *registry.Token { return r.store.lookup(mint) }
 
 // Token returns the member of a row id, or nil.
 func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
@@ -281,7 +282,7 @@ func (r *Replica) Row(id uint32, use func(row *Row)) bool { return r.store.row(i
 
 // ID returns the row id of a mint, and whether it is a member of the registry. A mint keeps its row
 // id while the process lives.
-func (r *Replica) ID(mint string) (uint32, bool) { return r.store.id(mint) }
+func (r *Replica) ID(mint pubkey.Key) (uint32, bool) { return r.store.id(mint) }
 
 // Search ranks the members of the registry, see package search. The row of a hit may have changed
 // since, or be gone.

@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 type node struct {
@@ -79,19 +80,19 @@ func TestFoldsTheTopicsWhenNothingWasProjected(t *testing.T) {
 	n := start(t, t.Context(), log, snapshot)
 	defer n.stop()
 	n.awaitReady(t)
-	require.Equal(t, "ONE", n.Lookup(mint).Symbol)
+	require.Equal(t, "ONE", n.Lookup(pubkey.MustParse(mint)).Symbol)
 	require.Zero(t, snapshot.Loads(), "ClickHouse is not needed")
 
 	second := log.Token(2, 11, "TWO", "The Other", time.Now())
 	// Lookups find a token before the index has it.
 	require.Eventually(t, func() bool { return n.Search(search.Query{Text: "two", IncludeToken22: true, Limit: 1}).Total == 1 }, 5*time.Second, time.Millisecond)
-	require.Equal(t, "TWO", n.Lookup(second).Symbol)
+	require.Equal(t, "TWO", n.Lookup(pubkey.MustParse(second)).Symbol)
 	require.Equal(t, 2, n.Tokens())
 }
 
 // facts of a mint as the projector stores them.
 func snapshotOf(events ...*eventspb.TokenEvent) *apitest.Snapshot {
-	s := &apitest.Snapshot{Facts: map[string][]registry.Fact{}}
+	s := &apitest.Snapshot{Facts: map[pubkey.Key][]registry.Fact{}}
 	for _, event := range events {
 		for _, fact := range registry.FactsOfEvent(event) {
 			s.Facts[fact.Mint] = append(s.Facts[fact.Mint], fact)
@@ -113,8 +114,8 @@ func TestLoadsTheSnapshotAndTailsFromTheProjectorsOffsets(t *testing.T) {
 	n.awaitReady(t)
 	require.Equal(t, 2, snapshot.Loads(), "tried again")
 	require.EqualValues(t, 1, n.start()[tp])
-	require.Equal(t, "OLD", n.Lookup(apitest.Address(mint)).Symbol)
-	require.NotNil(t, n.Lookup(apitest.Address(apitest.Mint(7))), "known from the snapshot only")
+	require.Equal(t, "OLD", n.Lookup(pubkey.Key(mint)).Symbol)
+	require.NotNil(t, n.Lookup(pubkey.Key(apitest.Mint(7))), "known from the snapshot only")
 	require.Equal(t, 2, n.Tokens())
 }
 
@@ -127,7 +128,7 @@ func TestFoldsTheTopicsWhenClickHouseStaysAway(t *testing.T) {
 	n := start(t, t.Context(), log, snapshot)
 	defer n.stop()
 	n.awaitReady(t)
-	require.Equal(t, "ONE", n.Lookup(mint).Symbol)
+	require.Equal(t, "ONE", n.Lookup(pubkey.MustParse(mint)).Symbol)
 }
 
 func TestWaitsForClickHouseWhenTheTopicsAreNotWhole(t *testing.T) {
@@ -143,7 +144,7 @@ func TestWaitsForClickHouseWhenTheTopicsAreNotWhole(t *testing.T) {
 	defer n.stop()
 	n.awaitReady(t)
 	require.Equal(t, 3, snapshot.Loads())
-	require.NotNil(t, n.Lookup(mint))
+	require.NotNil(t, n.Lookup(pubkey.MustParse(mint)))
 }
 
 func TestReadyOnlyWhenCaughtUp(t *testing.T) {
@@ -163,7 +164,7 @@ func TestReadyOnlyWhenCaughtUp(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.True(t, n.Ready(), "an outage later does not matter")
-		require.NotNil(t, n.Lookup(apitest.Address(apitest.Mint(1))))
+		require.NotNil(t, n.Lookup(pubkey.Key(apitest.Mint(1))))
 	})
 }
 
@@ -177,7 +178,7 @@ func TestBadRecordsAreSkipped(t *testing.T) {
 	n := start(t, t.Context(), log, nil)
 	defer n.stop()
 	n.awaitReady(t)
-	require.NotNil(t, n.Lookup(mint))
+	require.NotNil(t, n.Lookup(pubkey.MustParse(mint)))
 }
 
 func TestNotAMintIsPassedOn(t *testing.T) {
@@ -187,10 +188,12 @@ func TestNotAMintIsPassedOn(t *testing.T) {
 		Mint: mint, Slot: 1, Fact: &eventspb.Enrichment_NotAMint{NotAMint: &eventspb.NotAMint{Reason: "no account"}},
 	}, time.Now())
 	heard := make(chan string, 1)
-	n := start(t, t.Context(), log, nil, func(_ *replica.Config, d *replica.Deps) { d.NotAMint = func(mint string) { heard <- mint } })
+	n := start(t, t.Context(), log, nil, func(_ *replica.Config, d *replica.Deps) {
+		d.NotAMint = func(mint pubkey.Key) { heard <- mint.String() }
+	})
 	defer n.stop()
 	require.Equal(t, apitest.Address(mint), <-heard)
-	require.Nil(t, n.Lookup(apitest.Address(mint)))
+	require.Nil(t, n.Lookup(pubkey.Key(mint)))
 }
 
 // TestFreshnessCountsLiveEventsOnly has a clock that stands still, so the live event arrives in the
@@ -221,16 +224,16 @@ func TestAnySplitGivesTheSameCopy(t *testing.T) {
 				events = append(events, apitest.Named(mint, uint64(i), rapid.StringMatching("[A-Z]{3}").Draw(t, "symbol"), "name"))
 			}
 		}
-		want := map[string]*registry.State{}
+		want := map[pubkey.Key]*registry.State{}
 		log, durable := apitest.NewLog(), []*eventspb.TokenEvent{}
 		offsets := map[kafka.TopicPartition]int64{}
 		for _, event := range rapid.Permutation(events).Draw(t, "order") {
 			address := apitest.Address(event.GetMint())
 			for _, fact := range registry.FactsOfEvent(event) {
-				if want[address] == nil {
-					want[address] = &registry.State{}
+				if want[fact.Mint] == nil {
+					want[fact.Mint] = &registry.State{}
 				}
-				want[address].Apply(fact)
+				want[fact.Mint].Apply(fact)
 			}
 			for range rapid.IntRange(1, 2).Draw(t, "times") {
 				log.Message(schemas.TopicTokenEvents, address, event, time.Now())

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/liveroot"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // cpu is the processor time of this thread in nanoseconds: unlike the clock, it does not count what
@@ -44,7 +45,7 @@ type lane struct {
 // corpus is a snapshot of so many tokens, all older than the history that is fed to a lane.
 type corpus int
 
-func (c corpus) Load(_ context.Context, each func(mint string, facts []registry.Fact)) error {
+func (c corpus) Load(_ context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error {
 	tokens := registrytest.NewCorpus(1, nil)
 	var facts []registry.Fact
 	for token := range tokens.Tokens(int(c)) {

@@ -3,7 +3,6 @@ package replica
 import (
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/registry"
@@ -92,9 +91,7 @@ func (s *store) apply(facts []registry.Fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range s.fold.groups.of(facts) {
-		if key, err := pubkey.Parse(group[0].Mint); err == nil { // decoders see to that
-			s.change(s.table.Add(&key), group)
-		}
+		s.change(s.table.Add(&group[0].Mint), group)
 		s.turn.Next()
 	}
 	if s.live || len(s.pending) >= loadingChanges {
@@ -224,16 +221,12 @@ func (s *store) goLive() {
 }
 
 // lookup returns the token of a member, or nil.
-func (s *store) lookup(mint string) *registry.Token {
-	key, err := pubkey.Parse(mint)
-	if err != nil {
-		return nil
-	}
-	number, ok := s.table.Find(&key)
+func (s *store) lookup(mint pubkey.Key) *registry.Token {
+	number, ok := s.table.Find(&mint)
 	if !ok {
 		return nil
 	}
-	return s.tokenOf(number, &key, nil)
+	return s.tokenOf(number, mint, nil)
 }
 
 // token returns the token of a row id, or nil if that mint is not a member (any more).
@@ -242,13 +235,12 @@ func (s *store) token(number uint32) *registry.Token {
 	if !ok {
 		return nil
 	}
-	return s.tokenOf(number, &key, nil)
+	return s.tokenOf(number, key, nil)
 }
 
 // tokenOf returns the token of a mint, whose row id and key these are, or nil if it is not a
 // member. If extensions is not nil, it is set to the kinds of the token's extensions.
-func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (found *registry.Token) {
-	mint := key.String()
+func (s *store) tokenOf(number uint32, mint pubkey.Key, extensions *[]string) (found *registry.Token) {
 	s.readState(number, mint, func(state *registry.State) {
 		token, _ := state.Token(mint)
 		s.volumes.show(number, &token)
@@ -263,13 +255,13 @@ func (s *store) tokenOf(number uint32, key *pubkey.Key, extensions *[]string) (f
 // lists are the token lists that hold a member.
 func (s *store) lists(number uint32) (lists []registry.Listing) {
 	if key, ok := s.table.Key(number); ok {
-		s.readState(number, key.String(), func(state *registry.State) { lists = state.Lists() })
+		s.readState(number, key, func(state *registry.State) { lists = state.Lists() })
 	}
 	return lists
 }
 
 // readState calls use with the state of a mint if it is a member. Otherwise it does nothing.
-func (s *store) readState(number uint32, mint string, use func(state *registry.State)) {
+func (s *store) readState(number uint32, mint pubkey.Key, use func(state *registry.State)) {
 	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
 	defer s.readers.Put(reader)
 	s.table.Read(number, func(value []byte, member bool) {
@@ -283,7 +275,6 @@ func (s *store) readState(number uint32, mint string, use func(state *registry.S
 // rowReader makes one row after the other in the same memory.
 type rowReader struct {
 	reader *packed.Reader
-	mint   []byte
 	buf    registry.TokenBuffer
 	token  registry.Token
 	row    Row
@@ -292,14 +283,12 @@ type rowReader struct {
 // row calls use with a row in pooled memory, see Row, so that a page of rows leaves no garbage. It
 // returns false, and does not call use, if the mint is not a member (any more).
 func (s *store) row(number uint32, use func(row *Row)) (member bool) {
-	key, ok := s.table.Key(number)
+	mint, ok := s.table.Key(number)
 	if !ok {
 		return false
 	}
 	r := s.rowReaders.Get().(*rowReader) // the pool makes no other
 	defer s.rowReaders.Put(r)
-	r.mint = key.Append(r.mint[:0])
-	mint := unsafe.String(unsafe.SliceData(r.mint), len(r.mint)) //nolint:gosec // valid until use returns
 	s.table.Read(number, func(value []byte, marked bool) {
 		if member = marked; member {
 			state := registry.StateOf(r.reader.ReusedFacts(mint, value))
@@ -315,11 +304,7 @@ func (s *store) row(number uint32, use func(row *Row)) (member bool) {
 }
 
 // id returns the row id of a mint, and whether it is a member.
-func (s *store) id(mint string) (uint32, bool) {
-	key, err := pubkey.Parse(mint)
-	if err != nil {
-		return 0, false
-	}
-	number, ok := s.table.Find(&key)
+func (s *store) id(mint pubkey.Key) (uint32, bool) {
+	number, ok := s.table.Find(&mint)
 	return number, ok && s.table.IsMarked(number)
 }

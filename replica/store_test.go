@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // heard is a listener that only remembers: of each mint the last change that says what it is,
@@ -54,9 +55,9 @@ func (x indexed) Fill(documents []search.Document) { x.Apply(documents) }
 func (x indexed) Filled()                          {}
 
 // snapshotOf is a Snapshot of states, from several goroutines.
-type snapshotOf map[string]*registry.State
+type snapshotOf map[pubkey.Key]*registry.State
 
-func (s snapshotOf) Load(_ context.Context, each func(string, []registry.Fact)) error {
+func (s snapshotOf) Load(_ context.Context, each func(pubkey.Key, []registry.Fact)) error {
 	done := make(chan struct{})
 	for mint, state := range s {
 		go func() {
@@ -72,7 +73,7 @@ func (s snapshotOf) Load(_ context.Context, each func(string, []registry.Fact)) 
 	return nil
 }
 
-func foldInto(states map[string]*registry.State, facts []registry.Fact) {
+func foldInto(states map[pubkey.Key]*registry.State, facts []registry.Fact) {
 	for _, fact := range facts {
 		if states[fact.Mint] == nil {
 			states[fact.Mint] = new(registry.State)
@@ -151,7 +152,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 		want.Apply(facts)
 		require.Equal(t, want.Root(), r)
 
-		states := map[string]*registry.State{}
+		states := map[pubkey.Key]*registry.State{}
 		foldInto(states, facts)
 		members := 0
 		for mint, state := range states {

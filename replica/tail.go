@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -15,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // tail applies records from r.applied on, until ctx ends or the reader fails for good.
@@ -172,7 +172,7 @@ type batch struct {
 	facts    []registry.Fact
 	slots    []*eventspb.SlotRecord
 	source   *eventspb.SourceStatus
-	notMints []string
+	notMints []pubkey.Key
 	applied  map[kafka.TopicPartition]int64
 	bad      int
 }
@@ -198,8 +198,8 @@ func (b *batch) add(record *kafka.Record) error {
 		if err := proto.Unmarshal(record.Value, enrichment); err != nil {
 			return fmt.Errorf("decode enrichment: %w", err)
 		}
-		if enrichment.GetNotAMint() != nil && len(enrichment.GetMint()) == 32 {
-			b.notMints = append(b.notMints, base58.Encode(enrichment.GetMint()))
+		if enrichment.GetNotAMint() != nil && len(enrichment.GetMint()) == pubkey.Size {
+			b.notMints = append(b.notMints, pubkey.Key(enrichment.GetMint()))
 		}
 		b.facts = append(b.facts, registry.FactsOfEnrichment(enrichment)...)
 	case schemas.TopicSlots:

@@ -18,7 +18,7 @@ const volumesAtOnce = 4_096
 // Volume is what swaps say of a mint. It is not a fact that is folded: SetVolumes replaces the
 // figures of all mints at once.
 type Volume struct {
-	Mint string
+	Mint pubkey.Key
 	// DailyUSD is the token's daily_volume_usd; nil: none.
 	DailyUSD *float64
 	// RankUSD is what tokens are ordered by; mostly the same.
@@ -107,10 +107,7 @@ func (s *store) setVolumes(list []Volume) {
 		before = *current
 	}
 	for i := range list {
-		number, ok := s.number(list[i].Mint)
-		if !ok {
-			continue
-		}
+		number := s.number(list[i].Mint)
 		if s.volumes.traded(number, list[i].LastTradeAt) {
 			changed[number] = struct{}{}
 		}
@@ -139,17 +136,13 @@ func (s *store) setVolumes(list []Volume) {
 
 // number returns the row id of a mint, and gives it one if it has none: it may become a member.
 // False if mint is not an address.
-func (s *store) number(mint string) (uint32, bool) {
-	key, err := pubkey.Parse(mint)
-	if err != nil {
-		return 0, false
-	}
-	if number, known := s.table.Find(&key); known {
-		return number, true
+func (s *store) number(mint pubkey.Key) uint32 {
+	if number, known := s.table.Find(&mint); known {
+		return number
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.table.Add(&key), true
+	return s.table.Add(&mint)
 }
 
 // publish gives the index and the listeners these tokens as they are now.
@@ -159,7 +152,7 @@ func (s *store) publish(numbers []uint32) {
 	for _, number := range numbers {
 		key, _ := s.table.Key(number)
 		var extensions []string
-		if token := s.tokenOf(number, &key, &extensions); token != nil {
+		if token := s.tokenOf(number, key, &extensions); token != nil {
 			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: token.Mint, Token: token, Extensions: extensions}})
 		}
 	}

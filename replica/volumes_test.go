@@ -10,38 +10,39 @@ import (
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestVolumes: figures come and go, for members and for mints that become one, and the index orders
 // by what it was told to.
 func TestVolumes(t *testing.T) {
 	log := apitest.NewLog()
-	a := log.Token(1, 10, "AAA", "The first", time.Now())
-	b := log.Token(2, 11, "BBB", "The second", time.Now())
+	a := pubkey.MustParse(log.Token(1, 10, "AAA", "The first", time.Now()))
+	b := pubkey.MustParse(log.Token(2, 11, "BBB", "The second", time.Now()))
 	n := start(t, t.Context(), log, nil)
 	defer n.stop()
 	n.awaitReady(t)
 	usd := func(v float64) *float64 { return &v }
-	top := func() (mints []string) {
+	top := func() (mints []pubkey.Key) {
 		for _, hit := range n.Search(search.Query{IncludeToken22: true, Limit: 5}).Hits {
 			mints = append(mints, n.Token(hit.ID).Mint)
 		}
 		return mints
 	}
-	late := apitest.Address(apitest.Mint(3))
+	late := pubkey.Key(apitest.Mint(3))
 	n.SetVolumes([]replica.Volume{
 		{Mint: a, DailyUSD: usd(5), RankUSD: usd(5)}, {Mint: b, DailyUSD: usd(7), RankUSD: usd(1), LastTradeAt: time.UnixMilli(4e12)},
-		{Mint: late, DailyUSD: usd(6), RankUSD: usd(6)}, {Mint: "no mint"},
+		{Mint: late, DailyUSD: usd(6), RankUSD: usd(6)},
 	})
 	require.Equal(t, usd(5), n.Lookup(a).DailyVolumeUSD)
 	require.Equal(t, usd(7), n.Lookup(b).DailyVolumeUSD)
 	require.EqualValues(t, int64(4e12), *n.Lookup(b).LastSeenAt)
-	require.Equal(t, []string{a, b}, top(), "by what they rank by")
+	require.Equal(t, []pubkey.Key{a, b}, top(), "by what they rank by")
 	require.Nil(t, n.Lookup(late))
 	log.Token(3, 12, "CCC", "The third", time.Now())
 	require.Eventually(t, func() bool { return n.Lookup(late) != nil }, 30*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool { return len(top()) == 3 }, 30*time.Second, time.Millisecond)
-	require.Equal(t, []string{late, a, b}, top())
+	require.Equal(t, []pubkey.Key{late, a, b}, top())
 
 	n.SetVolumes([]replica.Volume{{Mint: b, DailyUSD: usd(2), RankUSD: usd(2)}})
 	require.Nil(t, n.Lookup(a).DailyVolumeUSD)
@@ -59,8 +60,8 @@ func TestNeitherTimeIsShownWithoutTheOther(t *testing.T) {
 	n := start(t, t.Context(), log, nil)
 	defer n.stop()
 	n.awaitReady(t)
-	require.NotNil(t, n.Lookup(mint))
-	n.SetVolumes([]replica.Volume{{Mint: mint, LastTradeAt: time.UnixMilli(4e12)}})
-	require.Nil(t, n.Lookup(mint).FirstSeenAt)
-	require.Nil(t, n.Lookup(mint).LastSeenAt)
+	require.NotNil(t, n.Lookup(pubkey.MustParse(mint)))
+	n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mint), LastTradeAt: time.UnixMilli(4e12)}})
+	require.Nil(t, n.Lookup(pubkey.MustParse(mint)).FirstSeenAt)
+	require.Nil(t, n.Lookup(pubkey.MustParse(mint)).LastSeenAt)
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // History is a history.Reader in memory.
 type History struct {
 	mu   sync.Mutex
-	rows map[string][]history.Row
+	rows map[pubkey.Key][]history.Row
 	err  error
 }
 
@@ -33,7 +34,7 @@ func (h *History) add(row history.Row) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.rows == nil {
-		h.rows = map[string][]history.Row{}
+		h.rows = map[pubkey.Key][]history.Row{}
 	}
 	mint := row.Facts[0].Mint
 	h.rows[mint] = append(h.rows[mint], row)
@@ -57,7 +58,7 @@ func (h *History) Read(enrichment *eventspb.Enrichment, source, kind string) {
 }
 
 // Window implements history.Reader.
-func (h *History) Window(_ context.Context, mint string, to uint64, _ int) (rows []history.Row, from uint64, err error) {
+func (h *History) Window(_ context.Context, mint pubkey.Key, to uint64, _ int) (rows []history.Row, from uint64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, row := range h.rows[mint] {
@@ -69,7 +70,7 @@ func (h *History) Window(_ context.Context, mint string, to uint64, _ int) (rows
 }
 
 // Held implements history.Reader.
-func (h *History) Held(_ context.Context, mint string, to uint64, _ []string) ([]history.Held, error) {
+func (h *History) Held(_ context.Context, mint pubkey.Key, to uint64, _ []string) ([]history.Held, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var state registry.State

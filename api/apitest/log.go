@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Log is a small Kafka in memory, with all topics of schemas.Topics.
@@ -275,7 +276,7 @@ func (t *Tail) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]ka
 
 // Snapshot is a replica.Snapshot in memory. Loads fail as often as Fail says, then succeed.
 type Snapshot struct {
-	Facts    map[string][]registry.Fact
+	Facts    map[pubkey.Key][]registry.Fact
 	mu       sync.Mutex
 	failures int
 	loads    int
@@ -296,7 +297,7 @@ func (s *Snapshot) Loads() int {
 }
 
 // Load implements replica.Snapshot.
-func (s *Snapshot) Load(_ context.Context, each func(mint string, facts []registry.Fact)) error {
+func (s *Snapshot) Load(_ context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++

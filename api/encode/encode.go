@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TokenSize estimates how many bytes a row takes, for buffers.
@@ -24,8 +25,8 @@ const TokenSize = 768
 
 // Token appends a row.
 func Token(dst []byte, t *registry.Token) []byte {
-	dst = field(dst, `{"mint":`, t.Mint)
-	dst = field(dst, `,"symbol":`, t.Symbol)
+	dst = append(Mint(append(dst, `{"mint":`...), t.Mint), `,"symbol":`...)
+	dst = String(dst, t.Symbol)
 	dst = field(dst, `,"name":`, t.Name)
 	dst = strconv.AppendUint(append(dst, `,"decimals":`...), uint64(t.Decimals), 10)
 	dst = optional(dst, `,"logo_url":`, t.LogoURL)
@@ -54,6 +55,9 @@ func Token(dst []byte, t *registry.Token) []byte {
 	dst = number(dst, `,"graduated_at":`, t.GraduatedAt)
 	return append(dst, '}')
 }
+
+// Mint appends a key in base58, which needs no escapes.
+func Mint(dst []byte, mint pubkey.Key) []byte { return append(mint.Append(append(dst, '"')), '"') }
 
 // Strings appends an array of strings; null if values is nil.
 func Strings(dst []byte, values []string) []byte {

@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/api/encode"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // text is any string: of the bytes that matter, of Unicode, or of bytes that are no UTF-8.
@@ -29,7 +30,7 @@ func token() *rapid.Generator[*registry.Token] {
 		optional := func(name string) *string { return maybe(text()).Draw(t, name) }
 		number := func(name string) *int64 { return maybe(rapid.Int64()).Draw(t, name) }
 		row := &registry.Token{
-			Mint: text().Draw(t, "mint"), Symbol: text().Draw(t, "symbol"), Name: text().Draw(t, "name"), Decimals: rapid.Uint8().Draw(t, "decimals"),
+			Mint: pubkey.Key(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "mint")), Symbol: text().Draw(t, "symbol"), Name: text().Draw(t, "name"), Decimals: rapid.Uint8().Draw(t, "decimals"),
 			LogoURL: optional("logo"), LogoStatus: text().Draw(t, "status"), IsToken22: rapid.Bool().Draw(t, "22"),
 			DailyVolumeUSD: maybe(volumes()).Draw(t, "volume"), FirstSeenAt: number("first"), LastSeenAt: number("last"), Supply: optional("supply"),
 			MintAuthority: optional("mint authority"), FreezeAuthority: optional("freeze authority"), MetaplexURI: optional("uri"),
@@ -60,7 +61,7 @@ func TestEqualsEncodingJSON(t *testing.T) {
 		want, err := json.Marshal(row)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(encode.Token(nil, row)))
-		list := rapid.SampledFrom([][]string{nil, {}, {row.Mint}, {row.Mint, row.Name}}).Draw(t, "strings")
+		list := rapid.SampledFrom([][]string{nil, {}, {row.Mint.String()}, {row.Mint.String(), row.Name}}).Draw(t, "strings")
 		want, err = json.Marshal(list)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(encode.Strings(nil, list)))
@@ -96,7 +97,7 @@ func full() *registry.Token {
 	number := func(n int64) *int64 { return &n }
 	volume := 1_234_567.891
 	return &registry.Token{
-		Mint: "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", Symbol: "USDC", Name: "USD Coin", Decimals: 6,
+		Mint: pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"), Symbol: "USDC", Name: "USD Coin", Decimals: 6,
 		LogoURL: text("https://raw.example.org/assets/mainnet/EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v/logo.png"), LogoStatus: "ok",
 		DailyVolumeUSD: &volume, FirstSeenAt: number(1_700_000_000_000), LastSeenAt: number(1_800_000_000_000), Supply: text("5034943423423432"),
 		MintAuthority: text("2wmVCSfPxGPjrnMMn7rchp4uaeoTqN39mXFC2zhPdri9"), FreezeAuthority: text("3sNBr7kMccME5D55xNgsmYpZnzPgP2g12CixAajXypn6"),

@@ -75,10 +75,7 @@ func (r *reader) follow(t require.TestingT, seen, written map[string]int) {
 		}
 		require.Empty(t, batch.Reset)
 		for _, change := range batch.Changes {
-			mint := change.Mint
-			if mint == "" {
-				mint = r.node.mints[change.ID]
-			}
+			mint := r.node.name(&change)
 			if n := r.node; !unread(t, n, mint) {
 				seen[mint] = written[mint]
 			}
@@ -98,7 +95,7 @@ func unread(t require.TestingT, n *node, mint string) bool {
 	for _, topic := range topics {
 		for _, record := range n.log.Records(topic) {
 			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
-			if string(record.Key) == mint && record.Offset >= n.applied[tp] {
+			if string(record.Key) == named(mint).String() && record.Offset >= n.applied[tp] {
 				return true
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Kind is what happened to a mint, and the name of the event.
@@ -49,8 +49,9 @@ type Change struct {
 	// ID is the mint's row id in the replica. A change that was read from the topics has Mint
 	// instead.
 	ID uint32
-	// Mint is set if Kind is KindRemoved, and on changes that were read from the topics.
-	Mint string
+	// Mint is set if Kind is KindRemoved, and on changes that were read from the topics; else it
+	// is nil.
+	Mint *pubkey.Key
 }
 
 // Log returns where the topics begin and end: *kafka.Admin.
@@ -176,7 +177,8 @@ func (f *Feed) Apply(changes []replica.Change) {
 		}
 		change := Change{Kind: kind, ID: changes[i].ID}
 		if kind == KindRemoved {
-			change.Mint = strings.Clone(changes[i].Mint)
+			mint := changes[i].Mint
+			change.Mint = &mint
 		}
 		f.ring[f.next%uint64(len(f.ring))] = change
 		f.next++

@@ -35,7 +35,8 @@ func TestReadersSeeWhatChanges(t *testing.T) {
 	gone.Token = nil
 	n.Apply([]replica.Change{gone, gone})
 	n.mark()
-	require.Equal(t, []Change{{Kind: KindRemoved, ID: gone.ID, Mint: "young"}}, r.read(t).Changes)
+	young := named("young")
+	require.Equal(t, []Change{{Kind: KindRemoved, ID: gone.ID, Mint: &young}}, r.read(t).Changes)
 	n.Apply([]replica.Change{gone})
 	n.mark()
 	require.Empty(t, r.drain(t).read(t).Changes, "it was gone already")

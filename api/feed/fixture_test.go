@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // node is an API node as the feed sees it: a copy that reads the log, and its feed.
@@ -52,7 +54,7 @@ func (n *node) step(t require.TestingT, limit int) {
 	require.NoError(t, err)
 	var changes []replica.Change
 	for _, record := range records {
-		changes = append(changes, n.change(string(record.Key)))
+		changes = append(changes, n.change(nameOf(pubkey.MustParse(string(record.Key)))))
 	}
 	n.Apply(changes)
 	for _, record := range records {
@@ -74,7 +76,7 @@ func (n *node) change(mint string) replica.Change {
 		id = uint32(len(n.mints))
 		n.ids[mint], n.mints = id, append(n.mints, mint)
 	}
-	return replica.Change{Row: replica.Row{ID: id, Mint: mint, Token: &registry.Token{Mint: mint}}}
+	return replica.Change{Row: replica.Row{ID: id, Mint: named(mint), Token: &registry.Token{Mint: named(mint)}}}
 }
 
 // reader is a client: what it has seen, and the last id it was given.
@@ -96,11 +98,7 @@ func (r *reader) read(t require.TestingT) Batch {
 	batch, err := r.Next(0)
 	require.NoError(t, err)
 	for _, change := range batch.Changes {
-		mint := change.Mint
-		if mint == "" {
-			mint = r.node.mints[change.ID]
-		}
-		r.seen[mint] = change.Kind
+		r.seen[r.node.name(&change)] = change.Kind
 	}
 	if batch.Cursor != "" {
 		r.cursor = batch.Cursor
@@ -120,6 +118,22 @@ func (r *reader) drain(t require.TestingT) *reader {
 	}
 }
 
+// named is the key of a mint with a name.
+func named(name string) (key pubkey.Key) {
+	copy(key[:], name)
+	return key
+}
+
+// name is the name of the mint that a change is about.
+func (n *node) name(change *Change) string {
+	if change.Mint == nil {
+		return n.mints[change.ID]
+	}
+	return nameOf(*change.Mint)
+}
+
+func nameOf(mint pubkey.Key) string { return strings.TrimRight(string(mint[:]), "\x00") }
+
 func write(log *apitest.Log, topic, mint, kind string) {
-	log.Append(kafka.Record{Topic: topic, Key: []byte(mint), Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(kind)}}})
+	log.Append(kafka.Record{Topic: topic, Key: []byte(named(mint).String()), Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(kind)}}})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // resume places the reader after a cursor. If the ring has what follows, the reader goes on there.
@@ -135,7 +136,7 @@ func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 		return fmt.Errorf("open tail: %w", err)
 	}
 	defer tail.Close()
-	kinds := map[string]Kind{}
+	kinds := map[pubkey.Key]Kind{}
 	at := maps.Clone(begin)
 	for behind(at, end) {
 		records, err := tail.FetchBatch(ctx, replayBatch, 0)
@@ -149,13 +150,13 @@ func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 			if record.Offset >= end[tp] {
 				continue // the ring has it
 			}
-			if kinds[string(record.Key)] != KindNew {
-				kinds[string(record.Key)] = kindOf(record)
+			if mint, err := pubkey.Parse(record.Key); err == nil && kinds[mint] != KindNew {
+				kinds[mint] = kindOf(record)
 			}
 		}
 	}
-	for _, mint := range slices.Sorted(maps.Keys(kinds)) {
-		r.replayed = append(r.replayed, Change{Kind: kinds[mint], Mint: mint})
+	for _, mint := range slices.SortedFunc(maps.Keys(kinds), pubkey.Compare) {
+		r.replayed = append(r.replayed, Change{Kind: kinds[mint], Mint: &mint})
 	}
 	return nil
 }

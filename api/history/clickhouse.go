@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Bounds of what the public can make ClickHouse do.
@@ -53,11 +54,11 @@ func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database
 }
 
 // Window implements Reader.
-func (c *ClickHouse) Window(ctx context.Context, mint string, to uint64, atLeast int) (rows []Row, from uint64, err error) {
+func (c *ClickHouse) Window(ctx context.Context, mint pubkey.Key, to uint64, atLeast int) (rows []Row, from uint64, err error) {
 	err = c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
 		slots, err := column[uint64](ctx, conn, "SELECT slot FROM "+c.table+" WHERE mint = {mint:String} AND slot <= {to:UInt64}"+
 			" ORDER BY mint DESC, slot DESC LIMIT 1 OFFSET {offset:UInt64}",
-			named("mint", mint), named("to", to), named("offset", uint64(atLeast-1)))
+			named("mint", mint.String()), named("to", to), named("offset", uint64(atLeast-1)))
 		if err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (c *ClickHouse) Window(ctx context.Context, mint string, to uint64, atLeast
 }
 
 // Held implements Reader. It finds the positions of the facts that hold, then reads the rows there.
-func (c *ClickHouse) Held(ctx context.Context, mint string, to uint64, apart []string) (held []Held, err error) {
+func (c *ClickHouse) Held(ctx context.Context, mint pubkey.Key, to uint64, apart []string) (held []Held, err error) {
 	err = c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
 		slots, base, based, err := c.holding(ctx, conn, mint, to)
 		if err != nil || len(slots) == 0 {
@@ -101,12 +102,12 @@ func (c *ClickHouse) Held(ctx context.Context, mint string, to uint64, apart []s
 // all rows of a mint up to a slot, so it reads only two subcolumns. It does not merge copies of a
 // row, which do not change the highest position. Of register 21, first_seen, the lowest position
 // holds. Register 4, the supply delta, is left to deltas.
-func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
+func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.Key, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
 	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
 		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
 		" ARRAY JOIN facts.register AS register, facts.item AS item"+
 		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 GROUP BY register, item)",
-		named("mint", mint), named("to", to))
+		named("mint", mint.String()), named("to", to))
 	if err != nil {
 		return nil, base, false, fmt.Errorf("what holds: %w", err)
 	}
@@ -131,7 +132,7 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint string,
 // deltas sums up the supply deltas after base: one sum for each item in apart, and one for all
 // others. Copies of a delta count once, by the fold's rule. Items are grouped by their hashes,
 // because a million of them must fit into memory.
-func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
+func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.Key, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
 	rows, err := conn.Query(ctx, "SELECT if(n = 0, '', {apart:Array(String)}[n]) AS key,"+
 		" toUInt64(bitShiftRight(max(last), 64)), toUInt64(bitAnd(max(last), toUInt128(18446744073709551615))), toString(sum(amount)) FROM ("+
 		"SELECT id, any(n) AS n, max(position) AS last, argMax(toInt256OrZero(highest), position) AS amount FROM ("+
@@ -141,7 +142,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint string, 
 		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
 		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
 		// transform needs an array that is not empty
-		named("mint", mint), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...)))
+		named("mint", mint.String()), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...)))
 	if err != nil {
 		return nil, fmt.Errorf("supply deltas: %w", err)
 	}
@@ -189,11 +190,11 @@ func heldOf(rows []Row, deltas []registry.Fact) []Held {
 // columns, and positions as two halves, because the driver decodes these without reflection. It
 // does not select facts.register and the like: FINAL merges columns, so a subcolumn would be that
 // of any copy.
-func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where string, args ...any) ([]Row, error) {
+func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint pubkey.Key, where string, args ...any) ([]Row, error) {
 	rows, err := conn.Query(ctx, "SELECT slot, signature, place, kind, source, instruction,"+
 		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+
 		" arrayMap(f -> f.1, facts) AS registers, arrayMap(f -> f.2, facts) AS items, arrayMap(f -> f.3, facts) AS values"+
-		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, named("mint", mint))...)
+		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, named("mint", mint.String()))...)
 	if err != nil {
 		return nil, fmt.Errorf("rows: %w", err)
 	}
@@ -225,7 +226,7 @@ func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint, where str
 
 // factAt returns a fact of the row at position. The position of first_seen is reversed, because the
 // earliest one holds.
-func factAt(mint string, position schemas.Position, register registry.Register, item, value string) registry.Fact {
+func factAt(mint pubkey.Key, position schemas.Position, register registry.Register, item, value string) registry.Fact {
 	if register == registry.RegisterFirstSeen {
 		position = position.Reverse()
 	}

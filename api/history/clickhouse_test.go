@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -26,6 +25,7 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 	tables "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
@@ -64,7 +64,7 @@ func batchOf(messages []registrytest.Message) *projector.Batch {
 }
 
 // tokenAt is a fresh fold of what the messages up to a slot state about a mint.
-func tokenAt(messages []registrytest.Message, mint string, slot uint64) (registry.Token, bool) {
+func tokenAt(messages []registrytest.Message, mint pubkey.Key, slot uint64) (registry.Token, bool) {
 	var state registry.State
 	for _, message := range messages {
 		for _, fact := range message.Facts() {
@@ -114,7 +114,7 @@ func TestHistoryIsTheFold(t *testing.T) {
 		for _, part := range [][]registrytest.Message{delivered[:cut], delivered[cut:]} {
 			require.NoError(t, db.store.Write(context.Background(), batchOf(part)))
 		}
-		mint := base58.Encode(registrytest.Mint(rapid.IntRange(0, 3).Draw(t, "asked")))
+		mint := pubkey.Key(registrytest.Mint(rapid.IntRange(0, 3).Draw(t, "asked")))
 		checkPages(t, history.New(db.reader), messages, mint, rapid.IntRange(1, 4).Draw(t, "limit"))
 		for range 2 {
 			checkAsOf(t, history.New(db.reader), messages, mint, rapid.Uint64Range(0, 6).Draw(t, "slot"))
@@ -136,7 +136,7 @@ func withCopies(t *rapid.T, messages []registrytest.Message) []registrytest.Mess
 }
 
 // statements counts what the messages state about a mint, copies of one statement once.
-func statements(messages []registrytest.Message, mint string) int {
+func statements(messages []registrytest.Message, mint pubkey.Key) int {
 	type identity struct {
 		slot, place     uint64
 		signature, kind string
@@ -150,7 +150,7 @@ func statements(messages []registrytest.Message, mint string) int {
 	return len(distinct)
 }
 
-func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message, mint string, limit int) {
+func checkPages(t *rapid.T, h *history.History, messages []registrytest.Message, mint pubkey.Key, limit int) {
 	var entries []history.Entry
 	var cursor history.Cursor
 	for {
@@ -222,10 +222,10 @@ type where struct {
 }
 
 // checkPlaces: the entries of instructions stand where the messages say.
-func checkPlaces(t *rapid.T, entries []history.Entry, messages []registrytest.Message, mint string) {
+func checkPlaces(t *rapid.T, entries []history.Entry, messages []registrytest.Message, mint pubkey.Key) {
 	want := map[where]bool{}
 	for _, message := range messages {
-		if event := message.Event; event != nil && base58.Encode(event.GetMint()) == mint {
+		if event := message.Event; event != nil && pubkey.Key(event.GetMint()) == mint {
 			want[whereOf(event.GetPosition())] = true
 		}
 	}
@@ -284,7 +284,7 @@ func TestTheViewSaysThePlaceToo(t *testing.T) {
 	})
 }
 
-func checkAsOf(t *rapid.T, h *history.History, messages []registrytest.Message, mint string, slot uint64) {
+func checkAsOf(t *rapid.T, h *history.History, messages []registrytest.Message, mint pubkey.Key, slot uint64) {
 	want, wantMember := tokenAt(messages, mint, slot)
 	snapshot, err := h.AsOf(context.Background(), mint, slot)
 	if err != nil {
@@ -326,14 +326,14 @@ func TestUnavailable(t *testing.T) {
 	away := history.New(history.NewClickHouse(func(ctx context.Context) (driver.Conn, error) {
 		return clickhouse.Open(ctx, "http://127.0.0.1:1/mintlake")
 	}, "mintlake"))
-	_, err := away.Page(t.Context(), "x", history.Cursor{}, 1)
+	_, err := away.Page(t.Context(), pubkey.Key{1}, history.Cursor{}, 1)
 	require.ErrorIs(t, err, history.ErrUnavailable)
 	ended, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	_, err = history.New(db.reader).AsOf(ended, "x", 1)
+	_, err = history.New(db.reader).AsOf(ended, pubkey.Key{1}, 1)
 	require.ErrorIs(t, err, history.ErrUnavailable)
 	require.NoError(t, db.conn.Exec(t.Context(), "DROP TABLE token_fact_history_raw"))
-	_, err = history.New(db.reader).Page(t.Context(), "x", history.Cursor{}, 1)
+	_, err = history.New(db.reader).Page(t.Context(), pubkey.Key{1}, history.Cursor{}, 1)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, history.ErrUnavailable, "a table that is missing does not come by waiting")
 }
@@ -369,7 +369,7 @@ func TestASupplyDeltaOfALeftForkCountsOnce(t *testing.T) {
 	}
 	messages = append(messages, minted(40))
 	require.NoError(t, db.store.Write(t.Context(), batchOf(messages)))
-	mint := base58.Encode(registrytest.Mint(1))
+	mint := pubkey.Key(registrytest.Mint(1))
 	page, err := history.New(db.reader).Page(t.Context(), mint, history.Cursor{}, 1)
 	require.NoError(t, err)
 	require.Empty(t, page.Items[0].Changes, "it had been counted")

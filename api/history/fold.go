@@ -7,13 +7,14 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // fold is like registry.State, for facts that come in the order of their positions. Then a supply
 // delta after the supply's last read only needs to be added up. So the state stays as small as the
 // token is, however often it was minted and burnt.
 type fold struct {
-	mint  string
+	mint  pubkey.Key
 	state registry.State
 	// base is where the supply was last read, if based. deltas are the supply deltas after it, by
 	// item, and sum is their sum.
@@ -31,7 +32,7 @@ type delta struct {
 	amount   *big.Int
 }
 
-func newFold(mint string) *fold {
+func newFold(mint pubkey.Key) *fold {
 	return &fold{mint: mint, deltas: map[string]delta{}, sum: new(big.Int)}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ErrUnknownMint says that there are no facts about the mint.
@@ -57,10 +58,10 @@ type Held struct {
 type Reader interface {
 	// Window returns all rows of the slots from..to. from is the highest slot for which these are
 	// at least atLeast rows, copies counted; 0 if there are fewer.
-	Window(ctx context.Context, mint string, to uint64, atLeast int) (rows []Row, from uint64, err error)
+	Window(ctx context.Context, mint pubkey.Key, to uint64, atLeast int) (rows []Row, from uint64, err error)
 	// Held returns the facts of all rows up to a slot that hold. The supply deltas after the
 	// supply's last read come as sums: one for each item in apart, and one for all other items.
-	Held(ctx context.Context, mint string, to uint64, apart []string) ([]Held, error)
+	Held(ctx context.Context, mint pubkey.Key, to uint64, apart []string) ([]Held, error)
 }
 
 // History answers from a Reader.
@@ -73,9 +74,9 @@ func New(reader Reader) *History { return &History{reader: reader} }
 
 // Page is the body of GET /tokens/{mint}/history.
 type Page struct {
-	Mint  string  `json:"mint"`
-	Items []Entry `json:"items"`
-	Limit int     `json:"limit"`
+	Mint  pubkey.Key `json:"mint"`
+	Items []Entry    `json:"items"`
+	Limit int        `json:"limit"`
 	// Next is the cursor of the next page, which is older; nil on the last one.
 	Next *string `json:"next"`
 }
@@ -112,7 +113,7 @@ const windowGrowth = 4
 
 // Page returns up to limit entries before a cursor, newest first. The zero cursor is after all
 // entries. Errors: ErrUnknownMint, and the reader's.
-func (h *History) Page(ctx context.Context, mint string, before Cursor, limit int) (Page, error) {
+func (h *History) Page(ctx context.Context, mint pubkey.Key, before Cursor, limit int) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	to := uint64(math.MaxUint64)
@@ -149,7 +150,7 @@ func (h *History) Page(ctx context.Context, mint string, before Cursor, limit in
 }
 
 // pageOf folds all groups and returns the last limit of them as entries.
-func pageOf(mint string, fold *fold, groups []Row, limit int) Page {
+func pageOf(mint pubkey.Key, fold *fold, groups []Row, limit int) Page {
 	first := max(len(groups)-limit, 0)
 	for i := range groups[:first] {
 		fold.apply(groups[i].Facts)
@@ -243,13 +244,13 @@ func supplyItems(rows []Row) []string {
 
 // Snapshot is a mint as of a slot.
 type Snapshot struct {
-	mint string
+	mint pubkey.Key
 	fold *fold
 	held map[string]Held
 }
 
 // AsOf folds all facts up to slot. Errors: ErrUnknownMint if there are none, and the reader's.
-func (h *History) AsOf(ctx context.Context, mint string, slot uint64) (*Snapshot, error) {
+func (h *History) AsOf(ctx context.Context, mint pubkey.Key, slot uint64) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	held, err := h.reader.Held(ctx, mint, slot, nil)

@@ -120,7 +120,7 @@ func (p *provenance) lastSeen(shown *int64) {
 // mint itself.
 func (p *provenance) onChain(field string, metaplex, own registry.Register) bool {
 	registers := []registry.Register{metaplex}
-	if p.snapshot.value(registry.RegisterMetadataPointer) == p.snapshot.mint {
+	if p.snapshot.value(registry.RegisterMetadataPointer) == p.snapshot.mint.String() {
 		registers = append(registers, own)
 	}
 	for _, register := range registers {
@@ -186,7 +186,7 @@ func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bo
 // fields: the mint's own additional fields go before the links of off-chain metadata. The one that
 // was stated last is the origin of extensions.
 func (p *provenance) fields() {
-	if p.snapshot.value(registry.RegisterMetadataPointer) != p.snapshot.mint {
+	if p.snapshot.value(registry.RegisterMetadataPointer) != p.snapshot.mint.String() {
 		return
 	}
 	var newest Held

@@ -5,21 +5,21 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // digest stands for a mint or a URL: 64 bits of its hash. Among some million, two are equal with a
 // chance of one in a million; then one token shows another's image.
 type digest uint64
 
-func digestOf(text string) digest {
-	sum := sha256.Sum256([]byte(text))
+func digestOf[T string | []byte](of T) digest {
+	sum := sha256.Sum256([]byte(of))
 	return digest(binary.LittleEndian.Uint64(sum[:]))
 }
 
@@ -56,26 +56,26 @@ type index struct {
 
 func newIndex() *index { return &index{logos: map[digest]logo{}, looks: map[uint64]look{}} }
 
-func (x *index) of(mint string) logo {
+func (x *index) of(mint pubkey.Key) logo {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.logos[digestOf(mint)]
+	return x.logos[digestOf(mint[:])]
 }
 
-func (x *index) similar(mint string) int {
+func (x *index) similar(mint pubkey.Key) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	known := x.logos[digestOf(mint)]
+	known := x.logos[digestOf(mint[:])]
 	if known.look == 0 {
 		return 0
 	}
 	return int(x.looks[known.look].count)
 }
 
-func (x *index) copied(mint string) bool {
+func (x *index) copied(mint pubkey.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	key := digestOf(mint)
+	key := digestOf(mint[:])
 	known := x.logos[key]
 	shown := x.looks[known.look]
 	return known.look != 0 && shown.count > 1 && shown.first != key
@@ -95,7 +95,7 @@ func (x *index) read(record *kafka.Record) {
 		}
 	}
 	enrichment := &eventspb.Enrichment{}
-	if proto.Unmarshal(record.Value, enrichment) != nil || len(enrichment.GetMint()) != 32 {
+	if proto.Unmarshal(record.Value, enrichment) != nil || len(enrichment.GetMint()) != pubkey.Size {
 		return // malformed: the projector writes a dead letter about it
 	}
 	x.apply(enrichment)
@@ -103,7 +103,7 @@ func (x *index) read(record *kafka.Record) {
 
 // apply records a check of a logo or a decision about it, unless a newer one is known.
 func (x *index) apply(enrichment *eventspb.Enrichment) {
-	key := digestOf(base58.Encode(enrichment.GetMint()))
+	key := digestOf(enrichment.GetMint())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.logos[key]

@@ -26,6 +26,7 @@ import (
 	"github.com/mintlake/mintlake/internal/picture"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Loader fetches images into the store and makes variants. *imageload.Loader is one.
@@ -107,7 +108,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 
 // Request is what the registry says about the token whose logo is wanted.
 type Request struct {
-	Mint string
+	Mint pubkey.Key
 	// URL is empty if the token has no logo; Status is then registry.LogoMissing.
 	URL, Status string
 	Variant     picture.Variant
@@ -217,10 +218,10 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 // Similar returns how many tokens, this one included, show a logo that looks like the mint's: with
 // the same difference hash, or for SVG the same bytes. It returns 0 if the mint's logo is not
 // known.
-func (s *Service) Similar(mint string) int { return s.index.similar(mint) }
+func (s *Service) Similar(mint pubkey.Key) int { return s.index.similar(mint) }
 
 // Copied returns whether another token showed the mint's logo before it.
-func (s *Service) Copied(mint string) bool { return s.index.copied(mint) }
+func (s *Service) Copied(mint pubkey.Key) bool { return s.index.copied(mint) }
 
 // reopenDelay is the pause before the topic is opened again.
 const reopenDelay = 2 * time.Second

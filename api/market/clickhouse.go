@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // bounds is what the public can make ClickHouse do here.
@@ -56,14 +57,17 @@ func (c *ClickHouse) Generation(ctx context.Context) (generation uint64, err err
 func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, err error) {
 	rank := map[Ranking]string{RankingVolume: "volume_usd", RankingUser: "user_volume_usd", RankingOrganic: "organic_volume_usd"}[ranking]
 	err = c.read(ctx, func(rows driver.Rows) error {
-		var volume replica.Volume
+		var (
+			mint   string
+			volume replica.Volume
+		)
 		m := new(replica.Market)
-		if err := rows.Scan(&volume.Mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.PriceAt, &m.PriceBeforeUSD, &m.LiquidityUSD, &m.LiquidityAt,
+		if err := rows.Scan(&mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.PriceAt, &m.PriceBeforeUSD, &m.LiquidityUSD, &m.LiquidityAt,
 			&m.Volume5mUSD, &m.Volume1hUSD, &m.Volume6hUSD, &m.OrganicUSD, &m.Trades, &m.Traders, &m.Pools, &m.FirstPoolAt, &m.AsOf); err != nil {
 			return err
 		}
 		volume.Market, m.Volume24hUSD = m, volume.DailyUSD
-		list = append(list, volume)
+		list = appendVolume(list, mint, volume)
 		return nil
 	}, "SELECT mint, toFloat64(volume_usd), toFloat64("+rank+"), last_trade_at, price_usd, price_at, price_before_usd, liquidity_usd, liquidity_at,"+
 		" toFloat64(volume_5m_usd), toFloat64(volume_1h_usd), toFloat64(volume_6h_usd), toFloat64(organic_volume_usd), trades, traders, pools, first_pool_at, until"+
@@ -72,18 +76,30 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 		return list, err
 	}
 	err = c.read(ctx, func(rows driver.Rows) error {
-		var volume replica.Volume
-		if err := rows.Scan(&volume.Mint, &volume.LastTradeAt); err != nil {
+		var (
+			mint   string
+			volume replica.Volume
+		)
+		if err := rows.Scan(&mint, &volume.LastTradeAt); err != nil {
 			return err
 		}
-		list = append(list, volume)
+		list = appendVolume(list, mint, volume)
 		return nil
 	}, "SELECT mint, max(last_trade_at) FROM "+c.database+".last_trades_raw GROUP BY mint")
 	return list, err
 }
 
+// appendVolume leaves out a mint that is no key: legs have none.
+func appendVolume(list []replica.Volume, mint string, volume replica.Volume) []replica.Volume {
+	var err error
+	if volume.Mint, err = pubkey.Parse(mint); err != nil {
+		return list
+	}
+	return append(list, volume)
+}
+
 // Candles implements Reader.
-func (c *ClickHouse) Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error) {
+func (c *ClickHouse) Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error) {
 	candles := []Candle{}
 	err := c.read(ctx, func(rows driver.Rows) error {
 		var candle Candle
@@ -96,13 +112,13 @@ func (c *ClickHouse) Candles(ctx context.Context, mint string, interval Interval
 		return nil
 	}, "SELECT * FROM (SELECT bucket, open, high, low, close, toFloat64(volume_usd), trades, traders FROM "+c.database+".volume_"+string(interval)+"_raw FINAL"+
 		" WHERE mint = {mint:String} AND bucket >= {from:DateTime} AND bucket < {to:DateTime} ORDER BY bucket DESC LIMIT {limit:UInt32}) ORDER BY bucket",
-		driver.NamedValue{Name: "mint", Value: mint}, driver.NamedValue{Name: "from", Value: from.UTC().Format(time.DateTime)},
+		driver.NamedValue{Name: "mint", Value: mint.String()}, driver.NamedValue{Name: "from", Value: from.UTC().Format(time.DateTime)},
 		driver.NamedValue{Name: "to", Value: to.UTC().Format(time.DateTime)}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
 	return candles, err
 }
 
 // Pools implements Reader.
-func (c *ClickHouse) Pools(ctx context.Context, mint string, limit int) ([]Pool, error) {
+func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error) {
 	pools := []Pool{}
 	err := c.read(ctx, func(rows driver.Rows) error {
 		var (
@@ -126,7 +142,7 @@ func (c *ClickHouse) Pools(ctx context.Context, mint string, limit int) ([]Pool,
 			SELECT pool, mint_a, mint_b, toNullable(toFloat64(sum(volume_usd))) AS volume, sum(trades) AS trades FROM `+c.database+`.pool_volume_1h_raw FINAL
 			WHERE pool IN (SELECT pool FROM held) AND bucket > latest - INTERVAL 24 HOUR GROUP BY pool, mint_a, mint_b
 		) AS traded USING (pool, mint_a, mint_b) ORDER BY volume DESC NULLS LAST, pool LIMIT {limit:UInt32}`,
-		driver.NamedValue{Name: "mint", Value: mint}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
+		driver.NamedValue{Name: "mint", Value: mint.String()}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
 	return pools, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Ranking is the figure that tokens are ordered by.
@@ -80,9 +81,9 @@ type Reader interface {
 	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) ([]replica.Volume, error)
 	// Candles returns those of the intervals that begin in [from, to): the newest limit of them,
 	// oldest first.
-	Candles(ctx context.Context, mint string, interval Interval, from, to time.Time, limit int) ([]Candle, error)
+	Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error)
 	// Pools returns those of a mint, by daily volume.
-	Pools(ctx context.Context, mint string, limit int) ([]Pool, error)
+	Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error)
 	// Venues returns what was traded in the 24 hours of block time that end with asOf, on the
 	// venues that trade most first. asOf is zero before the first valuation.
 	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)

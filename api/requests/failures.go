@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Failures finds out from the dead letters which mints enrichment has given up. No event says so,
@@ -22,7 +22,7 @@ type Failures struct {
 	// Open reads the topics from their ends on.
 	Open func(ctx context.Context, topics []string) (kafka.TailReader, error)
 	// Failed is called with each mint that was given up.
-	Failed func(mint string)
+	Failed func(mint pubkey.Key)
 	Logger *slog.Logger
 }
 
@@ -69,10 +69,13 @@ func (f *Failures) read(ctx context.Context, progress func()) error {
 
 // givenUp returns the mint of a dead letter that the enrichment room wrote about a request; false
 // for any other dead letter.
-func givenUp(value []byte) (string, bool) {
+func givenUp(value []byte) (mint pubkey.Key, ok bool) {
 	letter, request := &eventspb.DeadLetter{}, &eventspb.EnrichmentRequest{}
 	if proto.Unmarshal(value, letter) != nil || letter.GetTopic() != schemas.TopicEnrichmentRequests || proto.Unmarshal(letter.GetValue(), request) != nil {
-		return "", false
+		return mint, false
 	}
-	return base58.Encode(request.GetMint()), len(request.GetMint()) == 32
+	if len(request.GetMint()) != pubkey.Size {
+		return mint, false
+	}
+	return pubkey.Key(request.GetMint()), true
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config of a Queue. Zero values mean the defaults.
@@ -84,15 +85,14 @@ type Queue struct {
 
 	mu sync.Mutex
 	// Until when each mint is not requested again: it was requested, is no mint, or was given up.
-	recent, negative, failures *simplelru.LRU[string, time.Time]
+	recent, negative, failures *simplelru.LRU[pubkey.Key, time.Time]
 	clients                    *simplelru.LRU[string, *allowance]
 
 	waiters waiters
 }
 
 type request struct {
-	mint   string
-	key    []byte
+	mint   pubkey.Key
 	reason eventspb.RequestReason
 	at     time.Time
 }
@@ -141,10 +141,10 @@ func New(cfg Config, deps Deps) (*Queue, error) {
 	}
 	q := &Queue{cfg: cfg, deps: deps, waiting: make(chan request, cfg.QueueSize), waiters: newWaiters(cfg.Networks)}
 	var errs [4]error
-	q.recent, errs[0] = simplelru.NewLRU[string, time.Time](cfg.remembered, nil)
-	q.negative, errs[1] = simplelru.NewLRU[string, time.Time](cfg.remembered, nil)
+	q.recent, errs[0] = simplelru.NewLRU[pubkey.Key, time.Time](cfg.remembered, nil)
+	q.negative, errs[1] = simplelru.NewLRU[pubkey.Key, time.Time](cfg.remembered, nil)
 	q.clients, errs[2] = simplelru.NewLRU[string, *allowance](clientsTracked, nil)
-	q.failures, errs[3] = simplelru.NewLRU[string, time.Time](cfg.remembered, nil)
+	q.failures, errs[3] = simplelru.NewLRU[pubkey.Key, time.Time](cfg.remembered, nil)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("enrichment requests: %w", err)
 	}
@@ -192,16 +192,16 @@ type Answer struct {
 	RetryAfter time.Duration
 }
 
-// Ask queues a request for mint, whose 32 bytes are key, unless one of the guarantees forbids it.
-func (q *Queue) Ask(client, mint string, key []byte, reason eventspb.RequestReason) Answer {
-	answer := q.ask(client, mint, key, reason)
+// Ask queues a request for mint, unless one of the guarantees forbids it.
+func (q *Queue) Ask(client string, mint pubkey.Key, reason eventspb.RequestReason) Answer {
+	answer := q.ask(client, mint, reason)
 	answer.RetryAfter = max(answer.RetryAfter, time.Second)
 	q.asked.WithLabelValues(string(answer.Outcome)).Inc()
 	return answer
 }
 
 // ask is Ask without its metric and the least RetryAfter.
-func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReason) Answer {
+func (q *Queue) ask(client string, mint pubkey.Key, reason eventspb.RequestReason) Answer {
 	now := q.deps.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -222,7 +222,7 @@ func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReas
 		allowances = append(allowances, a)
 	}
 	select {
-	case q.waiting <- request{mint, key, reason, now}:
+	case q.waiting <- request{mint, reason, now}:
 		for _, a := range allowances {
 			a.counts[a.bin%(bins+1)]++
 		}
@@ -234,7 +234,7 @@ func (q *Queue) ask(client, mint string, key []byte, reason eventspb.RequestReas
 }
 
 // Known returns what is known about a mint without a request; false if nothing is.
-func (q *Queue) Known(mint string) (Answer, bool) {
+func (q *Queue) Known(mint pubkey.Key) (Answer, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	answer, known := q.knownAt(q.deps.Now(), mint)
@@ -244,7 +244,7 @@ func (q *Queue) Known(mint string) (Answer, bool) {
 
 // knownAt is Known, without the least RetryAfter. A mint that was requested some time ago is likely
 // to take as long again. The caller holds the lock.
-func (q *Queue) knownAt(now time.Time, mint string) (Answer, bool) {
+func (q *Queue) knownAt(now time.Time, mint pubkey.Key) (Answer, bool) {
 	if until, ok := q.negative.Get(mint); ok && now.Before(until) {
 		return Answer{NotAMint, until.Sub(now)}, true
 	}
@@ -259,7 +259,7 @@ func (q *Queue) knownAt(now time.Time, mint string) (Answer, bool) {
 }
 
 // NotAMint records that the address holds no mint.
-func (q *Queue) NotAMint(mint string) {
+func (q *Queue) NotAMint(mint pubkey.Key) {
 	q.mu.Lock()
 	q.negative.Add(mint, q.deps.Now().Add(q.cfg.NegativeTTL))
 	q.mu.Unlock()
@@ -267,7 +267,7 @@ func (q *Queue) NotAMint(mint string) {
 }
 
 // Failed records that enrichment has given the mint up.
-func (q *Queue) Failed(mint string) {
+func (q *Queue) Failed(mint pubkey.Key) {
 	q.mu.Lock()
 	q.failures.Add(mint, q.deps.Now().Add(q.cfg.DedupTTL))
 	q.mu.Unlock()
@@ -324,12 +324,12 @@ gather:
 }
 
 func (r request) record() (kafka.Record, error) {
-	value, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: r.key, Reason: r.reason})
+	value, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: r.mint.Bytes(), Reason: r.reason})
 	if err != nil {
 		return kafka.Record{}, fmt.Errorf("encode enrichment request: %w", err)
 	}
 	return kafka.Record{
-		Topic: schemas.TopicEnrichmentRequests, Key: []byte(r.mint), Value: value,
+		Topic: schemas.TopicEnrichmentRequests, Key: []byte(r.mint.String()), Value: value,
 		Headers: []kafka.Header{
 			{Key: schemas.HeaderType, Value: []byte(headerType)},
 			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},

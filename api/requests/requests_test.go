@@ -18,6 +18,7 @@ import (
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 type fakeProducer struct {
@@ -70,11 +71,10 @@ const batch = eventspb.RequestReason_REQUEST_REASON_API_BATCH
 func TestAskOnceAndInForm(t *testing.T) {
 	now, producer := time.UnixMilli(1_700_000_000_123), &fakeProducer{}
 	q := newQueue(t, Config{}, producer, &now)
-	key := make([]byte, 32)
-	require.Equal(t, Queued, q.Ask("c", "mint", key, batch).Outcome)
-	require.Equal(t, Duplicate, q.Ask("other client", "mint", key, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("c", named("mint"), batch).Outcome)
+	require.Equal(t, Duplicate, q.Ask("other client", named("mint"), batch).Outcome)
 	run(t, q)()
-	require.Equal(t, []string{"mint"}, producer.mints())
+	require.Equal(t, []string{named("mint").String()}, producer.mints())
 	record := producer.records[0]
 	require.Equal(t, schemas.TopicEnrichmentRequests, record.Topic)
 	require.Equal(t, []kafka.Header{
@@ -82,32 +82,32 @@ func TestAskOnceAndInForm(t *testing.T) {
 	}, record.Headers)
 	var message eventspb.EnrichmentRequest
 	require.NoError(t, proto.Unmarshal(record.Value, &message))
-	require.Equal(t, key, message.GetMint())
+	require.Equal(t, named("mint").Bytes(), message.GetMint())
 	require.Equal(t, batch, message.GetReason())
 
 	now = now.Add(10 * time.Minute)
-	require.Equal(t, Queued, q.Ask("c", "mint", key, batch).Outcome, "asked again after the TTL")
+	require.Equal(t, Queued, q.Ask("c", named("mint"), batch).Outcome, "asked again after the TTL")
 }
 
 func TestNotAMintIsNotAsked(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	q := newQueue(t, Config{}, &fakeProducer{}, &now)
-	q.NotAMint("wallet")
-	require.Equal(t, NotAMint, q.Ask("c", "wallet", nil, batch).Outcome)
+	q.NotAMint(named("wallet"))
+	require.Equal(t, NotAMint, q.Ask("c", named("wallet"), batch).Outcome)
 	now = now.Add(time.Hour)
-	require.Equal(t, Queued, q.Ask("c", "wallet", nil, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("c", named("wallet"), batch).Outcome)
 }
 
 func TestClientIsCapped(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	q := newQueue(t, Config{PerClient: 3}, &fakeProducer{}, &now)
 	for i := range 3 {
-		require.Equal(t, Queued, q.Ask("greedy", fmt.Sprint(i), nil, batch).Outcome)
+		require.Equal(t, Queued, q.Ask("greedy", named(fmt.Sprint(i)), batch).Outcome)
 	}
-	require.Equal(t, Capped, q.Ask("greedy", "3", nil, batch).Outcome)
-	require.Equal(t, Queued, q.Ask("modest", "3", nil, batch).Outcome, "what one client may not ask, another may")
+	require.Equal(t, Capped, q.Ask("greedy", named("3"), batch).Outcome)
+	require.Equal(t, Queued, q.Ask("modest", named("3"), batch).Outcome, "what one client may not ask, another may")
 	now = now.Add(11 * time.Minute)
-	require.Equal(t, Queued, q.Ask("greedy", "4", nil, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("greedy", named("4"), batch).Outcome)
 }
 
 // TestNetworksAreCapped: the clients of one IPv6 /48 are no 65,536 clients.
@@ -116,12 +116,12 @@ func TestNetworksAreCapped(t *testing.T) {
 	q := newQueue(t, Config{PerClient: 3, Networks: limits.Networks{Factor48: 2}}, &fakeProducer{}, &now)
 	queued := 0
 	for i := range 20 {
-		if q.Ask(fmt.Sprintf("2001:db8:1:%x::/64", i), fmt.Sprint(i), nil, batch).Outcome == Queued {
+		if q.Ask(fmt.Sprintf("2001:db8:1:%x::/64", i), named(fmt.Sprint(i)), batch).Outcome == Queued {
 			queued++
 		}
 	}
 	require.Equal(t, 6, queued)
-	require.Equal(t, Queued, q.Ask("2001:db8:2::/64", "x", nil, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("2001:db8:2::/64", named("x"), batch).Outcome)
 }
 
 // TestClientIsCappedWhereverTheWindowBegins: no ten minutes hold more than the bound, also when
@@ -133,7 +133,7 @@ func TestClientIsCappedWhereverTheWindowBegins(t *testing.T) {
 		var queued []time.Time
 		for i := range 60 {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(rt, "pause")))
-			answer := q.Ask("c", fmt.Sprint(i), nil, batch)
+			answer := q.Ask("c", named(fmt.Sprint(i)), batch)
 			if answer.Outcome == Queued {
 				queued = append(queued, now)
 			} else {
@@ -145,7 +145,7 @@ func TestClientIsCappedWhereverTheWindowBegins(t *testing.T) {
 			require.GreaterOrEqual(rt, queued[i].Sub(queued[i-5]), 10*time.Minute)
 		}
 		now = now.Add(11 * time.Minute)
-		require.Equal(rt, Queued, q.Ask("c", "last", nil, batch).Outcome)
+		require.Equal(rt, Queued, q.Ask("c", named("last"), batch).Outcome)
 	})
 }
 
@@ -163,20 +163,26 @@ func TestOutageNeitherBlocksNorForgets(t *testing.T) {
 	stop := run(t, q)
 	outcomes := map[Outcome]int{}
 	for i := range 1_000 {
-		outcomes[q.Ask("c", fmt.Sprint(i), nil, batch).Outcome]++
+		outcomes[q.Ask("c", named(fmt.Sprint(i)), batch).Outcome]++
 	}
 	require.Positive(t, outcomes[Dropped])
 	require.Positive(t, outcomes[Queued])
 	close(down)
 	require.Eventually(t, func() bool { return len(producer.mints()) == outcomes[Queued] }, 3*time.Minute, time.Millisecond)
-	require.Equal(t, Queued, q.Ask("c", "999", nil, batch).Outcome, "a dropped request may be asked again at once")
+	require.Equal(t, Queued, q.Ask("c", named("999"), batch).Outcome, "a dropped request may be asked again at once")
 	stop()
 }
 
 func TestRefusedRequestMayBeAskedAgain(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	q := newQueue(t, Config{}, &fakeProducer{fail: func(context.Context) error { return errors.New("too large") }}, &now)
-	require.Equal(t, Queued, q.Ask("c", "mint", nil, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("c", named("mint"), batch).Outcome)
 	run(t, q)()
-	require.Equal(t, Queued, q.Ask("c", "mint", nil, batch).Outcome)
+	require.Equal(t, Queued, q.Ask("c", named("mint"), batch).Outcome)
+}
+
+// named is the key of a mint with a name.
+func named(name string) (key pubkey.Key) {
+	copy(key[:], name)
+	return key
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Bounds of the HTTP requests that wait at one time. Each holds a goroutine and its mints, some 60
@@ -19,7 +20,7 @@ const (
 // waiters are the HTTP requests that wait for mints to be settled, by mint.
 type waiters struct {
 	mu      sync.Mutex
-	byMint  map[string][]chan struct{}
+	byMint  map[pubkey.Key][]chan struct{}
 	clients *limits.Crowd
 	count   int
 	closed  chan struct{}
@@ -27,13 +28,13 @@ type waiters struct {
 }
 
 func newWaiters(networks limits.Networks) waiters {
-	return waiters{byMint: map[string][]chan struct{}{}, clients: limits.NewCrowd(maxWaitingPerClient, networks), closed: make(chan struct{}), once: &sync.Once{}}
+	return waiters{byMint: map[pubkey.Key][]chan struct{}{}, clients: limits.NewCrowd(maxWaitingPerClient, networks), closed: make(chan struct{}), once: &sync.Once{}}
 }
 
 // Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. If too
 // many wait already, on the node or of this client, it returns false at once. It calls pending
 // again whenever one of the mints has changed.
-func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending func(mint string) bool) bool {
+func (q *Queue) Wait(ctx context.Context, client string, mints []pubkey.Key, pending func(mint pubkey.Key) bool) bool {
 	wake, admitted := q.waiters.enter(client, mints)
 	if !admitted {
 		return false
@@ -41,7 +42,7 @@ func (q *Queue) Wait(ctx context.Context, client string, mints []string, pending
 	defer q.waiters.leave(client, mints, wake)
 	rest := slices.Clone(mints)
 	for {
-		rest = slices.DeleteFunc(rest, func(mint string) bool { return !pending(mint) })
+		rest = slices.DeleteFunc(rest, func(mint pubkey.Key) bool { return !pending(mint) })
 		if len(rest) == 0 {
 			return true
 		}
@@ -70,13 +71,13 @@ func (q *Queue) Apply(changes []replica.Change) {
 	}
 }
 
-func (w *waiters) wake(mint string) {
+func (w *waiters) wake(mint pubkey.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wakeLocked(mint)
 }
 
-func (w *waiters) wakeLocked(mint string) {
+func (w *waiters) wakeLocked(mint pubkey.Key) {
 	for _, wake := range w.byMint[mint] {
 		select {
 		case wake <- struct{}{}:
@@ -87,7 +88,7 @@ func (w *waiters) wakeLocked(mint string) {
 
 // enter registers an HTTP request that waits for mints; false if too many wait. The channel gets a
 // signal when one of the mints has changed.
-func (w *waiters) enter(client string, mints []string) (chan struct{}, bool) {
+func (w *waiters) enter(client string, mints []pubkey.Key) (chan struct{}, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.count >= maxWaiting || w.clients.Full(client) {
@@ -102,7 +103,7 @@ func (w *waiters) enter(client string, mints []string) (chan struct{}, bool) {
 	return wake, true
 }
 
-func (w *waiters) leave(client string, mints []string, wake chan struct{}) {
+func (w *waiters) leave(client string, mints []pubkey.Key, wake chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count--

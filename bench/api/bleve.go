@@ -76,7 +76,7 @@ func (b *bleveEngine) load(ctx context.Context, c *registrytest.Corpus, tokens i
 		return err
 	}
 	for token := range c.Tokens(tokens) {
-		row := rankedRow{token.Mint, search.Normalise(token.Symbol), search.Normalise(token.Name), -1, token.FirstSeen}
+		row := rankedRow{token.Mint.String(), search.Normalise(token.Symbol), search.Normalise(token.Name), -1, token.FirstSeen}
 		rank := float64(token.FirstSeen)
 		if token.Volume > 0 {
 			row.volume, rank = token.Volume, -token.Volume

@@ -78,7 +78,7 @@ func (c *clickHouse) load(ctx context.Context, corpus *registrytest.Corpus, toke
 			if token.Volume > 0 {
 				volume = &token.Volume
 			}
-			if err := batch.Append(uint32(i), token.Mint, symbol, name, volume, token.FirstSeen, trigrams(symbol), trigrams(name)); err != nil {
+			if err := batch.Append(uint32(i), token.Mint.String(), symbol, name, volume, token.FirstSeen, trigrams(symbol), trigrams(name)); err != nil {
 				return err
 			}
 		}

@@ -135,7 +135,7 @@ func (p *postgres) load(ctx context.Context, c *registrytest.Corpus, tokens int)
 		if token.Volume > 0 {
 			volume = &token.Volume
 		}
-		return []any{i - 1, token.Mint, withoutNul(search.Normalise(token.Symbol)), withoutNul(search.Normalise(token.Name)), volume, token.FirstSeen}, nil
+		return []any{i - 1, token.Mint.String(), withoutNul(search.Normalise(token.Symbol)), withoutNul(search.Normalise(token.Name)), volume, token.FirstSeen}, nil
 	})
 	if _, err := p.pool.CopyFrom(ctx, pgx.Identifier{"tokens"}, []string{"id", "mint", "symbol", "name", "volume", "seen"}, rows); err != nil {
 		return err

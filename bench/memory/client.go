@@ -92,7 +92,7 @@ func (c *client) run(o *options) error {
 			f.Batches = append(f.Batches, took)
 		}
 		token := corpus.Token(random.IntN(c.tokens))
-		took, err := ask(c.url+"/tokens/"+token.Mint, nil)
+		took, err := ask(c.url+"/tokens/"+token.Mint.String(), nil)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (c *client) batch(corpus *registrytest.Corpus, random *rand.Rand) []byte {
 		Mints []string `json:"mints"`
 	}
 	for range batchMints {
-		body.Mints = append(body.Mints, corpus.Token(random.IntN(c.tokens)).Mint)
+		body.Mints = append(body.Mints, corpus.Token(random.IntN(c.tokens)).Mint.String())
 	}
 	text, _ := json.Marshal(body) // strings
 	return text

@@ -116,7 +116,7 @@ func (b *backends) load(ctx context.Context, corpus *registrytest.Corpus, from, 
 			for i := begin; i < to; i++ {
 				token := corpus.Token(i)
 				facts = corpus.AppendFacts(facts[:0], &token)
-				rows = appendRow(rows, token.Mint, facts)
+				rows = appendRow(rows, token.Mint.String(), facts)
 			}
 			return b.insert(ctx, rows)
 		})

@@ -31,12 +31,11 @@ func (b *backends) updates(length time.Duration, corpus *registrytest.Corpus, si
 		b.slot++
 		for i := range rate / ticks {
 			token := corpus.Token(random.IntN(size))
-			mint, _ := base58.Decode(token.Mint) // the corpus has no other
-			value, err := proto.Marshal(event(random, mint, program, 500_000_000+b.slot, uint32(i), &token))
+			value, err := proto.Marshal(event(random, token.Mint.Bytes(), program, 500_000_000+b.slot, uint32(i), &token))
 			if err != nil {
 				return nil, fmt.Errorf("encode: %w", err)
 			}
-			made[tick] = append(made[tick], kafka.Record{Topic: schemas.TopicTokenEvents, Key: []byte(token.Mint), Value: value})
+			made[tick] = append(made[tick], kafka.Record{Topic: schemas.TopicTokenEvents, Key: []byte(token.Mint.String()), Value: value})
 		}
 	}
 	return made, nil

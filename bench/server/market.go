@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // noTrades is a market on which every mint has one candle and one pool. It has no daily volumes, so
@@ -15,7 +16,7 @@ type noTrades struct{ market.Reader }
 func (noTrades) Generation(context.Context) (uint64, error) { return 0, nil }
 
 // Candles implements market.Reader.
-func (noTrades) Candles(_ context.Context, _ string, _ market.Interval, from, to time.Time, _ int) ([]market.Candle, error) {
+func (noTrades) Candles(_ context.Context, _ pubkey.Key, _ market.Interval, from, to time.Time, _ int) ([]market.Candle, error) {
 	if !from.Before(to) {
 		return []market.Candle{}, nil
 	}
@@ -24,9 +25,9 @@ func (noTrades) Candles(_ context.Context, _ string, _ market.Interval, from, to
 }
 
 // Pools implements market.Reader.
-func (noTrades) Pools(_ context.Context, mint string, _ int) ([]market.Pool, error) {
+func (noTrades) Pools(_ context.Context, mint pubkey.Key, _ int) ([]market.Pool, error) {
 	amount := "1"
-	return []market.Pool{{Pool: mint, Venue: "orca_whirlpool", MintA: mint, MintB: exampleMint, ReserveA: &amount}}, nil
+	return []market.Pool{{Pool: mint.String(), Venue: "orca_whirlpool", MintA: mint.String(), MintB: exampleMint, ReserveA: &amount}}, nil
 }
 
 // Venues implements market.Reader.

@@ -28,12 +28,12 @@ import (
 // log is a producer that folds what it is given, as the registry does.
 type log struct {
 	mu      sync.Mutex
-	states  map[string]*registry.State
+	states  map[pubkey.Key]*registry.State
 	records int
 	fail    func(records int) error
 }
 
-func newLog() *log { return &log{states: map[string]*registry.State{}} }
+func newLog() *log { return &log{states: map[pubkey.Key]*registry.State{}} }
 
 func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 	l.mu.Lock()
@@ -52,7 +52,7 @@ func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 	return nil
 }
 
-func foldRecord(states map[string]*registry.State, record *kafka.Record) error {
+func foldRecord(states map[pubkey.Key]*registry.State, record *kafka.Record) error {
 	enrichment := new(eventspb.Enrichment)
 	if err := proto.Unmarshal(record.Value, enrichment); err != nil {
 		return err
@@ -64,7 +64,7 @@ func foldRecord(states map[string]*registry.State, record *kafka.Record) error {
 	return nil
 }
 
-func apply(states map[string]*registry.State, enrichment *eventspb.Enrichment) {
+func apply(states map[pubkey.Key]*registry.State, enrichment *eventspb.Enrichment) {
 	for _, fact := range registry.FactsOfEnrichment(enrichment) {
 		state := states[fact.Mint]
 		if state == nil {
@@ -76,8 +76,8 @@ func apply(states map[string]*registry.State, enrichment *eventspb.Enrichment) {
 }
 
 // want is the registry that a bootstrap of the chain must give, made without a request.
-func want(t testing.TB, c *rpctest.Chain) map[string]*registry.State {
-	states := map[string]*registry.State{}
+func want(t testing.TB, c *rpctest.Chain) map[pubkey.Key]*registry.State {
+	states := map[pubkey.Key]*registry.State{}
 	require.NoError(t, c.Enrichments(func(enrichment *eventspb.Enrichment) { apply(states, enrichment) }))
 	return states
 }

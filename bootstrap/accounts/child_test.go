@@ -22,6 +22,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // childEnv makes the test binary a bootstrap with its broker, as the command is: "folder url".
@@ -158,7 +159,7 @@ func TestKilledAtAnyMomentEndsWithTheSameRegistry(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &summary))
 	t.Logf("%d kills, %d requests, %d accounts sent for %d", killed, fake.Requests.Load(), fake.Served.Load(), summary.Accounts)
 
-	states := map[string]*registry.State{}
+	states := map[pubkey.Key]*registry.State{}
 	readLog(t, folder, func(record *kafka.Record) { require.NoError(t, foldRecord(states, record)) })
 	require.Equal(t, want(t, c), states)
 }

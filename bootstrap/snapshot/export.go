@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ExportConfig says where a snapshot goes.
@@ -117,7 +118,8 @@ type writer struct {
 	facts    *file[factRow]
 	tokens   *file[tokenRow]
 
-	mint     string
+	mint     pubkey.Key
+	begun    bool
 	register registry.Register
 	item     string
 	state    registry.State
@@ -129,14 +131,14 @@ type writer struct {
 // takes a fact says nothing about it, as the table also keeps facts that no longer count, such as a
 // change of supply that a later read of the account covers.
 func (w *writer) fact(fact registry.Fact) error {
-	if fact.Mint != w.mint {
-		if fact.Mint < w.mint {
+	if fact.Mint != w.mint || !w.begun {
+		if w.begun && pubkey.Compare(fact.Mint, w.mint) < 0 {
 			return fmt.Errorf("facts are not sorted: %s comes behind %s", fact.Mint, w.mint)
 		}
 		if err := w.endMint(); err != nil {
 			return err
 		}
-		w.mint, w.state = fact.Mint, registry.State{}
+		w.mint, w.state, w.begun = fact.Mint, registry.State{}, true
 		w.manifest.Counts.Mints++
 	} else if cmp.Or(cmp.Compare(w.register, fact.Register), strings.Compare(w.item, fact.Item)) >= 0 {
 		return fmt.Errorf("facts are not sorted, or one comes twice: %s register %d item %q comes behind register %d item %q",
@@ -150,7 +152,7 @@ func (w *writer) fact(fact registry.Fact) error {
 // endMint writes the facts of the mint's state, its token if it is a member, and its element of the
 // root. It ends a file that is full.
 func (w *writer) endMint() error {
-	if w.mint == "" {
+	if !w.begun {
 		return nil
 	}
 	w.root.Add(w.mint, &w.state)

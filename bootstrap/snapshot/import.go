@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Bounds of one record. A mint with more facts takes several records: each change of its supply is
@@ -152,9 +151,9 @@ func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File,
 	var group factGroup
 	row := state.Row
 	send := func() error {
-		enrichment, err := group.take(manifest.Slot)
-		if err != nil || enrichment == nil {
-			return err
+		enrichment := group.take(manifest.Slot)
+		if enrichment == nil {
+			return nil
 		}
 		if err := batch.Add(ctx, enrichment); err != nil {
 			return err
@@ -197,7 +196,7 @@ const factOverhead = 32
 
 // factGroup collects the facts of one record.
 type factGroup struct {
-	mint  string
+	mint  pubkey.Key
 	facts []*eventspb.Fact
 	bytes int
 }
@@ -215,17 +214,13 @@ func (g *factGroup) add(fact registry.Fact) {
 
 // take returns the record of the facts collected and empties the group; nil if there are none. slot
 // is the snapshot's; each fact has its own position.
-func (g *factGroup) take(slot uint64) (*eventspb.Enrichment, error) {
+func (g *factGroup) take(slot uint64) *eventspb.Enrichment {
 	if len(g.facts) == 0 {
-		return nil, nil
+		return nil
 	}
-	mint, err := base58.Decode(g.mint)
-	if err != nil {
-		return nil, fmt.Errorf("%w: mint: %w", ErrContent, err)
-	}
-	enrichment := &eventspb.Enrichment{Mint: mint, Slot: slot, Fact: &eventspb.Enrichment_Facts{Facts: &eventspb.Facts{Facts: g.facts}}}
-	g.mint, g.facts, g.bytes = "", nil, 0
-	return enrichment, nil
+	enrichment := &eventspb.Enrichment{Mint: g.mint.Bytes(), Slot: slot, Fact: &eventspb.Enrichment_Facts{Facts: &eventspb.Facts{Facts: g.facts}}}
+	*g = factGroup{}
+	return enrichment
 }
 
 // String returns the root in the form in which people compare it: slot, tokens and hash.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // factRow is a row of facts-NNNN.parquet. The rows are sorted by mint, register and item over all
@@ -33,7 +34,7 @@ type factRow struct {
 
 func rowOf(fact *registry.Fact) factRow {
 	return factRow{
-		Mint: fact.Mint, Register: uint32(fact.Register), Item: fact.Item,
+		Mint: fact.Mint.String(), Register: uint32(fact.Register), Item: fact.Item,
 		Slot: fact.Position.Slot, Order: fact.Position.Order, Value: fact.Value,
 	}
 }
@@ -43,8 +44,12 @@ func (r *factRow) fact() (registry.Fact, error) {
 	if r.Register == 0 || r.Register > 255 {
 		return registry.Fact{}, fmt.Errorf("register %d: must be 1 to 255", r.Register)
 	}
+	mint, err := pubkey.Parse(r.Mint)
+	if err != nil {
+		return registry.Fact{}, fmt.Errorf("mint %q: %w", r.Mint, err)
+	}
 	return registry.Fact{
-		Mint: r.Mint, Register: registry.Register(r.Register), Item: r.Item,
+		Mint: mint, Register: registry.Register(r.Register), Item: r.Item,
 		Position: schemas.Position{Slot: r.Slot, Order: r.Order}, Value: r.Value,
 	}, nil
 }
@@ -91,7 +96,7 @@ func tokenRowOf(t *registry.Token) tokenRow {
 		extensions = append(extensions, pair{key, t.Extensions[key]})
 	}
 	return tokenRow{
-		Mint: t.Mint, Symbol: t.Symbol, Name: t.Name, Decimals: uint32(t.Decimals), LogoURL: t.LogoURL, LogoStatus: t.LogoStatus,
+		Mint: t.Mint.String(), Symbol: t.Symbol, Name: t.Name, Decimals: uint32(t.Decimals), LogoURL: t.LogoURL, LogoStatus: t.LogoStatus,
 		IsToken22: t.IsToken22, FirstSeenAt: t.FirstSeenAt, LastSeenAt: t.LastSeenAt, Supply: t.Supply, MintAuthority: t.MintAuthority,
 		FreezeAuthority: t.FreezeAuthority, MetaplexURI: t.MetaplexURI, UpdateAuthority: t.UpdateAuthority,
 		SellerFeeBasisPoints: t.SellerFeeBasisPoints, TokenStandard: t.TokenStandard, Description: t.Description,

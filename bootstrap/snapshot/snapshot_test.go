@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/mr-tron/base58"
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -32,11 +31,12 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
 
-type states map[string]*registry.State
+type states map[pubkey.Key]*registry.State
 
 func (s states) apply(facts ...registry.Fact) {
 	for _, fact := range facts {
@@ -76,7 +76,7 @@ func (s states) Count(context.Context) (int64, error) {
 }
 
 func (s states) Facts(_ context.Context, each func(registry.Fact) error) error {
-	for _, mint := range slices.Sorted(maps.Keys(s)) {
+	for _, mint := range slices.SortedFunc(maps.Keys(s), pubkey.Compare) {
 		for _, fact := range s[mint].Facts() {
 			if err := each(fact); err != nil {
 				return err
@@ -98,7 +98,7 @@ func tableOf(messages []registrytest.Message) (table, states) {
 		facts := message.Facts()
 		want.apply(facts...)
 		for _, fact := range facts {
-			key := [3]string{fact.Mint, string(rune(fact.Register)), fact.Item}
+			key := [3]string{fact.Mint.String(), string(rune(fact.Register)), fact.Item}
 			held, ok := last[key]
 			if c := fact.Position.Compare(held.Position); !ok || c > 0 || c == 0 && fact.Value > held.Value {
 				last[key] = fact
@@ -107,7 +107,7 @@ func tableOf(messages []registrytest.Message) (table, states) {
 	}
 	rows := slices.Collect(maps.Values(last))
 	slices.SortFunc(rows, func(a, b registry.Fact) int {
-		return cmp.Or(strings.Compare(a.Mint, b.Mint), cmp.Compare(a.Register, b.Register), strings.Compare(a.Item, b.Item))
+		return cmp.Or(pubkey.Compare(a.Mint, b.Mint), cmp.Compare(a.Register, b.Register), strings.Compare(a.Item, b.Item))
 	})
 	return rows, want
 }
@@ -243,7 +243,7 @@ func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 			return err
 		}
 		facts := registry.FactsOfEnrichment(enrichment)
-		if len(facts) == 0 || facts[0].Mint != string(record.Key) {
+		if len(facts) == 0 || facts[0].Mint.String() != string(record.Key) {
 			return fmt.Errorf("record of %s", record.Key)
 		}
 		l.states.apply(facts...)
@@ -332,7 +332,7 @@ func insert(t *testing.T, conn driver.Conn, want states) {
 	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO mintlake.token_facts_raw (mint, register, item, fact)")
 	require.NoError(t, err)
 	require.NoError(t, want.Facts(t.Context(), func(fact registry.Fact) error {
-		return batch.Append(fact.Mint, uint8(fact.Register), fact.Item, []any{fact.Position.BigInt(), fact.Value})
+		return batch.Append(fact.Mint.String(), uint8(fact.Register), fact.Item, []any{fact.Position.BigInt(), fact.Value})
 	}))
 	require.NoError(t, batch.Send())
 }
@@ -357,13 +357,13 @@ func TestTokensFileIsTheRegistryForAnalysts(t *testing.T) {
 	rows, err := parquet.Read[row](bytes.NewReader(raw), int64(len(raw)))
 	require.NoError(t, err)
 	var want []row
-	for _, mint := range slices.Sorted(maps.Keys(s)) {
+	for _, mint := range slices.SortedFunc(maps.Keys(s), pubkey.Compare) {
 		if token, member := s[mint].Token(mint); member {
 			var extensions []pair
 			for _, key := range slices.Sorted(maps.Keys(token.Extensions)) {
 				extensions = append(extensions, pair{key, token.Extensions[key]})
 			}
-			want = append(want, row{token.Mint, token.Symbol, token.Supply, extensions, token.Tags})
+			want = append(want, row{token.Mint.String(), token.Symbol, token.Supply, extensions, token.Tags})
 		}
 	}
 	require.Len(t, rows, len(want))
@@ -403,7 +403,7 @@ func TestImportGoesOnWhereItFailed(t *testing.T) {
 func TestLongHistoriesTakeSeveralRecords(t *testing.T) {
 	s := states{}
 	for n := range 2500 {
-		s.apply(registry.Fact{Mint: base58.Encode(registrytest.Mint(1)), Register: registry.RegisterSupplyDelta, Item: fmt.Sprintf("%032x", n), Value: "1"})
+		s.apply(registry.Fact{Mint: pubkey.Key(registrytest.Mint(1)), Register: registry.RegisterSupplyDelta, Item: fmt.Sprintf("%032x", n), Value: "1"})
 	}
 	folder := filepath.Join(t.TempDir(), "s")
 	export(t, folder, nil, s)

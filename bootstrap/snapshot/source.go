@@ -8,6 +8,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Source yields a registry's facts, each once, sorted by mint, register and item.
@@ -47,14 +48,23 @@ func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) er
 		return fmt.Errorf("read facts: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
+	var mint pubkey.Key
+	text := ""
 	for rows.Next() {
 		var fact registry.Fact
+		var next string
 		var register uint8
 		var position schemas.Position
-		if err := rows.Scan(&fact.Mint, &register, &fact.Item, &position.Slot, &position.Order, &fact.Value); err != nil {
+		if err := rows.Scan(&next, &register, &fact.Item, &position.Slot, &position.Order, &fact.Value); err != nil {
 			return fmt.Errorf("read fact: %w", err)
 		}
-		fact.Register, fact.Position = registry.Register(register), position
+		if next != text || text == "" { // most facts are of the mint before
+			if mint, err = pubkey.Parse(next); err != nil {
+				return fmt.Errorf("read fact: mint %.64q: %w", next, err)
+			}
+			text = next
+		}
+		fact.Mint, fact.Register, fact.Position = mint, registry.Register(register), position
 		if err := each(fact); err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ type verifier struct {
 	manifest *Manifest
 	onFact   func()
 
-	mint  string
+	mint  pubkey.Key
 	state registry.State
 	mints int64
 	facts int64
@@ -122,9 +122,9 @@ func (v *verifier) row(name string, row *factRow) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrContent, name, err)
 	}
-	if fact.Mint != v.mint {
-		if _, err := pubkey.Parse(fact.Mint); err != nil || fact.Mint < v.mint {
-			return fmt.Errorf("%w: %s: mint %.64q is no key or not in order", ErrContent, name, fact.Mint)
+	if fact.Mint != v.mint || v.mints == 0 {
+		if v.mints > 0 && pubkey.Compare(fact.Mint, v.mint) < 0 {
+			return fmt.Errorf("%w: %s: mint %s is not in order", ErrContent, name, fact.Mint)
 		}
 		v.endMint()
 		v.mint, v.state = fact.Mint, registry.State{}
@@ -140,7 +140,7 @@ func (v *verifier) row(name string, row *factRow) error {
 }
 
 func (v *verifier) endMint() {
-	if v.mint == "" {
+	if v.mints == 0 {
 		return
 	}
 	v.root.Add(v.mint, &v.state)

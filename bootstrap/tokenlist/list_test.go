@@ -23,6 +23,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 type records []kafka.Record
@@ -58,20 +59,20 @@ func TestRealLists(t *testing.T) {
 	require.NoError(t, loader.Run(t.Context()))
 	require.Len(t, out, len(community.Entries)+len(verified.Entries))
 
-	states := map[string]*registry.State{}
+	states := map[pubkey.Key]*registry.State{}
 	for _, record := range out {
 		require.Equal(t, schemas.TopicEnrichments, record.Topic)
 		enrichment := new(eventspb.Enrichment)
 		require.NoError(t, proto.Unmarshal(record.Value, enrichment))
 		for _, fact := range registry.FactsOfEnrichment(enrichment) {
-			require.Equal(t, string(record.Key), fact.Mint)
+			require.Equal(t, string(record.Key), fact.Mint.String())
 			if states[fact.Mint] == nil {
 				states[fact.Mint] = new(registry.State)
 			}
 			states[fact.Mint].Apply(fact)
 		}
 	}
-	const usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	usdc := pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	token, member := states[usdc].Token(usdc)
 	require.False(t, member, "a list makes no member")
 	require.Equal(t, "USDC", token.Symbol)
@@ -131,7 +132,7 @@ func TestASignatureIsOfTheFile(t *testing.T) {
 	list, err := tokenlist.Parse(strings.NewReader(file), tokenlist.Options{Name: "a", AsOf: time.Unix(7, 0), Signature: signature, Trust: trust})
 	require.NoError(t, err)
 
-	lists := shown(t, list)[mintA].Lists()
+	lists := shown(t, list)[pubkey.MustParse(mintA)].Lists()
 	require.Len(t, lists, 1)
 	listing := lists[0]
 	sum := sha256.Sum256([]byte(file))
@@ -154,7 +155,7 @@ func TestASignatureIsOfTheFile(t *testing.T) {
 	require.ErrorIs(t, err, tokenlist.ErrSignature, "another file")
 	list, err = tokenlist.Parse(strings.NewReader(file), tokenlist.Options{Name: "a", Signature: signature})
 	require.NoError(t, err)
-	require.Nil(t, shown(t, list)[mintA].Lists()[0].Signer, "nobody is trusted")
+	require.Nil(t, shown(t, list)[pubkey.MustParse(mintA)].Lists()[0].Signer, "nobody is trusted")
 }
 
 // TestALaterVersionTakesTokensOff: the token is verified no more, in whatever order the versions
@@ -173,20 +174,20 @@ func TestALaterVersionTakesTokensOff(t *testing.T) {
 	require.NoError(t, second.Replace(first))
 	for _, order := range [][]*tokenlist.List{{first, second}, {second, first}} {
 		states := shown(t, order...)
-		require.Len(t, states[mintA].Lists(), 1)
-		require.Empty(t, states[mintB].Lists())
-		token, _ := states[mintB].Token(mintB)
+		require.Len(t, states[pubkey.MustParse(mintA)].Lists(), 1)
+		require.Empty(t, states[pubkey.MustParse(mintB)].Lists())
+		token, _ := states[pubkey.MustParse(mintB)].Token(pubkey.MustParse(mintB))
 		require.Nil(t, token.Tags)
 		require.Empty(t, token.Name)
 	}
 	third := version(3, mintA, mintB)
-	require.Len(t, shown(t, first, second, third)[mintB].Lists(), 1, "and listed again")
+	require.Len(t, shown(t, first, second, third)[pubkey.MustParse(mintB)].Lists(), 1, "and listed again")
 	require.ErrorContains(t, version(1, mintA).Replace(first), "is not before")
 	require.ErrorContains(t, (&tokenlist.List{Name: "b", Version: 9}).Replace(first), "cannot take the place")
 }
 
 // shown is what the records of lists make of each mint.
-func shown(t *testing.T, lists ...*tokenlist.List) map[string]*registry.State {
+func shown(t *testing.T, lists ...*tokenlist.List) map[pubkey.Key]*registry.State {
 	t.Helper()
 	var out records
 	loader, err := tokenlist.NewLoader(&out, lists)
@@ -194,7 +195,7 @@ func shown(t *testing.T, lists ...*tokenlist.List) map[string]*registry.State {
 	require.NoError(t, loader.Run(t.Context()))
 	require.EqualValues(t, len(out), loader.Progress().Done)
 	require.Equal(t, loader.Progress().Total, loader.Progress().Done)
-	states := map[string]*registry.State{}
+	states := map[pubkey.Key]*registry.State{}
 	for _, record := range out {
 		enrichment := new(eventspb.Enrichment)
 		require.NoError(t, proto.Unmarshal(record.Value, enrichment))

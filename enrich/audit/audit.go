@@ -44,11 +44,11 @@ const (
 type Registry interface {
 	// Sample returns n random mints of the registry, the same ones for the same seed and registry;
 	// all of them if n is 0.
-	Sample(ctx context.Context, n int, seed uint64) ([]string, error)
+	Sample(ctx context.Context, n int, seed uint64) ([]pubkey.Key, error)
 	// Slot returns the highest slot that the registry has seen; 0 if it has seen none.
 	Slot(ctx context.Context) (uint64, error)
 	// Rows returns the rows of the mints that it knows.
-	Rows(ctx context.Context, mints []string) (map[string]Row, error)
+	Rows(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key]Row, error)
 }
 
 // RPC reads accounts. *solana.Client is one.
@@ -151,7 +151,7 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("take the sample: %w", err)
 	}
 	report := newReport(a.cfg, len(mints))
-	troubled := map[string]bool{}
+	troubled := map[pubkey.Key]bool{}
 	for round := 1; len(mints) > 0 && round <= a.cfg.Rounds; round++ {
 		again, err := a.round(ctx, round, mints, report, troubled)
 		if err != nil {
@@ -167,7 +167,7 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 
 // round compares mints, reports those that are settled, and returns those to read again. It adds
 // the latter to troubled.
-func (a *Auditor) round(ctx context.Context, round int, mints []string, report *Report, troubled map[string]bool) (again []string, err error) {
+func (a *Auditor) round(ctx context.Context, round int, mints []pubkey.Key, report *Report, troubled map[pubkey.Key]bool) (again []pubkey.Key, err error) {
 	count, end := a.meter.Begin(fmt.Sprintf("audit, round %d", round), "mints", int64(len(mints)))
 	defer end()
 	for page := range slices.Chunk(mints, pageMints) {
@@ -189,15 +189,14 @@ func (a *Auditor) round(ctx context.Context, round int, mints []string, report *
 
 // account is what the chain has of one mint at slot.
 type account struct {
-	mint            string
-	key             pubkey.Key
+	mint            pubkey.Key
 	slot            uint64
 	mintAccount     *solana.Account
 	metaplexAccount *solana.Account
 }
 
 // page reads the mints' accounts, waits until the registry has reached their slots, and compares.
-func (a *Auditor) page(ctx context.Context, mints []string, report *Report, count func(int64)) ([]result, error) {
+func (a *Auditor) page(ctx context.Context, mints []pubkey.Key, report *Report, count func(int64)) ([]result, error) {
 	var accounts []account
 	for batch := range slices.Chunk(mints, batchMints) {
 		read, err := a.read(ctx, batch)
@@ -230,22 +229,18 @@ func (a *Auditor) page(ctx context.Context, mints []string, report *Report, coun
 }
 
 // read reads the accounts of up to batchMints mints at one slot.
-func (a *Auditor) read(ctx context.Context, mints []string) ([]account, error) {
+func (a *Auditor) read(ctx context.Context, mints []pubkey.Key) ([]account, error) {
 	accounts := make([]account, len(mints))
 	keys := make([]pubkey.Key, 0, 2*len(mints))
 	for i, mint := range mints {
-		key, err := pubkey.Parse(mint)
-		if err != nil {
-			return nil, fmt.Errorf("mint %q of the registry: %w", mint, err)
-		}
 		// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's
 		// own key then fills the place.
-		metaplex, ok := tokenaccount.MetaplexAddress(key)
+		metaplex, ok := tokenaccount.MetaplexAddress(mint)
 		if !ok {
-			metaplex = key
+			metaplex = mint
 		}
-		accounts[i] = account{mint: mint, key: key}
-		keys = append(keys, key, metaplex)
+		accounts[i] = account{mint: mint}
+		keys = append(keys, mint, metaplex)
 	}
 	if err := pause.Await(ctx, a.calls); err != nil {
 		return nil, err

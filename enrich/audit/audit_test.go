@@ -49,17 +49,17 @@ func (c *chain) GetMultipleAccounts(_ context.Context, keys []pubkey.Key, _ sola
 // book is a registry in this process: states, folded as the real one is.
 type book struct {
 	slot   uint64
-	mints  []string
-	states map[string]*registry.State
+	mints  []pubkey.Key
+	states map[pubkey.Key]*registry.State
 	// columns overrule what the facts say.
-	columns map[string]map[string]string
+	columns map[pubkey.Key]map[string]string
 	// late facts come after the first look at the rows.
 	late  []registry.Fact
 	looks int
 }
 
-func (b *book) Sample(context.Context, int, uint64) ([]string, error) { return b.mints, nil }
-func (b *book) Slot(context.Context) (uint64, error)                  { return b.slot, nil }
+func (b *book) Sample(context.Context, int, uint64) ([]pubkey.Key, error) { return b.mints, nil }
+func (b *book) Slot(context.Context) (uint64, error)                      { return b.slot, nil }
 
 func (b *book) apply(facts ...registry.Fact) {
 	for _, fact := range facts {
@@ -70,11 +70,11 @@ func (b *book) apply(facts ...registry.Fact) {
 	}
 }
 
-func (b *book) Rows(_ context.Context, mints []string) (map[string]Row, error) {
+func (b *book) Rows(_ context.Context, mints []pubkey.Key) (map[pubkey.Key]Row, error) {
 	if b.looks++; b.looks > 1 {
 		b.apply(b.late...)
 	}
-	rows := map[string]Row{}
+	rows := map[pubkey.Key]Row{}
 	for _, mint := range mints {
 		state := b.states[mint]
 		if state == nil {
@@ -108,17 +108,17 @@ const readAt = 1000
 // world has n mints that the registry knows from reads at slot 900, and a chain that agrees.
 func world(n int) (*chain, *book, []pubkey.Key) {
 	c := &chain{slot: readAt - 1, accounts: map[pubkey.Key]*solana.Account{}}
-	b := &book{slot: 1 << 40, states: map[string]*registry.State{}, columns: map[string]map[string]string{}}
+	b := &book{slot: 1 << 40, states: map[pubkey.Key]*registry.State{}, columns: map[pubkey.Key]map[string]string{}}
 	var keys []pubkey.Key
 	for i := range n {
 		var key pubkey.Key
 		copy(key[:], fmt.Sprintf("mint-%06d-of-a-test-xxxxxxxxxxxx", i))
 		keys = append(keys, key)
-		b.mints = append(b.mints, key.String())
+		b.mints = append(b.mints, key)
 		metaplex, _ := tokenaccount.MetaplexAddress(key)
 		c.accounts[key] = mintAccount(uint64(100 * i))
 		c.accounts[metaplex] = metaplexAccount(key, fmt.Sprintf("Token %d", i))
-		known := account{mint: key.String(), key: key, slot: 900, mintAccount: c.accounts[key], metaplexAccount: c.accounts[metaplex]}
+		known := account{mint: key, slot: 900, mintAccount: c.accounts[key], metaplexAccount: c.accounts[metaplex]}
 		view, _ := chainView(&known, &result{})
 		for _, fact := range view.facts {
 			b.apply(fact)
@@ -160,7 +160,7 @@ func run(t *testing.T, cfg Config, c *chain, b *book) *Report {
 }
 
 func fact(mint pubkey.Key, register registry.Register, slot uint64, item, value string) registry.Fact {
-	return registry.Fact{Mint: mint.String(), Register: register, Item: item, Position: schemas.Position{Slot: slot, Order: 5}, Value: value}
+	return registry.Fact{Mint: mint, Register: register, Item: item, Position: schemas.Position{Slot: slot, Order: 5}, Value: value}
 }
 
 func TestARegistryThatAgreesIsWhollyAccurate(t *testing.T) {
@@ -185,13 +185,13 @@ func TestEveryKindOfDifferenceIsTold(t *testing.T) {
 	// wrong
 	b.apply(fact(keys[0], registry.RegisterSupply, 950, "", "77"))
 	// the row is not what its facts say
-	b.columns[keys[1].String()] = map[string]string{"name": "another"}
+	b.columns[keys[1]] = map[string]string{"name": "another"}
 	// gone without an event
 	delete(c.accounts, keys[2])
 	// wrong: there is one
 	b.apply(fact(keys[3], registry.RegisterMintAuthority, 950, "", ""))
 	// sighted only
-	b.states[keys[4].String()] = &registry.State{}
+	b.states[keys[4]] = &registry.State{}
 	b.apply(fact(keys[4], registry.RegisterProgram, 5, "", schemas.ProgramToken)) //
 	b.apply(fact(keys[4], registry.RegisterDecimals, 5, "", "6"))                 //
 	metaplex, _ := tokenaccount.MetaplexAddress(keys[5])                          //
@@ -208,8 +208,8 @@ func TestEveryKindOfDifferenceIsTold(t *testing.T) {
 	require.Equal(t, 1, report.field("mint_authority").Differ)
 	require.Equal(t, 1, report.field("name").UnknownThere)
 	require.Equal(t, 1, report.field("name").UnknownHere)
-	require.Contains(t, report.Differences, Difference{Mint: keys[0].String(), Field: "supply", Verdict: Differ, Slot: c.slot, Here: "77", There: "0"})
-	require.Contains(t, report.Differences, Difference{Mint: keys[2].String(), Field: FieldExists, Verdict: Differ, Slot: c.slot, Here: "mint", There: "no account"})
+	require.Contains(t, report.Differences, Difference{Mint: keys[0], Field: "supply", Verdict: Differ, Slot: c.slot, Here: "77", There: "0"})
+	require.Contains(t, report.Differences, Difference{Mint: keys[2], Field: FieldExists, Verdict: Differ, Slot: c.slot, Here: "mint", There: "no account"})
 	require.Equal(t, 4, report.Rounds, "what differs is read again")
 	require.ErrorContains(t, report.Check(0.95, 0), "accuracy of supply is 87.500%")
 	require.NoError(t, report.Check(0.5, 0))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ClickHouse is the registry that the projector keeps.
@@ -23,7 +24,7 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 
 // Sample takes the n mints whose hash with the seed is lowest, which reads only one column of the
 // table. A mint that ingest adds later changes the sample only if its hash is among the lowest.
-func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]string, error) {
+func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]pubkey.Key, error) {
 	query := fmt.Sprintf("SELECT mint FROM `%s`.tokens ORDER BY sipHash64(mint, toUInt64(%d)), mint", c.database, seed)
 	if n > 0 {
 		query += fmt.Sprintf(" LIMIT %d", n)
@@ -33,15 +34,28 @@ func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]string, 
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var mints []string
+	var mints []pubkey.Key
 	for rows.Next() {
-		var mint string
-		if err := rows.Scan(&mint); err != nil {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		mint, err := keyOf(text)
+		if err != nil {
 			return nil, err
 		}
 		mints = append(mints, mint)
 	}
 	return mints, rows.Err()
+}
+
+// keyOf is the key of a mint as the tables have it.
+func keyOf(text string) (pubkey.Key, error) {
+	mint, err := pubkey.Parse(text)
+	if err != nil {
+		return mint, fmt.Errorf("mint %q of the registry: %w", text, err)
+	}
+	return mint, nil
 }
 
 // Slot returns the highest slot of the ledger that is not dead.
@@ -54,17 +68,21 @@ func (c *ClickHouse) Slot(ctx context.Context) (uint64, error) {
 // Rows reads tokens_raw, where one row has the columns of a mint and the facts behind them, so that
 // both are of one moment. It includes mints that are no longer members. A fact's position is a
 // UInt128: the slot in the upper 64 bits, the order in the lower.
-func (c *ClickHouse) Rows(ctx context.Context, mints []string) (map[string]Row, error) {
+func (c *ClickHouse) Rows(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key]Row, error) {
+	texts := make([]string, len(mints))
+	for i, mint := range mints {
+		texts[i] = mint.String()
+	}
 	rows, err := c.conn.Query(ctx, fmt.Sprintf("SELECT mint, symbol, name, is_token22, ifNull(toString(supply), ''), ifNull(mint_authority, ''),"+
 		" ifNull(freeze_authority, ''), ifNull(metaplex_uri, ''), ifNull(update_authority, ''),"+
 		" arrayMap(f -> f.1, facts), arrayMap(f -> f.2, facts), arrayMap(f -> toUInt64(bitShiftRight(f.3, 64)), facts),"+
 		" arrayMap(f -> toUInt64(bitAnd(f.3, toUInt128(18446744073709551615))), facts), arrayMap(f -> f.4, facts)"+
-		" FROM `%s`.tokens_raw FINAL WHERE mint IN (?)", c.database), mints)
+		" FROM `%s`.tokens_raw FINAL WHERE mint IN (?)", c.database), texts)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	found := make(map[string]Row, len(mints))
+	found := make(map[pubkey.Key]Row, len(mints))
 	for rows.Next() {
 		mint, row, err := scanRow(rows)
 		if err != nil {
@@ -75,21 +93,24 @@ func (c *ClickHouse) Rows(ctx context.Context, mints []string) (map[string]Row, 
 	return found, rows.Err()
 }
 
-func scanRow(rows driver.Rows) (string, Row, error) {
+func scanRow(rows driver.Rows) (mint pubkey.Key, row Row, err error) {
 	var (
-		mint, symbol, name, supply, mintAuthority, freezeAuthority, uri, updateAuthority string
+		text, symbol, name, supply, mintAuthority, freezeAuthority, uri, updateAuthority string
 
 		isToken22     bool
 		registers     []uint8
 		items, values []string
 		slots, orders []uint64
 	)
-	err := rows.Scan(&mint, &symbol, &name, &isToken22, &supply, &mintAuthority, &freezeAuthority, &uri, &updateAuthority,
+	err = rows.Scan(&text, &symbol, &name, &isToken22, &supply, &mintAuthority, &freezeAuthority, &uri, &updateAuthority,
 		&registers, &items, &slots, &orders, &values)
 	if err != nil {
-		return "", Row{}, err
+		return mint, row, err
 	}
-	row := Row{Columns: map[string]string{
+	if mint, err = keyOf(text); err != nil {
+		return mint, row, err
+	}
+	row = Row{Columns: map[string]string{
 		"symbol": symbol, "name": name, "supply": supply, "mint_authority": mintAuthority, "freeze_authority": freezeAuthority,
 		"metaplex_uri": uri, "update_authority": updateAuthority, "program": schemas.ProgramToken,
 	}}

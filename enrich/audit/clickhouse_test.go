@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
@@ -36,7 +38,7 @@ func TestClickHouseIsARegistry(t *testing.T) {
 	require.EqualValues(t, 8, slot)
 
 	require.NoError(t, conn.Exec(ctx, `INSERT INTO audited.tokens_raw (mint, name, symbol, supply, mint_authority, is_token22, is_member, facts, row_version)
-		SELECT 'mint' || toString(number), 'n', 's', 18446744073709551615, NULL, true, number != 99,
+		SELECT base58Encode(leftPad(toString(number), 32, 'm')), 'n', 's', 18446744073709551615, NULL, true, number != 99,
 			[(3, 'i', bitOr(bitShiftLeft(toUInt128(5), 64), toUInt128(18446744073709551614)), 'v')], 1 FROM numbers(100)`))
 	all, err := c.Sample(ctx, 0, 1)
 	require.NoError(t, err)
@@ -48,13 +50,14 @@ func TestClickHouseIsARegistry(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first, other)
 
-	rows, err := c.Rows(ctx, []string{"mint3", "mint99", "nobody"})
+	third, last := pubkey.Key([]byte(strings.Repeat("m", 31)+"3")), pubkey.Key([]byte(strings.Repeat("m", 30)+"99"))
+	rows, err := c.Rows(ctx, []pubkey.Key{third, last, {}})
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.Equal(t, []registry.Fact{{
-		Mint: "mint3", Register: registry.RegisterSupply, Item: "i", Position: schemas.Position{Slot: 5, Order: 1<<64 - 2}, Value: "v",
-	}}, rows["mint3"].Facts)
-	require.Equal(t, "18446744073709551615", rows["mint3"].Columns["supply"])
-	require.Equal(t, schemas.ProgramToken2022, rows["mint3"].Columns["program"])
-	require.Empty(t, rows["mint3"].Columns["mint_authority"])
+		Mint: third, Register: registry.RegisterSupply, Item: "i", Position: schemas.Position{Slot: 5, Order: 1<<64 - 2}, Value: "v",
+	}}, rows[third].Facts)
+	require.Equal(t, "18446744073709551615", rows[third].Columns["supply"])
+	require.Equal(t, schemas.ProgramToken2022, rows[third].Columns["program"])
+	require.Empty(t, rows[third].Columns["mint_authority"])
 }

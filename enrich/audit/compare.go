@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Verdict is the result of comparing one field of one mint.
@@ -45,7 +46,7 @@ type finding struct {
 
 // result has the findings of one mint.
 type result struct {
-	mint     string
+	mint     pubkey.Key
 	slot     uint64
 	findings []finding
 	// metaplexUnreadable: the Metaplex account exists, but this version cannot parse it.
@@ -107,15 +108,15 @@ func chainView(read *account, r *result) (*view, string) {
 		return nil, err.Error()
 	}
 	facts := registry.FactsOfEnrichment(&eventspb.Enrichment{
-		Mint: read.key[:], Slot: read.slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(read.key)},
+		Mint: read.mint[:], Slot: read.slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: mint.Fact(read.mint)},
 	})
 	if metaplex := read.metaplexAccount; metaplex != nil && metaplex.Owner == tokenaccount.ProgramMetaplex {
 		metadata, err := tokenaccount.ParseMetaplex(metaplex.Data)
 		switch {
-		case err == nil && metadata.Mint == read.key:
-			address, _ := tokenaccount.MetaplexAddress(read.key)
+		case err == nil && metadata.Mint == read.mint:
+			address, _ := tokenaccount.MetaplexAddress(read.mint)
 			facts = append(facts, registry.FactsOfEnrichment(&eventspb.Enrichment{
-				Mint: read.key[:], Slot: read.slot, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(address)},
+				Mint: read.mint[:], Slot: read.slot, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(address)},
 			})...)
 		case !errors.Is(err, tokenaccount.ErrOtherKind): // a closed one is of another kind
 			r.metaplexUnreadable = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Names of the fields that are not a column of their own.
@@ -27,13 +28,13 @@ const (
 
 // view is a token as one side, the registry or the chain, describes it.
 type view struct {
-	mint  string
+	mint  pubkey.Key
 	token registry.Token
 	facts map[registry.Register]registry.Fact // without items
 	items map[string]string                   // of RegisterExtension
 }
 
-func viewOf(mint string, facts []registry.Fact) *view {
+func viewOf(mint pubkey.Key, facts []registry.Fact) *view {
 	var state registry.State
 	for _, fact := range facts {
 		state.Apply(fact)
@@ -56,7 +57,9 @@ func (v *view) knows(registers ...registry.Register) bool {
 }
 
 // ownMetadata reports whether the Token-2022 metadata counts: the mint's pointer names the mint.
-func (v *view) ownMetadata() bool { return v.facts[registry.RegisterMetadataPointer].Value == v.mint }
+func (v *view) ownMetadata() bool {
+	return v.facts[registry.RegisterMetadataPointer].Value == v.mint.String()
+}
 
 // field is one thing to compare.
 type field struct {

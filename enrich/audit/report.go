@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Field is one line of the report.
@@ -27,8 +29,8 @@ type Field struct {
 
 // Difference is one field of one mint on which registry and chain disagree.
 type Difference struct {
-	Mint  string `json:"mint"`
-	Field string `json:"field"`
+	Mint  pubkey.Key `json:"mint"`
+	Field string     `json:"field"`
 	// Item is the extension's attribute; empty for most fields.
 	Item    string  `json:"item,omitempty"`
 	Verdict Verdict `json:"verdict"`

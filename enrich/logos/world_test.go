@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -148,15 +147,15 @@ func hostOf(url string) string {
 }
 
 // states folds the topic as the registry does.
-func (w *world) states(t testing.TB) map[string]*registry.State {
+func (w *world) states(t testing.TB) map[pubkey.Key]*registry.State {
 	t.Helper()
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	states := map[string]*registry.State{}
+	states := map[pubkey.Key]*registry.State{}
 	for i := range w.records {
 		enrichment := &eventspb.Enrichment{}
 		require.NoError(t, proto.Unmarshal(w.records[i].Value, enrichment))
-		mint := base58.Encode(enrichment.GetMint())
+		mint := pubkey.Key(enrichment.GetMint())
 		if states[mint] == nil {
 			states[mint] = &registry.State{}
 		}
@@ -170,11 +169,11 @@ func (w *world) states(t testing.TB) map[string]*registry.State {
 func (w *world) status(t testing.TB, name string) string {
 	t.Helper()
 	mint := w.mint(name)
-	state := w.states(t)[base58.Encode(mint[:])]
+	state := w.states(t)[mint]
 	if state == nil {
 		return ""
 	}
-	token, _ := state.Token(base58.Encode(mint[:]))
+	token, _ := state.Token(mint)
 	return token.LogoStatus
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // foldedMetadata is what events alone say of one Metaplex metadata account, in the shape of a read
@@ -148,7 +149,7 @@ func TestSVMMembership(t *testing.T) {
 		"mint": true, "unified": true, "collection mint": false, "item": false, "programmable": false, "old item": false, "burned": false,
 	} {
 		require.Contains(t, states, name)
-		token, got := states[name].Token("")
+		token, got := states[name].Token(pubkey.Key{})
 		require.Equal(t, member, got, name)
 		require.NotEmpty(t, token.Name, "%s is known all the same", name)
 	}

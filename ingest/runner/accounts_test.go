@@ -46,7 +46,7 @@ func TestAccountsOfABlockAreFacts(t *testing.T) {
 	require.NoError(t, proto.Unmarshal(facts[0].Value, fact))
 	require.Equal(t, byte(9), fact.GetSignature()[0])
 	require.Positive(t, b.BlockTime)
-	read, _ := stateOf(fact).Token(base58.Encode(mint[:]))
+	read, _ := stateOf(fact).Token(mint)
 	require.Equal(t, new(b.BlockTime*1000), read.FirstSeenAt, "what a transaction wrote to an account was seen in its block")
 	require.Equal(t, read.FirstSeenAt, read.LastSeenAt)
 
@@ -63,7 +63,7 @@ func TestAccountsOfABlockAreFacts(t *testing.T) {
 	}
 	second := new(eventspb.TokenEvent)
 	require.NoError(t, proto.Unmarshal(l.of("token_event.mint_to")[1].Value, second))
-	token, member := state.Token(base58.Encode(mint[:]))
+	token, member := state.Token(mint)
 	require.True(t, member)
 	require.Equal(t, 1000+second.GetMintTo().GetAmount(), supplyOf(t, token), "the second transaction is not in the account yet")
 	records := l.records

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
@@ -33,7 +32,7 @@ func TestAMintIsSightedAgainInTheFirstBlockWithATime(t *testing.T) {
 		l := &log{}
 		require.NoError(t, newRunner(t, l, blocks("geyser", whole[:cut]...)).Run(t.Context()))
 		require.NoError(t, newRunner(t, l, blocks("geyser", whole...)).Run(t.Context()))
-		states := map[string]*registry.State{}
+		states := map[pubkey.Key]*registry.State{}
 		sightings := 0
 		for _, record := range l.records {
 			if !strings.HasPrefix(header(record, schemas.HeaderType), "token_event.") {
@@ -53,7 +52,7 @@ func TestAMintIsSightedAgainInTheFirstBlockWithATime(t *testing.T) {
 		}
 		require.Equal(t, 3, sightings, "one without a time, and one each with the first time")
 		for _, mint := range []pubkey.Key{mintKey(0), created} {
-			token, member := states[base58.Encode(mint[:])].Token("m")
+			token, member := states[mint].Token(mint)
 			require.True(t, member)
 			require.Equal(t, new(int64(1_700_000_102_000)), token.FirstSeenAt)
 			require.Equal(t, token.FirstSeenAt, token.LastSeenAt)

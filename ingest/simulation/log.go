@@ -111,10 +111,10 @@ func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool))
 
 // Registry returns the fold of before, which are reads of a bootstrap, and of everything in the
 // log.
-func (l *Log) Registry(before []*eventspb.Enrichment) map[string]*registry.State {
+func (l *Log) Registry(before []*eventspb.Enrichment) map[pubkey.Key]*registry.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	states := map[string]*registry.State{}
+	states := map[pubkey.Key]*registry.State{}
 	apply := func(facts []registry.Fact) {
 		for _, fact := range facts {
 			if states[fact.Mint] == nil {

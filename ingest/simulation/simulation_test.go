@@ -27,6 +27,7 @@ import (
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const slots = 160
@@ -278,7 +279,7 @@ func check(t *testing.T, w *simulation.World, plan *simulation.Plan, log *simula
 
 // requireSame compares the registries as users and roots see them. The place of a fact may differ
 // where its value does not: of a mint that was sighted twice, the later place holds.
-func requireSame(t *testing.T, want, got map[string]*registry.State) {
+func requireSame(t *testing.T, want, got map[pubkey.Key]*registry.State) {
 	t.Helper()
 	truth, ours := root.NewReplay(root.EverySlot), root.NewReplay(root.EverySlot)
 	for mint, state := range want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Corpus is a made-up registry as large as mainnet's. It begins with the tokens of real lists. The
@@ -28,7 +29,7 @@ type Corpus struct {
 type Token struct {
 	// Index is the token's number in the corpus.
 	Index        int
-	Mint         string // base58 of 32 bytes
+	Mint         pubkey.Key
 	Symbol, Name string
 	Decimals     uint8
 	IsToken22    bool
@@ -117,7 +118,7 @@ func (c *Corpus) Token(i int) Token {
 	default:
 		t.kind, t.Decimals = poolShare, 9
 	}
-	t.Mint = r.address(suffix)
+	t.Mint = pubkey.MustParse(r.address(suffix))
 	// First seen is between 2021-11 and 2026-11, more often towards the end.
 	t.FirstSeen = epochMillis + int64(math.Sqrt(r.unit())*5*365*86_400)*1000
 	if t.kind != poolShare {

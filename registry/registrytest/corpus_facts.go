@@ -7,6 +7,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // slotOf estimates the slot of a block time. It counts 400 ms a slot from slot 104,000,000 on
@@ -15,7 +16,7 @@ func slotOf(millis int64) uint64 { return 104_000_000 + uint64(max(millis-epochM
 
 // factWriter collects the facts of one token, sorted by register and item as a state holds them.
 type factWriter struct {
-	mint  string
+	mint  pubkey.Key
 	facts []registry.Fact
 }
 
@@ -119,10 +120,10 @@ func (c *Corpus) extended(w *factWriter, t *Token, r *random, read schemas.Posit
 	w.set(registry.RegisterToken2022Symbol, read, t.Symbol)
 	w.set(registry.RegisterToken2022URI, read, uri)
 	w.set(registry.RegisterToken2022UpdateAuthority, read, "")
-	w.set(registry.RegisterMetadataPointer, read, t.Mint)
+	w.set(registry.RegisterMetadataPointer, read, t.Mint.String())
 	w.item(registry.RegisterExtension, "metadata_pointer", read, "")
 	w.item(registry.RegisterExtension, "metadata_pointer.authority", read, "")
-	w.item(registry.RegisterExtension, "metadata_pointer.metadata_address", read, t.Mint)
+	w.item(registry.RegisterExtension, "metadata_pointer.metadata_address", read, t.Mint.String())
 	w.item(registry.RegisterExtension, "token_metadata", read, "")
 	if r.below(20) == 0 {
 		w.item(registry.RegisterExtension, "transfer_fee_config", read, "")

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Listed is a token of a real list.
 type Listed struct {
-	Mint, Symbol, Name, LogoURI string
-	Decimals                    uint8
+	Mint                  pubkey.Key
+	Symbol, Name, LogoURI string
+	Decimals              uint8
 	// Volume is the daily volume in USD, 0 where the list does not say.
 	Volume float64
 	// Created is Unix milliseconds, 0 where the list does not say.
@@ -53,20 +53,21 @@ func ReadLists(folder string) ([]Listed, error) {
 		return nil, err
 	}
 	var listed []Listed
-	seen := map[string]bool{}
+	seen := map[pubkey.Key]bool{}
 	for _, raw := range append(verified, community.Tokens...) {
-		if key, err := base58.Decode(raw.Address); err != nil || len(key) != 32 || seen[raw.Address] {
+		key, err := pubkey.Parse(raw.Address)
+		if err != nil || seen[key] {
 			continue
 		}
-		seen[raw.Address] = true
-		listed = append(listed, raw.listed())
+		seen[key] = true
+		listed = append(listed, raw.listed(key))
 	}
 	return listed, nil
 }
 
-func (raw *listedJSON) listed() Listed {
+func (raw *listedJSON) listed(mint pubkey.Key) Listed {
 	l := Listed{
-		Mint: raw.Address, Symbol: registry.Text([]byte(raw.Symbol)), Name: registry.Text([]byte(raw.Name)), LogoURI: raw.LogoURI, Decimals: raw.Decimals, Volume: raw.DailyVolume, Tags: raw.Tags,
+		Mint: mint, Symbol: registry.Text([]byte(raw.Symbol)), Name: registry.Text([]byte(raw.Name)), LogoURI: raw.LogoURI, Decimals: raw.Decimals, Volume: raw.DailyVolume, Tags: raw.Tags,
 		MintAuthority: raw.MintAuthority, FreezeAuthority: raw.FreezeAuthority, Links: map[string]string{},
 	}
 	if created, err := time.Parse(time.RFC3339, raw.MintedAt); err == nil {

@@ -1,7 +1,6 @@
 package root_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/mintlake/mintlake/registry"
@@ -32,7 +31,7 @@ func BenchmarkReplay(b *testing.B) {
 	for i := range 100_000 {
 		facts := whole()
 		for j := range facts {
-			facts[j].Mint = fmt.Sprintf("%044d", i)
+			facts[j].Mint = numbered(i)
 		}
 		replay.Apply(facts)
 	}

@@ -1,6 +1,9 @@
 package root
 
-import "github.com/mintlake/mintlake/registry"
+import (
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // Builder computes the root of a registry whose mints are added one by one, in any order. The zero
 // value is ready. It must not be used concurrently.
@@ -10,7 +13,7 @@ type Builder struct {
 }
 
 // Add adds a mint with its state. Each mint may be added only once.
-func (b *Builder) Add(mint string, state *registry.State) {
+func (b *Builder) Add(mint pubkey.Key, state *registry.State) {
 	b.init()
 	b.tree.Put(b.next, mint, state)
 	b.next++

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Version is the first byte of every element. Other fields, or another encoding of a field, need
@@ -17,21 +17,21 @@ const Version = 1
 // mint have the same element exactly if they say the same, whatever facts they were made of: values
 // count, positions do not, and an empty value is the same as an unknown one.
 //
-// The encoding is Version, the mint, then the fields by ascending register. A field is the
-// register's number (one byte), the item (only for an extension) and the value. Mint, items and
+// The encoding is Version, the mint in base58, then the fields by ascending register. A field is
+// the register's number (one byte), the item (only for an extension) and the value. Mint, items and
 // values are preceded by their length (unsigned varint).
-func Encode(mint string, state *registry.State) ([]byte, bool) {
+func Encode(mint pubkey.Key, state *registry.State) ([]byte, bool) {
 	return AppendEncode(nil, mint, state)
 }
 
 // AppendEncode appends the element to dst. If there is none, it returns dst unchanged and false.
-func AppendEncode(dst []byte, mint string, state *registry.State) ([]byte, bool) {
+func AppendEncode(dst []byte, mint pubkey.Key, state *registry.State) ([]byte, bool) {
 	v := viewOf(mint, state.Facts())
 	if !v.member() {
 		return dst, false
 	}
 	dst = append(dst, Version)
-	dst = appendText(dst, mint)
+	dst = appendText(dst, mint.String())
 	for _, register := range fields {
 		switch register {
 		case registry.RegisterDecimals:
@@ -97,7 +97,7 @@ func Highest(facts []registry.Fact) (slot uint64) {
 
 // view is what an element needs of a state, collected in one pass over its facts.
 type view struct {
-	mint        string
+	mint        pubkey.Key
 	facts       [registry.RegisterClosed + 1]*registry.Fact
 	extensions  []registry.Fact
 	decimals    uint8
@@ -107,7 +107,7 @@ type view struct {
 }
 
 // viewOf makes the view of facts that are sorted by register and item.
-func viewOf(mint string, facts []registry.Fact) (v view) {
+func viewOf(mint pubkey.Key, facts []registry.Fact) (v view) {
 	v.mint = mint
 	var deltas []registry.Fact
 	for i := 0; i < len(facts) && facts[i].Register <= registry.RegisterClosed; i++ {
@@ -128,7 +128,7 @@ func viewOf(mint string, facts []registry.Fact) (v view) {
 	}
 	decimals, err := strconv.ParseUint(v.value(registry.RegisterDecimals), 10, 8)
 	v.decimals, v.hasDecimals = uint8(decimals), err == nil
-	if base := v.facts[registry.RegisterSupply]; base != nil && v.hasDecimals && mint != schemas.MintWrappedSOL {
+	if base := v.facts[registry.RegisterSupply]; base != nil && v.hasDecimals && mint != registry.WrappedSOL() {
 		v.supply, v.supplyKnown = supply(base, deltas)
 	}
 	return v

@@ -19,9 +19,10 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-const mintA = "So11111111111111111111111111111111111111113"
+var mintA = pubkey.MustParse("So11111111111111111111111111111111111111113")
 
 func at(slot uint64) schemas.Position { return schemas.Position{Slot: slot, Order: 1} }
 
@@ -63,7 +64,7 @@ func whole() []registry.Fact {
 		fact(registry.RegisterToken2022Symbol, 5, "OWN"),
 		fact(registry.RegisterToken2022URI, 5, "https://example.org/2"),
 		fact(registry.RegisterToken2022UpdateAuthority, 5, "authority4"),
-		fact(registry.RegisterMetadataPointer, 5, mintA),
+		fact(registry.RegisterMetadataPointer, 5, mintA.String()),
 		item(registry.RegisterExtension, "metadata_pointer", 5, ""),
 		item(registry.RegisterExtension, "transfer_hook", 5, ""),
 		item(registry.RegisterExtension, "transfer_hook.program_id", 5, "hook1"),
@@ -85,16 +86,16 @@ func whole() []registry.Fact {
 func TestElementBytes(t *testing.T) {
 	element, ok := root.Encode(mintA, stateOf(whole()...))
 	require.True(t, ok)
-	want := "\x01\x2b" + mintA + "\x01\x2b" + schemas.ProgramToken2022 + "\x02\x016\x03\x03700\x05\x0aauthority1\x06\x0aauthority2" +
+	want := "\x01\x2b" + mintA.String() + "\x01\x2b" + schemas.ProgramToken2022 + "\x02\x016\x03\x03700\x05\x0aauthority1\x06\x0aauthority2" +
 		"\x07\x04Name\x08\x03NAM\x09\x15https://example.org/1\x0a\x0aauthority3\x0b\x03250\x0c\x012" +
-		"\x0d\x08Own name\x0e\x03OWN\x0f\x15https://example.org/2\x10\x0aauthority4\x11\x2b" + mintA +
+		"\x0d\x08Own name\x0e\x03OWN\x0f\x15https://example.org/2\x10\x0aauthority4\x11\x2b" + mintA.String() +
 		"\x12\x10metadata_pointer\x00\x12\x0dtransfer_hook\x00\x12\x18transfer_hook.program_id\x05hook1"
 	require.Equal(t, want, string(element))
-	require.Equal(t, "9fQyY9chXc8WoJ5b8xJUsvtBdjrp9qwdEedePWYZTX4T", byDefinition(map[string][]byte{mintA: element}).String())
+	require.Equal(t, "9fQyY9chXc8WoJ5b8xJUsvtBdjrp9qwdEedePWYZTX4T", byDefinition(map[pubkey.Key][]byte{mintA: element}).String())
 
-	element, ok = root.Encode("m", stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")))
+	element, ok = root.Encode(mintA, stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")))
 	require.True(t, ok)
-	require.Equal(t, "01016d010170020139", hex.EncodeToString(element))
+	require.Equal(t, "012b"+hex.EncodeToString([]byte(mintA.String()))+"010170020139", hex.EncodeToString(element))
 }
 
 func TestEveryFieldOfTheChainCounts(t *testing.T) {
@@ -204,7 +205,7 @@ func TestElementIsTheTokensMeaning(t *testing.T) {
 				continue
 			}
 			got := decode(t, element)
-			require.Equal(t, mint, got.mint)
+			require.Equal(t, mint.String(), got.mint)
 			require.Equal(t, fmt.Sprint(row.Decimals), got.fields[registry.RegisterDecimals])
 			require.Equal(t, text(row.Supply), got.fields[registry.RegisterSupply], "%v", state.Facts())
 			require.Equal(t, text(row.MintAuthority), got.fields[registry.RegisterMintAuthority])
@@ -213,7 +214,7 @@ func TestElementIsTheTokensMeaning(t *testing.T) {
 			require.Equal(t, number(row.TokenStandard), got.fields[registry.RegisterTokenStandard])
 			require.Equal(t, row.IsToken22, got.fields[registry.RegisterProgram] == schemas.ProgramToken2022)
 			uri, authority := got.fields[registry.RegisterMetaplexURI], got.fields[registry.RegisterMetaplexUpdateAuthority]
-			if got.fields[registry.RegisterMetadataPointer] == mint {
+			if got.fields[registry.RegisterMetadataPointer] == mint.String() {
 				uri = first(uri, got.fields[registry.RegisterToken2022URI])
 				authority = first(authority, got.fields[registry.RegisterToken2022UpdateAuthority])
 			}
@@ -226,7 +227,7 @@ func TestElementIsTheTokensMeaning(t *testing.T) {
 // oddFact is a fact that no event of ours makes, as a foreign snapshot may hold.
 func oddFact(t *rapid.T) registry.Fact {
 	f := registry.Fact{
-		Mint:     schemas.MintWrappedSOL,
+		Mint:     registry.WrappedSOL(),
 		Register: registry.Register(rapid.IntRange(1, 23).Draw(t, "register")),
 		Item:     rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "item"),
 		Position: at(rapid.Uint64Range(1, 6).Draw(t, "slot")),
@@ -307,13 +308,15 @@ func first(values ...string) string {
 }
 
 func FuzzElement(f *testing.F) {
-	f.Add("mint", "program", "6", "100", "-5", "name", "extension")
-	f.Add("", "p", "255", "18446744073709551616", "-99999999999999999999", strings.Repeat("n", 300), "")
-	f.Fuzz(func(t *testing.T, mint, program, decimals, supply, delta, name, extension string) {
+	f.Add([]byte("mint"), "program", "6", "100", "-5", "name", "extension")
+	f.Add([]byte{}, "p", "255", "18446744073709551616", "-99999999999999999999", strings.Repeat("n", 300), "")
+	f.Fuzz(func(t *testing.T, bytes []byte, program, decimals, supply, delta, name, extension string) {
 		state := stateOf(
 			fact(registry.RegisterProgram, 1, program), fact(registry.RegisterDecimals, 1, decimals), fact(registry.RegisterSupply, 1, supply),
 			item(registry.RegisterSupplyDelta, "x", 2, delta), fact(registry.RegisterMetaplexName, 1, name), item(registry.RegisterExtension, extension, 1, ""),
 		)
+		var mint pubkey.Key
+		copy(mint[:], bytes)
 		row, member := state.Token(mint)
 		element, ok := root.Encode(mint, state)
 		require.Equal(t, member, ok)
@@ -321,7 +324,7 @@ func FuzzElement(f *testing.F) {
 			return
 		}
 		d := decode(t, element)
-		require.Equal(t, []string{mint, program, name, text(row.Supply)},
+		require.Equal(t, []string{mint.String(), program, name, text(row.Supply)},
 			[]string{d.mint, d.fields[registry.RegisterProgram], d.fields[registry.RegisterMetaplexName], d.fields[registry.RegisterSupply]})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Replay computes the root at a slot from the whole history. The log keeps the history for ever, so
@@ -13,12 +14,12 @@ import (
 type Replay struct {
 	atSlot  uint64
 	highest uint64
-	states  map[string]*registry.State
+	states  map[pubkey.Key]*registry.State
 }
 
 // NewReplay returns a replay that ignores facts of slots above atSlot. With EverySlot it takes all.
 func NewReplay(atSlot uint64) *Replay {
-	return &Replay{atSlot: atSlot, states: make(map[string]*registry.State)}
+	return &Replay{atSlot: atSlot, states: make(map[pubkey.Key]*registry.State)}
 }
 
 // Apply adds facts, of one message or of many, in any order.
@@ -53,7 +54,7 @@ func (r *Replay) Root() Root {
 // tree builds the tree of all mints' elements. All cores hash elements; mu guards the tree.
 func (r *Replay) tree() *Tree {
 	type mint struct {
-		name   string
+		key    pubkey.Key
 		state  *registry.State
 		number uint32
 	}
@@ -68,8 +69,8 @@ func (r *Replay) tree() *Tree {
 			var encoder encoder
 			for batch := range mints {
 				for _, m := range batch {
-					if leaf, ok := encoder.leaf(m.name, m.state); ok {
-						bucket := encoder.bucket(m.name)
+					if leaf, ok := encoder.leaf(m.key, m.state); ok {
+						bucket := encoder.bucket(m.key)
 						mu.Lock()
 						tree.put(m.number, bucket, &leaf)
 						mu.Unlock()
@@ -80,8 +81,8 @@ func (r *Replay) tree() *Tree {
 	}
 	batch := make([]mint, 0, 1024)
 	number := uint32(0)
-	for name, state := range r.states { // in any order: the tree does not depend on it
-		if batch = append(batch, mint{name, state, number}); len(batch) == cap(batch) {
+	for key, state := range r.states { // in any order: the tree does not depend on it
+		if batch = append(batch, mint{key, state, number}); len(batch) == cap(batch) {
 			mints <- batch
 			batch = make([]mint, 0, 1024)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func factsOf(messages []registrytest.Message) []registry.Fact {
@@ -20,8 +21,8 @@ func factsOf(messages []registrytest.Message) []registry.Fact {
 	return facts
 }
 
-func fold(facts []registry.Fact) map[string]*registry.State {
-	states := map[string]*registry.State{}
+func fold(facts []registry.Fact) map[pubkey.Key]*registry.State {
+	states := map[pubkey.Key]*registry.State{}
 	for _, fact := range facts {
 		if states[fact.Mint] == nil {
 			states[fact.Mint] = new(registry.State)
@@ -40,7 +41,7 @@ func replay(facts []registry.Fact, atSlot uint64) root.Root {
 // rootOf is the root of all facts of the slots up to atSlot, folded, by its definition.
 func rootOf(facts []registry.Fact, atSlot uint64) root.Root {
 	facts = slices.DeleteFunc(slices.Clone(facts), func(f registry.Fact) bool { return root.SlotOf(&f) > atSlot })
-	elements := map[string][]byte{}
+	elements := map[pubkey.Key][]byte{}
 	for mint, state := range fold(facts) {
 		if element, ok := root.Encode(mint, state); ok {
 			elements[mint] = element

@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // The tree's shape is fixed, so that it depends on the set only. A mint's bucket is the number that
@@ -91,7 +92,7 @@ func (t *Tree) Len() int { return t.leaves.count }
 
 // Put sets the element of a mint to that of state, or removes it if the state has none. A number
 // must be below 2^32-1 and always stand for the same mint.
-func (t *Tree) Put(number uint32, mint string, state *registry.State) {
+func (t *Tree) Put(number uint32, mint pubkey.Key, state *registry.State) {
 	leaf, _ := t.encoder.leaf(mint, state)
 	t.put(number, t.encoder.bucket(mint), &leaf)
 }
@@ -221,7 +222,7 @@ func sortSums(list []byte) {
 type encoder struct{ buf []byte }
 
 // leaf returns the digest of a state's element; nothing and false if it has none.
-func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
+func (e *encoder) leaf(mint pubkey.Key, state *registry.State) (Sum, bool) {
 	element, ok := AppendEncode(append(e.buf[:0], tagLeaf), mint, state)
 	e.buf = element
 	if !ok {
@@ -232,8 +233,8 @@ func (e *encoder) leaf(mint string, state *registry.State) (Sum, bool) {
 
 // bucket returns the bucket of a mint's leaf. The address is hashed, so that vanity addresses and
 // numbered test mints do not crowd into a few buckets.
-func (e *encoder) bucket(mint string) uint32 {
-	e.buf = append(e.buf[:0], mint...)
+func (e *encoder) bucket(mint pubkey.Key) uint32 {
+	e.buf = mint.Append(e.buf[:0])
 	digest := sha256.Sum256(e.buf)
 	return binary.BigEndian.Uint32(digest[:]) >> (32 - bucketBits)
 }

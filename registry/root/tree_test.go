@@ -14,13 +14,14 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // byDefinition is the root's hash as docs/registry-root.md defines it.
-func byDefinition(elements map[string][]byte) root.Sum {
+func byDefinition(elements map[pubkey.Key][]byte) root.Sum {
 	leaves := map[uint32][][]byte{}
 	for mint, element := range elements {
-		place := sha256.Sum256([]byte(mint))
+		place := sha256.Sum256([]byte(mint.String()))
 		bucket := binary.BigEndian.Uint32(place[:4]) >> 14
 		leaf := sha256.Sum256(append([]byte{0}, element...))
 		leaves[bucket] = append(leaves[bucket], leaf[:])
@@ -54,8 +55,14 @@ func byDefinition(elements map[string][]byte) root.Sum {
 	return sha256.Sum256(append(input, of(level, 0)...))
 }
 
+// numbered is one of many mints.
+func numbered(number int) (mint pubkey.Key) {
+	copy(mint[:], fmt.Sprintf("mint%d", number))
+	return mint
+}
+
 // named is a member of the registry with a name, and its element.
-func named(mint, name string) (*registry.State, []byte) {
+func named(mint pubkey.Key, name string) (*registry.State, []byte) {
 	state := stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "6"), fact(registry.RegisterMetaplexName, 1, name))
 	element, ok := root.Encode(mint, state)
 	if !ok {
@@ -80,7 +87,7 @@ func TestKnownRoots(t *testing.T) {
 func TestTreeIsAFunctionOfItsSet(t *testing.T) {
 	mints := crowded(t, 24, 3)
 	rapid.Check(t, func(t *rapid.T) {
-		tree, elements := root.NewTree(nil), map[string][]byte{}
+		tree, elements := root.NewTree(nil), map[pubkey.Key][]byte{}
 		for range rapid.IntRange(0, 100).Draw(t, "changes") {
 			number := rapid.IntRange(0, len(mints)-1).Draw(t, "mint")
 			mint := mints[number]
@@ -110,12 +117,12 @@ func TestTreeIsAFunctionOfItsSet(t *testing.T) {
 }
 
 // crowded are mints of a few buckets.
-func crowded(t *testing.T, count, inBuckets int) (mints []string) {
+func crowded(t *testing.T, count, inBuckets int) (mints []pubkey.Key) {
 	t.Helper()
-	byBucket := map[uint32][]string{}
+	byBucket := map[uint32][]pubkey.Key{}
 	for i := 0; len(mints) < count; i++ {
-		mint := fmt.Sprintf("mint%d", i)
-		digest := sha256.Sum256([]byte(mint))
+		mint := numbered(i)
+		digest := sha256.Sum256([]byte(mint.String()))
 		bucket := binary.BigEndian.Uint32(digest[:]) >> 14
 		if byBucket[bucket] = append(byBucket[bucket], mint); len(byBucket[bucket]) == count/inBuckets {
 			mints = append(mints, byBucket[bucket]...)
@@ -127,9 +134,9 @@ func crowded(t *testing.T, count, inBuckets int) (mints []string) {
 // TestDoneInParts: work with a limit comes to an end, however small the limit, while other things
 // change.
 func TestDoneInParts(t *testing.T) {
-	tree, elements := root.NewTree(nil), map[string][]byte{}
+	tree, elements := root.NewTree(nil), map[pubkey.Key][]byte{}
 	for number := range 300 {
-		mint := fmt.Sprintf("mint%d", number)
+		mint := numbered(number)
 		state, element := named(mint, "")
 		tree.Put(uint32(number), mint, state)
 		elements[mint] = element

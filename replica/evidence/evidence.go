@@ -12,11 +12,11 @@ package evidence
 import (
 	"hash/maphash"
 	"math"
-	"strings"
 	"sync"
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Rows returns the tokens of the registry by row id.
@@ -39,7 +39,7 @@ type Evidence struct {
 	// RankByAge is the same by first_seen_at (unknown last), then mint.
 	RankByAge int `json:"rank_by_age"`
 	// Canonical is the mint of rank 1 by volume.
-	Canonical string `json:"canonical"`
+	Canonical pubkey.Key `json:"canonical"`
 	// Signals are facts to look at, of the constants Signal…, in their order.
 	Signals []Signal `json:"signals"`
 }
@@ -48,7 +48,7 @@ type Evidence struct {
 // symbol.
 type traits struct {
 	symbol uint64 // hash of the symbol's skeleton
-	mint   uint64 // the mint's first ten characters, in the order of the text
+	mint   uint64 // the mint's Prefix, in the order of the text
 	volume float64
 	age    uint32 // first_seen_at in seconds, as the chain tells it; 0: unknown
 	name   uint32 // hash of the name's skeleton, 0 for no name
@@ -150,7 +150,7 @@ func (x *Index) traitsOf(token *registry.Token) traits {
 	if skeleton == "" {
 		return traits{}
 	}
-	t := traits{symbol: max(maphash.String(x.seed, skeleton), 1), mint: mintOrder(token.Mint), volume: noVolume}
+	t := traits{symbol: max(maphash.String(x.seed, skeleton), 1), mint: token.Mint.Prefix(), volume: noVolume}
 	if name := x.skeletons.Text(token.Name); name != "" {
 		t.name = max(uint32(maphash.String(x.seed, name)>>32), 1)
 	}
@@ -161,21 +161,6 @@ func (x *Index) traitsOf(token *registry.Token) traits {
 		t.age = uint32(min(*token.FirstSeenAt/1000, math.MaxUint32))
 	}
 	return t
-}
-
-// mintOrder makes a number of a mint's first ten characters, as many as fit into 64 bits. base58's
-// digits ascend as ASCII does, so the numbers sort as the texts. Two mints that share ten
-// characters, a symbol, a volume and a second are ordered by row id.
-func mintOrder(mint string) uint64 {
-	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-	order := uint64(0)
-	for i := range 10 {
-		order *= 58
-		if i < len(mint) {
-			order += uint64(max(strings.IndexByte(digits, mint[i]), 0))
-		}
-	}
-	return order
 }
 
 // byVolume returns whether a stands before b in the order of Evidence.RankByVolume.

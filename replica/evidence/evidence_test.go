@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // fakeRows are tokens by their numbers.
@@ -23,13 +23,12 @@ func (r fakeRows) Token(id uint32) *registry.Token { return r[id] }
 func (fakeRows) Extensions(uint32) []string        { return nil }
 
 // mintOf is a random mint of a number.
-func mintOf(id uint32) string {
+func mintOf(id uint32) (key pubkey.Key) {
 	random := rand.New(rand.NewPCG(uint64(id), 1))
-	key := make([]byte, 32)
 	for i := range key {
 		key[i] = byte(random.Uint32())
 	}
-	return base58.Encode(key)
+	return key
 }
 
 // expected is the evidence by looking at every token.
@@ -55,7 +54,7 @@ func expected(s *Skeletons, rows fakeRows, id uint32) Evidence {
 		if a.FirstSeenAt != nil && *a.FirstSeenAt != *b.FirstSeenAt {
 			return cmp.Compare(*a.FirstSeenAt, *b.FirstSeenAt)
 		}
-		return strings.Compare(a.Mint, b.Mint)
+		return strings.Compare(a.Mint.String(), b.Mint.String())
 	}
 	slices.SortFunc(group, byAge)
 	e.Sharing, e.RankByAge = len(group), slices.Index(group, token)+1
@@ -164,7 +163,7 @@ func TestWhoIsWho(t *testing.T) {
 
 // tie is 1 when mint a stands before mint b.
 func tie(a, b uint32) int {
-	if mintOf(a) < mintOf(b) {
+	if mintOf(a).String() < mintOf(b).String() {
 		return 1
 	}
 	return 0

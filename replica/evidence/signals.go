@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Signal is a fact about a token that a user may want to look at. None is proof of anything:
@@ -54,7 +55,7 @@ var extensionSignals = []struct {
 }
 
 // CopiedLogo returns whether the logo of a token is a copy of another token's.
-type CopiedLogo func(mint string) bool
+type CopiedLogo func(mint pubkey.Key) bool
 
 // look is what the signals of a token are computed from. copied is place.copied.
 type look struct {

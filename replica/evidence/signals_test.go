@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestURLs(t *testing.T) {
@@ -41,10 +42,10 @@ func TestSignalsOfPowers(t *testing.T) {
 	x, err := New(fakeRows{})
 	require.NoError(t, err)
 	authority := "a"
-	token := &registry.Token{Mint: "m", Symbol: "S", FreezeAuthority: &authority, MintAuthority: &authority}
+	token := &registry.Token{Mint: pubkey.Key{1}, Symbol: "S", FreezeAuthority: &authority, MintAuthority: &authority}
 	l := &look{token: token, canonical: token, extensions: []string{"metadata_pointer", "pausable", "permanent_delegate", "transfer_fee_config"}}
 	require.Equal(t, []Signal{SignalMintAuthority, SignalFreezeAuthority, SignalPermanent, SignalFee, SignalPausable}, x.signals(l))
-	x.CopiedLogo = func(mint string) bool { return mint == "m" }
+	x.CopiedLogo = func(mint pubkey.Key) bool { return mint == pubkey.Key{1} }
 	require.Equal(t, SignalCopiedLogo, x.signals(l)[0])
 	l.token = &registry.Token{}
 	require.Equal(t, []Signal{}, x.signals(&look{token: l.token, canonical: l.token}), "never null")

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestArenaKeepsWhatItIsGiven puts and drops strings of all sizes, larger than a chunk among them.
@@ -58,7 +60,7 @@ func TestArenaUsesItsChunksAgain(t *testing.T) {
 func TestChangesGiveTheirRoomBack(t *testing.T) {
 	var cs changes
 	for number := range uint32((maxIdle + 2) * blockSize) {
-		cs.begin(number, "a mint", []byte("a state"))
+		cs.begin(number, pubkey.Key{1}, []byte("a state"))
 	}
 	for number := range uint32((maxIdle + 2) * blockSize) {
 		cs.end(cs.of(number))

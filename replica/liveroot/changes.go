@@ -3,6 +3,8 @@ package liveroot
 import (
 	"encoding/binary"
 	"iter"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // changes are the mints that have changed, by number. Each fact of the fold looks up its mint, so
@@ -24,7 +26,7 @@ type changes struct {
 // change is what the root does not know yet of a mint.
 type change struct {
 	number uint32
-	mint   span
+	mint   pubkey.Key
 	// before is the packed state that the root knows, empty for an unknown mint.
 	before span
 	// between are states at some slots, ascending: all but the mint's state now. See betweens.
@@ -76,7 +78,7 @@ func (cs *changes) all() iter.Seq[*change] {
 }
 
 // begin returns a new change of a mint that has none.
-func (cs *changes) begin(number uint32, mint string, before []byte) *change {
+func (cs *changes) begin(number uint32, mint pubkey.Key, before []byte) *change {
 	if len(cs.free) == 0 {
 		cs.grow()
 	}
@@ -93,7 +95,7 @@ func (cs *changes) begin(number uint32, mint string, before []byte) *change {
 	cs.pages[page][number&(1<<pageBits-1)] = at + 1
 	cs.count++
 	c := &cs.blocks[at/blockSize][at%blockSize]
-	*c = change{number: number, mint: cs.bytes.put([]byte(mint)), before: cs.bytes.put(before), begun: true}
+	*c = change{number: number, mint: mint, before: cs.bytes.put(before), begun: true}
 	return c
 }
 
@@ -114,7 +116,6 @@ func (cs *changes) end(c *change) {
 	place := &cs.pages[c.number>>pageBits][c.number&(1<<pageBits-1)]
 	cs.free = append(cs.free, *place-1)
 	*place = 0
-	cs.bytes.drop(c.mint)
 	cs.bytes.drop(c.before)
 	cs.bytes.drop(c.between)
 	*c = change{}

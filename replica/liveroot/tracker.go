@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config of a Tracker.
@@ -68,7 +69,7 @@ func NewTracker(shared *packed.Shared, cfg Config) *Tracker {
 
 // Change must be called with facts about a mint before they are folded. state is the mint's packed
 // state without them; Change copies what it keeps. The facts need not change the state.
-func (t *Tracker) Change(number uint32, mint string, state []byte, facts []registry.Fact) {
+func (t *Tracker) Change(number uint32, mint pubkey.Key, state []byte, facts []registry.Fact) {
 	c := t.dirty.of(number)
 	if c != nil && c.sealed {
 		t.settle(c)
@@ -113,7 +114,7 @@ func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * 
 // state at the last seal that the fact is not in, unless the root or the list has it. To the listed
 // states from the fact's bound on it adds the fact. earlier are the facts before it in the batch,
 // which state lacks too.
-func (t *Tracker) place(c *change, mint string, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
+func (t *Tracker) place(c *change, mint pubkey.Key, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
 	list, changed := t.dirty.betweens(c), false
 	floor := t.sealed
 	switch {
@@ -156,7 +157,7 @@ func find(list []between, slot uint64) (int, bool) {
 }
 
 // with returns a packed state with some more facts folded in.
-func (t *Tracker) with(mint string, state []byte, facts []registry.Fact) []byte {
+func (t *Tracker) with(mint pubkey.Key, state []byte, facts []registry.Fact) []byte {
 	if len(facts) == 0 {
 		return state
 	}
@@ -167,7 +168,7 @@ func (t *Tracker) with(mint string, state []byte, facts []registry.Fact) []byte 
 	return t.writer.Append(nil, mint, folded.Facts())
 }
 
-func (t *Tracker) unpack(mint string, state []byte) (unpacked registry.State) {
+func (t *Tracker) unpack(mint pubkey.Key, state []byte) (unpacked registry.State) {
 	if len(state) > 0 {
 		unpacked = registry.StateOf(t.reader.Facts(mint, state))
 	}
@@ -176,7 +177,7 @@ func (t *Tracker) unpack(mint string, state []byte) (unpacked registry.State) {
 
 // Unpack reads the part of a packed state that the root's element is made of. The result is valid
 // until the reader's next use.
-func Unpack(reader *packed.Reader, mint string, state []byte) (unpacked registry.State) {
+func Unpack(reader *packed.Reader, mint pubkey.Key, state []byte) (unpacked registry.State) {
 	if len(state) > 0 {
 		unpacked = registry.StateOf(reader.FactsUpTo(mint, state, registry.RegisterExtension))
 	}
@@ -300,7 +301,7 @@ func (t *Tracker) settle(c *change) {
 	}
 	t.now = state
 	if !bytes.Equal(t.dirty.bytes.get(c.before), state) {
-		mint := string(t.dirty.bytes.get(c.mint))
+		mint := c.mint
 		unpacked := Unpack(t.reader, mint, state)
 		if t.tree == nil {
 			t.tree = root.NewTree(nil)

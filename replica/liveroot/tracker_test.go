@@ -15,9 +15,10 @@ import (
 	"github.com/mintlake/mintlake/replica/liveroot"
 	"github.com/mintlake/mintlake/replica/packed"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-const mintA = "So11111111111111111111111111111111111111113"
+var mintA = pubkey.MustParse("So11111111111111111111111111111111111111113")
 
 func at(slot uint64) schemas.Position { return schemas.Position{Slot: slot, Order: 1} }
 
@@ -33,8 +34,8 @@ func factsOf(messages []registrytest.Message) []registry.Fact {
 	return facts
 }
 
-func fold(facts []registry.Fact) map[string]*registry.State {
-	states := map[string]*registry.State{}
+func fold(facts []registry.Fact) map[pubkey.Key]*registry.State {
+	states := map[pubkey.Key]*registry.State{}
 	for _, fact := range facts {
 		if states[fact.Mint] == nil {
 			states[fact.Mint] = new(registry.State)
@@ -49,14 +50,14 @@ type node struct {
 	tracker *liveroot.Tracker
 	reader  *packed.Reader
 	writer  *packed.Writer
-	numbers map[string]uint32
-	states  map[string][]byte
+	numbers map[pubkey.Key]uint32
+	states  map[pubkey.Key][]byte
 }
 
 func newNode(every uint64) *node {
 	shared := packed.NewShared()
 	n := &node{
-		reader: packed.NewReader(shared), writer: packed.NewWriter(shared), numbers: map[string]uint32{}, states: map[string][]byte{},
+		reader: packed.NewReader(shared), writer: packed.NewWriter(shared), numbers: map[pubkey.Key]uint32{}, states: map[pubkey.Key][]byte{},
 	}
 	n.tracker = liveroot.NewTracker(shared, liveroot.Config{Every: every, State: func(dst []byte, number uint32) []byte {
 		for mint, of := range n.numbers {
@@ -90,7 +91,7 @@ func (n *node) apply(facts ...registry.Fact) {
 	}
 }
 
-func (n *node) state(mint string) *registry.State {
+func (n *node) state(mint pubkey.Key) *registry.State {
 	if n.states[mint] == nil {
 		return &registry.State{}
 	}
@@ -98,8 +99,8 @@ func (n *node) state(mint string) *registry.State {
 	return &state
 }
 
-func (n *node) folded() map[string]*registry.State {
-	states := map[string]*registry.State{}
+func (n *node) folded() map[pubkey.Key]*registry.State {
+	states := map[pubkey.Key]*registry.State{}
 	for mint := range n.states {
 		states[mint] = n.state(mint)
 	}
@@ -273,7 +274,7 @@ func TestOneFieldOfOneTokenChangesTheRoot(t *testing.T) {
 		facts := messages(t)
 		before := replay(facts, root.EverySlot)
 		states := fold(facts)
-		mints := slices.DeleteFunc(slices.Sorted(maps.Keys(states)), func(mint string) bool {
+		mints := slices.DeleteFunc(slices.SortedFunc(maps.Keys(states), pubkey.Compare), func(mint pubkey.Key) bool {
 			_, member := states[mint].Token(mint)
 			return !member
 		})

@@ -84,7 +84,7 @@ func NewWriter(shared *Shared) *Writer { return &Writer{shared: shared} }
 
 // Append appends the packed facts of a mint's state, in their order. The mint itself is not part of
 // it.
-func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
+func (w *Writer) Append(dst []byte, mint pubkey.Key, facts []registry.Fact) []byte {
 	w.pack(mint, facts, nil)
 	return w.append(dst)
 }
@@ -92,7 +92,7 @@ func (w *Writer) Append(dst []byte, mint string, facts []registry.Fact) []byte {
 // AppendChanged is Append for the state that read has unpacked last, with some facts changed. If no
 // text changed, it copies the packed texts, which saves most of the work. The bytes that were
 // unpacked must still be the same.
-func (w *Writer) AppendChanged(dst []byte, mint string, facts []registry.Fact, read *Reader) []byte {
+func (w *Writer) AppendChanged(dst []byte, mint pubkey.Key, facts []registry.Fact, read *Reader) []byte {
 	w.pack(mint, facts, read.packedTexts)
 	if w.stale { // how a text is packed depends on those before it
 		w.pack(mint, facts, nil)
@@ -102,7 +102,7 @@ func (w *Writer) AppendChanged(dst []byte, mint string, facts []registry.Fact, r
 
 // pack fills shape, positions and values from facts. With copied, it stops and sets stale at the
 // first text that differs.
-func (w *Writer) pack(mint string, facts []registry.Fact, copied []packedText) {
+func (w *Writer) pack(mint pubkey.Key, facts []registry.Fact, copied []packedText) {
 	w.texts.spans, w.positions, w.shape, w.values = w.texts.spans[:0], w.positions[:0], w.shape[:0], w.values[:0]
 	w.copied, w.stale = copied, false
 	for i := 0; i < len(facts) && !w.stale; i++ {
@@ -124,7 +124,7 @@ func (w *Writer) append(dst []byte) []byte {
 }
 
 // fact adds a fact to the shape, the positions and the values.
-func (w *Writer) fact(mint string, fact *registry.Fact) {
+func (w *Writer) fact(mint pubkey.Key, fact *registry.Fact) {
 	register := byte(fact.Register)
 	first := min(register, otherRegister)
 	if fact.Item != "" {
@@ -177,7 +177,7 @@ func (w *Writer) item(item string) {
 }
 
 // value appends a value and returns its kind.
-func (w *Writer) value(mint, value string) byte {
+func (w *Writer) value(mint pubkey.Key, value string) byte {
 	switch value {
 	case "":
 		return valueEmpty
@@ -185,13 +185,14 @@ func (w *Writer) value(mint, value string) byte {
 		return valueTrue
 	case "false":
 		return valueFalse
-	case mint:
-		return valueMint
 	}
 	if kind := w.decimal(value); kind != valueEmpty {
 		return kind
 	}
 	if key, err := pubkey.Parse(value); err == nil {
+		if key == mint {
+			return valueMint
+		}
 		if n, ok := w.shared.keys.number(key[:], key.String); ok {
 			w.values = binary.AppendUvarint(w.values, uint64(n))
 			return valueKnownKey

@@ -24,6 +24,8 @@ type Reader struct {
 	packedTexts []packedText
 	// last is the last register of which texts are read.
 	last registry.Register
+	// mint is where the texts have the mint, once a value is the mint itself.
+	mintFrom, mintTo int32
 }
 
 // part says where in the texts a fact's item or value lies.
@@ -47,27 +49,27 @@ func NewReader(shared *Shared) *Reader { return &Reader{shared: shared} }
 // Facts returns the facts of a mint that Writer.Append packed, in their order. The slice is valid
 // until the reader's next call. The strings in it are the caller's to keep and share no memory with
 // packed.
-func (r *Reader) Facts(mint string, packed []byte) []registry.Fact {
+func (r *Reader) Facts(mint pubkey.Key, packed []byte) []registry.Fact {
 	return r.FactsUpTo(mint, packed, registry.Register(math.MaxUint8))
 }
 
 // FactsUpTo is Facts without the texts of registers above last: their values are empty. The texts
 // of off-chain metadata and token lists are most of what there is, and have high registers.
-func (r *Reader) FactsUpTo(mint string, packed []byte, last registry.Register) []registry.Fact {
+func (r *Reader) FactsUpTo(mint pubkey.Key, packed []byte, last registry.Register) []registry.Fact {
 	r.read(mint, packed, last)
 	return r.withTexts(string(r.texts.out))
 }
 
 // ReusedFacts is like Facts, but the strings lie in the reader's memory too. They are valid until
 // the reader's next call. It allocates nothing.
-func (r *Reader) ReusedFacts(mint string, packed []byte) []registry.Fact {
+func (r *Reader) ReusedFacts(mint pubkey.Key, packed []byte) []registry.Fact {
 	r.read(mint, packed, registry.Register(math.MaxUint8))
 	return r.withTexts(unsafe.String(unsafe.SliceData(r.texts.out), len(r.texts.out))) //nolint:gosec // whoever calls knows how long they last
 }
 
 // read unpacks a state into facts, and its texts into texts.out. Then withTexts must be called.
-func (r *Reader) read(mint string, packed []byte, last registry.Register) {
-	r.last = last
+func (r *Reader) read(mint pubkey.Key, packed []byte, last registry.Register) {
+	r.last, r.mintFrom, r.mintTo = last, 0, 0
 	r.texts.reset()
 	r.facts, r.positions, r.parts, r.rest, r.packedTexts = r.facts[:0], r.positions[:0], r.parts[:0], packed, r.packedTexts[:0]
 	shape := r.shape()
@@ -134,7 +136,7 @@ func (r *Reader) readPositions() {
 }
 
 // fact reads one fact. first and second are its bytes of the shape.
-func (r *Reader) fact(mint string, first, second byte) {
+func (r *Reader) fact(mint pubkey.Key, first, second byte) {
 	register := first &^ hasItem
 	if register == otherRegister {
 		register = r.byte()
@@ -175,7 +177,7 @@ func (r *Reader) part(kind partKind, from int) {
 }
 
 // value reads the value of a fact. What is no constant goes into texts.out.
-func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
+func (r *Reader) value(fact *registry.Fact, mint pubkey.Key, kind byte) {
 	from := len(r.texts.out)
 	switch kind {
 	case valueEmpty:
@@ -187,7 +189,11 @@ func (r *Reader) value(fact *registry.Fact, mint string, kind byte) {
 		fact.Value = "false"
 		return
 	case valueMint:
-		fact.Value = mint
+		if r.mintFrom == r.mintTo { // made of the key once
+			r.texts.out = mint.Append(r.texts.out)
+			r.mintFrom, r.mintTo = int32(from), int32(len(r.texts.out))
+		}
+		r.parts = append(r.parts, part{int32(len(r.facts) - 1), partValue, r.mintFrom, r.mintTo})
 		return
 	case valueKnownKey:
 		fact.Value = r.shared.keys.of(r.uvarint()).text

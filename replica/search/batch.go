@@ -6,8 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Apply publishes all documents at once. Of several documents of one mint the last counts. A
-// document whose Mint is not one (see Document) is left out.
+// Apply publishes all documents at once. Of two of one mint the later holds.
 func (x *Inverted) Apply(documents []Document) {
 	if len(documents) == 0 {
 		return
@@ -78,10 +77,7 @@ func (b *batch) change(document *Document) {
 		}
 		return
 	}
-	r, ok := x.rowOf(document)
-	if !ok {
-		return
-	}
+	r := x.rowOf(document)
 	if at.serial != 0 {
 		s := b.latest(at.serial)
 		if s.attributes[at.doc] == r.attributes && string(s.term(s.symbols[at.doc])) == r.symbol && string(s.term(s.names[at.doc])) == r.name {
@@ -106,16 +102,12 @@ func (x *Inverted) locationOf(id uint32) location {
 	return x.locations[id]
 }
 
-// rowOf returns what the index keeps of a token; false if there is no token or the mint is not one.
-// The row's texts may share memory with the document.
-func (x *Inverted) rowOf(document *Document) (row, bool) {
+// rowOf returns what the index keeps of a document, which must have a token. The row's texts may
+// share memory with the document.
+func (x *Inverted) rowOf(document *Document) row {
 	token := document.Token
-	mint, ok := packMint(document.Mint)
-	if token == nil || !ok {
-		return row{}, false
-	}
 	r := row{
-		id: document.ID, attributes: x.attributes.number(document), mint: mint, classic: !token.IsToken22, seen: unknownSeen,
+		id: document.ID, attributes: x.attributes.number(document), mint: document.Mint, classic: !token.IsToken22, seen: unknownSeen,
 		symbol: Normalise(token.Symbol), name: Normalise(token.Name),
 	}
 	if token.FirstSeenAt != nil {
@@ -125,7 +117,7 @@ func (x *Inverted) rowOf(document *Document) (row, bool) {
 	if token.DailyVolumeUSD != nil {
 		r.key = orderKey(cleanVolume(*token.DailyVolumeUSD), true, r.seen)
 	}
-	return r, true
+	return r
 }
 
 func (b *batch) remove(id uint32) {

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // row is a document to be put into a segment.
 type row struct {
 	id, attributes uint32
-	mint           mintKey
+	mint           pubkey.Key
 	classic        bool
 	key            uint64
 	seen           int64
@@ -43,7 +44,7 @@ type builder struct {
 
 func newBuilder(rows int) *builder {
 	return &builder{
-		columns: &columns{rowIDs: make([]uint32, 0, rows), attributes: make([]uint32, 0, rows), mints: make([]byte, 0, rows*mintKeyLength), shortestMint: maxMintLength},
+		columns: &columns{rowIDs: make([]uint32, 0, rows), attributes: make([]uint32, 0, rows), mints: make([]pubkey.Key, 0, rows)},
 		keys:    make([]uint64, 0, rows), seen: make([]int64, 0, rows), classic: make([]uint64, (rows+63)/64), turn: pause.NewTurn(buildTurn),
 		terms: newTermSet(rows), symbols: make([]uint32, 0, rows), names: make([]uint32, 0, rows),
 	}
@@ -58,8 +59,7 @@ func (b *builder) add(r *row) bool {
 	if doc%turnRows == 0 {
 		b.turn.Next()
 	}
-	c.rowIDs, c.attributes, c.mints = append(c.rowIDs, r.id), append(c.attributes, r.attributes), append(c.mints, r.mint[:]...)
-	c.shortestMint = min(c.shortestMint, r.mint.length())
+	c.rowIDs, c.attributes, c.mints = append(c.rowIDs, r.id), append(c.attributes, r.attributes), append(c.mints, r.mint)
 	b.keys, b.seen = append(b.keys, r.key), append(b.seen, r.seen)
 	if r.classic {
 		b.classic[doc/64] |= 1 << (doc % 64)
@@ -93,8 +93,7 @@ func (b *builder) finish(serial uint32, full bool) *segment {
 	b.turn.Next()
 	c.blocks = newBlocks(&c.dictionary)
 	b.turn.Next()
-	mints := string(c.mints)
-	c.byMint = textOrder(c.documents(), func(doc uint32) string { return mints[doc*mintKeyLength : (doc+1)*mintKeyLength] })
+	c.byMint = mintOrder(c.mints)
 	return newSegment(c, b.keys, b.seen, b.classic)
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -25,10 +27,9 @@ type columns struct {
 
 	// Columns of the documents.
 	rowIDs, attributes []uint32
-	mints              []byte
+	mints              []pubkey.Key
 	symbols, names     []uint32 // their terms
 	byMint             []uint32 // documents in the order of their mints
-	shortestMint       int      // characters
 
 	dictionary
 	gramIndex
@@ -39,13 +40,17 @@ type columns struct {
 // documents is how many documents there are, dead ones too.
 func (c *columns) documents() int { return len(c.rowIDs) }
 
-func (c *columns) mint(doc uint32) []byte {
-	return c.mints[int(doc)*mintKeyLength : (int(doc)+1)*mintKeyLength]
+// findMint returns the place in byMint of the first mint that is not before the given one.
+func (c *columns) findMint(mint pubkey.Key) int {
+	return sort.Search(len(c.byMint), func(i int) bool { return pubkey.Compare(c.mints[c.byMint[i]], mint) >= 0 })
 }
 
-// findMint returns the place in byMint of the first mint that is not before key.
-func (c *columns) findMint(key []byte) int {
-	return sort.Search(len(c.byMint), func(i int) bool { return bytes.Compare(c.mint(c.byMint[i]), key) >= 0 })
+// behind returns the place in byMint of the first mint whose text is behind the cursor.
+func (c *columns) behind(cursor string) int {
+	if mint, err := pubkey.Parse(cursor); err == nil { // as all have that we gave
+		return sort.Search(len(c.byMint), func(i int) bool { return pubkey.Compare(c.mints[c.byMint[i]], mint) > 0 })
+	}
+	return sort.Search(len(c.byMint), func(i int) bool { return c.mints[c.byMint[i]].String() > cursor })
 }
 
 // dictionary has the terms of a segment, which are its distinct symbols and names, and the posting

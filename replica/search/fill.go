@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // While a registry loads, its documents are only gathered. Their segments are built at the end,
@@ -36,7 +38,7 @@ type fillBucket struct {
 type gathered struct {
 	id, attributes uint32
 	symbol, name   uint32 // terms of the bucket
-	mint           mintKey
+	mint           pubkey.Key
 	classic, gone  bool // gone: a later call of Fill replaced or removed it
 	key            uint64
 	seen           int64
@@ -112,10 +114,10 @@ func (x *Inverted) fill(document *Document) bool {
 		*g = gathered{gone: true}
 		x.locations[document.ID] = location{}
 	}
-	r, ok := x.rowOf(document)
-	if !ok {
+	if document.Token == nil {
 		return true
 	}
+	r := x.rowOf(document)
 	if x.filling == nil {
 		x.filling = &filling{}
 	}

@@ -108,7 +108,7 @@ func TestForksEqualScan(t *testing.T) {
 	inverted, scan := NewInverted(), NewScan()
 	changes := make([]Document, 9_000)
 	for i := range changes {
-		mint := fmt.Sprintf("M%d", i)
+		mint := named(fmt.Sprintf("M%d", i))
 		changes[i] = Document{ID: uint32(i), Mint: mint, Token: &registry.Token{Mint: mint, Symbol: draw(1, 4), Name: draw(8, 24), IsToken22: i%3 == 0}}
 	}
 	inverted.Apply(changes)

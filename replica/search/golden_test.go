@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/replica/search"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const golden = "testdata/golden-queries/"
@@ -27,7 +28,7 @@ func goldenTokens(t *testing.T) []*registry.Token {
 	listed, err := registrytest.ReadLists(filepath.Dir(testkit.Shared(t, "data/tokenlists/verified_tokens.json")))
 	require.NoError(t, err)
 	var tokens []*registry.Token
-	byMint := map[string]*registry.Token{}
+	byMint := map[pubkey.Key]*registry.Token{}
 	add := func(token *registry.Token) *registry.Token {
 		tokens, byMint[token.Mint] = append(tokens, token), token
 		return token
@@ -42,7 +43,7 @@ func goldenTokens(t *testing.T) []*registry.Token {
 		}
 	}
 	var assumed []struct {
-		Mint         string
+		Mint         pubkey.Key
 		Symbol, Name *string
 		Volume       *float64
 		FirstSeenAt  *int64 `json:"first_seen_at"`
@@ -81,7 +82,7 @@ func short(token *registry.Token) string {
 	if symbol == "" {
 		symbol = "-"
 	}
-	return symbol + "@" + token.Mint[:8]
+	return symbol + "@" + token.Mint.String()[:8]
 }
 
 func TestGoldenQueries(t *testing.T) {

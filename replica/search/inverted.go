@@ -86,7 +86,7 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 	if p.query.Sort == SortMint && len(result.Hits) > limit {
 		result.Hits = result.Hits[:limit]
 		last := r.top.entries[limit-1]
-		result.Next = unpackMint(last.segment.mint(last.doc))
+		result.Next = last.segment.mints[last.doc].String()
 	}
 	return result
 }

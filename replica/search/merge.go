@@ -163,9 +163,8 @@ func (c *mergeCursor) next() bool {
 	c.doc++
 	c.row = row{
 		id: s.rowIDs[doc], attributes: s.attributes[doc], classic: hasBit(s.classic, doc), key: s.key(doc), seen: s.seenAt(doc),
-		symbol: c.term(s.symbols[doc]), name: c.term(s.names[doc]), from: location{s.serial, doc},
+		symbol: c.term(s.symbols[doc]), name: c.term(s.names[doc]), from: location{s.serial, doc}, mint: s.mints[doc],
 	}
-	copy(c.row.mint[:], s.mint(doc))
 	return true
 }
 

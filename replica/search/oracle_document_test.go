@@ -28,7 +28,7 @@ type document struct {
 
 func newDocument(given *Document) *document {
 	token := given.Token
-	d := &document{id: given.ID, mint: strings.Clone(given.Mint), token22: token.IsToken22, symbol: Normalise(token.Symbol), name: Normalise(token.Name)}
+	d := &document{id: given.ID, mint: given.Mint.String(), token22: token.IsToken22, symbol: Normalise(token.Symbol), name: Normalise(token.Name)}
 	d.symbolRunes = len([]rune(d.symbol))
 	d.symbolGrams, d.nameGrams = grams(d.symbol), grams(d.name)
 	d.gramMask = maskOf(d.symbolGrams) | maskOf(d.nameGrams)

@@ -57,7 +57,7 @@ func (s *Scan) Apply(changes []Document) {
 	defer s.writer.Unlock()
 	bySegment := make(map[uint64][]Document)
 	for _, change := range changes {
-		segment := maphash.String(s.seed, change.Mint) % segmentCount
+		segment := maphash.Bytes(s.seed, change.Mint[:]) % segmentCount
 		bySegment[segment] = append(bySegment[segment], change)
 	}
 	next := *s.current.Load()
@@ -71,13 +71,13 @@ func (s *Scan) Apply(changes []Document) {
 
 // merge returns a new segment with the changes in it.
 func merge(old []*document, changes []Document) []*document {
-	slices.SortStableFunc(changes, func(a, b Document) int { return strings.Compare(a.Mint, b.Mint) })
+	slices.SortStableFunc(changes, func(a, b Document) int { return strings.Compare(a.Mint.String(), b.Mint.String()) })
 	merged := make([]*document, 0, len(old)+len(changes))
 	for i := 0; i < len(changes); i++ {
 		if i+1 < len(changes) && changes[i+1].Mint == changes[i].Mint {
 			continue // a later change of the same mint follows
 		}
-		at, found := slices.BinarySearchFunc(old, changes[i].Mint, func(d *document, mint string) int {
+		at, found := slices.BinarySearchFunc(old, changes[i].Mint.String(), func(d *document, mint string) int {
 			return strings.Compare(d.mint, mint)
 		})
 		merged = append(merged, old[:at]...)

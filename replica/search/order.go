@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // prefixed is a text to sort. Most texts differ in their first eight bytes, which are compared as
@@ -17,17 +19,31 @@ type prefixed struct {
 // textOrder returns the numbers below count in the order of their texts; numbers of equal texts are
 // ascending.
 func textOrder(count int, text func(at uint32) string) []uint32 {
+	prefix := func(at uint32) uint64 {
+		var buf [8]byte
+		copy(buf[:], text(at))
+		return binary.BigEndian.Uint64(buf[:])
+	}
+	return orderOf(count, prefix, func(a, b uint32) int { return strings.Compare(text(a), text(b)) })
+}
+
+// mintOrder is the numbers of mints in the order of their texts, those of one mint ascending.
+func mintOrder(mints []pubkey.Key) []uint32 {
+	prefix := func(at uint32) uint64 { return mints[at].Prefix() }
+	return orderOf(len(mints), prefix, func(a, b uint32) int { return pubkey.Compare(mints[a], mints[b]) })
+}
+
+// orderOf sorts the numbers below count by prefix, then by compare, then ascending.
+func orderOf(count int, prefix func(at uint32) uint64, compare func(a, b uint32) int) []uint32 {
 	list := make([]prefixed, count)
 	for i := range list {
-		var buf [8]byte
-		copy(buf[:], text(uint32(i)))
-		list[i] = prefixed{binary.BigEndian.Uint64(buf[:]), uint32(i)}
+		list[i] = prefixed{prefix(uint32(i)), uint32(i)}
 	}
 	slices.SortFunc(list, func(a, b prefixed) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return cmp.Or(strings.Compare(text(a.at), text(b.at)), cmp.Compare(a.at, b.at))
+		return cmp.Or(compare(a.at, b.at), cmp.Compare(a.at, b.at))
 	})
 	order := make([]uint32, count)
 	for i := range list {

@@ -16,7 +16,7 @@ func TestPagesOfFewSymbols(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 8))
 	index, scan := NewInverted(), NewScan()
 	change := func(id int) Document {
-		token := &registry.Token{Mint: fmt.Sprintf("Mint%dxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", id), Symbol: []string{"COIN", "COINS", "COI"}[id%3], Name: "Name", IsToken22: id%7 == 0}
+		token := &registry.Token{Mint: named(fmt.Sprintf("Mint%d", id)), Symbol: []string{"COIN", "COINS", "COI"}[id%3], Name: "Name", IsToken22: id%7 == 0}
 		if random.IntN(3) > 0 {
 			// of COI the most: it shares a page with COIN
 			volume := float64(random.IntN(200) + id%3/2*1000)
@@ -45,7 +45,7 @@ func TestPagesOfFewSymbols(t *testing.T) {
 		}
 		index.Apply(changed)
 		scan.Apply(changed)
-		for _, text := range []string{"coin", "co", "coins", "Mint4xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", ""} {
+		for _, text := range []string{"coin", "co", "coins", named("Mint4").String(), ""} {
 			q := Query{
 				Text: text, IncludeToken22: random.IntN(3) > 0, Sort: Sort(random.IntN(3) / 2), Offset: random.IntN(2) * random.IntN(20), Limit: 1 + random.IntN(2),
 			}
@@ -108,5 +108,5 @@ func TestTopEqualsScan(t *testing.T) {
 	}
 	apply(none[10:])
 	apply(none)
-	apply([]Document{{ID: 1, Mint: "a", Token: &registry.Token{Mint: "a"}}})
+	apply([]Document{{ID: 1, Mint: named("a"), Token: &registry.Token{Mint: named("a")}}})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // plan is the first stage of a search: what a query asks for, the same for all segments. It is
@@ -12,12 +14,9 @@ import (
 type plan struct {
 	query  *Query
 	filter filter
-	// mint is the text as a mint, if it may be one.
-	mint   mintKey
+	// mint is the text as a mint, if it is one.
+	mint   pubkey.Key
 	isMint bool
-	// cursor is the query's cursor, packed.
-	cursor    mintKey
-	hasCursor bool
 
 	text  string // normalised
 	runes int
@@ -35,11 +34,12 @@ type plan struct {
 
 func newPlan(query *Query, v *version) *plan {
 	p := &plan{query: query, filter: newFilter(query, v), text: Normalise(query.Text)}
-	p.cursor, p.hasCursor = packMint(query.Cursor)
 	if p.text == "" {
 		return p
 	}
-	p.mint, p.isMint = packMint(strings.TrimSpace(query.Text))
+	if mint, err := pubkey.Parse(strings.TrimSpace(query.Text)); err == nil {
+		p.mint, p.isMint = mint, true
+	}
 	p.runes = utf8.RuneCountInString(p.text)
 	p.grams = grams(p.text)
 	p.bands = bandsOf(len(p.grams))

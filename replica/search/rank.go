@@ -1,6 +1,10 @@
 package search
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // ranking is the last stage of a search: it keeps the best documents. Each document is offered
 // once, in its best tier.
@@ -9,6 +13,8 @@ type ranking struct {
 	top  top
 	// exact is the document whose mint the text is; its segment is nil if there is none.
 	exact entry
+	// ahead is the place in each segment's byMint where a walk goes on.
+	ahead map[*segment]int
 }
 
 func newRanking(p *plan, size int) *ranking {
@@ -66,10 +72,9 @@ func (r *ranking) rankAll(v *version) (total int) {
 // as a page takes.
 func (r *ranking) walk(s *segment) {
 	left := r.top.size
-	// Without a cursor it is zero, which sorts before all mints.
-	for at := s.findMint(r.plan.cursor[:]); at < s.documents() && left > 0; at++ {
+	for at := r.firstAhead(s); at < s.documents() && left > 0; at++ {
 		doc := s.byMint[at]
-		if r.plan.filter.wants(s, doc) && r.isAhead(s, doc) {
+		if r.plan.filter.wants(s, doc) {
 			r.top.offer(entry{segment: s, doc: doc, tier: TierAll, key: r.top.key(s, doc)})
 			left--
 		}
@@ -81,13 +86,8 @@ func (r *ranking) offerMint(v *version) {
 	if !r.plan.isMint {
 		return
 	}
-	key := r.plan.mint[:]
-	length := r.plan.mint.length()
 	for _, s := range v.segments {
-		if length < s.shortestMint {
-			continue
-		}
-		for at := s.findMint(key); at < s.documents() && bytes.Equal(s.mint(s.byMint[at]), key); at++ {
+		for at := s.findMint(r.plan.mint); at < s.documents() && s.mints[s.byMint[at]] == r.plan.mint; at++ {
 			if doc := s.byMint[at]; r.plan.filter.wants(s, doc) {
 				r.exact = entry{segment: s, doc: doc, tier: TierMint, field: FieldMint, key: r.top.key(s, doc)}
 				if r.isAhead(s, doc) {
@@ -101,7 +101,27 @@ func (r *ranking) offerMint(v *version) {
 
 // isAhead returns whether a document comes after the cursor of a walk. In other orders all do.
 func (r *ranking) isAhead(s *segment, doc uint32) bool {
-	return r.plan.query.Sort != SortMint || !r.plan.hasCursor || bytes.Compare(s.mint(doc), r.plan.cursor[:]) > 0
+	if r.plan.query.Sort != SortMint || r.plan.query.Cursor == "" {
+		return true
+	}
+	first := r.firstAhead(s)
+	return first < s.documents() && pubkey.Compare(s.mints[doc], s.mints[s.byMint[first]]) >= 0
+}
+
+// firstAhead is the place in byMint of the first document behind the cursor of a walk.
+func (r *ranking) firstAhead(s *segment) int {
+	if r.plan.query.Cursor == "" {
+		return 0
+	}
+	first, known := r.ahead[s]
+	if !known {
+		if r.ahead == nil {
+			r.ahead = map[*segment]int{}
+		}
+		first = s.behind(r.plan.query.Cursor)
+		r.ahead[s] = first
+	}
+	return first
 }
 
 // eachPromising calls do for the documents from, to (exclusive) that pass the filter and may enter

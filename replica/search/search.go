@@ -16,7 +16,12 @@
 // fuzzy tiers the score comes before that, descending.
 package search
 
-import "github.com/mintlake/mintlake/registry"
+import (
+	"regexp"
+
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
 
 // Tier says how well a token matches; lower is better.
 type Tier uint8
@@ -126,15 +131,12 @@ const (
 	SortFigure
 )
 
-// maxMintLength is the most characters that 32 bytes have in base58.
-const maxMintLength = 44
+// cursorForm is that of Result.Next, or of a text that may lie between two of them.
+var cursorForm = regexp.MustCompile(`^[0-9A-Za-z]{1,44}$`)
 
-// ValidCursor returns whether cursor can be a Result.Next. A cursor is a mint, so it holds on every
-// node and after a restart.
-func ValidCursor(cursor string) bool {
-	_, ok := packMint(cursor)
-	return ok
-}
+// ValidCursor returns whether a walk can continue after cursor: a mint, or any text of that form. A
+// cursor has no state, so it holds on every node and after a restart.
+func ValidCursor(cursor string) bool { return cursorForm.MatchString(cursor) }
 
 // Hit is a token found, and why.
 type Hit struct {
@@ -162,9 +164,8 @@ type Result struct {
 type Document struct {
 	// ID is the mint's row id. It is dense, from 0 on, never changes and is never given to another
 	// mint while the process lives.
-	ID uint32
-	// Mint is 1 to 44 letters and digits, as base58 of 32 bytes is.
-	Mint string
+	ID   uint32
+	Mint pubkey.Key
 	// Token is nil to take the mint out of the index.
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.

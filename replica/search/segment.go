@@ -1,9 +1,10 @@
 package search
 
 import (
-	"bytes"
 	"math"
 	"slices"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -155,5 +156,5 @@ func compareDocuments(a *segment, docA uint32, b *segment, docB uint32, byTime b
 			return 1
 		}
 	}
-	return bytes.Compare(a.mint(docA), b.mint(docB))
+	return pubkey.Compare(a.mints[docA], b.mints[docB])
 }

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"container/heap"
-	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -109,7 +108,7 @@ func (t *top) key(s *segment, doc uint32) uint64 {
 	case SortOldest:
 		return uint64(s.seenAt(doc)) ^ 1<<63
 	case SortMint:
-		return binary.BigEndian.Uint64(s.mint(doc))
+		return s.mints[doc].Prefix()
 	case SortFigure:
 		return figureKey(t.query.Figure(s.rowIDs[doc]))
 	default:
