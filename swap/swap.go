@@ -209,7 +209,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		// Fiber answers methods that it does not know with a text of its own. QUERY is a standard's
 		// method.
 		RequestMethods: slices.Concat(fiber.DefaultMethods, []string{"QUERY"}),
-		ErrorHandler:   func(c *fiber.Ctx, err error) error { s.writeError(c, routeOther, err); return nil },
+		ErrorHandler: func(c *fiber.Ctx, err error) error {
+			if open, ok := c.Context().Conn().(*listen.LingeringConn); ok {
+				open.Linger()
+			}
+			s.writeError(c, routeOther, err)
+			return nil
+		},
 	})
 	s.addRoutes()
 	return s, nil
@@ -268,7 +274,7 @@ func (s *Server) Run(ctx context.Context) error {
 // serve answers requests until ctx ends, then waits for those in flight.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
-	go func() { failed <- s.app.Listener(listener) }()
+	go func() { failed <- s.app.Listener(listen.Lingering(listener)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("swap: serve: %w", err)
