@@ -193,8 +193,8 @@ func (s *stored) market(t *testing.T) map[string]replica.Volume {
 	require.NoError(t, err)
 	rows := map[string]replica.Volume{}
 	for _, row := range list {
-		require.NotContains(t, rows, row.Mint)
-		rows[row.Mint] = row
+		require.NotContains(t, rows, row.Mint.String())
+		rows[row.Mint.String()] = row
 	}
 	return rows
 }
