@@ -200,6 +200,10 @@ bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a w
 	MINTLAKE_MARKET_FULL=1 $(GO) test -run '^TestTheMarketEqualsLoopsOverRealLegs$$' -count 1 -v -timeout 60m ./e2e/market
 	$(GO) test -run '^$$' -bench 'BenchmarkRoutes/batch' ./api
 
+.PHONY: bench-swap
+bench-swap: ## Measure a quote of a constant product against one division of 256 by 128 bits
+	$(GO) run -C bench ./swap $(ARGS)
+
 .PHONY: bench-swaps
 bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them, refresh the daily volumes of 100,000 mints; print legs a second and bytes a leg
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e
