@@ -207,7 +207,7 @@ func CopyFile(from, to string) (err error) {
 	}
 	_, err = io.Copy(out, in)
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return err
+		return errors.Join(err, os.Remove(to)) // so that another attempt can create it
 	}
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }

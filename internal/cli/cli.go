@@ -90,7 +90,7 @@ func explain(err error) error {
 		}
 		return fmt.Errorf("nothing answers at %s://%s (%w): does mintlake up run there? --url names another node", u.Scheme, u.Host, away.Err)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
-		return fmt.Errorf("%s (try again in %s)", refused.Message, refused.RetryAfter)
+		return fmt.Errorf("%s (try again in %s)", terminal.Clean(refused.Message), refused.RetryAfter)
 	case errors.As(err, &refused):
 		return errors.New(terminal.Clean(refused.Message))
 	}

@@ -90,7 +90,8 @@ func runChild(spec childSpec) error {
 }
 
 // confine gives up what decoding does not need. From here on this process can map only
-// spec.MemoryBytes more, and cannot write files, leave a core dump or gain privileges.
+// spec.MemoryBytes more, and cannot write files or leave a core dump. Its parent has seen to it that
+// it cannot gain privileges.
 func confine(spec childSpec) error {
 	// If the machine runs out of memory, the kernel shall end this process first. It works without
 	// this setting, too, so an error is ignored.
@@ -105,9 +106,6 @@ func confine(spec childSpec) error {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			return fmt.Errorf("set limit %d: %w", resource, err)
 		}
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up rights: %w", err)
 	}
 	// Collect garbage well before the kernel refuses memory.
 	debug.SetMemoryLimit(int64(min(spec.MemoryBytes/2, math.MaxInt64)))

@@ -65,11 +65,14 @@ func startProcess(spec childSpec) (*process, error) {
 
 // run starts the child and waits for it, all on one locked thread. The kernel sends the death
 // signal (Pdeathsig) when the thread that started the child ends, and Go may end threads that are
-// not locked.
+// not locked. The thread ends with the function: it has given up the right to gain privileges, which
+// all threads of the child inherit. The child itself could give it up for one of its threads only.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := p.cmd.Start()
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = p.cmd.Start()
+	}
 	started <- err
 	if err != nil {
 		return
