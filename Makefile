@@ -49,10 +49,10 @@ test: deps ## Run every test that must pass
 
 # The end-to-end tests run the product as processes of its own, which the race detector of the test binary does not see.
 test-system:
-	$(GO) test -vet=off -timeout 60m ./e2e
+	$(GO) test -vet=off -timeout 60m ./e2e/...
 
 test-packages:
-	$(RACE_TEST) -timeout 60m $$($(GO) list ./... | grep -v '/e2e$$')
+	$(RACE_TEST) -timeout 60m $$($(GO) list ./... | grep -v '/e2e')
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
