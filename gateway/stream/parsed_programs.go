@@ -93,9 +93,13 @@ func (c *jsonCall) with(a *arguments, pairs ...any) any {
 	if c == nil || a.bad {
 		return nil
 	}
-	for i := 0; i < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		c.Info[name] = pairs[i+1]
+	var name string
+	for i, value := range pairs {
+		if i%2 == 0 {
+			name, _ = value.(string)
+			continue
+		}
+		c.Info[name] = value
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -200,7 +201,7 @@ func (p *Provider) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest
 		for _, m := range p.timeline[:next] {
 			if (m.block || m.account) && m.slot >= from {
 				if err := s.say(m); err != nil {
-					return err
+					return withoutEnd(err)
 				}
 			}
 		}
@@ -243,19 +244,32 @@ func (s *session) live(next int) error {
 		m := s.timeline[next]
 		next++
 		if err := s.say(m); err != nil {
-			return err
+			return withoutEnd(err)
 		}
 	}
 }
 
-// say sends a message, or simulates what goes wrong instead.
+// errEnd ends a stream without an error.
+var errEnd = errors.New("end of the stream")
+
+// withoutEnd returns what the stream ends with if say failed with err.
+func withoutEnd(err error) error {
+	if errors.Is(err, errEnd) {
+		return nil
+	}
+	return err
+}
+
+// say sends a message. Until the world is calm it may also simulate a fault: drop the message, hold
+// it back until after later ones, send garbage before it or an earlier message again after it, hang,
+// or end the stream.
 func (s *session) say(m moment) error {
 	fault := func(chance float64) bool { return chance > 0 && s.Now() < s.world.Calm && s.rng.Float64() < chance }
 	switch {
 	case m.account && !s.accounts, m.block && s.never[m.slot], fault(s.plan.Drop):
 		return nil
 	case fault(s.plan.End):
-		return []error{nil, status.Error(codes.Unavailable, "away"), status.Error(codes.Internal, "broken"), status.Error(codes.Unknown, "?"),
+		return []error{errEnd, status.Error(codes.Unavailable, "away"), status.Error(codes.Internal, "broken"), status.Error(codes.Unknown, "?"),
 			status.Error(codes.ResourceExhausted, "lagged"), status.Error(codes.Aborted, "no")}[s.rng.IntN(6)]
 	case fault(s.plan.Hang):
 		<-s.stream.Context().Done()
