@@ -57,28 +57,6 @@ func tradedTokens(t testing.TB) (n *node, mints []string, batch string) {
 	return n, mints, string(body)
 }
 
-// TestABatchWithMarketCostsLittleMore: at most 1.5 times the plain one. Both run in turns, and the
-// least of each counts, as others use the machine too; they go on until the bar is met.
-func TestABatchWithMarketCostsLittleMore(t *testing.T) {
-	n, _, body := tradedTokens(t)
-	client, server := net.Pipe()
-	defer func() { _, _ = client.Close(), server.Close() }()
-	cost := func(uri string) time.Duration {
-		start := time.Now()
-		n.direct(t, server, "POST", uri, body)
-		return time.Since(start)
-	}
-	plain, traded := time.Hour, time.Hour
-	for round := range 2_000 {
-		plain, traded = min(plain, cost("/tokens/batch")), min(traded, cost("/tokens/batch?market=true"))
-		if round >= 300 && traded*2 <= plain*3 {
-			t.Logf("a batch takes %v, with market=true %v", plain, traded)
-			return
-		}
-	}
-	t.Fatalf("a batch takes %v, with market=true %v", plain, traded)
-}
-
 // direct asks without the network.
 func (n *node) direct(t testing.TB, conn net.Conn, method, uri, body string) {
 	n.clock.Add(int64(time.Minute)) // limits are counted, and never reached
