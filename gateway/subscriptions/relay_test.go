@@ -203,10 +203,23 @@ func TestNoUpstreamAnswers(t *testing.T) {
 	f := relaying(t, Config{relayPatience: time.Nanosecond}, newUpstream(), a)
 	c := f.dial(t)
 	c.subscribe("accountSubscribe", `["x"]`)
-	a.hangUp()
 	a.CloseClientConnections()
 	a.Close()
-	_, _, err := c.Read(t.Context())
+	read := make(chan error, 1)
+	go func() {
+		_, _, err := c.Read(t.Context())
+		read <- err
+	}()
+	var err error
+	require.Eventually(t, func() bool {
+		a.hangUp() // also a connection that was accepted just before the close
+		select {
+		case err = <-read:
+			return true
+		default:
+			return false
+		}
+	}, patience, 10*time.Millisecond)
 	require.ErrorContains(t, err, "no upstream serves")
 	require.Contains(t, f.dial(t).call("logsSubscribe", `["all"]`), "-32005")
 
