@@ -55,7 +55,8 @@ func IgnoredReasons() []string {
 	}
 }
 
-// Observer is told of instructions without a typed event. Its methods may be called concurrently.
+// Observer is called for instructions without a typed event. Its methods may be called
+// concurrently.
 type Observer interface {
 	// Ignored is called for a well-formed instruction that changes no mint.
 	Ignored(program, reason string)
@@ -131,7 +132,7 @@ func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) []
 }
 
 // within returns the calls that the call at a place made, directly or through others. If the source
-// does not state stack heights, it returns all calls after that one.
+// does not state stack heights, within returns all later calls of the same outer instruction.
 func (w *walk) within(at place) []chain.Call {
 	outer := &w.tx.Instructions[at.outer]
 	if at.inner == none {
@@ -152,8 +153,8 @@ type mask [4]uint64
 
 func (m *mask) has(i int) bool { return i >= 0 && i < 256 && m[i/64]&(1<<(i%64)) != 0 }
 
-// find marks the keys that are programs to decode. Most transactions have none, and checking the
-// keys once is faster than checking each call.
+// find marks the keys that are programs to decode. any is true if there is one. Most transactions
+// have none, and checking the keys once is faster than checking each call.
 func (d *Decoder) find(keys []pubkey.Key) (found mask, any bool) {
 	for i := range keys[:min(len(keys), 256)] {
 		for j := range d.keys {
@@ -183,7 +184,8 @@ type walk struct {
 	events    []*eventspb.TokenEvent
 }
 
-// call decodes one call if its program is one to decode.
+// call decodes one call if its program is one to decode. It takes a Batch apart and decodes each
+// part.
 func (w *walk) call(call *chain.Call, at place) {
 	if !w.found.has(call.ProgramIndex) {
 		return
@@ -213,6 +215,7 @@ func (w *walk) call(call *chain.Call, at place) {
 	}
 }
 
+// decode decodes one instruction that is not a Batch. batch is its index in a Batch, or none.
 func (w *walk) decode(p program, call *chain.Call, at place, batch int) {
 	outcome, err := p.decode(instruction.View{Tx: w.tx, Call: call, Mints: w.mints})
 	switch {
@@ -225,8 +228,8 @@ func (w *walk) decode(p program, call *chain.Call, at place, batch int) {
 	}
 }
 
-// raw makes a raw event of an instruction. Its mint is the first of its accounts that is known to
-// be a mint; none if there is no such account.
+// raw makes a raw event of an instruction. The event's mint is the first of the instruction's
+// accounts that is known to be a mint; none if there is no such account.
 func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason string) {
 	w.decoder.observer.Raw(p.label, reason)
 	cut := *call
@@ -242,6 +245,7 @@ func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason stri
 	w.add(event, call, at, batch)
 }
 
+// add sets what events of all programs have in common, and appends the event.
 func (w *walk) add(event *eventspb.TokenEvent, call *chain.Call, at place, batch int) {
 	program, _ := w.tx.Program(call)
 	event.Position = w.position(at, batch)

@@ -31,8 +31,8 @@ func Sightings(tx *chain.Transaction) []Sighting {
 	return sightings
 }
 
-// sighted is a linear search: a transaction has few mints, and parsers bound its balances to some
-// hundreds.
+// sighted reports whether sightings has the mint. A linear search is enough: a transaction has few
+// mints, and parsers bound its balances to some hundreds.
 func sighted(sightings []Sighting, mint pubkey.Key) bool {
 	for i := range sightings {
 		if sightings[i].Mint == mint {

@@ -5,9 +5,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Mints knows which accounts of one transaction are mints and which are token accounts. It learns
-// that from the token balances and from the instructions decoded so far. It tells what an
-// instruction is about that can apply to either (CloseAccount, WithdrawExcessLamports).
+// Mints knows which accounts of one transaction are mints and which are token accounts. The token
+// balances and the instructions decoded so far show it. Some instructions can apply to either kind
+// of account (CloseAccount, WithdrawExcessLamports): their decoders ask Mints.
 type Mints struct {
 	tx *chain.Transaction
 	// made are the accounts that this transaction has initialised so far, in order. An address may
@@ -22,7 +22,7 @@ type initialized struct {
 	decimals uint8
 }
 
-// NewMints returns what the transaction's token balances tell.
+// NewMints returns the Mints of a transaction of which no instruction has been decoded yet.
 func NewMints(tx *chain.Transaction) *Mints { return &Mints{tx: tx} }
 
 // Initialized notes that an instruction initialised the account as a mint.
@@ -34,7 +34,8 @@ func (m *Mints) Initialized(key pubkey.Key, decimals uint8) {
 // multisignature.
 func (m *Mints) InitializedOther(key pubkey.Key) { m.made = append(m.made, initialized{key: key}) }
 
-// lastMade finds the last initialisation of an account in this transaction.
+// lastMade finds the last initialisation of an account in this transaction. mint means that it
+// became a mint.
 func (m *Mints) lastMade(key pubkey.Key) (mint, found bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
@@ -44,7 +45,8 @@ func (m *Mints) lastMade(key pubkey.Key) (mint, found bool) {
 	return false, false
 }
 
-// Decimals returns the decimals of a mint; false if the transaction does not tell them.
+// Decimals returns the decimals of a mint; false if the transaction does not show them, or has made
+// another account of the key.
 func (m *Mints) Decimals(key pubkey.Key) (decimals uint8, known bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
@@ -74,9 +76,9 @@ func (m *Mints) IsMint(key pubkey.Key) bool {
 // made.
 //
 // A node lists the balance of every token account that existed before the transaction, and a new
-// one needs an instruction. So if a token program reads an account as its own and IsOther is false,
-// the account is a mint. There are two exceptions: a token account whose mint was closed has no
-// balance, and neither has a multisignature of an earlier transaction.
+// one needs an instruction. So if a token program accepts an account as one of its own and IsOther
+// is false, the account is a mint. There are two exceptions: a token account whose mint was closed
+// has no balance, and neither has a multisignature of an earlier transaction.
 func (m *Mints) IsOther(key pubkey.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return !mint

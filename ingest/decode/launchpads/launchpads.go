@@ -59,8 +59,8 @@ func graduate(name string, mint, pool int) ins {
 	return ins{name: name, tag: instruction.AnchorTag(name), mint: mint, pool: pool, creator: none, config: none, graduation: true, calls: none}
 }
 
-// Decode reads an invocation. within are the calls made inside it. It returns false if the
-// invocation launches and graduates nothing.
+// Decode reads an invocation. within are the calls made inside the invocation, see ins.calls.
+// Decode returns false if the invocation neither launches nor graduates a token.
 func (l *Launchpad) Decode(v instruction.View, within []chain.Call) (*eventspb.TokenEvent, bool) {
 	data := v.Data()
 	for i := range l.instructions {

@@ -13,13 +13,13 @@ import (
 // curve, so only one mint in four billion needs a bump further down.
 const maxBumps = 32
 
-// maxCandidates bounds the accounts that are tried. No real transaction has more than 256; invented
-// ones may.
+// maxCandidates bounds how many entries of each list are tried: of the balances before, of those
+// after, and of the accounts. No real transaction has more than 256 accounts; invented ones may.
 const maxCandidates = 512
 
 // mintOf finds the mint of a metadata account, for an instruction that names the account and not
-// the mint. It tries which account of the transaction has this metadata address. It returns false
-// if the transaction does not name the mint at all.
+// the mint. It tries the mints of the token balances and all accounts, until the metadata address
+// of one is the given account. It returns false if the mint is not among them.
 //
 // The address is a hash, so equality is proof and the curve need not be checked. An account that is
 // not the mint costs about 5 µs.
@@ -36,7 +36,8 @@ func mintOf(v instruction.View, metadata pubkey.Key) (pubkey.Key, bool) {
 	return pubkey.Key{}, false
 }
 
-// candidates returns the mints of the token balances and then all accounts.
+// candidates returns the keys that may be the mint: the mints of the token balances, each once, and
+// then all accounts.
 func candidates(tx *chain.Transaction) []pubkey.Key {
 	var keys []pubkey.Key
 	for _, balances := range [][]chain.TokenBalance{tx.PostBalances, tx.PreBalances} {
@@ -50,7 +51,7 @@ func candidates(tx *chain.Transaction) []pubkey.Key {
 }
 
 // isMetadataOf reports whether metadata is the program address for the seeds "metadata", the
-// program and the mint.
+// program, the mint and one of the maxBumps highest bumps.
 func isMetadataOf(metadata, program, mint pubkey.Key) bool {
 	const prefix, suffix = "metadata", "ProgramDerivedAddress"
 	var seeds [len(prefix) + 32 + 32 + 1 + 32 + len(suffix)]byte

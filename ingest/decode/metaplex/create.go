@@ -16,7 +16,7 @@ const (
 	dataV2
 )
 
-// decodeCreateAccount decodes the older instructions that create metadata. Accounts are metadata,
+// decodeCreateAccount decodes CreateMetadataAccount, its V2 and its V3. Accounts are metadata,
 // mint, mint authority, payer, update authority.
 func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, mint, authority, err := v.Accounts(0, 1, 4)
@@ -43,7 +43,7 @@ func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string,
 // inferredStandard returns the token standard that the program derives from the mint's decimals.
 // CreateMetadataAccountV2 and V3 have always set it, CreateMetadataAccount never does
 // (add_token_standard of process_create_metadata_accounts_logic, since version 1.1.0, which
-// introduced standards). It returns nil if the transaction does not tell the decimals.
+// introduced standards). It returns nil if nothing in the transaction shows the decimals.
 func inferredStandard(v instruction.View, mint pubkey.Key) *uint32 {
 	decimals, known := v.Mints.Decimals(mint)
 	if !known {
@@ -92,7 +92,8 @@ var seedAuthority = pubkey.Key{
 }
 
 // seeded clears update authority and mutability if the instruction names seedAuthority as the mint
-// authority: what the instruction says of them does not hold then.
+// authority, which is the account at authorityAt. The program then ignores the instruction's values
+// of both.
 func seeded(v instruction.View, authorityAt int, set *eventspb.MetadataSet) {
 	if authority, err := v.Account(authorityAt); err == nil && authority == seedAuthority {
 		set.UpdateAuthority, set.IsMutable = nil, nil

@@ -162,7 +162,9 @@ var versions = map[uint8]uint8{
 	51: 1,  // Use
 }
 
-// decodeStandard decodes an instruction that states only the token standard that it gives the mint.
+// decodeStandard decodes an instruction that states only the mint's new token standard. mintAt and
+// metadataAt are places among the accounts. creates means that the instruction makes the metadata
+// account.
 func decodeStandard(v instruction.View, name string, mintAt, metadataAt int, standard uint32, creates bool) (instruction.Outcome, error) {
 	mint, err := v.Account(mintAt)
 	if err != nil {
@@ -190,8 +192,9 @@ func decodeUpdatePrimarySale(v instruction.View) (instruction.Outcome, error) {
 }
 
 // decodeUntold decodes an instruction that changes metadata without stating the new content. Only a
-// read of the account shows that. An edition takes over its master's data, and its standard depends
-// on the master's; SetTokenStandard looks at the mint.
+// read of the account shows the new content. Print takes over the master edition's data, and the
+// standard of the new edition depends on the master's. SetTokenStandard derives the standard from
+// the mint.
 func decodeUntold(v instruction.View, name string, mintAt, metadataAt int, creates bool) (instruction.Outcome, error) {
 	mint, err := v.Account(mintAt)
 	if err != nil {

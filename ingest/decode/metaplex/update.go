@@ -5,7 +5,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// decodeUpdateAccount decodes the older update instructions. Accounts are metadata and update
+// decodeUpdateAccount decodes UpdateMetadataAccount and its V2. Accounts are metadata and update
 // authority. The mint is not among them, see mintOf.
 func decodeUpdateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, err := v.Account(0)
@@ -77,8 +77,9 @@ func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	return fact(mint, "Update", set)
 }
 
-// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2. The latter has a token standard
-// after the same fields.
+// readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2. Both have the same fields, but only
+// the latter has a token standard at the end. To reach it, the fields that events do not carry are
+// skipped.
 func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStandard bool) {
 	set.UpdateAuthority = readOptionalKey(c)
 	if c.Option() {
@@ -155,7 +156,7 @@ func skipToggle(c *instruction.Cursor, skipValue func(*instruction.Cursor)) {
 	}
 }
 
-// readCollectionDetails skips CollectionDetails. It has two versions, both with eight bytes.
+// readCollectionDetails passes over CollectionDetails. It has two versions, both with eight bytes.
 func readCollectionDetails(c *instruction.Cursor) {
 	if c.U8() > 1 {
 		c.Fail(instruction.ErrValue)

@@ -38,7 +38,7 @@ const (
 )
 
 // decodeVerify decodes Verify and Unverify. Accounts are authority, delegate record, metadata,
-// collection mint.
+// collection mint. If a creator is verified, the authority is that creator.
 func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verified bool) (instruction.Outcome, error) {
 	what := c.U8()
 	switch {
@@ -54,8 +54,8 @@ func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verifi
 }
 
 // decodeVerification makes the event. A creator is listed with its flag, but sets_creators stays
-// false, because the list of creators does not change. A collection is stated too: the metadata
-// names it, either before or from now on.
+// false, because the list of creators does not change. A collection is stated together with its
+// flag: the metadata names that collection, either already or because of this instruction.
 func decodeVerification(v instruction.View, what verification) (instruction.Outcome, error) {
 	metadata, err := v.Account(what.metadataAt)
 	if err != nil {

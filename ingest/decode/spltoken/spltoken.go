@@ -166,9 +166,10 @@ func decodeFreeze(v instruction.View, freeze bool) (instruction.Outcome, error) 
 	})
 }
 
-// decodeWithdrawExcessLamports returns an event if the source is a mint. The source may also be a
-// token account (see Mints.IsOther), or a multisignature: that is its own authority, and the
-// accounts include signers.
+// decodeWithdrawExcessLamports returns an event if the source is a mint, which is assumed of an
+// account that nothing else is known of. The source may also be a token account (see
+// Mints.IsOther). Or it is a multisignature, which is its own authority: then the accounts include
+// signers.
 func decodeWithdrawExcessLamports(v instruction.View) (instruction.Outcome, error) {
 	source, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

@@ -43,7 +43,8 @@ func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
 	}
 }
 
-// trade makes one leg of a curve from an event.
+// trade makes one leg of a curve from an event. The accounts come from the instruction's shape. If
+// it has none, the event and the balances show them.
 func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -186,7 +187,8 @@ func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 }
 
 // settleCurves compares the change of each curve's lamports with the sum of all its trades in the
-// transaction.
+// transaction, and checks the balance of its token vault. Every leg of the curve gets the result. A
+// curve without lamports before was created in the transaction and is not judged.
 func (w *walk) settleCurves() {
 	if len(w.curves) == 0 || w.ledger.tx.Details == nil {
 		return

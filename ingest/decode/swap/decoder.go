@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Observer is told of swaps without a leg. Its method may be called concurrently.
+// Observer is called for swaps without a leg. Its method may be called concurrently.
 type Observer interface {
 	// Ignored is called for an instruction of a venue that exchanged nothing, or whose leg could
 	// not be read.

@@ -13,8 +13,9 @@ func isSelfCall(data []byte) bool {
 	return len(data) >= len(selfCall) && string(data[:len(selfCall)]) == selfCall
 }
 
-// events calls visit with each event of the venue's program until it returns false. It visits only
-// events that belong to the instruction at a node, not to instructions inside it.
+// events calls visit with each event of the venue's program until visit returns false. It visits
+// only events that belong to the instruction at a node, not to instructions inside it. l.source is
+// set to where the visited event comes from.
 func (l *ledger) events(v *Venue, at int, visit func(data []byte) bool) {
 	l.source = byEvent
 	switch v.Events {
@@ -136,7 +137,8 @@ func (r *logReader) line(line []byte) bool {
 	return true
 }
 
-// begin finds the node that begins. It returns false if log and instructions disagree.
+// begin finds the node that begins. It returns false if log and instructions disagree: about the
+// depth, about a venue's program, or because there are no more instructions.
 func (r *logReader) begin(name []byte) bool {
 	l := r.ledger
 	depth := len(l.stack) + 1

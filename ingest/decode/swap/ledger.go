@@ -74,7 +74,7 @@ const (
 	maxData = 16 << 10
 )
 
-// layOut fills the ledger with tx.
+// layOut fills the ledger with tx, after it has cleared what is left of the transaction before.
 func (l *ledger) layOut(tx *chain.Transaction, programs *programs) {
 	l.tx, l.logsRead = tx, false
 	l.nodes, l.logs = l.nodes[:0], l.logs[:0]
@@ -82,6 +82,7 @@ func (l *ledger) layOut(tx *chain.Transaction, programs *programs) {
 		l.balances[i] = balance{}
 	}
 	for i := range l.flows {
+		// sum has set token22 also of accounts without a balance, which are not in touched.
 		if to := l.flows[i].to; to != none {
 			l.balances[to].token22 = false
 		}
@@ -250,7 +251,8 @@ func (l *ledger) token(at int, call *chain.Call, token22 bool) {
 	l.sum(&f)
 }
 
-// sum adds the movement to the sums of its accounts.
+// sum adds the movement to the sums of its accounts, and notes a sum that exceeds 64 bits. If a fee
+// is possible, it sets token22 of the receiver's balance.
 func (l *ledger) sum(f *flow) {
 	var carry uint64
 	if f.to != none {

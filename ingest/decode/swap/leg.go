@@ -222,7 +222,9 @@ func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	return m.amount(after)
 }
 
-// verify notes which sources agree with the leg's amounts, and which do not.
+// verify notes which sources agree with the leg's amounts, and which do not. The transfers agree,
+// unless a fee is known from balances only. Of several events of the leg's pool, one that agrees is
+// enough.
 func (w *walk) verify(leg *eventspb.SwapLeg, at int, v *Venue, in, out *side) {
 	l := &w.ledger
 	if !in.unsaidFee {

@@ -33,7 +33,8 @@ func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 	w.out.Pools = append(w.out.Pools, pool)
 }
 
-// created returns one side of a new pool. What neither an account nor a balance tells is nil.
+// created returns one side of a new pool. What neither an account nor a balance shows is nil; the
+// decimals are known only from a balance.
 func (w *walk) created(call *chain.Call, mintPlace, vaultPlace int) (mint, vault []byte, decimals *uint32) {
 	l := &w.ledger
 	if key, ok := l.tx.Account(call, vaultPlace); ok {

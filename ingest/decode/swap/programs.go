@@ -57,6 +57,8 @@ func slot(key *pubkey.Key) uint64 {
 	return binary.LittleEndian.Uint64(key[:]) * mix >> 32
 }
 
+// find returns the entry of a key. If there is none, it returns a free entry, whose kind is
+// isUnknown.
 func (t *table) find(key *pubkey.Key) *known {
 	for i := slot(key) & t.mask; ; i = (i + 1) & t.mask {
 		if k := &t.entries[i]; k.kind == isUnknown || k.key == *key {

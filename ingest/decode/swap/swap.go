@@ -52,7 +52,8 @@ type Instruction struct {
 	// Name is the published name.
 	Name string
 	Kind Kind
-	// Tag is the beginning of the data: Anchor's eight bytes, or one byte.
+	// Tag is the beginning of the data: Anchor's eight bytes, or one byte. If it is empty, any data
+	// matches.
 	Tag string
 	// MinAccounts and MaxAccounts bound the number of accounts; a MaxAccounts of 0 means no bound.
 	// They tell the forms of one instruction apart.

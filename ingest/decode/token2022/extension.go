@@ -160,6 +160,8 @@ func ignoredTable() map[extensionKey]instruction.Ignored {
 	return table
 }
 
+// decodeExtension decodes an instruction that is in extensions or confidentialExtensions. data is
+// what follows the instruction's numbers.
 func decodeExtension(v instruction.View, key extensionKey, data []byte) (instruction.Outcome, error) {
 	set, ok := extensions[key]
 	if !ok {
@@ -182,6 +184,7 @@ func decodeExtension(v instruction.View, key extensionKey, data []byte) (instruc
 	return extensionFact(mint, set.instruction, set.extension, attributes)
 }
 
+// readFields reads the fields as attributes, each under its name and also under its second name.
 func readFields(c *instruction.Cursor, fields []field) ([]*eventspb.Attribute, error) {
 	attributes := make([]*eventspb.Attribute, 0, len(fields))
 	for _, f := range fields {
@@ -194,6 +197,7 @@ func readFields(c *instruction.Cursor, fields []field) ([]*eventspb.Attribute, e
 	return attributes, c.Err()
 }
 
+// extensionFact returns an extension_set event whose attributes are sorted by name.
 func extensionFact(mint pubkey.Key, name, extension string, attributes []*eventspb.Attribute) (instruction.Outcome, error) {
 	slices.SortFunc(attributes, func(a, b *eventspb.Attribute) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_ExtensionSet{

@@ -52,6 +52,7 @@ func decodeInitializeGroup(v instruction.View) (instruction.Outcome, error) {
 		&eventspb.Attribute{Name: "mint", Value: keyValue(mint)}, &eventspb.Attribute{Name: "size", Value: "0"}))
 }
 
+// decodeGroupField decodes an instruction that sets one field of a group.
 func decodeGroupField(v instruction.View, name string, set field) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {

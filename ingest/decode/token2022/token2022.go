@@ -74,6 +74,7 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 	return decodeGroup(v)
 }
 
+// decodePrefixed decodes an instruction whose second byte is the extension's own number.
 func decodePrefixed(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) < 2 {
@@ -114,7 +115,7 @@ func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outco
 }
 
 // decodeCloseAccount returns an event if a mint is closed, which Token-2022 allows for mints
-// without supply. The instruction is the same for token accounts; Mints.IsOther tells them apart. A
+// without supply. The instruction is the same for token accounts, which Mints.IsOther recognises. A
 // token account whose mint was closed earlier looks like a mint here. That does no harm: the
 // registry has nothing about such an address.
 func decodeCloseAccount(v instruction.View) (instruction.Outcome, error) {

@@ -14,7 +14,8 @@ func mercurial() swap.Venue {
 	}
 }
 
-// mercurialVaults finds the vault that gained and the one that lost.
+// mercurialVaults finds the vault that gained and the one that lost. The vaults are the accounts
+// that the pool's authority owns. If one of the two is missing, there is no leg.
 func mercurialVaults(in *swap.Input, shapes []swap.Shape) []swap.Shape {
 	const authority, user, first = 2, 3, 4
 	gained, lost := swap.None, swap.None

@@ -6,8 +6,8 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 //
 // Layouts: seen in mainnet transactions: state, pool, its authority, vaults in and out, user, the
 // user's accounts, fee accounts. Amounts: transfers into and out of the vaults; checked by
-// balances.
-// Fees leave the input vault again, and amount_in is all that it received.
+// balances. Fees leave the input vault again. A leg's amount_in is all that the vault received, so
+// it includes them.
 func oneDEX() swap.Venue {
 	return swap.Venue{
 		Name: "onedex", Program: "DEXYosS6oEGvk8uCDayvwEZz4qEyDJRf9nFgYCaqPMTm",

@@ -5,9 +5,10 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // phoenix reads Phoenix, an order book.
 //
 // Layouts: Ellipsis-Labs/phoenix-v1 src/program/instruction.rs. Amounts: transfers into and out of
-// the market's vaults by Swap, the taker's instruction; checked by balances. Its events count in
-// lots, whose size only the market's account tells. Limit orders and swaps with deposited funds
-// move nothing through the vaults, or what looks like a deposit, so they give no legs.
+// the market's vaults by Swap, the taker's instruction; checked by balances. The program's events
+// count in lots, and only the market's account has their size. Limit orders and swaps with
+// deposited funds give no legs: they move nothing through the vaults, or something that looks like
+// a deposit.
 func phoenix() swap.Venue {
 	return swap.Venue{
 		Name: "phoenix", Program: "PhoeNiXZ8ByJGLkxNfZRnkUfjvmuYqLR89jjFHGqdXY",

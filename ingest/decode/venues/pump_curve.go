@@ -41,6 +41,8 @@ func pumpCurve() swap.Venue {
 	return v
 }
 
+// pumpCurveTrade returns an instruction whose legs come from TradeEvent. Without shapes, the curve
+// is found by its mint.
 func pumpCurveTrade(name string, accounts int, shapes ...swap.Shape) swap.Instruction {
 	ins := swap.Anchor(name, accounts, shapes...)
 	ins.ByEvent, ins.Address = true, pumpCurveAddress
@@ -107,7 +109,8 @@ func pumpCurveEvent(data []byte, e *swap.Event) bool {
 
 // pumpCurveAppended reads what newer builds append after the instruction's name: mayhem, cashback
 // (rate and amount), buyback (rate and amount) and shareholders. If the curve is quoted in a token,
-// its mint, amount and reserves follow.
+// its mint, amount and reserves follow: then quote becomes that amount. It returns the amount of
+// the buyback.
 func pumpCurveAppended(data []byte, e *swap.Event, quote *uint64) (buyback uint64) {
 	const shareholder = 32 + 2
 	at, ok := pumpCurveText(data, pumpCurveIxName)

@@ -43,6 +43,7 @@ const (
 	raydiumAMMv4LogLength                         = 1 + 7*8
 )
 
+// raydiumAMMv4Event reads a ray_log of a swap, which names no pool.
 func raydiumAMMv4Event(data []byte, e *swap.Event) bool {
 	if len(data) < raydiumAMMv4LogLength {
 		return false

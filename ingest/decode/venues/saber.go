@@ -6,7 +6,8 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 //
 // Layouts: saber-hq/stable-swap stable-swap-client/src/instruction.rs: pool, authority, user,
 // source, vaults in and out, destination, the admin's fee account. Amounts: transfers into and out
-// of the vaults; checked by balances. The admin's fee also leaves the output vault.
+// of the vaults; checked by balances. The admin's fee also leaves the output vault, so a leg's
+// amount_out includes it.
 func saber() swap.Venue {
 	const length = 1 + 2*8 // tag, amount in, least amount out
 	return swap.Venue{
