@@ -1,8 +1,9 @@
 // Package chain has the types that every source returns and every decoder reads: blocks and
 // transactions in one plain form, whatever format they came in.
 //
-// In: nothing. Out: types. Guarantees: a value borrows the bytes of the message it was parsed from.
-// Whoever keeps a value after the sink call must copy it.
+// In: nothing. Out: types. Guarantees: a value borrows the bytes of the message it was parsed from,
+// so nobody may change these bytes while the value is in use. Whoever keeps a part for long copies
+// it, since it keeps the whole message in memory.
 package chain
 
 import (

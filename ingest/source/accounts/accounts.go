@@ -61,7 +61,8 @@ func NewBuffer(metrics *source.Metrics) *Buffer {
 	return &Buffer{metrics: metrics, slots: map[uint64]*waiting{}}
 }
 
-// Add adds an update and copies its data.
+// Add adds an update and copies its data. It drops an update that is too large, or whose slot is
+// far from the highest block. Beyond MaxBytes it drops the updates of the lowest slots.
 func (b *Buffer) Add(slot uint64, account *chain.Account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,8 +109,9 @@ func (b *Buffer) count(result string, n int) {
 	}
 }
 
-// Join adds to a block the accounts that its transactions wrote, each once, in the order of the
-// transactions. It removes the updates of the block's slot and of slots below reach.
+// Join adds to a whole block the accounts that its transactions wrote, in the order of the
+// transactions, each account once for a transaction. It removes the updates of the block's slot and
+// of slots below reach. A lone transaction gets no accounts.
 func (b *Buffer) Join(block *chain.Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,9 +1,10 @@
 // Package file is the source that reads recorded blocks and transactions from disk.
 //
-// In: files, or folders of them (one level deep). Out: whole blocks in slot order, then lone
-// transactions and recordings in the order of their names. Guarantees: a file that cannot be read
-// is refused with its reason, and the others go on. Memory is bounded by two files of maxFileBytes,
-// and by four messages for recordings. Blocks that the ledger knows are not passed on again.
+// In: files, or folders of them (one level deep). Out: files with a slot in the name in slot order,
+// then the other files and the recordings in the order of their paths. Guarantees: a file that
+// cannot be read is refused with its reason, and the others go on. Memory is bounded by two files
+// of maxFileBytes and, for recordings, by four messages and the 65 blocks at most that wait for a
+// parent. Blocks that the ledger knows are not passed on again.
 package file
 
 import (
@@ -31,7 +32,7 @@ type Config struct {
 	// maxMessageBytes bounds one message of a recording. Default 256 MiB.
 	maxMessageBytes int64
 	// Speed slows the replay to so many times the original speed, by the recording's clock or else
-	// by block time. Pauses of more than 30 s are shortened to that. 0 = as fast as it can.
+	// by block time. Pauses of more than 30 s on that clock count as 30 s. 0 = as fast as it can.
 	Speed float64
 }
 
@@ -80,8 +81,9 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns "file".
 func (s *Source) Kind() string { return source.KindFile }
 
-// Run reads every file and returns nil, also when ctx ends. It returns an error if a path does not
-// exist or the sink cannot go on. Progress counts bytes on disk.
+// Run reads every file and returns nil, also when ctx ends. It returns an error if one of
+// Config.Paths does not exist or cannot be listed, or if the sink cannot go on. Progress counts
+// bytes on disk.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	inputs, refused, err := list(s.cfg.Paths)
 	if err != nil {
@@ -150,7 +152,8 @@ type reader struct {
 	player *player
 }
 
-// read passes on one file. If it returns an error, what could be read of the file was passed on all
+// read passes on one file. next returns the contents of the next file that is no recording, see
+// prefetch. If it returns an error of the file, the blocks that could be read were passed on all
 // the same.
 func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)) error {
 	if in.format == recording {
@@ -184,7 +187,9 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 	return err
 }
 
-// deliver passes on one block when it is time for it, after the slots that its parent link skips.
+// deliver passes on one block, after the slots that its parent link skips. A whole block waits
+// until it is time for it, and is left out if the ledger has it. A lone transaction is passed on at
+// once.
 func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 	if b.Whole && r.ledger.Ingested(b.Slot, b.Blockhash) {
 		r.metrics.Known()
@@ -212,5 +217,6 @@ func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 	return nil
 }
 
-// maxSkips bounds how many skipped slots one block can prove.
+// maxSkips bounds how many slots a block can be above its parent and still prove that the slots
+// between have no block. A larger distance is taken for invented and proves nothing.
 const maxSkips = 10_000

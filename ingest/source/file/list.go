@@ -47,7 +47,8 @@ var (
 // with a reason.
 var dataLike = []string{".json", ".gz", ".pb", ".zst", ".bin", ".bz2", ".xz", ".zip", ".car", ".jsonl", ".ndjson", ".parquet", ".csv"}
 
-// list returns the inputs: those with a slot in the name by slot, then the others by name.
+// list returns the files to read among paths and directly in the folders among them, and the files
+// that it refuses. Inputs with a slot in the name come first, by slot, then the others by path.
 func list(paths []string) (inputs []input, refused []refusal, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -91,7 +92,7 @@ func list(paths []string) (inputs []input, refused []refusal, err error) {
 }
 
 // add adds a file to the inputs or the refusals. named means that the file itself was named, not
-// only its folder.
+// only its folder. Of a folder, hidden files and names that do not look like data are left out.
 func add(inputs *[]input, refused *[]refusal, path string, info os.FileInfo, named bool) {
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".") && !named {
@@ -110,7 +111,8 @@ func add(inputs *[]input, refused *[]refusal, path string, info os.FileInfo, nam
 	}
 }
 
-// classify determines format and slot from a file name.
+// classify determines format and slot from a file name. The name of a confirmed block must have the
+// slot.
 func classify(name string) (input, error) {
 	var in input
 	if strings.HasSuffix(name, ".geyser.zst") {
@@ -141,8 +143,8 @@ func slotOf(stem string) *uint64 {
 	return &slot
 }
 
-// prefetch returns a function that returns the contents of the inputs, without recordings, one by
-// one in order. While one is in use, the next is read and decompressed.
+// prefetch returns a function next. Each call of next returns the contents of one input, in order;
+// recordings are left out. While the caller uses one, the next is read and decompressed.
 func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	type content struct {
 		data []byte
@@ -175,7 +177,8 @@ func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	}
 }
 
-// slurp reads a whole file, up to the bound.
+// slurp reads a whole file and decompresses it. It refuses a file that has more than maxFileBytes
+// before or after that.
 func (s *Source) slurp(in input) ([]byte, error) {
 	f, err := os.Open(in.path)
 	if err != nil {

@@ -20,8 +20,9 @@ type pacer struct {
 	start        time.Time
 }
 
-// wait returns when it is time for what happened at the given time. A zero time, or one before an
-// earlier one, needs no wait. It returns ctx's error.
+// wait returns when it is time for what happened at the given time. The first call starts the clock
+// and does not wait. A zero time needs no wait, and a time before the latest one waits only for the
+// latest. wait returns ctx's error.
 func (p *pacer) wait(ctx context.Context, at time.Time) error {
 	if p.speed <= 0 || at.IsZero() {
 		return ctx.Err()

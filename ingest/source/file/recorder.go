@@ -26,7 +26,8 @@ func NewRecorder(w io.Writer) (*Recorder, error) {
 	return &Recorder{out: out}, nil
 }
 
-// Write appends one message. Flush or Close passes it on to the file.
+// Write appends one message. The writer of NewRecorder is sure to have it only after Flush or
+// Close.
 func (r *Recorder) Write(message []byte) error {
 	if len(message) > math.MaxUint32 {
 		return fmt.Errorf("record: message of %d bytes", len(message))

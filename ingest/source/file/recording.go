@@ -31,8 +31,9 @@ func (s *Source) recording(ctx context.Context, r io.Reader, p *player) error {
 	return s.stream(ctx, z, p)
 }
 
-// stream reads messages until the end. It counts and skips messages that do not parse, and returns
-// the reason of the first at the end. Broken framing ends the file.
+// stream plays the messages of r. It skips those that do not parse, and at the end returns the
+// reason of the first with the number of the others. Broken framing ends the file with an error. An
+// error of the sink ends it at once.
 func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	p.bad, p.first = 0, nil
 	inner, stop := context.WithCancel(ctx)
@@ -73,7 +74,8 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 // message may be large.
 const maxAhead = 2
 
-// intake has the messages that a goroutine reads ahead. err is set before messages is closed.
+// intake has the messages that a goroutine reads ahead. err is why it ended, set before messages is
+// closed. spare has the memory of messages that are done, to be used again.
 type intake struct {
 	messages chan []byte
 	spare    chan []byte
@@ -88,6 +90,7 @@ func (in *intake) give(message []byte) {
 	}
 }
 
+// ahead starts a goroutine that reads the messages of r ahead, until r or ctx ends.
 func (s *Source) ahead(ctx context.Context, r io.Reader) *intake {
 	in := &intake{messages: make(chan []byte, maxAhead), spare: make(chan []byte, maxAhead)}
 	go func() {
@@ -178,7 +181,8 @@ func (p *player) reason() error {
 	return fmt.Errorf("%w (and %d more bad messages)", p.first, p.bad-1)
 }
 
-// play passes one message on: a block by the line, an account by the buffer.
+// play waits until it is time for a message and passes it on. Blocks and slot statuses go through
+// the line, accounts into the buffer, and lone transactions at once to the sink.
 func (p *player) play(ctx context.Context, u parse.Update) error {
 	at := u.CreatedAt
 	if at.IsZero() && u.Kind == parse.Block && u.Block.BlockTime > 0 {

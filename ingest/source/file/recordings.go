@@ -102,6 +102,8 @@ func (r *Recordings) fail(err error) {
 	close(r.failed)
 }
 
+// write appends a message. It begins the next file first if there is none, or if the present one is
+// large or old enough.
 func (r *Recordings) write(message []byte, now time.Time) error {
 	if r.file != nil && (r.written >= r.cfg.MaxBytes || now.Sub(r.begun) >= r.cfg.MaxAge) {
 		if err := r.end(); err != nil {
@@ -163,8 +165,8 @@ func (r *Recordings) end() error {
 	return nil
 }
 
-// Run syncs what was written every SyncEvery until ctx ends, then closes the file. It returns the
-// first failure to write.
+// Run syncs what was written every SyncEvery until ctx ends or a write fails, then closes the file.
+// It returns the first failure.
 func (r *Recordings) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.SyncEvery)
 	defer tick.Stop()
@@ -180,6 +182,7 @@ func (r *Recordings) Run(ctx context.Context) error {
 	}
 }
 
+// sync makes everything written so far readable after a crash.
 func (r *Recordings) sync() {
 	r.mu.Lock()
 	if r.file == nil || r.err != nil {
@@ -204,6 +207,7 @@ func (r *Recordings) sync() {
 	}
 }
 
+// close ends the present file and returns the first failure. Later messages are dropped.
 func (r *Recordings) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -65,7 +65,8 @@ func (f *follower) asksAccounts(now time.Time) bool {
 	return !f.cfg.NoAccountUpdates && f.suspect == nil && !now.Before(f.until)
 }
 
-// suspects reports whether the session ended as if the server refuses account updates.
+// suspects reports whether the session ended as if the server refused account updates, and notes
+// that as suspect. A session that fails without account updates too clears the suspicion.
 func (f *follower) suspects(end *ended) bool {
 	if f.received > 0 || !f.asked {
 		if f.received == 0 {
@@ -86,7 +87,8 @@ func (f *follower) suspects(end *ended) bool {
 	}
 }
 
-// answered handles a session's first message, which shows that the subscription works.
+// answered handles a session's first message, which shows that the subscription works. If there is
+// a suspect, this session asked for no account updates, so they were the reason of the refusal.
 func (f *follower) answered(now time.Time) {
 	if f.suspect == nil {
 		f.metrics.AccountUpdates(f.asked)

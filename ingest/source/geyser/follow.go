@@ -24,8 +24,8 @@ const (
 	// maxReplays is how often a server is asked for the same missing slots before they count as a
 	// gap.
 	maxReplays = 2
-	// maxGarbage is how often the stream is restarted from one place because a message does not
-	// parse. After that the message is skipped.
+	// maxGarbage is how many messages that do not parse may come while the tip stands still, before
+	// such a message is skipped. Each one before restarts the stream after the tip.
 	maxGarbage = 3
 	// replayDoubt is how long a server that could not replay the last few seconds is not asked to
 	// do so. Without replay, a reconnection itself loses blocks: if each gap led to one, gaps would
@@ -65,7 +65,9 @@ type follower struct {
 	failures    uint
 }
 
-// follow opens one session after another until ctx ends.
+// follow opens one session after another until ctx ends, with a pause between that grows while the
+// tip does not move. It returns an error of the sink, or if the server refuses the token before any
+// session has received a message.
 func (f *follower) follow(ctx context.Context) error {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = f.cfg.firstPause, f.cfg.MaxPause
@@ -101,7 +103,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// judge decides from a session's end whether it makes sense to ask for the same slots again.
+// judge counts a session's end as a failed attempt to have the missing slots replayed, if asking
+// again may end in the same way.
 func (f *follower) judge(end *ended) {
 	switch end.reason {
 	case endFromSlot:
@@ -121,7 +124,8 @@ func (f *follower) judge(end *ended) {
 	}
 }
 
-// cannotReplay notes that the server does not have what it was asked for.
+// cannotReplay notes that the server does not have the slots after the tip, so they are not asked
+// for again.
 func (f *follower) cannotReplay() {
 	f.replays = maxReplays
 	if f.forGap {
@@ -130,8 +134,9 @@ func (f *follower) cannotReplay() {
 }
 
 // fromSlot returns the slot from which the server shall replay; nil means only what comes from now
-// on. It first asks the server what it still has. If the server cannot tell, the slot is simply
-// tried.
+// on. That is so before the first block, after maxReplays failed attempts, and if the server
+// replays nothing. fromSlot first asks the server what it still has. If the server has only later
+// slots, it is asked for those. If the call fails, the slot after the tip is simply tried.
 func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) *uint64 {
 	if f.line.Tip() == 0 || f.replays >= maxReplays {
 		return nil
@@ -185,7 +190,8 @@ func (f *follower) consume(ctx context.Context, in *intake, pings chan<- struct{
 	}
 }
 
-// message handles one message.
+// message handles one message: it answers a ping, buffers an account, and carries out the steps
+// that follow from a block or a slot status. Other messages only go to Tap.
 func (f *follower) message(ctx context.Context, message []byte, pings chan<- struct{}) error {
 	f.metrics.Message(len(message))
 	now := time.Now()
@@ -236,7 +242,7 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 	return nil
 }
 
-// maxAhead is how many slots above the tip a slot's status is believed.
+// maxAhead is how many slots above or below the tip a slot's status is believed.
 const maxAhead = 10_000
 
 // witnessed reports whether a status shows a block in its slot, on whatever fork. Shreds alone do
@@ -253,7 +259,8 @@ func (f *follower) witnessed(u parse.Update) bool {
 	return false
 }
 
-// believed reports whether a status of the slot can be true.
+// believed reports whether a status of the slot can be true: the slot is near the tip, or there is
+// no tip yet.
 func (f *follower) believed(slot uint64) bool {
 	tip := f.line.Tip()
 	return tip == 0 || slot <= tip+maxAhead && slot+maxAhead >= tip
@@ -281,9 +288,9 @@ func (f *follower) steps(u parse.Update, now time.Time) []order.Step {
 	return nil
 }
 
-// undecodable handles a message that does not parse. It restarts the stream after the last good
-// block. If that has given the same message before, the message is skipped, and what it may have
-// contained shows as a gap.
+// undecodable handles a message that does not parse. It restarts the stream after the tip. From the
+// maxGarbage-th such message without a new tip on, it skips the message, and what that may have
+// contained shows as a gap. Only every hundredth then restarts the stream.
 func (f *follower) undecodable(ctx context.Context, err error) error {
 	f.metrics.Garbage()
 	f.garbage++
@@ -297,8 +304,9 @@ func (f *follower) undecodable(ctx context.Context, err error) error {
 	return nil
 }
 
-// unstick handles blocks that wait for a parent that does not come. It has the server replay. If
-// that was useless, the missing slots become a gap.
+// unstick handles blocks that wait for a parent that does not come, once the tip has stood still
+// for maxWait. It ends the session, so that the next one has the server replay the missing slots.
+// If that is known to be useless, the missing slots become a gap.
 func (f *follower) unstick(ctx context.Context, now time.Time) error {
 	if f.progress.IsZero() || now.Sub(f.progress) <= f.cfg.maxWait || !f.line.Stuck(now) {
 		return nil
@@ -317,7 +325,8 @@ func (f *follower) unstick(ctx context.Context, now time.Time) error {
 	return f.carry(ctx, steps)
 }
 
-// carry carries out steps, and then reports how far the stream is.
+// carry carries out steps. Then it sets the metric of waiting blocks and passes the tip to the
+// repairer.
 func (f *follower) carry(ctx context.Context, steps []order.Step) error {
 	if err := f.carrier.Carry(ctx, steps); err != nil {
 		return err

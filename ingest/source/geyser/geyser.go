@@ -97,8 +97,8 @@ type Deps struct {
 	// Filler closes the gaps that the server cannot replay. Without one they stay open, and
 	// coverage shows them.
 	Filler repair.Filler
-	// Tap gets every message that parses, as it came, before it is handled. It must not keep or
-	// change it.
+	// Tap gets every message that parses, as it came, before the source handles it. Tap must not
+	// keep or change the message.
 	Tap func(message []byte)
 	TLS *tls.Config
 	// Dial opens the connection to host:port; nil = TCP.

@@ -37,7 +37,7 @@ const (
 )
 
 // verdict classifies a stream's error by its gRPC status code alone. asked is the from_slot of the
-// request.
+// request; nil if it had none.
 func verdict(err error, asked *uint64) *ended {
 	if errors.Is(err, io.EOF) {
 		return &ended{endClosed, err}
@@ -97,6 +97,7 @@ type intake struct {
 	err      error
 }
 
+// receive puts the messages of the stream into in, until the stream or ctx ends.
 func (in *intake) receive(ctx context.Context, stream grpc.ClientStream, from *uint64) {
 	defer close(in.messages)
 	for {
@@ -114,7 +115,8 @@ func (in *intake) receive(ctx context.Context, stream grpc.ClientStream, from *u
 	}
 }
 
-// ping sends our own pings and answers the server's.
+// ping sends a ping every pingEvery, and also for each value of asked, which stands for a ping of
+// the server.
 func (f *follower) ping(ctx context.Context, stream grpc.ClientStream, asked <-chan struct{}) {
 	tick := time.NewTicker(f.cfg.pingEvery)
 	defer tick.Stop()

@@ -21,7 +21,8 @@ type Carrier struct {
 	OnGap func(from, to uint64)
 }
 
-// Carry carries out the steps in order. It does not pass on blocks that the ledger knows.
+// Carry carries out the steps in order. It does not pass on whole blocks that the ledger has. A
+// lost block is passed on as dead and as a refusal, so that there is a dead letter of it.
 func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		var err error

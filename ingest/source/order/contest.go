@@ -14,7 +14,9 @@ const settled = 32
 // link is what is remembered of a delivered block.
 type link struct{ parent place }
 
-// contest notes which delivered blocks b contradicts.
+// contest notes which delivered blocks b contradicts: those in slots that b's link skips, another
+// parent in the parent's slot, and another block in b's slot. If the link of a delivered block
+// skips b's slot, b itself is contested.
 func (l *Line) contest(b *chain.Block) {
 	if !l.cfg.Skips { // the stream has several forks
 		return
@@ -65,7 +67,8 @@ const (
 	offPath
 )
 
-// passes reports whether the chain that ends at the tip contains p, once it is long enough after p.
+// passes reports whether the chain that ends at the tip contains p. That is undecided if the chain
+// has fewer than settled blocks after p, or a gap.
 func (l *Line) passes(p place) verdict {
 	here := place{l.tip, l.bySlot[l.tip]}
 	for depth := 0; ; depth++ {
@@ -86,8 +89,8 @@ func (l *Line) passes(p place) verdict {
 }
 
 // lose removes a delivered block that lost its fork, so that it is delivered again if it comes
-// again. It returns Lost for its slot, and a Gap if another block shows that the slot has one on
-// the chain.
+// again. It returns Lost for its slot, and a Gap if another delivered block shows that the slot has
+// one on the chain. If another block of the slot was delivered later, it returns nothing.
 func (l *Line) lose(p place) []Step {
 	if _, ok := l.delivered[p]; !ok {
 		return nil

@@ -110,7 +110,9 @@ func (l *Line) Waiting() int { return len(l.waiting) }
 // Dropped returns how many blocks were dropped as unbelievable.
 func (l *Line) Dropped() int { return l.dropped }
 
-// Add adds a block, whose parent slot must be set. repeated means that the block came before.
+// Add adds a block, whose parent slot must be set. There are no steps if the block has to wait for
+// its parent, unless too many wait already. repeated means that the line has the block already,
+// delivered or waiting.
 func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) {
 	_, waits := l.waiting[at(b)]
 	_, delivered := l.delivered[at(b)]
@@ -134,12 +136,12 @@ func (l *Line) fits(b *chain.Block) bool {
 	return b.Slot <= l.tip || b.Slot-*b.ParentSlot <= maxJump && l.linked(b)
 }
 
-// linked reports whether b's parent was delivered.
+// linked reports whether b's parent was delivered, or ingested before the line started.
 func (l *Line) linked(b *chain.Block) bool {
 	if _, ok := l.delivered[place{*b.ParentSlot, b.ParentBlockhash}]; ok {
 		return true
 	}
-	// The parent may be known by its slot only: it is the one after which the line started, or the
+	// The parent may be known by its slot only: it was ingested before the line started, or the
 	// source gives no parent hash or the wrong parent slot.
 	if _, known := l.bySlot[*b.ParentSlot]; known {
 		return b.ParentBlockhash == (pubkey.Key{}) || b.ParentGuessed
@@ -219,7 +221,8 @@ func (l *Line) Stuck(now time.Time) bool {
 }
 
 // Release gives up on the parent of the lowest waiting block. It returns a Gap, the block, and what
-// follows from it. Instead, it drops a block that is far above the tip and has no waiting child.
+// follows from the block. If the block is far above the tip and has no waiting child, Release drops
+// it and takes the next one.
 func (l *Line) Release() []Step {
 	for len(l.waiting) > 0 {
 		b := l.lowest(func(*chain.Block) bool { return true })
@@ -273,8 +276,8 @@ func (l *Line) SlotDead(slot uint64) []Step {
 	}
 }
 
-// Finalized handles the report that slot is final and parent is its parent. All blocks delivered
-// between them lost their fork.
+// Finalized handles the report that slot is final and parent is its parent. All blocks between them
+// lost their fork: waiting ones are dropped, delivered ones become Lost.
 func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
 	if slot <= parent || slot-parent > maxJump {
 		return nil
@@ -292,7 +295,8 @@ func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
 	return steps
 }
 
-// forget removes what is below the window.
+// forget removes what is below the window, once the line remembers twice as many blocks as the
+// window has slots: each removal looks at everything.
 func (l *Line) forget() {
 	if len(l.delivered) < 2*window || l.tip < window {
 		return

@@ -4,9 +4,9 @@ import "sync"
 
 // Witness remembers in which slots a block was seen that is not, or not yet, on the chain. A stream
 // reports blocks as processed, completed or dead, sometimes long before and often long after the
-// chain shows that it goes on without them. With that, two kinds of slots without a block on the
-// chain can be told apart: nobody produced a block, or its block lost. Safe for concurrent use. It
-// remembers the last window slots. The zero value knows nothing.
+// chain shows that it goes on without them. With that, Witness distinguishes two kinds of slots
+// without a block on the chain: nobody produced a block, or the block lost. Safe for concurrent
+// use. It remembers the last window slots. The zero value knows nothing.
 type Witness struct {
 	mu          sync.Mutex
 	seen, empty map[uint64]bool

@@ -72,7 +72,7 @@ func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	if k.sets == nil {
 		k.sets = new([recentSets]recentKey)
 	}
-	// The hash uses eight of the first and eight of the last characters, since vanity addresses
+	// The hash uses the first eight characters and eight of the last twelve, since vanity addresses
 	// have one end in common.
 	hash := (binary.LittleEndian.Uint64(s) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(s[len(s)-12:]), 29)) * goldenRatio
 	at := &k.sets[hash>>(64-recentBits)]

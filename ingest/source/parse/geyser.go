@@ -44,9 +44,9 @@ type Update struct {
 	Kind UpdateKind
 	// Slot is set for Block, Transaction, Slot, BlockMeta and Account.
 	Slot uint64
-	// Block is set for Block and Transaction. For Block it is Whole, with every transaction that
-	// the filter lets through. For Transaction it has a lone one. For BlockMeta it has the header
-	// and no transactions.
+	// Block is set for Block, Transaction and BlockMeta. For Block it is Whole, with every
+	// transaction that the filter lets through. For Transaction it has a lone one. For BlockMeta it
+	// has the header and no transactions.
 	Block *chain.Block
 	// Account is set for Account: the account as the transaction of its signature left it.
 	Account *chain.Account

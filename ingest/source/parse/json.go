@@ -173,8 +173,8 @@ func (d *document) value(r *jsonwalk.Reader, ctx context, depth int) error {
 	return because(ErrNoTransaction, "neither an object nor a list")
 }
 
-// object parses an object: a block, a lone transaction, or a wrapper of one. It says why it is none
-// of them.
+// object parses an object: a block, a lone transaction, or a wrapper of one. For any other object,
+// the error is the reason.
 func (d *document) object(r *jsonwalk.Reader, ctx context, depth int) error {
 	var list blockList
 	f, err := gatherWith(r, &list, "slot", "blockTime", "transactions", "transaction", "meta", "version", "transactionIndex", "raw", "result", "params",
@@ -299,7 +299,8 @@ func (b *builder) blockHeader(f fields) error {
 	return nil
 }
 
-// lone makes a block of a getTransaction result.
+// lone makes a block of a getTransaction result, or of a lone transaction that a stream
+// notification wraps once more.
 func (d *document) lone(f fields, ctx context, depth int) error {
 	at := f["transaction"]
 	// {slot, transaction: {transaction, meta}}, as stream notifications wrap it

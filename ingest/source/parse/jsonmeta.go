@@ -80,8 +80,8 @@ func (b *builder) jsonUnread(r *jsonwalk.Reader, to *[]byte) error {
 	return err
 }
 
-// load appends the addresses from lookup tables, writable ones first. It checks that they are as
-// many as the message asks for.
+// load appends the addresses from lookup tables, writable ones first, unless the message itself
+// lists them. If the message states how many it looks up, load checks that they are as many.
 func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []pubkey.Key) error {
 	if m.allKeys {
 		return nil

@@ -136,7 +136,8 @@ func (s *slab[T]) copyOf(from []T) []T {
 	return out
 }
 
-// finish sets slot and Whole and checks the block.
+// finish sets slot and Whole and checks the block. Whole stays false if the node did not record all
+// inner instructions.
 func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
 	b.block.Slot, b.block.Whole = slot, whole && !b.innerUnknown
 	if parent := b.block.ParentSlot; parent != nil {

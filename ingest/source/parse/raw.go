@@ -38,8 +38,8 @@ func (b *builder) raw(r rawTransaction) chain.Raw {
 }
 
 // AppendUpdate implements chain.Raw. A Geyser server has already left out transactions that touch
-// none of our programs. For whole blocks it is done here, so that the stream is the same whatever
-// the source.
+// none of our programs, so all does not matter for its updates. For the other forms AppendUpdate
+// leaves them out, so that the stream is the same whatever the source.
 func (r *rawTransaction) AppendUpdate(to []byte, all bool) ([]byte, error) {
 	switch r.form {
 	case rawUpdate:
@@ -93,7 +93,8 @@ func isSubscribed(key []byte) bool {
 // fieldAccountKeys is Message.account_keys (agave's storage-proto confirmed_block.proto).
 const fieldAccountKeys = 2
 
-// appendStored copies the messages of a ConfirmedTransaction: Geyser's have the same format.
+// appendStored copies the messages of a ConfirmedTransaction: Geyser's have the same format. The
+// touched programs are among the message's keys or the loaded addresses.
 func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	var transaction, meta, signature []byte
 	touches := all

@@ -34,7 +34,8 @@ type encoder struct {
 	err      error
 }
 
-// reencode sets the call's accounts and data from the parsed form at r.
+// reencode sets the call's accounts and data from the parsed form at r. It leaves the call as it is
+// if the program is no token program, or if the type is not in the table.
 func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.Reader) error {
 	if call.ProgramIndex >= len(tx.Keys) || !slices.Contains(tokenPrograms[:], tx.Keys[call.ProgramIndex]) || r.Peek() != '{' {
 		return nil

@@ -124,8 +124,8 @@ func (r *Repairer) missing(g Gap) (parts []Gap) {
 	return parts
 }
 
-// look returns the gaps in the ledger up to the tip of the last check: newer slots may be on their
-// way.
+// look returns the gaps in the ledger and how many slots they have, and sets the metrics of
+// coverage. It looks only up to the tip of the last check: newer slots may be on their way.
 func (r *Repairer) look() (open []Gap, slots uint64) {
 	tip, upTo := r.tip.Load(), r.before
 	r.before = tip
@@ -152,7 +152,8 @@ func (r *Repairer) look() (open []Gap, slots uint64) {
 	return open, slots
 }
 
-// repair fills the gaps that look finds, if an attempt is due.
+// repair fills the gaps that look finds, if an attempt is due. If as many slots are missing as
+// before the last attempt, that brought nothing, and the pause doubles.
 func (r *Repairer) repair(ctx context.Context, now time.Time) {
 	open, slots := r.look()
 	if r.deps.Filler == nil || now.Before(r.next) {
@@ -184,7 +185,7 @@ type Once struct {
 	refused map[string]bool
 }
 
-// maxRefused bounds the inputs that Once remembers.
+// maxRefused bounds the inputs that Once remembers. At the bound it forgets all of them.
 const maxRefused = 10_000
 
 // Refused passes on the first refusal of an input.

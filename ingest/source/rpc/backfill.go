@@ -12,7 +12,7 @@ import (
 
 // Backfill is the source that reads only what the ledger lacks in a range of the past. A run that
 // was interrupted goes on where it stopped. If another source reads at the same time, Backfill
-// skips the slots that this one had ingested when the backfill began.
+// skips the slots that the other one had ingested when the backfill began.
 type Backfill struct{ *Source }
 
 var _ source.Source = Backfill{}
@@ -37,7 +37,7 @@ func (b Backfill) Run(ctx context.Context, ledger source.Ledger, sink source.Sin
 	return b.fill(ctx, runs, to-from+1-slotsIn(runs), to-from+1, ledger, sink)
 }
 
-// fill reads runs of slots. done of total slots are there already.
+// fill reads runs of slots. It reports progress as done slots, and those read so far, out of total.
 func (s *Source) fill(ctx context.Context, runs []coverage.Gap, done, total uint64, ledger source.Ledger, sink source.Sink) error {
 	sink.Progress(done, total)
 	for _, run := range runs {

@@ -67,7 +67,8 @@ func (r *run) progress(slot uint64) {
 	r.sink.Progress(slot-r.from+1, total)
 }
 
-// take handles one fetched slot. A block that cannot be had is refused, and the run goes on.
+// take handles one fetched slot. A block that cannot be had is refused, and the run goes on, unless
+// the error is hopeless.
 func (r *run) take(ctx context.Context, j *job) error {
 	switch {
 	case j.err == nil:
@@ -98,7 +99,9 @@ func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 	r.sink.Refused(ctx, fmt.Sprintf("slot %d", slot), err)
 }
 
-// add passes b on, after the parents that the server did not list.
+// add passes b on. If b's parent was not passed on, add first fetches it, then the parent's parent,
+// and so on: up to maxWalk blocks, and none below r.from. A parent that cannot be had becomes a
+// gap.
 func (r *run) add(ctx context.Context, b *chain.Block) error {
 	steps, repeated := r.line.Add(b, time.Time{})
 	if repeated {

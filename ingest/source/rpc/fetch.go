@@ -79,7 +79,8 @@ func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger sour
 	return nil
 }
 
-// first returns the first slot to read.
+// first returns the first slot to read: From, or else the slot after what the ledger has, or else
+// the tip.
 func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error) {
 	switch {
 	case s.cfg.From != nil:
@@ -94,8 +95,8 @@ func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error
 	return tip, nil
 }
 
-// slots returns the slots in [from, to] that have a block, or all slots if the server does not
-// offer getBlocks.
+// slots returns the slots in [from, to] that have a block, or all slots if the server answers
+// getBlocks with an error, as one does that does not offer it.
 func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 	listed, err := retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
 	if err != nil {
@@ -118,7 +119,7 @@ func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 	return out, nil
 }
 
-// fetch gets and parses one block.
+// fetch gets and parses one block, or only its header if the ledger has the block.
 func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
 	if j.known {
 		if header, err := s.block(ctx, j.slot, true); err == nil && ledger.Ingested(j.slot, header.Blockhash) {
@@ -164,8 +165,8 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 	}
 }
 
-// retry calls ask, with growing pauses, until it succeeds, its error cannot be retried, or ctx
-// ends. If the server answers with an error (RPCError), it is retried for cfg.patience only. The
+// retry calls ask, with growing pauses, until ask succeeds, its error cannot be retried, or ctx
+// ends. If the server answers with an error (RPCError), ask is repeated for cfg.patience only. The
 // client has already retried within its own bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
 	began, wait := time.Now(), s.cfg.FirstPause

@@ -3,8 +3,8 @@
 // In: a range of slots, or the tip to follow. Out: whole blocks in slot order, and the slots
 // without a block. Guarantees: what the parent links do not confirm is asked for again. Blocks that
 // are missing below the tip are asked for until they come. A server that is away is waited for. A
-// block that cannot be had is refused with its reason, and the others go on. At most
-// Config.Parallel blocks are in memory.
+// block that cannot be had is refused with its reason, and the others go on. Some Config.Parallel
+// blocks are in memory, and up to maxWalk more while missing parents are fetched.
 package rpc
 
 import (
@@ -48,8 +48,9 @@ type Config struct {
 	Parallel int
 	// Poll is the time between checks of the tip. Default 400 ms, a slot's length.
 	Poll time.Duration
-	// patience is how long a block that the server does not have yet is asked for. Default 2 min. A
-	// server that cannot be reached at all is asked for ever.
+	// patience is how long a call is repeated that the server answers with an error, such as for a
+	// block that it does not have yet. Default 2 min. A server that cannot be reached at all is
+	// asked for ever.
 	patience time.Duration
 	// repairEvery and repairReach are how often and how far back gaps are looked for while the tip
 	// is followed. Defaults 10 s and repair.DefaultReach.
