@@ -94,10 +94,10 @@ func (l *Ledger) Highest(kind string) uint64 {
 	return l.highest[kind]
 }
 
-// Resume returns the slot after which a source of this kind reads on: the highest one that the kind
-// has ingested. If there is a gap within reach below that, it is the kind's own last slot before
-// the first such gap. Slots of other kinds, such as a backfill's, do not count. It is 0 if the kind
-// has ingested nothing.
+// Resume returns the slot after which a source of this kind reads on: the highest one of which the
+// kind wrote a record; 0 if there is none. But if there is a gap within reach below that slot, and
+// the kind has a slot within reach before the gap, Resume returns the highest such slot of the
+// first such gap. Slots of other kinds, such as a backfill's, do not count.
 func (l *Ledger) Resume(kind string) uint64 {
 	l.mu.Lock() // coverage caches
 	defer l.mu.Unlock()

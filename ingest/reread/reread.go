@@ -31,8 +31,9 @@ type Line struct {
 	Written time.Time
 }
 
-// Slots returns the slots to read again, ascending: of those that a window concerns, the ones that
-// the ledger says are ingested. The ledger must be in its own order.
+// Slots returns the slots to read again, ascending: those with a line written within a window and
+// Slack, or among the Ahead lines after it, if their latest status is ingested. The lines must be
+// in the order of the log.
 func Slots(ledger []Line, windows []Window) []uint64 {
 	latest := make(map[uint64]eventspb.SlotStatus, len(ledger))
 	for _, line := range ledger {

@@ -28,18 +28,20 @@ type output struct {
 	poolAt map[pubkey.Key]int
 }
 
-// mention is what a block tells of a mint.
+// mention is what a block shows of a mint.
 type mention struct {
 	mint pubkey.Key
 	how  how
-	// sighting is the event to write if no earlier block introduced the mint; nil otherwise.
+	// sighting is the event to write if the mint turns out to be new, see introduce; nil unless the
+	// mint is sighted.
 	sighting *eventspb.TokenEvent
 }
 
 type how int
 
 const (
-	// mentioned: an event is about the mint, but nothing in the block tells what the mint is.
+	// mentioned: an event is about the mint, but nothing in the block shows the mint's decimals or
+	// program.
 	mentioned how = iota
 	// sighted in a token balance.
 	sighted
@@ -61,7 +63,7 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 		m.at[mint] = i
 		m.list = append(m.list, mention{mint: mint, how: mentioned})
 	}
-	// The first one that tells what the mint is stays.
+	// The first that is more than a mention stays.
 	if known := &m.list[i]; how > mentioned && known.how == mentioned {
 		known.how = how
 		if how == sighted {
@@ -70,7 +72,8 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 	}
 }
 
-// decodeBlock decodes all transactions of the job's block. It is pure apart from the metrics.
+// decodeBlock decodes all transactions of the job's block. It is pure apart from the metrics, and
+// the numbers of events and legs that it sets in j.slot.
 func (r *Runner) decodeBlock(j *job) (output, error) {
 	block := j.block
 	out := output{slot: block.Slot, timed: block.BlockTime > 0, transactions: len(block.Transactions)}
@@ -152,8 +155,9 @@ func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eve
 	return request
 }
 
-// introduce adds what depends on earlier blocks. A mint that no earlier block introduced gets a
-// sighting, if this block has one, and an enrichment request.
+// introduce adds the records that depend on the blocks before. A sighted mint that has not been
+// seen yet, or only at higher slots, gets its sighting and an enrichment request. A mint that is
+// only mentioned gets a request if it has not been seen at all. An initialized mint needs neither.
 func (r *Runner) introduce(j *job) error {
 	at := seenAt(j.out.slot, j.out.timed)
 	for _, m := range j.out.mints {
@@ -186,7 +190,8 @@ func (r *Runner) introduce(j *job) error {
 	return nil
 }
 
-// acknowledge handles a job whose records are all in the log.
+// acknowledge enters a job whose records are all in the log into the ledger, the metrics and the
+// status.
 func (r *Runner) acknowledge(j *job) {
 	if j.slot != nil {
 		r.ledger.Apply(j.slot)

@@ -9,9 +9,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxContradictions is how many blocks in a row may be in slots where the ledger has another block.
-// One or two are forks that the server called confirmed. A chain that was reset has another block
-// in every slot.
+// maxContradictions is how many blocks in a row in slots where the ledger has another block prove
+// another chain. One or two are forks that the server called confirmed. A chain that was reset has
+// another block in every slot.
 const maxContradictions = 8
 
 // links checks whether the blocks of a source continue the chain in the ledger. Without
@@ -25,8 +25,9 @@ type links struct {
 }
 
 // checkLink returns an error if block is of another chain than the ledger. The first block whose
-// parent slot is in the ledger must name the parent's hash. Also, at most maxContradictions blocks
-// in a row may contradict the ledger.
+// parent slot is in the ledger must name the parent's hash. Also, fewer than maxContradictions
+// blocks in a row may contradict the ledger. Blocks of files and lone transactions are not checked,
+// nor blocks whose parent is unknown or guessed.
 func (r *Runner) checkLink(block *chain.Block, kind string) error {
 	if !r.cfg.CheckLinks || kind == source.KindFile || !block.Whole || block.ParentSlot == nil || block.ParentGuessed {
 		return nil

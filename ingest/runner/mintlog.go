@@ -45,7 +45,8 @@ func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
 }
 
 // ReadMints visits the mints of sighting and initialize_mint events. It reads from where the last
-// call stopped up to the end that the topic has when the call begins.
+// call stopped up to the end that the topic has when the call begins, but at most the last
+// maxRecords of each partition.
 func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slot uint64, timed bool)) error {
 	starts, ends, err := l.bounds(ctx)
 	if err != nil {
@@ -80,7 +81,8 @@ func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slo
 	return nil
 }
 
-// bounds returns the offsets to read from and to.
+// bounds returns the offsets to read from and to. A start is the highest of three: the partition's
+// first offset, maxRecords before its end, and where the last call stopped.
 func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicPartition]int64, err error) {
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: l.cfg.Brokers}, l.deps)
 	if err != nil {

@@ -142,7 +142,8 @@ func (p *pipeline) drain() {
 	p.steps.Wait()
 }
 
-// decode is one of the workers that decode blocks.
+// decode is one of the workers that decode blocks. It also makes the form of a block that the
+// public stream gets. After that, the block itself is not needed.
 func (p *pipeline) decode(ctx context.Context) error {
 	for j := range p.work {
 		if ctx.Err() != nil {
@@ -315,8 +316,9 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	return p.runner.deps.Producer.Produce(ctx, records...)
 }
 
-// news reports whether a slot record without a block says anything that neither the ledger nor an
-// earlier record of the batch says.
+// news reports whether a slot record without a block is to be written. What is known of the slot
+// comes from the batch's earlier records, which are in latest, or else from the ledger. A dead slot
+// is news unless it is known as dead. A skipped slot is news if nothing is known of it.
 func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
 	known, ok := latest[record.GetSlot()]
 	if !ok {

@@ -228,7 +228,8 @@ func (r *Runner) Run(ctx context.Context) error {
 // errGraceOver ends the work under way when the grace period of a stop is over.
 var errGraceOver = errors.New("grace period is over")
 
-// runSources runs the sources in turn. done means that the last one ended by itself.
+// runSources runs the sources in turn. done means that all of them ended by themselves, before ctx
+// or the pipeline did.
 func (r *Runner) runSources(ctx context.Context, p *pipeline) (done bool, err error) {
 	sources, stop := context.WithCancel(ctx)
 	defer stop()

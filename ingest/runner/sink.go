@@ -17,7 +17,8 @@ type sink struct {
 	index    int
 }
 
-// Block submits a block, unless the ledger has it.
+// Block submits a block, unless the ledger has it. It returns an error if the block is of another
+// chain, see checkLink.
 func (s *sink) Block(ctx context.Context, block *chain.Block) error {
 	if block.Whole && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
 		s.runner.metrics.known.Inc()

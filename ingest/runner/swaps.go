@@ -68,8 +68,8 @@ func (o *output) pool(pool *eventspb.Pool) {
 	o.pools = append(o.pools, pool)
 }
 
-// introducePools adds a record of each pool that no earlier block showed. A pool that was created
-// in this block has its record already.
+// introducePools adds a record of each pool that has not been seen yet, or only at higher slots. A
+// pool that was created in this block has its record already.
 func (r *Runner) introducePools(j *job) error {
 	for _, pool := range j.out.pools {
 		if news := r.pools.add(pubkey.Key(pool.GetPool()), j.out.slot); !news || pool.GetCreated() {

@@ -4,8 +4,10 @@
 // topic chain.transactions.v2: for each slot its transactions, then a StreamBlock; StreamStatus
 // records as they come. Guarantees: the log has the order of the input. A block is durable, in
 // Kafka or in the spill, before its slot record is written: what the ledger has is in the stream,
-// or reported as left out. If Kafka is slower than the chain, blocks wait on disk, and ingest goes
-// on. If the spill is full too, transactions are left out, and the slot's StreamBlock says so.
+// or its StreamBlock says what was left out. If Kafka is slower than the chain, blocks wait on
+// disk, and ingest goes on. If the spill is full too, transactions are left out, and the slot's
+// StreamBlock says so. If even the StreamBlock cannot be stored, the slot is lost: readers see that
+// the next block's parent is missing.
 package transactions
 
 import (
@@ -113,8 +115,8 @@ func (p *Publisher) Begin(tip uint64) {
 	p.tip = max(p.tip, tip)
 }
 
-// Block adds a block, which may be nil. The channel is closed when the block is durable. Block
-// never waits for Kafka.
+// Block adds a block, which may be nil. The channel is closed when the block is durable, or when
+// the stream has to go on without it. Block never waits for Kafka, but may write to the disk.
 func (p *Publisher) Block(b *Block) (durable <-chan struct{}) {
 	e := &entry{block: b, since: time.Now(), durable: make(chan struct{})}
 	if b == nil {
@@ -130,7 +132,8 @@ func (p *Publisher) Block(b *Block) (durable <-chan struct{}) {
 	return e.durable
 }
 
-// encode makes the entry's records. It returns false if that fails.
+// encode makes the entry's records. If that fails, it closes durable and returns false. The caller
+// holds mu.
 func (p *Publisher) encode(e *entry) bool {
 	records, err := e.block.withEnd()
 	if err != nil { // a message that is made here can be encoded
@@ -167,7 +170,8 @@ func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	p.add(e)
 }
 
-// add appends the entry. The caller holds mu.
+// add appends the entry. If something is on disk already, or too much is in memory, all entries in
+// memory move to the disk. The caller holds mu.
 func (p *Publisher) add(e *entry) {
 	p.pending = append(p.pending, e)
 	p.memory++
@@ -199,7 +203,9 @@ func (p *Publisher) toDisk() {
 	}
 }
 
-// spillOne moves one entry to the disk. If a block does not fit, its transactions are left out.
+// spillOne moves one entry to the disk. If a block cannot be stored, its transactions are left out
+// and only its end is stored. It closes durable in any case: ingest does not wait for a disk that
+// is full.
 func (p *Publisher) spillOne(e *entry) {
 	at, err := p.store(e.records, 0)
 	if err != nil && e.block != nil {
@@ -227,7 +233,8 @@ func (p *Publisher) store(records []kafka.Record, reserve int64) (place, error) 
 	return p.spill.add(records, reserve)
 }
 
-// leaveOut removes the transactions from the entry.
+// leaveOut removes the transactions from the entry of a block. What remains is the block's end,
+// with its headers: they may have the tip.
 func (p *Publisher) leaveOut(e *entry, why error) {
 	p.metrics.leftOut.Add(float64(len(e.block.records)))
 	if !p.full {

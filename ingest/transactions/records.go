@@ -29,7 +29,7 @@ const maxRecord = kafka.DefaultMaxRecordBytes - 1024
 
 // NewBlock encodes a block; nil if the topic gets nothing of it. It includes the transactions that
 // touch our programs, or all of them if all is true, but never votes. A transaction that cannot be
-// encoded counts as left out.
+// encoded, or is too large for the topic, counts as left out.
 func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 	b := &Block{slot: block.Slot, receivedAt: receivedAt}
 	leftOut := uint32(0)
@@ -113,7 +113,7 @@ func (b *Block) leaveOut() {
 	b.records = nil
 }
 
-// below adds the tip to records of a slot below it.
+// below adds the tip to the headers of records of a slot below the tip.
 func below(records []kafka.Record, tip uint64) {
 	header := kafka.Header{Key: schemas.HeaderTip, Value: strconv.AppendUint(nil, tip, 10)}
 	for i := range records {

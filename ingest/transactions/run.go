@@ -76,7 +76,8 @@ func (p *Publisher) write(ctx context.Context) error {
 	}
 }
 
-// batch returns the oldest entries, as many as one request may have, and their records.
+// batch returns the oldest entries, as many as fit into requestBytes but at least one, and their
+// records. An entry that cannot be read from the disk has none.
 func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -86,7 +86,9 @@ func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread
 	return s, left, gaps, nil
 }
 
-// load reads a segment. After a damaged entry it goes on where the entry's length says.
+// load reads a segment. After a damaged entry it goes on where the entry's length says. If the
+// length is 0 or exceeds the file, the rest of the segment is unread. load removes a segment
+// without readable entries.
 func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
