@@ -68,8 +68,8 @@ func key58(text string) (k pubkey.Key) {
 	return k
 }
 
-// block makes a block of up to three token transactions. salt is chain, lost or dead, and makes its
-// hashes differ.
+// block makes a block of up to three token transactions, each after a vote if the chain has votes.
+// salt is chain, lost or dead: it makes the hashes of blocks of one slot differ.
 func (m *minter) block(slot uint64, parent *Block, salt string) *Block {
 	b := &Block{Slot: slot, Parent: parent.Slot, Hash: hash(slot, salt), ParentHash: parent.Hash}
 	for i := range m.rng.IntN(4) {
@@ -130,7 +130,8 @@ func mintTo(amount uint64) call {
 	return call{[]byte{keyMint, keyAccount, keyAuthority}, binary.LittleEndian.AppendUint64([]byte{opMintTo}, amount)}
 }
 
-// split returns the outer instructions, and those that the first one calls.
+// split returns the outer instructions, and the one that the first of them calls, if t.inner is set
+// and there are at least two.
 func (t *tx) split() (outer, inner []call) {
 	if !t.inner || len(t.calls) < 2 {
 		return t.calls, nil

@@ -30,7 +30,7 @@ type Log struct {
 	DeadLetters []*eventspb.DeadLetter
 }
 
-// Produce writes the records. A killed log writes half of them and returns ErrKilled.
+// Produce writes the records. A killed log writes the first half of them and returns ErrKilled.
 func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
 	time.Sleep(time.Millisecond) // a broker's latency, on the clock of the synctest bubble
 	if err := ctx.Err(); err != nil {
@@ -97,7 +97,8 @@ func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 	return nil
 }
 
-// ReadMints visits the mints that the log introduces.
+// ReadMints visits the mints that the log introduces, with the slot and whether the event has a
+// block time.
 func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

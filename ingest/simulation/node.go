@@ -25,13 +25,14 @@ func NewNode(p *Provider) *Node {
 	return &Node{provider: p, rng: random(p.world.Seed, 5), missing: map[uint64]time.Duration{}}
 }
 
-// fault draws whether something goes wrong. Nothing does from 10 s after the world's last fault.
+// fault draws whether something goes wrong. It returns false from 10 s after the world's last
+// fault.
 func (n *Node) fault(chance float64) bool {
 	return chance > 0 && n.provider.Now() < n.provider.world.Calm+10*time.Second && n.rng.Float64() < chance
 }
 
-// enter simulates a call: it waits for its latency and fails sometimes. It returns the highest slot
-// that the node knows to be confirmed.
+// enter simulates a call: it waits for its latency and fails sometimes. It returns the highest
+// confirmed slot, or a lower one if the node lags.
 func (n *Node) enter(ctx context.Context) (uint64, error) {
 	n.mu.Lock()
 	takes := time.Duration(1+n.rng.IntN(30)) * time.Millisecond
@@ -61,7 +62,8 @@ func (n *Node) enter(ctx context.Context) (uint64, error) {
 	return head, nil
 }
 
-// hides reports whether the node pretends not to have a block at present.
+// hides reports whether the node pretends not to have a block at present. The first call for a slot
+// draws until when, up to three minutes, also when the world is calm. The caller holds mu.
 func (n *Node) hides(slot uint64) bool {
 	until, known := n.missing[slot]
 	if !known {
@@ -73,10 +75,11 @@ func (n *Node) hides(slot uint64) bool {
 	return n.provider.Now() < until
 }
 
-// GetSlot returns the highest confirmed slot.
+// GetSlot returns the highest confirmed slot, see enter.
 func (n *Node) GetSlot(ctx context.Context, _ solana.Commitment) (uint64, error) { return n.enter(ctx) }
 
-// GetBlocks returns the slots that have a block.
+// GetBlocks returns the slots from from to to, both included, whose block the node has and does not
+// hide.
 func (n *Node) GetBlocks(ctx context.Context, from, to uint64, _ solana.Commitment) ([]uint64, error) {
 	head, err := n.enter(ctx)
 	if err != nil {

@@ -16,8 +16,8 @@ type Plan struct {
 	Repeat, Reorder, Garbage, Drop float64
 	// Never is the chance that the stream never has a block.
 	Never float64
-	// Betrays is the chance that the stream gives the block of a losing fork as confirmed. NewPlan
-	// never sets it: no log can be right then.
+	// Betrays is the chance that the stream gives the first block of a losing fork as confirmed.
+	// NewPlan never sets it: no log can be right then.
 	Betrays float64
 	// Window is how many slots back from_slot reaches. Replay is how the server answers an older
 	// one.
@@ -31,12 +31,12 @@ type Plan struct {
 	Statuses    StatusMode
 	StatusDelay time.Duration
 	// Fail makes a call of the node fail. Lagging makes the node answer as if it were up to Lag
-	// slots late. Missing makes it pretend that there is no such block, until the fault is over.
+	// slots late. Missing makes it pretend for up to three minutes that there is no such block.
 	// Rubbish makes it answer with a block that does not parse.
 	Fail, Lagging, Missing, Rubbish float64
 	Lag                             uint64
-	// Stops are the times at which ingest is stopped, and Aways for how long. Kills tells which
-	// stops are kills.
+	// Stops are the times at which ingest is stopped, and Aways for how long. Kills has true for
+	// each stop that is a kill.
 	Stops, Aways []time.Duration
 	Kills        []bool
 }

@@ -47,7 +47,7 @@ type moment struct {
 	data    []byte
 }
 
-// NewProvider starts the server. The world begins now.
+// NewProvider draws when the stream has which message, and starts the server. The world begins now.
 func NewProvider(w *World, plan *Plan) *Provider {
 	p := &Provider{world: w, plan: plan, began: time.Now(), listener: bufconn.Listen(1 << 20), never: map[uint64]bool{}, rng: random(w.Seed, 3)}
 	rng := random(w.Seed, 4)
@@ -86,7 +86,7 @@ func (p *Provider) Betrayed() []uint64 { return p.betrayed }
 // Now returns the time since the beginning of the world.
 func (p *Provider) Now() time.Duration { return time.Since(p.began) }
 
-// statuses adds the slot's statuses to the timeline.
+// statuses adds the statuses of a slot with a block to the timeline. A skipped slot has none.
 func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
 	say := func(at time.Duration, st pb.SlotStatus, parent *uint64) {
 		if p.plan.Statuses == StatusNone || p.plan.Statuses == StatusSome && rng.IntN(2) == 0 {
@@ -156,7 +156,8 @@ func (p *Provider) oldest() uint64 {
 	return top - min(p.plan.Window, top-firstSlot)
 }
 
-// SubscribeReplayInfo returns the oldest slot that can be replayed.
+// SubscribeReplayInfo returns the oldest slot that can be replayed; none if the server replays
+// nothing. It is unimplemented without Plan.Tells.
 func (p *Provider) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
 	switch {
 	case !p.plan.Tells:
@@ -167,7 +168,8 @@ func (p *Provider) SubscribeReplayInfo(context.Context, *pb.SubscribeReplayInfoR
 	return &pb.SubscribeReplayInfoResponse{FirstAvailable: proto.Uint64(p.oldest())}, nil
 }
 
-// Subscribe streams the world, from from_slot or from now on.
+// Subscribe streams the world from now on. With from_slot it first replays blocks and accounts
+// since that slot, but no statuses, as far as Plan.Replay and Plan.Window allow.
 func (p *Provider) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
 	req, err := stream.Recv()
 	if err != nil {
@@ -261,8 +263,9 @@ func withoutEnd(err error) error {
 }
 
 // say sends a message. Until the world is calm it may also simulate a fault: drop the message, hold
-// it back until after later ones, send garbage before it or an earlier message again after it, hang,
-// or end the stream.
+// it back until after later ones, send garbage before it or an earlier message again after it,
+// hang, or end the stream. A block in never and, for a client that did not ask, an account are
+// always left out.
 func (s *session) say(m moment) error {
 	fault := func(chance float64) bool { return chance > 0 && s.Now() < s.world.Calm && s.rng.Float64() < chance }
 	switch {

@@ -51,7 +51,8 @@ func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
 	return reads
 }
 
-// run applies the transaction's calls to its mint and remembers the resulting account.
+// run applies the transaction's calls to its mint and keeps the resulting account in t.account. A
+// failed transaction, or one of transfers only, writes nothing.
 func (t *tx) run(states map[pubkey.Key]mintState) {
 	if t.failed {
 		return
@@ -118,7 +119,7 @@ func (b *Block) AccountUpdates() (updates [][]byte) {
 	return updates
 }
 
-// Wrote reports whether a transaction of the block left the mint with this supply.
+// Wrote reports whether the block's transaction with this signature left the mint with this supply.
 func (b *Block) Wrote(signature []byte, mint []byte, supply uint64) bool {
 	for _, t := range b.txs {
 		if t.account != nil && string(t.signature[:]) == string(signature) {

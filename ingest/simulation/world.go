@@ -3,8 +3,9 @@
 //
 // In: a seed. Out: a chain with forks, dead and skipped slots and token transactions; a Geyser
 // server and a JSON-RPC node that serve it with faults; a log that ingest writes to and reads from.
-// Guarantees: the same seed makes the same chain and the same plan of faults. Faults end some time
-// before the chain does, so that a client that recovers can be complete at its end.
+// Guarantees: the same seed makes the same chain and the same plan of faults. Faults of the stream
+// end some time before the chain does, so that a client that recovers can be complete at its end.
+// Only a block that the node hides may stay hidden longer, see Plan.Missing.
 package simulation
 
 import (
@@ -62,7 +63,7 @@ const firstSlot = 300_000_000
 const calmTime = 25 * time.Second
 
 // NewWorld makes the world of a seed, with slots slots in which things may go wrong, followed by
-// some calm ones.
+// calm ones for calmTime. The first and the last slot always have a block of the chain.
 func NewWorld(seed uint64, slots int) *World {
 	rng := random(seed, 1)
 	w := &World{Seed: seed, Alpenglow: rng.IntN(3) == 0, SlotTime: 400 * time.Millisecond}
@@ -88,7 +89,8 @@ func NewWorld(seed uint64, slots int) *World {
 			s.Fate, s.Block = OnChain, m.block(s.Number, tip, "chain")
 			tip = s.Block
 		case rng.Float64() < skip:
-			// Sometimes a leader misses all of its slots and more.
+			// Nobody produces a block: the fate stays Skipped. Sometimes most of the next slots are
+			// skipped too, as when a leader misses all of its slots and more.
 			if rng.IntN(20) == 0 && !calm {
 				skip = 0.9 - skip
 			}
