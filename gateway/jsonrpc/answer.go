@@ -24,7 +24,7 @@ type answer struct {
 	rest   io.ReadCloser
 	cancel context.CancelFunc
 	// result and failure are the members of a whole answer; at most one is set. Both are nil while
-	// there is a rest.
+	// there is a rest, and in the answer to a poll, which is not parsed.
 	result, failure json.RawMessage
 	// id is the id of a whole answer.
 	id json.RawMessage
@@ -62,8 +62,8 @@ var (
 	errUnhealthy = errors.New("the node says that it is unhealthy")
 	// errLimited: the server's answer, in JSON, is that a limit is reached.
 	errLimited = errors.New("the server says that its limit is reached")
-	// errBehind: the answer is from before the wanted slot. It does not count as a failure of the
-	// upstream.
+	// errBehind: the upstream has not reached the wanted slot, or its answer is from before that
+	// slot. This does not count as a failure of the upstream.
 	errBehind = errors.New("the node has not reached the slot")
 	// errAhead: the answer names a slot that no other upstream comes near.
 	errAhead = errors.New("the answer's slot is far above those of all other upstreams")
@@ -83,13 +83,15 @@ const (
 	oneAnswer expected = iota
 	// noAnswer is for notifications.
 	noAnswer
-	// poll is for the pool's own batches, whose answers the caller checks.
+	// poll is for the pool's own polls. peek does not check their answers: pollWith does.
 	poll
 )
 
-// peek reads the beginning of the answer. It returns an error if the answer is not to be passed on.
+// peek reads the first peekBytes of the answer, or all of a shorter one. It returns an error if the
+// answer is not to be passed on. Of a longer answer it checks only that it begins like an object.
 func (a *answer) peek(status int, want expected, m *method) error {
-	// 400 and 413 with a JSON body are about the call, not about the server.
+	// 400 and 413 with a JSON body are about the call, not about the server. 204 answers a
+	// notification.
 	if status != http.StatusOK && status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusNoContent {
 		return &upstreamError{"status", fmt.Errorf("http status %d", status), status < http.StatusInternalServerError}
 	}
@@ -114,7 +116,9 @@ func malformed() error {
 	return &upstreamError{outcome: "malformed", err: errors.New("the answer is no JSON-RPC answer")}
 }
 
-// readWhole checks an answer of which head is all.
+// readWhole parses an answer of which head is all, except that to a poll. It returns an error if
+// the answer is malformed, or if the answer is an error that is about the server and not about the
+// call. Such an answer has its failure set all the same.
 func (a *answer) readWhole(want expected, m *method) error {
 	switch {
 	case want == poll:
@@ -150,6 +154,7 @@ func (a *answer) readWhole(want expected, m *method) error {
 	case codeLimited, codeTooMany:
 		return &upstreamError{"limited", errLimited, true}
 	case codeMinContextSlot:
+		// hasSlot stays false: this is the slot of the node, not of an answer.
 		a.at = answerSlot{slot: failure.Data.ContextSlot}
 		return &upstreamError{"behind", errBehind, true}
 	}
@@ -197,9 +202,10 @@ func slotOfContext(m *method, slot *uint64) answerSlot {
 	return answerSlot{slot: *slot, hasSlot: true}
 }
 
-// contextOf returns the slot in the member context of the object that the decoder is at, or of the
-// object in it that path leads to; nil if there is none. The text may be cut off after that member,
-// so the beginning of a long answer is enough.
+// contextOf returns the member context.slot of the object that the decoder is at; nil if there is
+// none. With a path it looks in the inner object that path leads to: with "result" it returns 7 for
+// {"result":{"context":{"slot":7},"value":... The text may be cut off after the context, so the
+// beginning of a long answer is enough.
 func contextOf(decoder *json.Decoder, path ...string) *uint64 {
 	wanted := "context"
 	if len(path) > 0 {
@@ -247,8 +253,9 @@ func failureAnswer(id, failure json.RawMessage) *answer {
 	return &answer{head: slices.Concat([]byte(failureBegins), failure, []byte(ending(id))), failure: failure, id: id}
 }
 
-// withID returns the answer with the call's id. A client tells the answers of a batch apart by
-// their ids, which some servers forget in errors.
+// withID returns the answer with the id of the call that it answers. An answer with a rest is
+// returned unchanged. A client tells the answers of a batch apart by their ids, which some servers
+// forget in errors.
 func (a *answer) withID(id json.RawMessage) *answer {
 	switch {
 	case a.rest != nil || bytes.Equal(a.id, id):

@@ -12,8 +12,9 @@ const (
 	// batchAtOnce bounds the calls of one batch that are made at one time.
 	batchAtOnce = 16
 	// batchHeld is how many bytes of answers may wait for those before them. Above that, an answer
-	// keeps its place among batchAtOnce until it is written. So a batch holds at most batchHeld,
-	// and peekBytes for each of batchAtOnce answers.
+	// keeps its place among batchAtOnce until it is written. An answer with a rest always does
+	// that. So a batch holds at most batchHeld and batchAtOnce more answers: of each at most
+	// peekBytes, or shareBytes if it is a shared read.
 	batchHeld = 1 << 20
 )
 
@@ -25,8 +26,9 @@ type part struct {
 	done func()
 }
 
-// answerBatch makes the calls of a batch one by one, so that a slow one does not delay the others,
-// and writes the answers in the order of the calls.
+// answerBatch makes each call of a batch by itself, never as a batch at an upstream: a call that
+// fails or is slow at one upstream goes to the next one alone. It writes the answers in the order
+// of the calls. If an answer breaks off or the client has left, it breaks off the connection.
 func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req *request, s *session) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -54,7 +56,8 @@ func (g *Gateway) answerBatch(parent context.Context, w http.ResponseWriter, req
 	_, _ = w.Write([]byte("]")) // the client may have left
 }
 
-// performAll makes the calls in order, batchAtOnce at a time, and fills each part once.
+// performAll begins the calls in order, at most batchAtOnce at a time. Each part gets exactly one
+// value, whatever happens, because answerBatch waits for it.
 func (g *Gateway) performAll(ctx, client context.Context, req *request, s *session, parts []chan part) {
 	turns := semaphore.NewWeighted(batchAtOnce)
 	var held atomic.Int64
@@ -65,7 +68,7 @@ func (g *Gateway) performAll(ctx, client context.Context, req *request, s *sessi
 		}
 		leave := func() { turns.Release(1) }
 		if turns.Acquire(ctx, 1) != nil {
-			leave = func() {} // ctx has ended, and perform will say so
+			leave = func() {} // ctx has ended, and perform will return that error
 		}
 		go func() {
 			p := g.performOne(ctx, client, req, it.call, s)
@@ -119,7 +122,8 @@ func (p *part) close() {
 	}
 }
 
-// writePart writes the separator and the answer to element i.
+// writePart writes the answer to element i: behind a [ if it is the first one, else behind a comma.
+// For a notification it writes nothing.
 func (g *Gateway) writePart(w http.ResponseWriter, req *request, i int, p part, begun *bool) error {
 	if p.got == nil && p.body == nil {
 		return nil

@@ -19,8 +19,8 @@ type cache struct {
 	mu   sync.Mutex
 	lru  *simplelru.LRU[string, json.RawMessage]
 	held int
-	// reading counts the bytes that are reserved for answers still being read. They count for most,
-	// too.
+	// reading counts the bytes that are reserved for answers still being read. They count against
+	// most, too.
 	reading int
 }
 

@@ -75,9 +75,11 @@ func (m *misses) close() {
 }
 
 // end returns what the client gets if no attempt gave an answer to pass on: a behindError if an
-// upstream was behind, else the last upstream's error, as it says more than one of ours.
+// upstream was behind, else the last answer that is an error, because it says more than an error of
+// ours. Without such an answer it returns the error of the last attempt.
 func (m *misses) end(p *pool, t *task) (*answer, error) {
-	// A single upstream's own error is passed on even if it says that the upstream is behind.
+	// Without a session, the own error of a single upstream is passed on even if it is that the
+	// upstream is behind: the client itself asked for that slot.
 	single := len(p.upstreams) == 1 && t.session == nil && m.failed != nil
 	if m.behind && !single {
 		if m.failed != nil {
@@ -91,7 +93,9 @@ func (m *misses) end(p *pool, t *task) (*answer, error) {
 	return nil, m.last
 }
 
-// ask makes one attempt for a task and records what it shows of the upstream.
+// ask makes one attempt for a task and records what it shows of the upstream. If the upstream is
+// not known to have reached the slot that a session needs, ask polls it first. If it is still below
+// that slot and the answer would not name its own slot, ask returns errBehind without an attempt.
 func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	o := outcome{u: u}
 	var seen bool
@@ -123,8 +127,9 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	return o
 }
 
-// settle reports an attempt to the circuit breaker and to the window. An attempt that was canceled
-// shows nothing of the upstream. One that was behind counts as a success.
+// settle reports an attempt to the circuit breaker and to the window. An attempt shows nothing of
+// the upstream if ctx ended meanwhile. An upstream that was behind counts as a success: it
+// answered.
 func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(error)) {
 	switch {
 	case ctx.Err() != nil:

@@ -39,7 +39,7 @@ type refusal struct {
 	data    any                                // may be nil
 }
 
-// refusing is a refusal without headers and data.
+// refusing returns a refusal without headers and data.
 func refusing(status int, outcome string, code int, message string, id json.RawMessage) *refusal {
 	return &refusal{status: status, outcome: outcome, code: code, message: message, id: id}
 }
@@ -252,8 +252,8 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	return nil
 }
 
-// perform makes a call: locally if the gateway answers the method itself, otherwise at upstreams,
-// in the way that the method's effect allows.
+// perform makes a call. A Local answers it if one has the method and does not return ErrElsewhere.
+// Otherwise the upstreams do, asked in the way that the method's effect allows.
 func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, error) {
 	if local := g.local[c.Method]; local != nil {
 		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
@@ -301,8 +301,8 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 	return refusing(http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
 }
 
-// relay writes the answer to a single call. Once that has begun, an error can only be shown by
-// breaking off the connection.
+// relay writes the answer to a single call. Once it has begun to write, it can show an error only
+// by breaking off the connection.
 func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *answer) {
 	if c.notification() {
 		w.WriteHeader(http.StatusNoContent)

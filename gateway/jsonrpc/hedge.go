@@ -11,7 +11,7 @@ const (
 	hedgeSamples = 20
 	// hedgeBurst bounds the tokens of the budget, and so the hedges that may come at once.
 	hedgeBurst = 10
-	// leastHedgeDelay prevents hedges of methods that are answered at once.
+	// leastHedgeDelay is the shortest delay of a hedge, for methods that are answered at once.
 	leastHedgeDelay = 2 * time.Millisecond
 )
 
@@ -66,16 +66,16 @@ type race struct {
 	cancels []context.CancelFunc // one for each attempt that was launched
 	began   time.Time
 	missed  misses
-	// hedged is the place in order of the attempt that was made because the first was slow; 0 for
-	// none.
+	// hedged is the place in order of the attempt that was made because no answer came in time; 0
+	// for none.
 	hedged int
 	// winner is the place of the attempt whose answer is passed on.
 	winner int
 }
 
 // forwardRead asks upstreams until one gives an answer that the task accepts. The next one is asked
-// when an attempt fails and, within the budget, when the first takes longer than 95 % of the
-// method's answers.
+// when an attempt fails. It is also asked, once and within the budget, when the read takes longer
+// than 95 % of the method's recent answers: that is a hedge.
 func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	r := &race{g: g, t: t, ctx: ctx, order: order, ended: make(chan outcome, len(order)), began: time.Now()}
@@ -153,8 +153,8 @@ func (r *race) accepts(o *outcome) bool {
 	return false
 }
 
-// lateness returns a channel that fires when the first attempt takes longer than the method's p95.
-// The channel is nil if there can be no hedge.
+// lateness returns a channel that fires when the read takes longer than the method's p95. The
+// channel is nil if there can be no hedge, or if too few answers of the method are known.
 func (r *race) lateness() <-chan time.Time {
 	if len(r.order) < 2 || r.g.cfg.HedgeShare <= 0 {
 		return nil
@@ -166,7 +166,8 @@ func (r *race) lateness() <-chan time.Time {
 	return time.After(max(p95, leastHedgeDelay))
 }
 
-// mayHedge returns whether there is a next upstream, it is well, and the budget has a token for it.
+// mayHedge returns whether there is a next upstream, it is well, and the budget has a token. If so,
+// it takes the token.
 func (r *race) mayHedge() bool {
 	if len(r.cancels) >= len(r.order) {
 		return false
@@ -200,8 +201,9 @@ func (r *race) won(o *outcome) {
 	r.g.latency(r.t.method).add(time.Now(), took, false)
 }
 
-// leave cancels the attempts that have not ended and closes their answers. The winner's context is
-// canceled when its answer is closed.
+// leave cancels all attempts and drops the answers of those that have not ended. But if the
+// winner's answer has a rest, its attempt goes on until the answer is closed. got is what the
+// client gets; leave does not close it.
 func (r *race) leave(got *answer, pending int) {
 	if r.missed.failed != nil && r.missed.failed != got {
 		r.missed.close()

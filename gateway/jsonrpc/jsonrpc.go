@@ -16,7 +16,7 @@
 //
 // It uses net/http and not fiber, the project's HTTP library, for two reasons. An answer can be
 // hundreds of megabytes (getProgramAccounts) and must be streamed. A client that hangs up must end
-// the call at the upstream, and fasthttp does not tell when that happens.
+// the call at the upstream, and fasthttp does not report when that happens.
 package jsonrpc
 
 import (
@@ -47,10 +47,10 @@ import (
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
 	Addr string
-	// WebSocketAddr is a second address, for WebSockets alone; it must be free. If it is empty, the
-	// port after Addr's on the same host is used. If that port is in use, a warning is logged and
-	// there is no second address. With port 0 in Addr there is none, either. WebSocketsOff turns it
-	// off.
+	// WebSocketAddr is a second address, for WebSockets alone. If it is in use, Run fails. If
+	// WebSocketAddr is empty, the second address is the port after Addr's on the same host. If that
+	// port is in use, Run only logs a warning and there is no second address. With port 0 in Addr
+	// there is none, either. WebSocketsOff turns the second address off.
 	WebSocketAddr string
 	// Upstreams are http(s) URLs of JSON-RPC servers, the preferred one first. Without any, every
 	// call is answered with an error that says what to set.
@@ -67,7 +67,8 @@ type Config struct {
 	maxBatch int
 	// maxConcurrent bounds the requests in flight; one more is refused with 503. Default 512.
 	maxConcurrent int
-	// maxConnections bounds open client connections; one more waits. Default 4096.
+	// maxConnections bounds the open client connections of each address; one more waits. Default
+	// 4096.
 	maxConnections int
 	// maxAnswerBytes bounds an upstream's answer. Default 1 GiB.
 	maxAnswerBytes int64
@@ -172,7 +173,8 @@ type Gateway struct {
 	// afterwards bounds the transactions that are still sent to other upstreams after one has
 	// accepted them.
 	afterwards *semaphore.Weighted
-	// lastCall is when the last request came, in Unix nanoseconds.
+	// lastCall is when upstreams were last needed, for a request or a rebroadcast, in Unix
+	// nanoseconds.
 	lastCall     atomic.Int64
 	sessions     *sessions
 	rebroadcasts *rebroadcasts

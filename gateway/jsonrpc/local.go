@@ -27,8 +27,9 @@ type Local interface {
 	Answer(ctx context.Context, method string, params json.RawMessage, ask Ask) (json.RawMessage, error)
 }
 
-// Ask sends a read to the upstreams. Either result or failure is set: failure is the upstream's own
-// JSON-RPC error. err says that no upstream answered.
+// Ask sends a read to the upstreams. It returns one of three: the result; failure, which is the
+// upstream's own JSON-RPC error; or err, if no upstream answered, or if the answer is malformed or
+// longer than askBytes.
 type Ask func(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, failure *CallError, err error)
 
 // ErrElsewhere is what a Local returns for a call that the upstreams should answer.
@@ -93,8 +94,8 @@ func (g *Gateway) answersAny(req *request) bool {
 	return false
 }
 
-// answerLocally lets a Local answer a call. A long answer takes room in localBytes until it is
-// closed.
+// answerLocally lets a Local answer a call. An answer over peekBytes takes room in localBytes until
+// it is closed; without room the call is refused.
 func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*answer, error) {
 	if c.notification() {
 		return &answer{}, nil // a Local only reads, and nobody would get the result

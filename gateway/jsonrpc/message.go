@@ -151,8 +151,9 @@ func (r *request) id() json.RawMessage {
 	return r.items[0].call.ID
 }
 
-// keepAllowed replaces each call that the key may not make by an error answer, and drops such
-// notifications. If no call is left, it refuses the whole request.
+// keepAllowed replaces each call that the key may not make by an error answer. It drops a
+// notification that the key may not make. It counts both as refused. If that leaves no valid call,
+// it returns the refusal of the last one, for the request as a whole.
 func (r *request) keepAllowed(pass *keys.Pass, label func(method string) string) (refused *keys.Refusal) {
 	kept, left := make([]item, 0, len(r.items)), 0
 	for _, it := range r.items {

@@ -153,7 +153,7 @@ func (m *metrics) label(method string) string {
 	return method
 }
 
-// spanMethod returns the method of a request for its span.
+// spanMethod returns the method of a request for its span; "batch" for a batch.
 func (m *metrics) spanMethod(r *request) string {
 	if r.batch || len(r.items) == 0 {
 		return "batch"

@@ -79,7 +79,8 @@ func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 	}
 }
 
-// pollOnce polls with one batch, or call by call if the server does not support batches.
+// pollOnce polls with one batch. If the server does not answer that with a list, it does not
+// support batches: from then on it is polled call by call.
 func (g *Gateway) pollOnce(ctx context.Context, u *upstream) error {
 	asked := time.Now()
 	if !u.single.Load() {
@@ -121,7 +122,8 @@ type polled struct {
 	} `json:"error"`
 }
 
-// pollWith posts a poll. isBatch says that the answer was a list.
+// pollWith posts a poll. isBatch reports that the answer was a list. Otherwise answers has exactly
+// one element.
 func (g *Gateway) pollWith(ctx context.Context, u *upstream, body []byte) (answers []polled, isBatch bool, err error) {
 	got, err := g.attempt(ctx, u, body, poll)
 	if err != nil {
@@ -148,8 +150,8 @@ func (g *Gateway) pollWith(ctx context.Context, u *upstream, body []byte) (answe
 	return []polled{one}, false, nil
 }
 
-// learnPoll records the slots. Only "unhealthy" is an error: a server that lacks a method works all
-// the same.
+// learnPoll records the slots of a poll that was sent at the time asked. Only "unhealthy" is an
+// error: a server that lacks a method works all the same.
 func (u *upstream) learnPoll(answers []polled, asked time.Time) error {
 	var slots [commitments]*uint64
 	for _, a := range answers {

@@ -19,7 +19,8 @@ import (
 
 const (
 	// RebroadcastHeader asks to send the request's transactions again until they are confirmed or
-	// expired. The answer to a single call has this header, too, with the outcome of that request.
+	// expired. The answer to a single sendTransaction has this header, too, with one of the
+	// outcomes below.
 	RebroadcastHeader = "X-Mintlake-Rebroadcast"
 	// maxRebroadcasts and rebroadcastsPerKey bound the transactions that are sent again.
 	maxRebroadcasts    = 512
@@ -28,7 +29,8 @@ const (
 	maxTransactionText = 2048
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
-	// rebroadcastAge is when a rebroadcast ends if no upstream tells the block height.
+	// rebroadcastAge is when a rebroadcast ends at the latest, as no upstream may return the block
+	// height.
 	rebroadcastAge = 2 * time.Minute
 	// resendsAtOnce bounds the transactions that are sent again at one time.
 	resendsAtOnce = 16
@@ -48,14 +50,16 @@ type rebroadcast struct {
 	signature, key string
 	task           *task
 	since          time.Time
-	// expires is the block height from which on its blockhash is no longer valid; 0 until a height
-	// is known.
+	// expires is a block height at which its blockhash is surely no longer valid: the first height
+	// that was read, plus blockhashBlocks + 1. It is 0 until a height is known.
 	expires uint64
-	// landed says that an upstream knows its status, which is not confirmed yet.
+	// landed: an upstream returned a status, which is not confirmed yet. Until it is, or the
+	// transaction expires, the transaction is not sent again.
 	landed bool
 }
 
-// rebroadcasts has the transactions that are sent again, by signature. keys counts them by key.
+// rebroadcasts has the transactions that are sent again, by signature. keys counts them by the id
+// of the API key.
 type rebroadcasts struct {
 	mu   sync.Mutex
 	all  map[string]*rebroadcast
@@ -85,7 +89,8 @@ func (r *rebroadcasts) collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.ended, r.resends, r.waiting}
 }
 
-// add adds a transaction, unless there are too many, and returns the outcome.
+// add adds a transaction, unless there are too many, and returns the outcome. One that was added
+// before is accepted and stays as it is.
 func (r *rebroadcasts) add(b *rebroadcast) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +134,7 @@ func wantsRebroadcast(r *http.Request) (bool, error) {
 }
 
 // rebroadcast adds the transaction of a sendTransaction and returns the outcome. It takes a
-// transaction whose fate is unknown, but not one that upstreams refused.
+// transaction whose fate is unknown, but not one that upstreams refused or did not get.
 func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) string {
 	var unknown *unknownError
 	if err != nil && !errors.As(err, &unknown) || err == nil && got.failure != nil {
@@ -146,8 +151,9 @@ func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) str
 	return g.rebroadcasts.add(&rebroadcast{signature: signature, key: req.pass.ID(), task: t, since: time.Now()})
 }
 
-// resendParams returns the params to send a transaction again: without preflight, which it has
-// passed, and without the node's own retries. It returns nil if params cannot be read.
+// resendParams returns the params to send a transaction again: without preflight, as the
+// transaction was sent once already, and without the node's own retries. It returns nil if params
+// cannot be read.
 func resendParams(params json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) != nil || len(list) == 0 || len(list[0]) > maxTransactionText {
@@ -192,7 +198,8 @@ func (g *Gateway) rebroadcastAll(ctx context.Context) {
 	}
 }
 
-// rebroadcastOnce ends the transactions that are confirmed or expired, and sends the others again.
+// rebroadcastOnce ends the transactions that are confirmed or expired, and sends the others again
+// that have not landed.
 func (g *Gateway) rebroadcastOnce(ctx context.Context, list []*rebroadcast) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.attemptTimeout)
 	defer cancel()
@@ -219,7 +226,8 @@ func (g *Gateway) rebroadcastOnce(ctx context.Context, list []*rebroadcast) {
 	_ = sends.Wait() // resend has no error
 }
 
-// learnStatuses asks for the statuses of transactions and ends those that are confirmed.
+// learnStatuses asks for the statuses of transactions. It ends those that are confirmed and records
+// which of the others have landed.
 func (g *Gateway) learnStatuses(ctx context.Context, list []*rebroadcast) {
 	signatures := make([]string, len(list))
 	for i, b := range list {

@@ -39,7 +39,7 @@ func (e *unknownError) data() any {
 }
 
 // forwardOnce makes a call that must not be made twice. The next upstream is asked only if the one
-// before cannot have executed the call.
+// before cannot have executed the call. Otherwise forwardOnce returns an unknownError.
 func (g *Gateway) forwardOnce(ctx context.Context, t *task) (*answer, error) {
 	var missed misses
 	for _, u := range g.pool.choose(t.level, t.least) {
@@ -78,8 +78,8 @@ type sending struct {
 	missed   misses
 }
 
-// forwardSend sends a transaction to SendUpstreams upstreams at once. While no upstream has
-// accepted or refused it, it goes to the others one by one.
+// forwardSend sends a transaction to SendUpstreams upstreams at once. If none of them accepts or
+// refuses it, it goes to the others one by one, until one does.
 func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	s := &sending{g: g, t: t, order: order, ended: make(chan outcome, len(order)), signature: signatureOf(t.call.Params), refusals: map[int]*answer{}}
@@ -108,8 +108,8 @@ func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	return s.end(ctx)
 }
 
-// launch sends the transaction to the next upstream. The attempt goes on after another upstream has
-// accepted the transaction, so that it reaches all of them.
+// launch sends the transaction to the next upstream. The attempt does not end with the client's
+// context: after another upstream has accepted the transaction, leave may let it go on.
 func (s *sending) launch(client context.Context) {
 	place := s.launched
 	s.launched++
@@ -122,7 +122,9 @@ func (s *sending) launch(client context.Context) {
 	}()
 }
 
-// judge returns the answer to pass on; nil to wait for others or to ask them.
+// judge returns the answer to pass on; nil to wait for other attempts or to make one. If the
+// transaction went to several upstreams, "already processed" is a success: it came through another
+// of them.
 func (s *sending) judge(ctx context.Context, o *outcome) *answer {
 	if o.err == nil && o.got.rest != nil { // no answer to sendTransaction is that long
 		o.drop()
@@ -176,8 +178,9 @@ func (s *sending) unknown(timeout bool) error {
 	return e
 }
 
-// leave handles the attempts that have not ended. If the transaction was accepted, they go on, for
-// as many transactions as requests may be in flight. Otherwise they are canceled.
+// leave handles the attempts that have not ended, of which there are pending. If the transaction
+// was taken, which means that an upstream accepted it, they go on, so that it reaches the other
+// upstreams, too. Otherwise, or if afterwards has no room, they are canceled.
 func (s *sending) leave(pending int, taken bool) {
 	cancels, ended := s.cancels, s.ended
 	if pending == 0 {

@@ -34,9 +34,9 @@ func (s *session) slot(c commitment) uint64 {
 	return s.slots[c]
 }
 
-// admit returns whether an answer at commitment c may be shown, and remembers its slot and height.
-// If the answer names no slot, known counts: the slot that the upstream was known to have before it
-// was asked.
+// admit returns whether an answer at commitment c may be shown. If so, the session remembers its
+// slot and height. If the answer names no slot, known counts: the slot that the upstream was known
+// to have before it was asked.
 func (s *session) admit(c commitment, t answerSlot, known uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

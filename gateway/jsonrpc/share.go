@@ -13,7 +13,7 @@ import (
 // them; the others make their own calls.
 const shareBytes = 1 << 20
 
-// flight is a read in flight that several callers wait for. got and err are valid once done is
+// flight is a read in flight that several callers may wait for. got and err are valid once done is
 // closed.
 type flight struct {
 	done    chan struct{}
@@ -121,7 +121,8 @@ func (g *Gateway) readFirst(ctx context.Context, t *task, lasting bool) (*answer
 	return got, err
 }
 
-// readUpTo reads on until the answer is whole or its head has most bytes.
+// readUpTo reads on until the answer is whole or its head has most bytes. A whole answer is parsed
+// and has no rest. With an error the answer is closed.
 func (a *answer) readUpTo(most int64, m *method) error {
 	more, err := io.ReadAll(io.LimitReader(a.rest, most-int64(len(a.head))))
 	a.head = append(a.head, more...)

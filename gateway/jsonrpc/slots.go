@@ -11,8 +11,8 @@ const (
 	// believed: about a minute. It is more than the 128 slots behind the cluster at which a node
 	// calls itself unhealthy, so healthy nodes are never this far apart.
 	nearSlots = 150
-	// stillAfter is how long an upstream's slot may stand still and count as evidence against a
-	// higher one.
+	// stillAfter: an upstream whose slot has not risen for so long is no evidence against the
+	// higher slot of another one.
 	stillAfter = 10 * time.Second
 )
 
@@ -30,8 +30,8 @@ type lastSlots struct {
 	last [commitments]lastSlot
 }
 
-// learn records a slot. It ignores the answer to a question that was asked earlier than the
-// recorded one's.
+// learn records a slot that the upstream named when it was asked at the time asked. If the recorded
+// slot is from a later question, learn does nothing: answers may come out of order.
 func (s *lastSlots) learn(c commitment, slot uint64, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,8 @@ func (p *pool) judge(now time.Time) []condition {
 }
 
 // judgeAhead marks each upstream whose slot is far above the highest slot of the others. Only
-// others that are well and whose slots rise count.
+// others count that are well and whose slot rose within stillAfter. Without any, no upstream is
+// ahead.
 func judgeAhead(found []condition, seen [][commitments]lastSlot, c commitment, now time.Time) {
 	for i := range found {
 		highest, witnessed := uint64(0), false
@@ -153,8 +154,9 @@ func (p *pool) highest(c commitment) uint64 {
 	return slot
 }
 
-// believes returns whether a slot that upstream u names now can be true. If it is far above those
-// of all others, it is a lie, or from another chain.
+// believes returns whether a slot that upstream u names now can be true. If it is far above the
+// slots of all others, it is a lie, or from another chain. Others count if they are neither in
+// trouble nor ahead, and if their slot rose within stillAfter. Without any, every slot is believed.
 func (p *pool) believes(u *upstream, c commitment, slot uint64) bool {
 	now := time.Now()
 	highest, witnessed := uint64(0), false

@@ -21,7 +21,8 @@ type task struct {
 	body []byte
 }
 
-// newTask prepares a call for the upstreams.
+// newTask prepares a call for the upstreams. If the session has seen a later slot than the call
+// asks for, that slot becomes the call's minContextSlot, where the method has one.
 func newTask(c *call, s *session) (*task, error) {
 	t := &task{call: c, method: methodOf(c.Method), session: s}
 	t.level, t.least = wants(t.method, c.Params)
@@ -64,8 +65,9 @@ type options struct {
 	MinContextSlot      *uint64 `json:"minContextSlot"`
 }
 
-// wants reads commitment and minContextSlot from params. It ignores what is invalid, which the
-// upstream will refuse.
+// wants reads commitment and minContextSlot from params. They may be in any parameter that is an
+// object. A send has preflightCommitment instead. getSignatureStatuses has no commitment. wants
+// ignores what is invalid: the upstream will refuse it.
 func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	level = m.level
 	// "ommitment" is in commitment and in preflightCommitment.
@@ -96,8 +98,8 @@ func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	return level, least
 }
 
-// withMinContextSlot makes the node refuse a call that it would answer from before slot. Params
-// without a place for that are returned unchanged.
+// withMinContextSlot returns params with minContextSlot set to slot: a node that has not reached
+// that slot refuses the call. Params without a place for it are returned unchanged.
 func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.RawMessage {
 	if m.config < 0 || m.effect != read {
 		return params
@@ -127,8 +129,9 @@ func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.Raw
 	return made
 }
 
-// admits returns whether an answer may be shown. If so, the session remembers its slot. known is
-// the slot that the upstream was known to have before it was asked.
+// admits returns whether an answer may be shown. If so, the session remembers its slot. An answer
+// that is an error is always shown. known is the slot that the upstream was known to have before it
+// was asked.
 func (t *task) admits(got *answer, known uint64) bool {
 	switch {
 	case got.failure != nil || t.call.notification():

@@ -45,11 +45,12 @@ type upstream struct {
 	trouble error
 }
 
-// broken returns whether the breaker is open, or half-open until an attempt closes it.
+// broken returns whether the breaker is open or half-open: a half-open one is closed by the next
+// attempt that succeeds.
 func (u *upstream) broken() bool { return u.breaker.State() != gobreaker.StateClosed }
 
 // allow asks the breaker for an attempt. done tells the breaker how the attempt ended. If the
-// attempt is not allowed, it may be made all the same, and done does nothing.
+// breaker does not allow the attempt, the caller may make it all the same; then done does nothing.
 func (u *upstream) allow() (allowed bool, done func(error)) {
 	report, err := u.breaker.Allow()
 	if err != nil {
@@ -118,10 +119,10 @@ func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.T
 
 // choose returns the upstreams in the order in which a call at commitment c tries them. least is
 // the lowest slot that the call accepts. The first are those that are well, in the configured
-// order, but those known to be below least after the others. Then come those that are behind, in
-// trouble or ahead: a wrong judgement must not refuse a call that would work. The order does not
-// rotate: a client that reads a blockhash and then sends a transaction should reach the same
-// server.
+// order; but among them those that are known to be below least come last. Then come those that are
+// behind, in trouble or ahead: a wrong judgement must not refuse a call that would work. The order
+// does not rotate: a client that reads a blockhash and then sends a transaction should reach the
+// same server.
 func (p *pool) choose(c commitment, least uint64) []*upstream {
 	if len(p.upstreams) < 2 {
 		return p.upstreams

@@ -18,8 +18,8 @@ func unitsOf(method string) uint64 {
 	return 1
 }
 
-// countRefused counts the calls of a request that exceeds the key's limit. req is nil if the body
-// could not be read.
+// countRefused counts the calls of a request that exceeds the key's limit as refused. req is nil if
+// the body could not be read: that counts as one call.
 func (g *Gateway) countRefused(pass *keys.Pass, req *request) {
 	if req == nil {
 		pass.Count(other, usage.Counts{Refused: 1})

@@ -26,7 +26,8 @@ func checkWebSocketAddr(cfg Config, deps Deps) error {
 	return nil
 }
 
-// listenWebSockets listens on the second address, for WebSockets. It returns nil if there is none.
+// listenWebSockets listens on the second address, for WebSockets. It returns nil if there is none,
+// see Config.WebSocketAddr.
 func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Listener, error) {
 	addr, own := g.cfg.WebSocketAddr, true
 	if addr == "" {
@@ -49,7 +50,8 @@ func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Lis
 }
 
 // portAfter returns the address with the next port, where web3.js looks for WebSockets. It is empty
-// for port 0, which stands for any free port, and for the last port.
+// for port 0, which stands for any free port, for the last port, and for an address without a
+// numeric port.
 func portAfter(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -78,8 +80,8 @@ func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// serveWebSocketsOnly is the handler of the second address. It applies the same rules as the first
-// one.
+// serveWebSocketsOnly is the handler of the second address. It is like that of the first address,
+// except that / serves only WebSockets: other requests are told the port for calls.
 func (g *Gateway) serveWebSocketsOnly(w http.ResponseWriter, r *http.Request) {
 	if isWebSocket(r) || r.URL.Path != "/" || !g.gate.AdmitHost(r.Host) {
 		g.ServeHTTP(w, r)
@@ -132,7 +134,8 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 // methodWebSocket is the name under which usage counts WebSockets and their notifications.
 const methodWebSocket = "websocket"
 
-// openLease counts a WebSocket as a request and as a stream of its key.
+// openLease takes a request and a stream from the limits of the key, for a WebSocket, and counts it
+// in the usage of the key: as a request, or as refused.
 func (g *Gateway) openLease(pass *keys.Pass) (*keys.Lease, *keys.Refusal) {
 	_, limited := pass.Take(1)
 	var lease *keys.Lease

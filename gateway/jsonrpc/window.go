@@ -45,7 +45,8 @@ func (w *window) add(now time.Time, took time.Duration, failed bool) {
 	w.next = (w.next + 1) % windowSamples
 }
 
-// summary sums up a window. took has the times of the attempts that did not fail.
+// summary sums up the attempts of the last windowAge. took has the times of those that did not
+// fail.
 type summary struct {
 	attempts, failed int
 	took             []time.Duration // sorted
@@ -91,7 +92,8 @@ func (w *window) summarizeLocked(now time.Time) summary {
 }
 
 // quantile95 returns the time within which 95 % of the answers began; false if there were fewer
-// than least. It computes this once each quantileAge.
+// than least answers. The result is computed at most once each quantileAge, so all callers must
+// pass the same least.
 func (w *window) quantile95(now time.Time, least int) (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
