@@ -52,9 +52,9 @@ func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
 	return proxies.Network(address), true
 }
 
-// enter counts a connection and returns the budget of its address, nil if it has none. If the
-// connection may not be opened, it returns why. The caller calls leave once for each connection
-// that was counted.
+// enter counts a connection and returns the budget of its address; nil for a connection that counts
+// for the limit of all connections only. If the connection may not be opened, enter counts nothing
+// and returns why. The caller calls leave once for each connection that was counted.
 func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 	client, counted := b.clientOf(peer)
 	b.mu.Lock()
@@ -125,8 +125,8 @@ type refusal struct {
 // retryAfter is the Retry-After header of a refusal, in seconds.
 const retryAfter = "5"
 
-// write sends the refusal as an HTTP/1.1 response, without reading a request. It does not block: a
-// new connection's socket buffer has room for it.
+// write sends the refusal as an HTTP/1.1 response, without reading a request. It hardly ever
+// blocks: the socket buffer of a new connection has room for the response.
 func (r *refusal) write(conn net.Conn) {
 	body := fmt.Sprintf(`{"statusCode":%d,"error":%q,"message":%q}`, r.status, http.StatusText(r.status), r.text)
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))

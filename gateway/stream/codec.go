@@ -35,7 +35,8 @@ func (d delivery) names(status bool) (names []byte) {
 const fieldUpdateStatus = 10
 
 // statusUpdate returns the encoded fields transaction_status and created_at of a SubscribeUpdate.
-// All subscribers share them. It returns nil if the transaction cannot be decoded.
+// They are made once and shared by all subscribers. The result is nil if the transaction cannot be
+// decoded.
 func (t *transaction) statusUpdate() []byte {
 	t.statusOnce.Do(func() {
 		m, err := t.message()

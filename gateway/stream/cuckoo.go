@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxCuckooBytes bounds the cuckoo filters of one subscriber: they have room for half a million
-// addresses.
+// maxCuckooBytes bounds the cuckoo filters of a request's transactions, and, apart from these,
+// those of its transactions_status. That is room for half a million addresses.
 const maxCuckooBytes = 1 << 20
 
 // Fields of the message CuckooFilter (geyser.proto), and the only layout of its data that the
@@ -37,8 +37,8 @@ type cuckoo struct {
 
 // hashed is an address, hashed for the cuckoo filters with one seed.
 type hashed struct {
-	// bucket is the address's hash, other is the fingerprint's. The address may be in two buckets:
-	// bucket and bucket^other, both masked.
+	// bucket is the address's hash, other is the fingerprint's. The address is in one of two
+	// buckets: bucket or bucket^other, both masked.
 	bucket, other uint64
 	fingerprint   uint16
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // primed is how many records before the topic's end the feed reads first, without delivering them.
-// They tell it the latest blocks, and which transactions it must recognize as repeats.
+// From them it learns the latest blocks, and which transactions it must recognize as repeats.
 const primed = repeatsKept / 2
 
 // feed reads the topic until ctx ends and publishes the records after the end that the topic had at
@@ -48,8 +48,9 @@ func (s *Server) feed(ctx context.Context) error {
 	return nil
 }
 
-// beginning returns the offset at which the feed begins to read, and sets s.live, the offset at
-// which it begins to deliver.
+// beginning returns the offset at which the feed begins to read. It sets s.live, the offset at
+// which the feed begins to deliver, also for the hub. If there is nothing to read before s.live, it
+// closes s.fed.
 func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
 	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
 	if err != nil {
@@ -69,6 +70,7 @@ func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.Topi
 }
 
 // tail publishes the records from the offsets in at on, until reading fails. It advances at.
+// Whenever no records come for stallAfter, it calls checkStall and reads on.
 func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPartition]int64) error {
 	tailer, err := s.deps.OpenTail(topics, maps.Clone(at))
 	if err != nil {
@@ -96,7 +98,8 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 }
 
 // publish delivers what the records contain to the subscribers, in order. Records that cannot be
-// read are counted and left out. Records before s.live are only remembered.
+// read are counted and left out. Records before s.live are only remembered. When all of those were
+// read, publish closes s.fed.
 func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	list := make([]*transaction, 0, len(records))
 	var notes []placedNote

@@ -62,8 +62,8 @@ func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	return oldest, f.root > 0
 }
 
-// ended keeps the end of a slot. If the slot was finalized before, as one that is filled later, its
-// transactions are released with its end.
+// ended keeps the end of a slot. If the slot was finalized before its end came, as when a missed
+// slot is filled later, its transactions are released with its end.
 func (f *finals) ended(end *note) {
 	f.of(end.slot).end = end
 	if end.slot <= f.root {

@@ -125,8 +125,8 @@ func (t *traffic) count(b []byte) (c cost) {
 
 var errFlood = errors.New("the client sends faster than it may")
 
-// pay charges c to the connection's budget and waits as long as take says. It returns an error if
-// the wait would be too long, or if the connection or the server closes meanwhile.
+// pay charges c to the connection's budget and waits as long as take returns. It returns an error
+// if the wait would be too long, or if the connection or the server closes meanwhile.
 func (p *peeked) pay(c cost) error {
 	if p.budget == nil {
 		return nil

@@ -205,7 +205,8 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, 
 	if err != nil {
 		return nil, nil, err
 	}
-	// readFilters has removed the unknown fields that it understands.
+	// readFilters has removed the fields that this stream serves although the generated code does
+	// not know them. Any other unknown field is refused.
 	if err := yellowstone.UnknownField(in); err != nil {
 		return nil, nil, err
 	}
@@ -248,7 +249,8 @@ func (g *geyser) refuseRequest(err error) error {
 }
 
 // replayStatus returns the gRPC status of a replay that cannot begin. A slot that is too old gives
-// OUT_OF_RANGE, as in Yellowstone, with the oldest slot in a google.rpc.ErrorInfo.
+// OUT_OF_RANGE, as in Yellowstone, with the oldest slot in a google.rpc.ErrorInfo. Any error but
+// that and errReplays is reported as a log that cannot be read.
 func (g *geyser) replayStatus(err error) error {
 	var old *oldSlotError
 	switch {
@@ -268,7 +270,8 @@ func (g *geyser) replayStatus(err error) error {
 	return status.Error(codes.Unavailable, errLostLog.Error())
 }
 
-// send sends the subscriber's deliveries, pongs and pings until the stream ends.
+// send sends the subscriber's deliveries, pongs and pings until the stream ends. Notes that do not
+// wait behind transactions are sent after the next transaction at the latest.
 func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
 	ping := time.NewTicker(g.cfg.pingInterval)
 	defer ping.Stop()

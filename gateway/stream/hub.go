@@ -125,8 +125,9 @@ func (h *hub) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// add makes a subscriber. It gets nothing until it has filters. Up to buffer deliveries may wait
-// for it.
+// add makes a subscriber, in the shard that has the fewest. The subscriber gets nothing until it
+// has filters or watches. Up to buffer deliveries may wait for it, and notesBehind notes beside
+// them.
 func (h *hub) add(key, form string, buffer int) (*subscriber, error) {
 	s := &subscriber{
 		out: newQueue(buffer), notes: newQueue(notesBehind), ended: make(chan struct{}), key: key, form: form, since: time.Now(),
@@ -151,7 +152,8 @@ func (h *hub) add(key, form string, buffer int) (*subscriber, error) {
 	return s, nil
 }
 
-// remove is called once for each subscriber that add made.
+// remove takes a subscriber, its filters and its watches out of the hub. It is called once for each
+// subscriber that add made.
 func (h *hub) remove(s *subscriber) {
 	s.change.Lock()
 	s.gone = true
@@ -168,7 +170,8 @@ func (h *hub) remove(s *subscriber) {
 
 // setFilters replaces the subscriber's filters between two transactions: each transaction is
 // matched either against the old filters or against the new ones. A filter that is in both keeps
-// its place in the index. Matching goes on meanwhile.
+// its place in the index. Matching goes on meanwhile. If all subscribers together would have too
+// many addresses, setFilters changes nothing and returns an error.
 func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -203,7 +206,7 @@ func countAddresses(entries []*entry) (n int) {
 	return n
 }
 
-// addressesIn counts those of all filters.
+// addressesIn counts the addresses of all filters together.
 func addressesIn(filters []namedFilter) (n int) {
 	for _, f := range filters {
 		n += f.count()

@@ -27,7 +27,7 @@ func first(md metadata.MD, key string) string {
 }
 
 // admitGRPC checks the key and its rules, and whether the key may call the method now. It counts
-// the call as usage of the key.
+// the call as usage of the key. It refuses every call on a refused connection, whatever the key.
 func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	request := keys.Request{Key: first(md, tokenHeader), Origin: first(md, "origin")}
@@ -133,8 +133,8 @@ func leaseOf(ctx context.Context) *keys.Lease {
 	return lease
 }
 
-// admitWebSocket checks the key, its rules, and how many streams it has open. The caller closes the
-// lease.
+// admitWebSocket checks the key, its rules, how often it may call, and how many streams it has
+// open. The caller closes the lease.
 func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
 	pass, refused := s.gate.Admit(keys.Request{
 		Key: r.URL.Query().Get(keyQuery), Origin: r.Header.Get("Origin"),

@@ -17,7 +17,8 @@ type note struct {
 	offset int64
 	slot   uint64
 	kind   noteKind
-	// end is set for noteEnd. first is set for noteGap: slots first..slot are missing.
+	// end is set for noteEnd. first is set for noteGap: transactions of the slots from first to
+	// slot are missing.
 	end   *eventspb.StreamBlock
 	first uint64
 	// final are the slots that are finalized with this note. late marks a noteGap that concerns
@@ -83,7 +84,8 @@ func (l *logReader) read(r kafka.Record) ([]logItem, error) {
 	return l.items, err
 }
 
-// transaction reads a transaction, unless it is a repeat.
+// transaction reads a transaction, unless it is a repeat, and holds it until it is finalized. If a
+// slot must be dropped for that, a late gap follows the transaction.
 func (l *logReader) transaction(r kafka.Record) error {
 	t, err := parseRecord(r)
 	if err != nil {
@@ -151,7 +153,7 @@ func (l *logReader) status(r kafka.Record) error {
 func (l *logReader) note(n *note) { l.items = append(l.items, logItem{note: n}) }
 
 // tipOf returns the highest slot in the log up to this record. It is the record's own slot, which
-// is its key, unless HeaderTip names a higher one. It returns 0 for a record of another kind.
+// is its key, unless HeaderTip names a higher one. It returns 0 if that is not a number.
 func tipOf(r kafka.Record) uint64 {
 	text := string(r.Key)
 	for _, h := range r.Headers {

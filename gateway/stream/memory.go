@@ -41,7 +41,8 @@ type marks struct {
 	list []mark // slots and offsets ascend
 }
 
-// add keeps the record's offset, if it is the first one with this tip.
+// add keeps offset, if that is of the first record whose tip is slot or higher. If there are too
+// many marks, it drops the older half.
 func (m *marks) add(slot uint64, offset int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,6 +114,7 @@ func (s *Server) oldest(ctx context.Context) (slot uint64, begin, end int64, err
 }
 
 // locate returns an offset such that all records of slot and of later slots lie at it or after it.
+// If the log no longer has all of slot, it returns an oldSlotError.
 func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 	oldest, begin, end, err := s.oldest(ctx)
 	switch {
@@ -122,15 +124,15 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 		return 0, err
 	case slot < oldest:
 		return 0, &oldSlotError{slot, oldest}
-	case slot == oldest: // marks cannot tell, and a bisection would open a dozen connections
+	case slot == oldest: // marks need not have it, and a bisection would open a dozen connections
 		return begin, nil
 	}
 	if offset, ok := s.marks.find(slot); ok && offset >= begin {
 		return offset, nil
 	}
 	// Bisect by the tips, which never fall, with one exception: a writer that was killed writes its
-	// last slots again. Then there are two places that the bisection may find; these slots lie
-	// after both.
+	// last slots again. Then the bisection may find the first copy of a slot or the second one.
+	// Either will do: the second copy is whole, and the later slots lie behind it.
 	for begin < end {
 		middle := begin + (end-begin)/2
 		r, err := s.recordAt(ctx, middle)

@@ -38,7 +38,8 @@ func (t *transaction) ownersOf(mode ownerMode) []address {
 	return t.owners.all
 }
 
-// readOwners reads the owners of a transaction's token balances.
+// readOwners reads the owners of a transaction's token balances. A transaction that cannot be read
+// has none.
 func readOwners(raw []byte) (owners tokenOwners) {
 	var before, after []tokenBalance
 	err := walk(raw, within(fieldUpdateInfo, within(fieldInfoMeta, func(field protowire.Number, bytes []byte) error {

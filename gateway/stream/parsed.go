@@ -64,8 +64,8 @@ func allKeys(m *pb.Message, meta *pb.TransactionStatusMeta) []string {
 // write to programs.
 const upgradeableLoader = "BPFLoaderUpgradeab1e11111111111111111111111"
 
-// keysOf returns all accounts, with which of them sign and which are writable. A program that is
-// called is not writable, unless the transaction names upgradeableLoader.
+// keysOf returns all accounts, with which of them sign and which are writable. A program that an
+// instruction of the message calls is not writable, unless the transaction names upgradeableLoader.
 func keysOf(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonKey {
 	h := m.GetHeader()
 	all, static := allKeys(m, meta), len(m.GetAccountKeys())

@@ -126,7 +126,8 @@ func (a *arguments) tokenAmount() jsonAmount {
 	return out
 }
 
-// decimal puts a decimal point before the last decimals of digits and cuts off zeros at the end.
+// decimal returns the number digits divided by 10 to the power of decimals, without zeros at the
+// end: 1.5 for 1500 and 3.
 func decimal(digits string, decimals int) string {
 	if decimals == 0 {
 		return digits

@@ -66,7 +66,8 @@ func (q *queue) pushBelow(d delivery, limit int) bool {
 	return true
 }
 
-// backlog returns how many deliveries wait, and the slot of the oldest one; 0 if that is a note.
+// backlog returns how many deliveries wait, and the slot of the oldest one; 0 if that is a note, or
+// if none waits.
 func (q *queue) backlog() (n int, oldest uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -29,7 +29,8 @@ type recent struct {
 	finalized uint64
 }
 
-// take records what a note says about a block.
+// take records a note: the end of a slot brings its block, a dead slot takes its block away, and a
+// finalized slot may raise finalized.
 func (r *recent) take(n *note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -56,8 +56,9 @@ type replay struct {
 	waited time.Duration
 }
 
-// newReplay waits for its turn and finds the slot in the log. The caller calls either run or
-// release.
+// newReplay waits for one of MaxReplays places, and until live delivery has begun, and finds the
+// slot in the log. Unless there is an error, the caller calls either run or release, which free the
+// place.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, final bool) (*replay, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
 	defer cancel()
@@ -197,8 +198,9 @@ func (r *replay) tell(ctx context.Context, n *note) bool {
 	return true
 }
 
-// push queues a delivery and waits for the client to make room. A client that hardly reads is given
-// up: other replays wait for their turn.
+// push queues a delivery, and waits for the client to make room for it. It returns false when the
+// subscription is over. A client that hardly reads is given up, because other replays wait for a
+// place.
 func (r *replay) push(ctx context.Context, d delivery) bool {
 	if r.pushed++; r.pushed%replayAhead == 0 {
 		r.waited = 0
@@ -234,8 +236,8 @@ func (s *shard) handOver(g *gate, next int64) bool {
 	return true
 }
 
-// notesFor returns the deliveries of a note to those of the subscriber's watches that match. These
-// must have a gate.
+// notesFor returns the deliveries of a note to those of the subscriber's watches for which match
+// returns true. Each of these must have a gate. Slots before the gate's are left out.
 func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (list []delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,6 +281,7 @@ func (s *shard) setWatches(sub *subscriber, list []*watch) {
 // tell delivers a note to the watches that want it, and the transactions that are finalized with it
 // to the filters that want them. Some notes must not overtake a slot's transactions: they wait in
 // the queue behind them, if the client gets both. All other notes have a small queue of their own.
+// The result counts the transactions that were delivered, not the notes.
 func (s *shard) tell(n *note) (delivered int) {
 	if n.ofLog() {
 		s.mu.Lock()

@@ -163,8 +163,8 @@ func (s *shard) matchFinal(n *note) (delivered int) {
 	return delivered
 }
 
-// matchFor delivers t to the subscribers that want it in pass p, and returns how many these are.
-// The caller holds mu.
+// matchFor delivers t to the subscribers that want it in pass p, and returns how many got it. The
+// caller holds mu.
 func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
 	s.pass = p
 	s.tick++
@@ -173,6 +173,7 @@ func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
 		s.ask(s.byAccount[t.accounts[i]], t)
 	}
 	if len(s.byOwner) > 0 {
+		// These entries may be indexed under an account of the transaction or under a token owner.
 		for i := range t.accounts {
 			s.ask(s.byOwner[t.accounts[i]], t)
 		}
@@ -218,7 +219,7 @@ func (s *shard) askOne(e *entry, t *transaction) {
 }
 
 // deliver queues t for a subscriber with hits. It never waits: a subscriber whose queue is full is
-// given up.
+// given up, and deliver returns false.
 func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 	d := delivery{tx: t, wants: sub.hits[0].alone[:]}
 	if len(sub.hits) > 1 {

@@ -71,7 +71,8 @@ func (s *splitter) run() error {
 	}
 }
 
-// take takes over a new connection. It does not wait.
+// take takes over a new connection, or refuses it. A refused connection is sorted all the same, if
+// refusals has room, so that it gets the reason in its own protocol. take does not wait.
 func (s *splitter) take(conn net.Conn) {
 	budget, why := s.open.enter(conn.RemoteAddr())
 	if why == nil {
@@ -108,6 +109,7 @@ func (s *splitter) sort(conn *peeked, patience time.Duration) {
 		if conn.refused == nil {
 			s.metrics.connectionsEnded.WithLabelValues(reason).Inc()
 		}
+		// A client that sent nothing has shown no protocol: it is answered in HTTP/1.1.
 		if reason == endedSilent && len(sorted.head) == 0 {
 			cmp.Or(conn.refused, errSilent).write(sorted)
 		}

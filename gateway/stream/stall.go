@@ -17,7 +17,7 @@ const (
 // stallProbe bounds the check why nothing comes.
 const stallProbe = 2 * time.Second
 
-// stalls says whether the stream is stalled. Only the goroutine of feed uses it.
+// stalls is whether the stream is stalled. Only the goroutine of feed uses it.
 type stalls struct {
 	// lastRecords is when records came last.
 	lastRecords time.Time
@@ -72,7 +72,8 @@ func (s *shard) keepStall(n *note) {
 	}
 }
 
-// tellNow tells a new watch if the stream is stalled. The caller holds mu.
+// tellNow delivers the note of a present stall to a new watch, if there is one and the watch wants
+// it. The caller holds mu.
 func (s *shard) tellNow(sub *subscriber, w *watch) {
 	if n := s.stalled; n != nil && w.wants(n) {
 		s.push(sub, delivery{note: n, watch: w}, false)

@@ -93,8 +93,8 @@ type wsOptions struct {
 	FromSlot *uint64 `json:"fromSlot"`
 }
 
-// readParam reads params[i] into the value into. It refuses a key that is not in known: if it
-// ignored a condition, the client would get all transactions.
+// readParam decodes raw, the element i of params, into the value that into points to. It refuses a
+// key that is not in known: if it ignored a condition, the client would get all transactions.
 func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
@@ -268,7 +268,7 @@ func (c *session) checkRoom() error {
 	return nil
 }
 
-// watch subscribes to slots or roots.
+// watch adds a subscription to slots or to roots and returns its number.
 func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
 	if len(params) > 0 {
 		return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty"}

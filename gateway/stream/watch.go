@@ -32,7 +32,7 @@ type watch struct {
 type watchKind uint8
 
 const (
-	// watchSlots wants ends, finalized slots and dead slots.
+	// watchSlots wants ends, finalized slots and dead slots, as far as level allows.
 	watchSlots watchKind = iota
 	// watchMeta wants ends, with all details of the block.
 	watchMeta
@@ -144,7 +144,9 @@ func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, er
 	return list, nil
 }
 
-// slotUpdate returns the note as a gRPC update.
+// slotUpdate returns the note as a gRPC update. Yellowstone has no updates for gaps and stalls.
+// They are reported as dead slots with the reason in dead_error: a gap as its last slot, with its
+// first slot as the parent.
 func (d delivery) slotUpdate() *pb.SubscribeUpdate {
 	n := d.note
 	out := &pb.SubscribeUpdate{Filters: []string{d.watch.name}, CreatedAt: timestamppb.New(time.Now())}
@@ -202,7 +204,7 @@ func statusOf(n *note) statusResult {
 	return statusResult{"resumed", n.slot, ""}
 }
 
-// notification returns the note as a whole WebSocket message.
+// notification returns the note as a whole WebSocket message. root is the highest finalized slot.
 func (d delivery) notification(root uint64) ([]byte, error) {
 	n := d.note
 	var method string

@@ -139,9 +139,9 @@ type session struct {
 	filters map[uint64]*filter
 	// watches are the subscriptions to slots and roots.
 	watches map[uint64]*watch
-	// next is the number of the latest subscription, for receive. promised is a copy of it for
-	// send, set before the subscription can have deliveries. introduced is the latest number that
-	// the client was sent.
+	// next is the number of the latest subscription; only receive uses it. promised is a copy of
+	// next that send reads; it is set before the subscription can have deliveries. introduced is
+	// the latest number that the client was sent.
 	next       uint64
 	promised   atomic.Uint64
 	introduced uint64
@@ -183,7 +183,8 @@ func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	}
 }
 
-// run serves the session until the client leaves, breaks the protocol, or is given up.
+// run serves the session until the client leaves or breaks the protocol, the hub gives it up, or
+// its key's lease ends.
 func (c *session) run(ctx context.Context) {
 	defer c.lease.Close()
 	defer c.server.hub.remove(c.sub)
@@ -211,7 +212,8 @@ func (c *session) run(ctx context.Context) {
 	both.Wait()
 }
 
-// sayGoodbye closes the connection with the reason, if the client still reads.
+// sayGoodbye closes the connection with the reason. It waits at most goodbyeTimeout for the client
+// to read that.
 func (c *session) sayGoodbye() {
 	code := websocket.StatusPolicyViolation
 	if errors.Is(c.sub.why, errStops) {
@@ -223,7 +225,8 @@ func (c *session) sayGoodbye() {
 	})
 }
 
-// receive reads and executes the client's messages until the connection fails.
+// receive reads and executes the client's messages until the connection fails. It waits if
+// messages, or error answers, come too fast.
 func (c *session) receive(ctx context.Context) {
 	for {
 		message, ok := wsclient.ReadText(ctx, c.conn)
