@@ -116,9 +116,9 @@ func malformed() error {
 	return &upstreamError{outcome: "malformed", err: errors.New("the answer is no JSON-RPC answer")}
 }
 
-// readWhole parses an answer of which head is all, except that to a poll. It returns an error if
-// the answer is malformed, or if the answer is an error that is about the server and not about the
-// call. Such an answer has its failure set all the same.
+// readWhole parses an answer of which head is all; it leaves the answer to a poll as it is. It
+// returns an error if the answer is malformed, or if it is an error that is about the server and
+// not about the call. In the second case failure is set, too.
 func (a *answer) readWhole(want expected, m *method) error {
 	switch {
 	case want == poll:

@@ -96,6 +96,8 @@ func (m *misses) end(p *pool, t *task) (*answer, error) {
 // ask makes one attempt for a task and records what it shows of the upstream. If the upstream is
 // not known to have reached the slot that a session needs, ask polls it first. If it is still below
 // that slot and the answer would not name its own slot, ask returns errBehind without an attempt.
+// If an answer names a slot that the pool does not believe, ask drops the answer and returns
+// errAhead.
 func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	o := outcome{u: u}
 	var seen bool

@@ -153,7 +153,7 @@ func (r *request) id() json.RawMessage {
 
 // keepAllowed replaces each call that the key may not make by an error answer. It drops a
 // notification that the key may not make. It counts both as refused. If that leaves no valid call,
-// it returns the refusal of the last one, for the request as a whole.
+// it returns the last refusal, for the request as a whole.
 func (r *request) keepAllowed(pass *keys.Pass, label func(method string) string) (refused *keys.Refusal) {
 	kept, left := make([]item, 0, len(r.items)), 0
 	for _, it := range r.items {

@@ -29,8 +29,8 @@ const (
 	maxTransactionText = 2048
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
-	// rebroadcastAge is when a rebroadcast ends at the latest, as no upstream may return the block
-	// height.
+	// rebroadcastAge is the age at which a rebroadcast ends at the latest, also if no upstream
+	// returns the block height.
 	rebroadcastAge = 2 * time.Minute
 	// resendsAtOnce bounds the transactions that are sent again at one time.
 	resendsAtOnce = 16

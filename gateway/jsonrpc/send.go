@@ -178,9 +178,9 @@ func (s *sending) unknown(timeout bool) error {
 	return e
 }
 
-// leave handles the attempts that have not ended, of which there are pending. If the transaction
-// was taken, which means that an upstream accepted it, they go on, so that it reaches the other
-// upstreams, too. Otherwise, or if afterwards has no room, they are canceled.
+// leave handles the attempts that have not ended; pending is their number. taken says that an
+// upstream has accepted the transaction: then these attempts go on, so that the transaction reaches
+// the other upstreams, too. Otherwise, or if afterwards has no room, they are canceled.
 func (s *sending) leave(pending int, taken bool) {
 	cancels, ended := s.cancels, s.ended
 	if pending == 0 {

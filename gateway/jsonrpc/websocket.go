@@ -134,8 +134,8 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 // methodWebSocket is the name under which usage counts WebSockets and their notifications.
 const methodWebSocket = "websocket"
 
-// openLease takes a request and a stream from the limits of the key, for a WebSocket, and counts it
-// in the usage of the key: as a request, or as refused.
+// openLease takes a request and a stream from the limits of the key. It counts the WebSocket in the
+// usage of the key: as a request, or as refused. The caller closes the lease.
 func (g *Gateway) openLease(pass *keys.Pass) (*keys.Lease, *keys.Refusal) {
 	_, limited := pass.Take(1)
 	var lease *keys.Lease
