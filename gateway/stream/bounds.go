@@ -125,8 +125,8 @@ type refusal struct {
 // retryAfter is the Retry-After header of a refusal, in seconds.
 const retryAfter = "5"
 
-// write sends the refusal as an HTTP/1.1 response, without reading a request. It hardly ever
-// blocks: the socket buffer of a new connection has room for the response.
+// write sends the refusal as an HTTP/1.1 response, without reading a request. It may block for a
+// second, but hardly ever does: the socket buffer of a new connection has room for the response.
 func (r *refusal) write(conn net.Conn) {
 	body := fmt.Sprintf(`{"statusCode":%d,"error":%q,"message":%q}`, r.status, http.StatusText(r.status), r.text)
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))

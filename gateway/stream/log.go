@@ -84,8 +84,9 @@ func (l *logReader) read(r kafka.Record) ([]logItem, error) {
 	return l.items, err
 }
 
-// transaction reads a transaction, unless it is a repeat, and holds it until it is finalized. If a
-// slot must be dropped for that, a late gap follows the transaction.
+// transaction reads a transaction, unless it is a repeat. With finals it also holds the transaction
+// until its slot is finalized. If another slot must be dropped for that, a late gap follows the
+// transaction.
 func (l *logReader) transaction(r kafka.Record) error {
 	t, err := parseRecord(r)
 	if err != nil {

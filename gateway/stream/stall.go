@@ -17,7 +17,7 @@ const (
 // stallProbe bounds the check why nothing comes.
 const stallProbe = 2 * time.Second
 
-// stalls is whether the stream is stalled. Only the goroutine of feed uses it.
+// stalls records whether the stream is stalled. Only the goroutine of feed uses it.
 type stalls struct {
 	// lastRecords is when records came last.
 	lastRecords time.Time

@@ -146,7 +146,7 @@ func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, er
 
 // slotUpdate returns the note as a gRPC update. Yellowstone has no updates for gaps and stalls.
 // They are reported as dead slots with the reason in dead_error: a gap as its last slot, with its
-// first slot as the parent.
+// first slot as the parent. The end of a stall is reported as a confirmed slot.
 func (d delivery) slotUpdate() *pb.SubscribeUpdate {
 	n := d.note
 	out := &pb.SubscribeUpdate{Filters: []string{d.watch.name}, CreatedAt: timestamppb.New(time.Now())}
