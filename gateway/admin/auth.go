@@ -40,7 +40,8 @@ func (f *failures) giveBack() {
 	f.left = min(f.most, f.left+1)
 }
 
-// authorized passes on requests with the admin token, and those of a browser that has signed in.
+// authorized passes on requests with the admin token, and those of a browser that has signed in,
+// unless a page of another origin sent them.
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		presented, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -43,7 +43,8 @@ func invalid(format string, args ...any) error {
 	return &publicError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// fail answers with the status and the message that an error has for the caller.
+// fail answers with the status and the message that an error has for the caller. An error that has
+// none is logged, and the caller only learns that it is in the log.
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	var bad *publicError
 	status := http.StatusInternalServerError
@@ -137,7 +138,7 @@ func set[T any](rule, value *T) {
 	}
 }
 
-// graceBody is the body of rotate: a duration like 168h.
+// graceBody is the body of rotate: a duration like 168h. Without one, keys.DefaultGrace counts.
 type graceBody struct {
 	Grace *string `json:"grace"`
 }

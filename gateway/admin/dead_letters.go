@@ -54,7 +54,8 @@ func deadLetterOf(l *deadletter.Letter) DeadLetterAnswer {
 // maxDeadLetters bounds the dead letters of each partition in an answer.
 const maxDeadLetters = 500
 
-// deadLetters serves GET /v1/dead-letters?limit=: the latest ones, the oldest of them first.
+// deadLetters serves GET /v1/dead-letters?limit=: of each partition the latest ones, the oldest of
+// them first.
 func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxDeadLetters)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replay serves POST /v1/dead-letters/{partition}/{offset}/replay.
+// replay serves POST /v1/dead-letters/{partition}/{offset}/replay: it writes the record of that
+// dead letter to its topic again.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	partition, err := strconv.ParseUint(r.PathValue("partition"), 10, 31)
 	if err != nil {

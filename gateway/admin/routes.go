@@ -218,6 +218,7 @@ const (
 )
 
 // list serves GET /v1/keys?product=&after=&limit=. after is the member next of the answer before.
+// The keys of the configuration come with the first page, in addition to limit.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxListed)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		Next string      `json:"next,omitempty"`
 	}{Keys: []KeyAnswer{}}
 	configured := []KeyAnswer{}
-	if after == "" { // these keys are few, and come with the first page
+	if after == "" { // these keys are few
 		for _, p := range keys.Products() {
 			for _, entry := range s.deps.Configured.Keys(p) {
 				configured = append(configured, configuredOf(entry))

@@ -78,7 +78,7 @@ func (s *sessions) end(value string) {
 }
 
 // rightToken compares presented with the admin token. If it returns false, it has answered the
-// request.
+// request: the token is wrong, or too many wrong ones came before.
 func (s *Server) rightToken(w http.ResponseWriter, r *http.Request, presented string) bool {
 	if !s.wrong.take(time.Now()) {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.wrongTokenEvery.Seconds()))))

@@ -74,7 +74,8 @@ func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows [
 	return rows, err
 }
 
-// targets returns the fields that the query's columns are scanned into.
+// targets returns pointers to the fields that a row of the query is scanned into: those of the
+// columns in names, then the six figures.
 func (r *UsageRow) targets(names []string) []any {
 	targets := make([]any, 0, len(names)+6)
 	for _, name := range names {

@@ -52,7 +52,8 @@ func (s *Server) rows(ctx context.Context, query url.Values) (*rows, error) {
 	return s.request(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil)
 }
 
-// request calls the API and counts the outcome.
+// request calls the API and counts the outcome. Its errors are meant for the client, except the end
+// of ctx.
 func (s *Server) request(ctx context.Context, method, path string, body []byte) (*rows, error) {
 	began := time.Now()
 	answer, outcome := s.roundTrip(ctx, method, path, body)

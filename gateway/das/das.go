@@ -1,6 +1,6 @@
-// Package das answers the methods of the Digital Asset Standard (DAS) that are about fungible
-// tokens from the registry: getAsset, getAssets, getAssetBatch, and searchAssets with
-// tokenType fungible.
+// Package das answers, from the registry, the methods of the Digital Asset Standard (DAS) that are
+// about fungible tokens: getAsset, getAssets, getAssetBatch, and searchAssets with tokenType
+// fungible.
 //
 // In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
 // the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
@@ -187,8 +187,8 @@ func missingOf(ids []string, found map[string]*token) []string {
 	return missing
 }
 
-// askForAssets asks the upstreams for assets that the registry does not have. Upstreams that do not
-// support DAS have none of them.
+// askForAssets asks the upstreams for assets that the registry does not have, and returns those
+// that they have by id. Upstreams that do not support DAS have none of them.
 func askForAssets(ctx context.Context, method string, members map[string]json.RawMessage, ids []string, ask jsonrpc.Ask) (map[string]json.RawMessage, error) {
 	asked := map[string]any{"ids": ids}
 	for name, value := range members {

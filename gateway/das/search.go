@@ -123,8 +123,9 @@ func parseSearch(members map[string]json.RawMessage) (q search, unknown string, 
 	return q, unknown, err
 }
 
-// order chooses between walk and pages, and the order, by the parameter sortBy. It returns sortBy
-// as unknown if the registry does not have the order.
+// order chooses between walk and pages, and the order, by raw, the parameter sortBy. Without one, a
+// search that has a cursor, or neither a name nor a page, goes by id; any other one goes by
+// relevance. order returns "sortBy" as unknown if the registry does not have the order.
 func (q *search) order(raw json.RawMessage, paged bool) (unknown string, err error) {
 	var by struct{ SortBy, SortDirection string }
 	if raw != nil && (json.Unmarshal(raw, &by) != nil || !slices.Contains([]string{"", "asc", "desc"}, by.SortDirection)) {
@@ -215,7 +216,8 @@ func (s *Server) pages(ctx context.Context, q search) (*assetList, error) {
 	return list, nil
 }
 
-// add appends the rows from begin to end, as far as they exist.
+// add appends the rows from begin to end, as far as they exist. It records how many matches there
+// are.
 func (l *assetList) add(rows *rows, begin, end int) {
 	l.GrandTotal = &rows.Total
 	for i := max(begin, 0); i < min(end, len(rows.Items)); i++ {

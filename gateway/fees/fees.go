@@ -76,6 +76,7 @@ func (s *Server) Answer(ctx context.Context, _ string, params json.RawMessage, a
 		}
 		lists = append(lists, more)
 	}
+	// The highest of the lists counts: a transaction competes for each of its accounts.
 	estimates := make(map[string]uint64, len(levels))
 	for _, level := range levels {
 		for _, prices := range lists {
@@ -97,8 +98,8 @@ func percentile(prices []uint64, p float64) uint64 {
 	return prices[max(int(math.Ceil(p/100*float64(len(prices)))), 1)-1]
 }
 
-// askUpstream returns the lowest fees of recent slots, sorted, of transactions that wrote to the
-// accounts. Without accounts it returns those of all transactions.
+// askUpstream returns, for each of the last lookback slots, the lowest fee of the transactions that
+// wrote to the accounts, or of all transactions if there are no accounts. The fees are sorted.
 func askUpstream(ctx context.Context, accounts []string, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
 	if ask == nil {
 		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable,
@@ -153,7 +154,7 @@ type options struct {
 	PriorityLevel               *string `json:"priorityLevel"`
 	IncludeAllPriorityFeeLevels bool    `json:"includeAllPriorityFeeLevels"`
 	LookbackSlots               *uint64 `json:"lookbackSlots"`
-	Recommended                 bool    `json:"recommended"`
+	Recommended                 bool    `json:"recommended"` // has no effect
 	// Refused if true:
 	IncludeVote             bool `json:"includeVote"`
 	EvaluateEmptySlotAsZero bool `json:"evaluateEmptySlotAsZero"`

@@ -80,7 +80,8 @@ func (s *Server) Take(r kafka.Record) {
 	s.seen.add(update.GetSlot(), priceOf(message), writableOf(message, info.GetMeta()))
 }
 
-// priceOf returns the price of a compute unit that a transaction offers, in micro-lamports.
+// priceOf returns the price of a compute unit that a transaction offers, in micro-lamports; 0 if it
+// sets none.
 func priceOf(message *pb.Message) uint64 {
 	for _, ix := range message.GetInstructions() {
 		program := int(ix.GetProgramIdIndex())
@@ -102,8 +103,8 @@ func writableOf(message *pb.Message, meta *pb.TransactionStatusMeta) [][]byte {
 	return slices.Concat(keys[:writableSigned], keys[signed:writableUnsigned], meta.GetLoadedWritableAddresses())
 }
 
-// add records a transaction. It forgets slots that are too old and, if there are too many entries,
-// the oldest slots.
+// add records a transaction, unless its slot is too old. It forgets slots that have become too old
+// and, if there are too many entries, the oldest slots.
 func (s *seen) add(slot, price uint64, accounts [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +144,8 @@ func (s *seen) forget(least uint64) {
 }
 
 // prices returns, for each account that enough transactions wrote to, the sorted prices that they
-// paid. The other accounts are uncovered. Without accounts it returns the prices of all
-// transactions.
+// paid. The other accounts are uncovered. Without accounts it returns one list, the prices of all
+// transactions, if these are enough. slots is how many of the latest slots count.
 func (s *seen) prices(accounts []string, slots uint64) (lists [][]uint64, uncovered []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,8 @@ func (s *seen) prices(accounts []string, slots uint64) (lists [][]uint64, uncove
 	return lists, uncovered
 }
 
-// pricesOf returns the sorted prices of one account in the latest slots.
+// pricesOf returns the sorted prices of one account, which is given by its hash, in the latest
+// slots. slots is how many. The caller holds the lock.
 func (s *seen) pricesOf(account, slots uint64) []uint64 {
 	var found []uint64
 	for slot, fees := range s.slots {

@@ -113,8 +113,8 @@ func (f *feed) follow(ctx context.Context) error {
 	return nil
 }
 
-// takeSlot notifies of a block that ingest has read. It ignores skipped and dead slots, and status
-// reports.
+// takeSlot notifies of a block that ingest has read, also as a root if ingest reads finalized
+// blocks. It ignores skipped and dead slots, and status reports.
 func (s *Server) takeSlot(r kafka.Record) {
 	if bytes.Equal(r.Key, []byte(schemas.SourceStatusKey)) {
 		return

@@ -139,7 +139,8 @@ func (h *hub) addSession(s *session) error {
 	return nil
 }
 
-// removeSession is called once for each session that addSession took.
+// removeSession forgets a session, its subscriptions and its waiting calls. It is called once for
+// each session that addSession took.
 func (h *hub) removeSession(s *session) {
 	h.mu.Lock()
 	for _, sub := range s.subscriptions {
@@ -243,7 +244,8 @@ func (h *hub) follows() bool {
 
 // landed notifies the subscribers of a signature that its transaction is in a block, with
 // commitment at. failure is the JSON of the transaction's error; null if there is none. A
-// subscription that wants no higher commitment ends with that.
+// subscription that wants receivedSignature gets that notification first, once. A subscription that
+// wants no higher commitment than at gets the result and ends.
 func (h *hub) landed(signature string, slot uint64, at level, failure json.RawMessage, from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -38,8 +38,8 @@ func (s *Server) askAgain(waited time.Duration) time.Duration {
 	return 20 * s.cfg.pollInterval
 }
 
-// dueSignatures returns up to most signatures that the upstream is to be asked for now, and sets
-// when they are due again.
+// dueSignatures returns the signatures that the upstream is to be asked for now, but no more than
+// most, and sets when these are due again.
 func (s *Server) dueSignatures(now time.Time, most int) []string {
 	h := s.hub
 	h.mu.Lock()
@@ -81,7 +81,8 @@ func (s *Server) pollSignatures(ctx context.Context) {
 	}
 }
 
-// note counts a call of the upstream and logs a failure, once a minute at most.
+// note counts a call of the upstream. It logs a failure, unless one was logged within the last
+// minute: complained is when. It ignores a call that the end of ctx broke off.
 func (s *Server) note(ctx context.Context, method string, err error, complained *time.Time) {
 	switch {
 	case ctx.Err() != nil:
@@ -164,6 +165,7 @@ func (s *Server) pollSlots(ctx context.Context) {
 }
 
 // askSlots asks the upstream for new roots and, if ingest is behind or brings none, for new slots.
+// If fresh is set, only the newest root and the newest slot are reported, see freshAfter.
 func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 	h := s.hub
 	h.mu.Lock()
@@ -190,8 +192,9 @@ func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 // block is a slot that has a block, with its parent's slot.
 type block struct{ slot, parent uint64 }
 
-// askBlocks returns the blocks above known at a commitment, maxCatchUp of them at most. It returns
-// only the newest if fresh is set or known is 0.
+// askBlocks returns the blocks above known at a commitment, of the last maxCatchUp slots or so. If
+// fresh is set or known is 0, it returns only the newest. A block's parent is the block before it
+// in the upstream's answer; for the first one it is taken to be the slot before.
 func (s *Server) askBlocks(ctx context.Context, commitment solana.Commitment, known uint64, fresh bool) ([]block, error) {
 	options := map[string]any{"commitment": commitment}
 	var tip uint64

@@ -174,7 +174,7 @@ func (c *session) perform(in *call) error {
 var relayedKinds = map[string]kind{"accountSubscribe": kindAccount, "programSubscribe": kindProgram, "logsSubscribe": kindLogs}
 
 // subscribeRelayed subscribes at an upstream. The client is answered when the upstream has accepted
-// the subscription, or at once if it has an identical one already.
+// or refused the subscription, or at once if the upstream has an identical one already.
 func (c *session) subscribeRelayed(in *call, params []json.RawMessage) error {
 	switch {
 	case len(c.server.cfg.WebSockets) == 0:
@@ -200,7 +200,7 @@ func limitReached(err error) error {
 // errNoUpstream refuses a subscription that could never be notified.
 var errNoUpstream = refusal(codeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
 
-// knows returns whether the server can tell when a block reaches a commitment.
+// knows returns whether the server learns when a block reaches a commitment.
 func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
 
 // signatureParams reads the params of signatureSubscribe.

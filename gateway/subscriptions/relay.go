@@ -38,8 +38,9 @@ type relay struct {
 	client *http.Client
 }
 
-// runRelay keeps a connection to an upstream while clients have subscriptions for it, until ctx
-// ends.
+// runRelay keeps a connection to one upstream while clients have relayed subscriptions, until ctx
+// ends. When it loses the connection, it goes on to the next upstream. After a round through all
+// upstreams in which none accepted a subscription, it calls relayAway and pauses.
 func (s *Server) runRelay(ctx context.Context) {
 	r := &relay{server: s, client: &http.Client{
 		// A redirect would send the upstream's key to another server.
@@ -240,7 +241,8 @@ type relayMessage struct {
 	} `json:"params"`
 }
 
-// take handles a message of the upstream. It ignores a message that it does not understand.
+// take handles a message of the upstream. It ignores a message that it does not understand. Its
+// only error is errRelayRefused, which ends the use of this upstream.
 func (c *relayConn) take(ctx context.Context, text []byte) error {
 	var m relayMessage
 	if json.Unmarshal(text, &m) != nil {

@@ -160,7 +160,7 @@ func (h *hub) relayChanges() (fresh []*relayed, gone []goneRelayed) {
 }
 
 // relayAccepted records that the upstream has accepted a subscription, and answers the waiting
-// calls. again is true if clients have had it from an earlier upstream.
+// calls. again is true if an upstream accepted it before and a client still wants it.
 func (h *hub) relayAccepted(entry *relayed, number uint64) (again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,8 +176,8 @@ func (h *hub) relayAccepted(entry *relayed, number uint64) (again bool) {
 }
 
 // relayRefused answers the waiting calls with the upstream's error. lost is true if clients have
-// the subscription from an earlier upstream: then another upstream is to be asked. When upstreams
-// of them have refused it in a row, these clients are cut off.
+// the subscription from an earlier upstream: then another upstream is to be asked. upstreams is how
+// many there are: when so many have refused the subscription in a row, these clients are cut off.
 func (h *hub) relayRefused(entry *relayed, why *callError, upstreams int) (lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -220,8 +220,10 @@ func (h *hub) relayLost() {
 	}
 }
 
-// relayAway answers all waiting calls with errRelayAway. If long is set, it also ends the sessions
-// of the clients that have subscriptions.
+// relayAway is called after a round through all upstreams in which none accepted a subscription. It
+// answers all waiting calls with errRelayAway. long says that upstreams have failed for longer than
+// relayPatience: then relayAway also ends the sessions of the clients that have relayed
+// subscriptions.
 func (h *hub) relayAway(long bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -234,8 +236,9 @@ func (h *hub) relayAway(long bool) {
 	}
 }
 
-// relayNotify passes a notification on to all subscribers of entry. read says that it was read by
-// tellAccount: if clients know a newer state of the account by now, it is dropped.
+// relayNotify passes a notification on to all subscribers of entry. read says that the notification
+// is from tellAccount and not from the upstream's subscription: if clients know a newer state of
+// the account by now, it is dropped.
 func (h *hub) relayNotify(entry *relayed, result json.RawMessage, read bool) {
 	var told struct {
 		Context struct {

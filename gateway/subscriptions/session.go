@@ -115,8 +115,8 @@ func (c *session) queue(message []byte) {
 	c.end(errLagged)
 }
 
-// refuseLater queues an error that comes after handle has returned. It is delayed like any other
-// error answer.
+// refuseLater queues an error answer that comes after handle has returned. It is delayed like any
+// other error answer, and dropped if the session has ended by then.
 func (c *session) refuseLater(message []byte) {
 	wait := c.refusals.Reserve().Delay()
 	time.AfterFunc(wait, func() {
@@ -136,7 +136,8 @@ func (c *session) end(why error) {
 	})
 }
 
-// run serves the session until the client leaves, breaks the protocol, or is given up.
+// run serves the session until the client leaves or breaks the protocol, the hub gives it up, or
+// its key's lease ends.
 func (c *session) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var both sync.WaitGroup
@@ -159,7 +160,8 @@ func (c *session) run(ctx context.Context) {
 	both.Wait()
 }
 
-// sayGoodbye closes the connection with the reason, if the client still reads.
+// sayGoodbye closes the connection with the reason. It waits at most goodbyeTimeout for the client
+// to read that.
 func (c *session) sayGoodbye() {
 	code := websocket.StatusPolicyViolation
 	if errors.Is(c.why, errStops) {
