@@ -67,7 +67,8 @@ func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
 	return r.accounts[2*i], r.accounts[2*i+1]
 }
 
-// answered reports whether an earlier read answers j. If so, it ends j's turn.
+// answered reports whether an earlier read answers j. If so, it ends j's turn: j goes on, with the
+// URI of that read if it found one, or is complete if there was no mint.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
 	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.negativeTTL {
@@ -89,7 +90,8 @@ func (s *accountStage) answered(j *job) bool {
 	return true
 }
 
-// cutOff reports whether an account that matters may be longer than what was read of it.
+// cutOff reports whether a Token-2022 mint or a Metaplex account may be longer than what was read
+// of it. No other account yields a fact from its later bytes.
 func cutOff(r reading, mint, metaplex *solana.Account) bool {
 	long := func(a *solana.Account) bool { return a != nil && uint64(len(a.Data)) == r.length }
 	return r.length < wholeRead &&
@@ -97,9 +99,10 @@ func cutOff(r reading, mint, metaplex *solana.Account) bool {
 			long(metaplex) && metaplex.Owner == tokenaccount.ProgramMetaplex)
 }
 
-// answer writes the facts of all jobs that the read answers in one call. Once they are durable,
-// these jobs go on. A job whose slot the server has not reached waits, or is given up. A job with
-// an account that was cut off is read again alone.
+// answer publishes the facts of all jobs that the read answers, together. Once they are durable,
+// these jobs go on. A job whose slot the server has not reached waits. After its patience, the
+// older read answers it if the mint exists and the request names the mint; otherwise it is given
+// up. A job with an account that was cut off is read again alone.
 func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) error {
 	var facts []*eventspb.Enrichment
 	var answered, again []*job
@@ -109,7 +112,7 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 		switch {
 		case behind && s.waitForSlot(j):
 		case behind && (mint == nil || j.byAccount()):
-			// An older read tells what a mint is, if it exists. It does not tell what an update at
+			// An older read shows what a mint is, if it exists. It does not show what an update at
 			// the request's slot wrote.
 			if err := s.giveUpBehind(ctx, j, r.slot); err != nil {
 				return err
@@ -155,7 +158,8 @@ func (s *accountStage) adopt(j *job, slot uint64, found findings) {
 	}
 }
 
-// goOn remembers a read whose facts are durable, and passes the job on.
+// goOn remembers a read whose facts are durable, and passes the job on. If there is no mint, the
+// job is complete.
 func (s *accountStage) goOn(j *job, slot uint64) {
 	mark := readMark{slot: slot, at: s.e.now(), uri: j.uri}
 	if !j.record.Time.IsZero() {

@@ -39,7 +39,8 @@ type reading struct {
 type stage interface {
 	// keys returns the accounts that j needs, the same number for every job.
 	keys(j *job) []pubkey.Key
-	// answered reports whether an earlier read answers j. If so, it ends j's turn.
+	// answered reports whether an earlier read answers j. If so, it passes j on or completes it,
+	// and ends j's turn.
 	answered(j *job) bool
 	// answer handles what was read for a batch. It makes the facts durable and ends the turns of
 	// the jobs, except those that it puts off.
@@ -72,22 +73,22 @@ func newBatches(e *Enricher, s stage, name string, size int, turn func(*job) pub
 	}, nil
 }
 
-// submit never blocks: every job in the stage holds one of the MaxInFlight places, and is at most
-// once in pending.
+// submit passes j to the stage, where j may have to wait for its turn. It never blocks: every job
+// in the stage holds one of the maxInFlight places, and is at most once in pending.
 func (b *batches) submit(j *job) {
 	if b.turns.enter(j) {
 		b.pending <- j
 	}
 }
 
-// finish ends j's turn in the stage.
+// finish ends j's turn in the stage and begins that of the next job with the same turn key.
 func (b *batches) finish(j *job) {
 	if next := b.turns.leave(j); next != nil {
 		b.pending <- next
 	}
 }
 
-// run gathers jobs into batches and reads up to RPCConcurrency batches at a time.
+// run gathers jobs into batches and reads up to rpcConcurrency batches at a time.
 func (b *batches) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	// One more than the readers: the gatherer itself.
@@ -138,9 +139,9 @@ func (b *batches) gather(ctx context.Context) []*job {
 	return batch
 }
 
-// readBatch reads the batch's accounts until it has an answer. If the server is healthy but refuses
-// the batch, isolate looks for the job that it refuses. While the server is away, readBatch waits
-// without limit: requests must not be given up because the server is down.
+// readBatch reads the batch's accounts until it has an answer. If the attempts are used up although
+// the server is healthy, isolate looks for the job that is the cause. While the server is away,
+// readBatch goes on without limit: requests must not be given up because the server is down.
 func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) error {
 	keys := make([]pubkey.Key, 0, 2*len(batch))
 	for _, j := range batch {
@@ -177,7 +178,7 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 	return delays
 }
 
-// call makes one call of getMultipleAccounts. At most RPCConcurrency calls are under way, counting
+// call makes one call of getMultipleAccounts. At most rpcConcurrency calls are under way, counting
 // those of the other stage.
 func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (uint64, []*solana.Account, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
@@ -208,7 +209,8 @@ func (b *batches) healthy(ctx context.Context) bool {
 	return err == nil
 }
 
-// isolate halves a batch that the server refuses, until the job that it refuses is alone.
+// isolate reads the two halves of a batch that the server refuses, each like a batch of its own. If
+// the server refuses a half, that is halved again, until the job that is the cause is alone.
 func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) error {
 	if len(batch) == 1 {
 		return b.lastRead(ctx, batch, length)
@@ -250,7 +252,8 @@ func (b *batches) giveUpBehind(ctx context.Context, j *job, slot uint64) error {
 }
 
 // waitForSlot puts off a job whose slot the server has not reached: the accounts would be older
-// than what the request is about. It returns false if the job has waited for its patience already.
+// than what the request is about. It returns false if the job has waited for Config.patience
+// already.
 func (b *batches) waitForSlot(j *job) bool {
 	now := time.Now()
 	if j.behindSince.IsZero() {

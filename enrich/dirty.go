@@ -44,7 +44,9 @@ type RereadConfig struct {
 	batchMints int
 	// batchWait is how long a due mint waits for others to share its call. Default 1 s.
 	batchWait time.Duration
-	// CallsPerSecond bounds the RPC calls. Only one call is under way at a time. Default 5.
+	// CallsPerSecond bounds the RPC calls, one for each batch. A mint with an account over
+	// firstRead costs one more call, which does not count. Only one call is under way at a time.
+	// Default 5.
 	CallsPerSecond float64
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the
 	// first is 1 s. Default 30 s.
@@ -201,9 +203,10 @@ func (r *Rereader) seen(records []kafka.Record) {
 	}
 }
 
-// notice remembers the mint of an event that changed its accounts. It ignores an event that does
-// not parse, which is the projector's dead letter, and one without a mint, for which ingest
-// requests enrichment.
+// notice remembers the mint of an event that changed its accounts. If the event closes the mint, it
+// forgets the mint. It ignores an event that does not parse, which is the projector's dead letter,
+// and one without a mint, for which ingest requests enrichment. It counts as skipped an event that
+// is older than maxAge, and one whose mint has no room.
 func (r *Rereader) notice(record *kafka.Record) {
 	if !mayChangeAccounts(record) {
 		return
@@ -260,8 +263,8 @@ func (r *Rereader) committer(ctx context.Context) error {
 	}
 }
 
-// commit must not be called concurrently: the committer calls it, and Run after the committer has
-// ended.
+// commit commits the offsets that seen noted. It must not be called concurrently: the committer
+// calls it, and Run after the committer has ended.
 func (r *Rereader) commit(ctx context.Context) error {
 	r.mu.Lock()
 	records := slices.Collect(maps.Values(r.uncommitted))

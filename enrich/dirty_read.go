@@ -19,8 +19,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxBehind is after how many reads that are older than its last change a mint is given up: the
-// server is stuck, or serves another chain.
+// maxBehind bounds the reads of a mint that are older than its last change. After so many the mint
+// is given up: the server is stuck, or serves another chain.
 const maxBehind = 5
 
 // Outcomes of a mint's re-read: metric labels.
@@ -38,7 +38,8 @@ const (
 	rereadFull = "full"
 )
 
-// reader reads due mints, at most CallsPerSecond batches, one after another.
+// reader reads due mints, at most CallsPerSecond batches a second, one after another. While the
+// server is away, it waits longer and longer between two batches.
 func (r *Rereader) reader(ctx context.Context) error {
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / r.cfg.CallsPerSecond))
 	defer ticker.Stop()
@@ -72,7 +73,9 @@ func (r *Rereader) reader(ctx context.Context) error {
 }
 
 // readBatch reads the batch and makes its facts durable in one call. If the server is away, it puts
-// the batch back and returns away. It returns errors of the context and of Kafka only.
+// the batch back and returns away. A mint with an account that was cut off is read again alone; if
+// that fails, only this mint is put back or dropped. readBatch returns errors of the context and of
+// Kafka only.
 func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool, err error) {
 	slot, accounts, err := r.call(ctx, batch, firstRead)
 	if err != nil {
@@ -99,8 +102,9 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 	return false, r.publish(ctx, facts)
 }
 
-// found returns the facts of one mint's read. There are none if the read is older than the mint's
-// last change, or if the mint is gone.
+// found returns the facts of one mint's read. There are none if the mint is gone, or if the read is
+// older than the mint's last change. In the second case found puts the mint back, unless that was
+// its last read of maxBehind.
 func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
 	outcome := func(outcome string) { r.metrics.mints.WithLabelValues(outcome).Inc() }
 	if read.slot < d.slot {

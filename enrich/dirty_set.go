@@ -52,7 +52,7 @@ func newDirtySet(cfg RereadConfig) *dirtySet {
 }
 
 // mark remembers that an event at slot changed the mint. delta is true for a change of supply. mark
-// returns false if the set is full.
+// returns false if the set is full and does not have the mint.
 func (s *dirtySet) mark(mint pubkey.Key, slot uint64, delta bool, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

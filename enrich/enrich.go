@@ -66,8 +66,9 @@ type Config struct {
 	// attempts is how often a document is fetched, or an RPC call made that the server refuses,
 	// before it is given up. Default 3.
 	attempts int
-	// patience bounds all attempts at one document, and how long an account read waits for the RPC
-	// server to reach the slot of the request. Default 30 s.
+	// patience bounds all attempts at one document, how long an account read waits for the RPC
+	// server to reach the slot of the request, and how long a read is repeated that fails for
+	// passing reasons although the server is healthy. Default 30 s.
 	patience time.Duration
 	// retryDelay before the second attempt; it doubles from there. Default 1 s.
 	retryDelay time.Duration
@@ -85,8 +86,8 @@ type Config struct {
 	accountTTL time.Duration
 	// offchainTTL is how long a fetched document answers further requests for it. Default 6 h.
 	offchainTTL time.Duration
-	// negativeTTL is how long "not a mint" and a failed document answer further requests. Default
-	// 10 min.
+	// negativeTTL is how long "not a mint", a metadata account without a mint, and a failed
+	// document answer further requests. Default 10 min.
 	negativeTTL time.Duration
 	// cacheSize bounds each cache of earlier answers, in mints. Default 200,000.
 	cacheSize int

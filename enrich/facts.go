@@ -22,8 +22,8 @@ type findings struct {
 	malformed error
 }
 
-// factsOf returns what the accounts of a mint said at slot. A nil account does not exist. It is
-// pure.
+// factsOf returns what the accounts of a mint said at slot. A nil account does not exist. factsOf
+// is pure.
 func factsOf(mint pubkey.Key, slot uint64, mintAccount, metaplexAccount *solana.Account) findings {
 	var found findings
 	if mintAccount == nil {
@@ -55,7 +55,8 @@ func (f *findings) refuse(mint pubkey.Key, slot uint64, reason string) {
 }
 
 // metaplex adds the fact of the Metaplex account. An account of another kind adds nothing; a closed
-// account is one, because its first byte is 0.
+// account is one, because its first byte is 0. An account that does not parse, or names another
+// mint, only sets malformed.
 func (f *findings) metaplex(mint pubkey.Key, slot uint64, data []byte) {
 	metadata, err := tokenaccount.ParseMetaplex(data)
 	switch {

@@ -48,7 +48,7 @@ type job struct {
 // byAccount reports whether the request names a metadata account and no mint.
 func (j *job) byAccount() bool { return !j.account.IsZero() }
 
-// intake reads requests and hands them to the stages, at most MaxInFlight at once.
+// intake reads requests and hands them to the stages, at most maxInFlight at once.
 func (e *Enricher) intake(ctx context.Context) error {
 	for {
 		records, err := e.consumer.FetchBatch(ctx, intakeBatch, intakeWait)
@@ -70,8 +70,8 @@ func (e *Enricher) intake(ctx context.Context) error {
 	}
 }
 
-// begin passes a request to the first stage that it needs. A request that does not parse becomes a
-// dead letter.
+// begin passes a request to the first stage that it needs. Without an RPC client, the stages that
+// read accounts are skipped. A request that does not parse becomes a dead letter.
 func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	j := &job{record: *record, entry: e.tracker.add(record), request: &eventspb.EnrichmentRequest{}}
 	if err := proto.Unmarshal(record.Value, j.request); err != nil {
@@ -149,9 +149,10 @@ func (e *Enricher) committer(ctx context.Context) error {
 	}
 }
 
-// commit must not be called concurrently: the committer calls it, and Run after the committer has
-// ended. What could not be committed is kept for the next call. Otherwise a stop during a commit
-// would lose what was answered.
+// commit commits the answered requests of each partition, up to the first unanswered one. It must
+// not be called concurrently: the committer calls it, and Run after the committer has ended. What
+// could not be committed is kept for the next call. Otherwise a stop during a commit would lose
+// what was answered.
 func (e *Enricher) commit(ctx context.Context) error {
 	for _, record := range e.tracker.take() {
 		e.uncommitted[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record

@@ -96,8 +96,8 @@ func firstString(object map[string]any, names ...string) string {
 	return ""
 }
 
-// imageOf returns the logo's URL: image, one of its other names, or the first image among
-// properties.files.
+// imageOf returns the logo's URL, from the first of these members that has a usable one: image or
+// one of its other names, an object image, properties.image, the images among properties.files.
 func imageOf(document map[string]any) string {
 	if image := imageURL(firstString(document, "image", "image_url", "imageUrl", "logo", "logoURI", "icon")); image != "" {
 		return image
@@ -128,8 +128,9 @@ func imageOf(document map[string]any) string {
 	return ""
 }
 
-// imageURL keeps what a fetcher can use: a URL, a content identifier or a data URI of an image.
-// Only the fetcher finds out whether it can be fetched.
+// imageURL returns what a fetcher can use, percent-encoded: a URL, a content identifier or a data
+// URI of an image. For anything else it returns an empty text. Only the fetcher finds out whether
+// it can be fetched.
 func imageURL(text string) string {
 	text = cleanURL(text)
 	lower := strings.ToLower(text[:min(len(text), 16)])
@@ -145,8 +146,9 @@ func imageURL(text string) string {
 	return registry.EncodeURI(fetch.WithScheme(text))
 }
 
-// webURL keeps absolute http and https URLs, because only these may be links in a page. It
-// percent-encodes characters that a URI may not contain.
+// webURL returns an absolute http or https URL, because only these may be links in a page. It
+// percent-encodes characters that a URI may not contain. For anything else it returns an empty
+// text.
 func webURL(text string) string {
 	text = cleanURL(text)
 	if len(text) > maxURL {
@@ -171,8 +173,8 @@ func cleanURL(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// hasActiveScheme reports whether a link with this text could run code or open local content in a
-// browser.
+// hasActiveScheme reports whether a link could run code or open local content in a browser. lower
+// is the link's text in lower case, or the beginning of it.
 func hasActiveScheme(lower string) bool {
 	for _, scheme := range []string{"javascript:", "vbscript:", "data:", "file:", "blob:"} {
 		if strings.HasPrefix(lower, scheme) {
@@ -266,7 +268,7 @@ func tagsOf(value any) []string {
 func validText(text string, limit int) string {
 	if len(text) > 4*limit {
 		// This bounds the work. A rune cut in half here is replaced by U+FFFD, which is cut off
-		// below.
+		// below, unless most of the text is control characters.
 		text = text[:4*limit]
 	}
 	text = strings.Map(func(r rune) rune {

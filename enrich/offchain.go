@@ -103,8 +103,8 @@ func (s *offchainStage) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work makes one attempt at a document. Then it ends the job, or queues it again after a delay. The
-// worker does not wait for that.
+// work makes one attempt at a document, unless an earlier job's answers this one. Then it ends the
+// job, or queues it again after a delay, for which the worker does not wait.
 func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if s.answered(j) {
 		s.finish(j)
@@ -170,8 +170,8 @@ func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	return delay, time.Since(j.firstAttempt)+delay < s.e.cfg.patience
 }
 
-// succeed writes the fact and remembers the document, unless a document of a later slot is
-// remembered.
+// succeed writes the fact. It remembers the document, unless one of a later slot is remembered
+// already.
 func (s *offchainStage) succeed(ctx context.Context, j *job, document *eventspb.OffchainMetadata) error {
 	fact := &eventspb.Enrichment{Mint: j.mint[:], Slot: j.slot, Fact: &eventspb.Enrichment_Offchain{Offchain: document}}
 	if err := s.e.publish(ctx, []*eventspb.Enrichment{fact}); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// tracker knows which records of each partition are answered, and so up to which offset each
+// tracker records which records of each partition are answered, and so up to which offset each
 // partition may be committed. Records are answered in any order, but offsets are committed in
 // order.
 type tracker struct {

@@ -165,8 +165,8 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// round compares mints, reports those that are settled, and returns those to read again. It adds
-// the latter to troubled.
+// round compares mints, reports those that are settled, and returns those to read again, which it
+// adds to troubled. The last round reports all.
 func (a *Auditor) round(ctx context.Context, round int, mints []pubkey.Key, report *Report, troubled map[pubkey.Key]bool) (again []pubkey.Key, err error) {
 	count, end := a.meter.Begin(fmt.Sprintf("audit, round %d", round), "mints", int64(len(mints)))
 	defer end()
@@ -261,8 +261,9 @@ func (a *Auditor) read(ctx context.Context, mints []pubkey.Key) ([]account, erro
 }
 
 // await waits until the registry has reached slot and its rows had time to follow. It returns the
-// registry's slot. Events and the ledger are in different partitions, so the ledger may be ahead
-// for a moment. The next round finds what is still missing.
+// registry's slot. If Config.Wait is 0, it does not wait; if Config.Wait is over, it returns
+// ErrBehind. Events and the ledger are in different partitions, so the ledger may be ahead for a
+// moment. The next round finds what is still missing.
 func (a *Auditor) await(ctx context.Context, slot uint64) (uint64, error) {
 	deadline := time.Now().Add(a.cfg.Wait)
 	for {

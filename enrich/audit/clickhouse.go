@@ -49,7 +49,7 @@ func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]pubkey.K
 	return mints, rows.Err()
 }
 
-// keyOf is the key of a mint as the tables have it.
+// keyOf parses a mint as the tables have it, in base58.
 func keyOf(text string) (pubkey.Key, error) {
 	mint, err := pubkey.Parse(text)
 	if err != nil {

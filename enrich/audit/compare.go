@@ -53,8 +53,8 @@ type result struct {
 	metaplexUnreadable bool
 }
 
-// unsettled reports whether another read may give a better result. What is unknown here mostly
-// stays so, and is worth a second read only.
+// unsettled reports whether another read may give a better result. first says that this was the
+// first read: what is unknown here mostly stays so, and is worth one more read only.
 func (r *result) unsettled(first bool) bool {
 	return slices.ContainsFunc(r.findings, func(f finding) bool {
 		return f.verdict == Differ || f.verdict == Moved || first && f.verdict == UnknownHere
@@ -65,8 +65,8 @@ func (r *result) add(field, item string, verdict Verdict, here, there string) {
 	r.findings = append(r.findings, finding{field: field, item: item, verdict: verdict, here: here, there: there})
 }
 
-// compare compares the accounts of one mint with its row. known is false if there is no row. It is
-// pure.
+// compare compares the accounts of one mint with its row. known is false if there is no row.
+// compare is pure.
 func compare(read *account, row Row, known bool) result {
 	r := result{mint: read.mint, slot: read.slot}
 	chain, whyNone := chainView(read, &r)
@@ -99,6 +99,7 @@ func compare(read *account, row Row, known bool) result {
 }
 
 // chainView returns the mint as its accounts describe it; nil and the reason if there is no mint.
+// It sets r.metaplexUnreadable.
 func chainView(read *account, r *result) (*view, string) {
 	if read.mintAccount == nil {
 		return nil, "no account"
@@ -125,7 +126,8 @@ func chainView(read *account, r *result) (*view, string) {
 	return viewOf(read.mint, facts), ""
 }
 
-// exists compares whether the mint exists in the registry and on the chain.
+// exists compares whether the mint exists in the registry and on the chain. A mint of which the
+// registry had no account state yet at the slot counts as moved.
 func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bool, whyNone string) {
 	closed := here.facts[registry.RegisterClosed].Value == "true"
 	text := func(exists bool, why string) string {
@@ -144,8 +146,8 @@ func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bo
 	}
 }
 
-// judge compares two values. There is no finding if one side does not know the value and the other
-// has an empty one.
+// judge compares two values. There is no finding if neither side knows the value, or if one does
+// not and the other has an empty one.
 func (r *result) judge(field, item, here string, hereKnown bool, there string, thereKnown bool) {
 	switch {
 	case hereKnown && thereKnown && here == there:
@@ -159,9 +161,10 @@ func (r *result) judge(field, item, here string, hereKnown bool, there string, t
 	}
 }
 
-// extensions compares every extension and every attribute. The registry does not claim to know all
-// extensions of a mint, so one that it lacks is unknown here. One that the account lacks is wrong,
-// since a mint never loses an extension.
+// extensions compares every extension and every attribute. An item without a dot is the name of an
+// extension; any other item is an attribute. The registry does not claim to know all extensions of
+// a mint, so one that it lacks is unknown here. One that the account lacks is wrong, since a mint
+// never loses an extension.
 func (r *result) extensions(here, chain *view, moved map[string]bool) {
 	items := map[string]bool{}
 	for _, side := range []map[string]string{here.items, chain.items} {

@@ -119,7 +119,8 @@ func (m *Machine) free(err error) bool {
 		(failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience)
 }
 
-// conclude makes the fact of a check. It also decides when the next check is due.
+// conclude makes the fact of a check. It also decides when the next check is due. What is known of
+// the last good picture is kept, if the URL is still the same.
 func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err error) *eventspb.Logo {
 	now := m.deps.Now()
 	check := &eventspb.Logo{Url: url, Check: e.last.GetCheck() + 1, CheckedAtMs: now.UnixMilli(), Purge: e.override.Purge}
@@ -213,8 +214,8 @@ func (m *Machine) plan(e *entry) time.Time {
 	return time.UnixMilli(e.last.GetNextCheckAtMs())
 }
 
-// jitter changes a duration by a part of it between low and high. The part looks random, but
-// depends only on the mint and salt.
+// jitter returns d plus a part of d between low and high, such as -0.2 and 0.2. The part looks
+// random, but depends only on mint and salt.
 func jitter(d time.Duration, mint pubkey.Key, salt uint64, low, high float64) time.Duration {
 	hash := fnv.New64a()
 	_, _ = hash.Write(mint[:])

@@ -62,7 +62,8 @@ type Config struct {
 	downPatience time.Duration
 	// Retry is the time until a broken logo is checked again. It doubles after each further
 	// failure, up to MaxRetry. It begins six times as long if the failure does not pass by itself.
-	// Default 10 min and 7 days.
+	// But a picture that was fetched and refused is checked again after Recheck. Default 10 min and
+	// 7 days.
 	Retry, MaxRetry time.Duration
 	// Recheck is the time until a good logo is checked again. It is four times as long for content
 	// that is addressed by its hash. Default 7 days.
@@ -294,7 +295,7 @@ func (m *Machine) awaken() {
 	}
 }
 
-// schedule queues the entries that are due for the workers.
+// schedule queues the entries that are due, for the workers, until ctx ends.
 func (m *Machine) schedule(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -177,7 +177,7 @@ func (e *entry) foldCheck(slot uint64, check *eventspb.Logo) {
 	e.lastSlot, e.last = slot, check
 }
 
-// status returns what the registry says, see registry.State.Token.
+// status returns the status that the registry has by the same facts, see registry.State.Token.
 func (e *entry) status() string {
 	switch {
 	case e.url() == "":
@@ -190,8 +190,8 @@ func (e *entry) status() string {
 	return registry.LogoBroken
 }
 
-// put sets when an entry is due. An entry that is queued goes back into the heap when its worker is
-// done.
+// put sets when an entry is due; the zero time means never. An entry that is queued goes back into
+// the heap when its worker is done. The caller holds the lock.
 func (t *table) put(e *entry, due time.Time) {
 	e.due = due
 	switch {
