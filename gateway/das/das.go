@@ -8,8 +8,9 @@
 // invented. The upstreams answer for assets that are not in the registry, and for searches by what
 // the registry does not know. Calls in flight, their time and the API's answers are bounded.
 //
-// The API is called over HTTP, because the gateway may run in a process of its own. The API knows
-// the gateway by a token and does not limit it: the gateway limits its callers by their keys.
+// The API is called over HTTP, because the gateway may run in a process of its own. The API
+// recognizes the gateway by a token and does not limit it: the gateway limits its callers by their
+// keys.
 package das
 
 import (
@@ -33,8 +34,8 @@ import (
 type Config struct {
 	// API is the token API's URL, http(s)://host:port. Required.
 	API string
-	// Token is the token by which the API knows the gateway: see internal/internaltoken. Without it
-	// the API's public limits apply to all callers together.
+	// Token is the token by which the API recognizes the gateway: see internal/internaltoken.
+	// Without it the API's public limits apply to all callers together.
 	Token string
 	// maxAtOnce bounds the calls in flight; others wait. Default 32.
 	maxAtOnce int

@@ -58,7 +58,8 @@ func (s *lastSlots) all() [commitments]lastSlot {
 	return s.last
 }
 
-// condition says whether an upstream may be chosen, and why not.
+// condition is whether an upstream is well, or else what is wrong with it: choose prefers those
+// that are well.
 type condition int
 
 const (

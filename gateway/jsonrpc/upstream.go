@@ -49,7 +49,7 @@ type upstream struct {
 // attempt that succeeds.
 func (u *upstream) broken() bool { return u.breaker.State() != gobreaker.StateClosed }
 
-// allow asks the breaker for an attempt. done tells the breaker how the attempt ended. If the
+// allow asks the breaker for an attempt. done reports to the breaker how the attempt ended. If the
 // breaker does not allow the attempt, the caller may make it all the same; then done does nothing.
 func (u *upstream) allow() (allowed bool, done func(error)) {
 	report, err := u.breaker.Allow()

@@ -68,7 +68,7 @@ func (f *filter) count() int { return len(f.include) + len(f.required) + len(f.e
 
 // indexed returns the addresses under which the filter is put into the index: each transaction that
 // it wants has one of them. It returns nil if every transaction must be matched against the filter.
-// Of the required addresses one suffices: the one that frequency says is seen least.
+// Of the required addresses one suffices: the one for which frequency returns least.
 func (f *filter) indexed(frequency func(address) uint32) addresses {
 	switch {
 	case len(f.required) > 0:

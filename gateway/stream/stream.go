@@ -10,7 +10,7 @@
 // off with a reason: its buffer is bounded, and it never slows the others. Keys are neither logged
 // nor sent.
 //
-// gRPC and WebSocket, plain and within TLS, share a port: a connection's first bytes tell which it
+// gRPC and WebSocket, plain and within TLS, share a port: a connection's first bytes show which it
 // is (split.go). gRPC has its own transport, because net/http's lacks flow control settings and
 // keepalive.
 package stream
@@ -133,7 +133,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Offsets tells where topics begin and end: *kafka.Admin.
+// Offsets returns where topics begin and end: *kafka.Admin.
 type Offsets interface {
 	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)

@@ -189,7 +189,7 @@ func metaUpdate(n *note) *pb.SubscribeUpdateBlockMeta {
 	return meta
 }
 
-// statusResult tells a WebSocket that the stream stalled or resumed.
+// statusResult reports to a WebSocket that the stream stalled or resumed.
 type statusResult struct {
 	Status string `json:"status"` // stalled or resumed
 	// Slot is the highest slot seen.
