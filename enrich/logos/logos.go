@@ -34,7 +34,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Offsets tells where the topic ends. *kafka.Admin is one.
+// Offsets returns where the topic ends. *kafka.Admin is one.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
