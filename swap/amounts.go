@@ -16,8 +16,8 @@ func atMost(amount, slippage uint64) uint64 {
 	return n
 }
 
-// addFee returns the least amount of which bps can be taken so that net is left, or the greatest
-// uint64 if that is larger.
+// addFee returns ⌈net·10,000/(10,000−bps)⌉, or the greatest uint64 if that is larger. If bps of it
+// are taken, at least net is left.
 func addFee(net, bps uint64) uint64 {
 	n, ok := arith.MulDivUp(net, maxSlippage, maxSlippage-bps)
 	if !ok {
@@ -26,7 +26,7 @@ func addFee(net, bps uint64) uint64 {
 	return n
 }
 
-// proportion returns ⌊amount·part/whole⌋. part must be at most whole.
+// proportion returns ⌊amount·part/whole⌋. part must be at most whole. A whole of 0 counts as 1.
 func proportion(amount, part, whole uint64) uint64 {
 	n, _ := arith.MulDiv(amount, part, max(whole, 1))
 	return n

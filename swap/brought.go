@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// memberBound is the name under which expand puts the threshold of a quote that was sent back into
-// the fields. No parameter has this name.
+// memberBound is the key in fields under which expand keeps the threshold of a quote that was sent
+// back. No parameter has this name, so a client cannot set it.
 const memberBound = "quote.bound"
 
 // sentBack is a quote of ours that the client sends back, in our own format (the upper half) or in
@@ -36,8 +36,8 @@ type sentBack struct {
 }
 
 // expand replaces a quote that was sent back by its parameters and its threshold. Fields without a
-// quote are returned unchanged. It is an error to give a parameter that is part of the quote beside
-// it.
+// quote are returned unchanged. It is an error if the client also gives a parameter that is part of
+// the quote.
 func (f fields) expand() (fields, error) {
 	name, text := f.get(fieldQuote)
 	if text == "" {

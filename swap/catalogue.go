@@ -2,12 +2,12 @@ package swap
 
 // listed is a venue that clients may name.
 type listed struct {
-	// Name as in the swaps table; Label as other routers write it.
+	// Name is the venue's name in the swaps table. Label is the name that other routers use.
 	Name, Label string
 }
 
-// catalogue lists the venues that are known. Those without a package below swap/venue are shown as
-// unverified.
+// catalogue lists the venues that clients may name. GET /api/v2/venues shows those that this server
+// does not quote as unverified.
 var catalogue = []listed{
 	{"raydium_cpmm", "Raydium CP"},
 	{"raydium_amm_v4", "Raydium"},

@@ -21,7 +21,7 @@ type view struct {
 	mints map[venue.Key]*mint.Mint
 	// refused are pools of the pair that exist but cannot be quoted.
 	refused []market.Refused
-	// slot is the oldest slot of any part of the state.
+	// slot is the slot up to which all parts of the state are known to hold.
 	slot   uint64
 	readAt time.Time
 }
@@ -38,7 +38,9 @@ type choice struct {
 	venues                                  []VenueReport
 }
 
-// look reads the state of the pair, and of the pairs with the hubs.
+// look reads the state of the pair and, unless only direct routes are wanted, of the pairs with the
+// hubs. A hub that cannot be swapped is left out. It is an error if the state is too old, or if the
+// venues' programs cannot be looked at.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	pairs := [][2]venue.Key{{r.source, r.target}}
 	if !r.onlyDirect {
@@ -49,8 +51,8 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		}
 	}
 	snapshots := make([]*market.Snapshot, len(pairs))
-	// A failed reading does not cancel the others: later requests share a reading that is under
-	// way, and would fail with it.
+	// A failed reading does not cancel the others. They go on in any case, as other requests may
+	// share them.
 	var group errgroup.Group
 	for i, p := range pairs {
 		group.Go(func() (err error) {
@@ -94,7 +96,7 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 }
 
 // covered returns an error if the request allows only certain venues (dexes) and none of them is in
-// known, the venues of this server. One is enough. Excluded venues are not looked at.
+// known, the venues of this server. Excluded venues are not looked at.
 func (r *request) covered(known map[string]bool) error {
 	if len(r.dexes) == 0 {
 		return nil
@@ -112,7 +114,8 @@ func (r *request) allows(name string) bool {
 	return !r.excluded[name] && (len(r.dexes) == 0 || r.dexes[name])
 }
 
-// choose returns the best plan that fits a transaction.
+// choose returns the best plan that fits a transaction. If none fits, it returns the error of the
+// best one. It is also an error if the plan breaks the promise of a quote that was sent back.
 func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, error) {
 	amount := r.amount
 	if r.exactOut { // the platform's fee comes on top
@@ -201,7 +204,8 @@ func (c *choice) keeps(r *request) error {
 	return nil
 }
 
-// reportsOf returns what each venue had for the pair, and which venues are stopped.
+// reportsOf returns what each venue had for a direct trade of the pair: how many pools, which of
+// them refused, and whether the venue is stopped.
 func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
 	reports, at := []VenueReport{}, map[string]int{}
 	report := func(name string) *VenueReport {
@@ -236,7 +240,7 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 	return reports
 }
 
-// refused returns the error of a request that no plan answers.
+// refused returns the error of a request that no plan answers. err is that of router.Find.
 func refused(r *request, v *view, reports []VenueReport, err error) error {
 	if !errors.Is(err, router.ErrNoPool) {
 		return noRoute(codeOf(err), "none of the pools of this pair can take the trade: %s", err)

@@ -133,7 +133,8 @@ func public(err error) *Error {
 	return e
 }
 
-// away returns a 503: the JSON-RPC server failed.
+// away turns an error of reading the chain into a 503. A mint that cannot be swapped is a 404
+// instead.
 func away(err error) *Error {
 	if errors.Is(err, mint.ErrUntradable) {
 		return public(err)
@@ -148,7 +149,7 @@ func away(err error) *Error {
 }
 
 // fresh returns an error if state of a slot is too old to quote: more than maxAge slots behind the
-// highest slot that any server reported.
+// highest slot that any server reported lately.
 func (s *Server) fresh(slot, maxAge uint64) error {
 	tip := s.market.Tip()
 	if slot+maxAge >= tip {
@@ -159,7 +160,8 @@ func (s *Server) fresh(slot, maxAge uint64) error {
 	return e
 }
 
-// writeError sends err and logs its cause.
+// writeError sends err and logs its cause. A 429 or 503 without the header Retry-After gets it,
+// with one second.
 func (s *Server) writeError(c *fiber.Ctx, route string, err error) {
 	e := public(err)
 	if e.cause != nil {

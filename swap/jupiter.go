@@ -49,7 +49,7 @@ type jupiterInfo struct {
 	FeeMint    string `json:"feeMint"`
 }
 
-// jupiterSwap is the transaction in that format.
+// jupiterSwap is the part of a jupiterQuote about the transaction.
 type jupiterSwap struct {
 	SwapTransaction           string      `json:"swapTransaction"`
 	LastValidBlockHeight      uint64      `json:"lastValidBlockHeight"`
@@ -58,7 +58,8 @@ type jupiterSwap struct {
 	Simulation                *Simulation `json:"simulation,omitempty"`
 }
 
-// jupiter puts an answer into that format. With exact_out, outAmount is the amount asked for.
+// jupiter puts an answer into Jupiter's format. With exact_out, outAmount is the amount asked for
+// and the threshold is the most that is sold.
 func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuote {
 	j := &jupiterQuote{
 		InputMint: out.SourceMint, InAmount: out.AmountIn, OutputMint: out.TargetMint, OutAmount: out.AmountOut,
@@ -88,8 +89,8 @@ func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuot
 	return j
 }
 
-// jupiterLeg describes one swap. Its fee is the sum of what the pool takes; transfer fees of
-// Token-2022 are left out.
+// jupiterLeg describes one swap. FeeMint is the mint of the pool's first fee, FeeAmount the sum of
+// the fees in that mint. Fees in the other mint, and transfer fees of Token-2022, are left out.
 func jupiterLeg(l *router.Leg) jupiterInfo {
 	info := jupiterInfo{
 		AmmKey: l.Address().String(), Label: label(l.Venue), InputMint: l.Quote.Order.In.String(), OutputMint: l.Quote.Out.String(),

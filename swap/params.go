@@ -58,7 +58,7 @@ var known = func() map[string]bool {
 }()
 
 // fields are a request's parameters as text, by the name that the client used. An empty text means
-// that it is absent.
+// that the parameter is absent.
 type fields map[string]string
 
 // once checks that no parameter is given in both spellings.
@@ -79,7 +79,8 @@ func (f fields) get(field string) (name, text string) {
 	return field, f[field]
 }
 
-// queryFields reads the parameters of a URL. It is an error to give a known one twice.
+// queryFields reads the parameters of a URL and ignores names that it does not know. It is an error
+// if a parameter is given twice, has an empty value although it may not, or is a quote.
 func queryFields(c *fiber.Ctx) (fields, error) {
 	f, seen := fields{}, map[string]bool{}
 	var err error
@@ -102,7 +103,8 @@ func queryFields(c *fiber.Ctx) (fields, error) {
 	return f, err
 }
 
-// mayBeEmpty are the parameters that may have an empty value, which counts as absent.
+// mayBeEmpty are the parameters of the specification. They may have an empty value, which counts as
+// absent.
 var mayBeEmpty = map[string]bool{fieldSource: true, fieldTarget: true, fieldAmount: true, fieldSlippage: true, fieldUser: true}
 
 // filled returns the error for a parameter with an empty value; nil if it may be empty.
@@ -113,11 +115,12 @@ func filled(name string) error {
 	return invalid(name, "", "must have a value, or be absent")
 }
 
-// errBody is the message for a body that is not such an object.
+// errBody is the message for a body that is not a JSON object of parameters.
 const errBody = "the body must be a JSON object with src_mint, dst_mint, amount_in, slippage_bps and user_account, or with quote and user_account"
 
 // bodyFields reads a JSON object whose values are strings, numbers or booleans; quote may be an
-// object. Numbers keep their digits: an amount may exceed what a double holds.
+// object. Members that it does not know are ignored. Numbers keep their digits: an amount may
+// exceed what a double holds.
 func bodyFields(body []byte) (fields, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
@@ -151,7 +154,8 @@ func bodyFields(body []byte) (fields, error) {
 	return f, nil
 }
 
-// scalar returns the text of a member. null counts as absent.
+// scalar returns the text of a member: a string, a number, a boolean, or the object of a quote.
+// null counts as absent.
 func scalar(name string, value json.RawMessage) (string, error) {
 	isQuote := name == fieldQuote || name == aliases[fieldQuote]
 	switch first := value[0]; {

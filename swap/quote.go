@@ -44,7 +44,8 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 	return out, c, nil
 }
 
-// build returns the request for the transaction of a choice, without the user and the blockhash.
+// build returns the request for the transaction of a choice, but without what is only needed to
+// sign it: User, Blockhash and HasWrapped.
 func (s *Server) build(r *request, c *choice) txn.Request {
 	side := func(key venue.Key) txn.Side {
 		m := c.view.mints[key]
@@ -100,8 +101,9 @@ func (c *choice) limits() []uint64 {
 	return limits
 }
 
-// transaction builds what the user signs. For that it reads a blockhash, whether the user has an
-// account for wrapped SOL, and whether the treasury has one for its fee.
+// transaction builds what the user signs. For that it reads a blockhash and whether the user has an
+// account for wrapped SOL. If the platform takes a fee, it also reads whether the treasury has an
+// account for the bought token: it is an error if not.
 func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Transaction, error) {
 	build := s.build(r, c)
 	build.User = *r.user

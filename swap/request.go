@@ -232,7 +232,8 @@ func (p *parser) money(r *request) {
 	}
 }
 
-// user reads the wallet that signs.
+// user reads the wallet that signs. It may be absent, unless need is set. If there is a wallet and
+// a fee, a treasury is required.
 func (p *parser) user(r *request, need bool) {
 	name, text := p.fields.get(fieldUser)
 	if p.err != nil || text == "" && !need {

@@ -15,17 +15,18 @@ type Response struct {
 	TargetMint string `json:"dst_mint"`
 	// SwapMode is exact_in or exact_out.
 	SwapMode string `json:"swap_mode"`
-	// AmountIn is what leaves the user's account. With exact_in it is the whole amount asked for;
-	// what a route over two pools does not use of it is in Residual.
+	// AmountIn is what the user sells. With exact_in it is the whole amount asked for, although a
+	// route over two pools may not use all of it: Residual has the rest.
 	AmountIn string `json:"amount_in"`
-	// MaxAmountIn is the most that may leave it: otherwise the transaction fails on the chain.
+	// MaxAmountIn is the most that may leave the user's account: otherwise the transaction fails on
+	// the chain.
 	MaxAmountIn string `json:"max_amount_in"`
 	// AmountOut is what the user receives at the state of Slot, after the fees of pools, of
 	// Token-2022 transfers and of the platform.
 	AmountOut string `json:"amount_out"`
 	// MinAmountOut is the least that the user receives: AmountOut less the slippage, rounded down,
-	// or the amount that exact_out asks for. The transaction fails on the chain if less would
-	// arrive.
+	// or the amount that exact_out asks for, or the threshold of a quote that was sent back. The
+	// transaction fails on the chain if less would arrive.
 	MinAmountOut string `json:"min_amount_out"`
 	SlippageBps  uint64 `json:"slippage_bps"`
 	// PriceImpactBps is how much worse than the price before the trade it executes, fees aside;
@@ -49,8 +50,8 @@ type Response struct {
 	// Residual lists what stays with the user in tokens other than the bought one. It may be empty,
 	// but is never null.
 	Residual []Residual `json:"residual"`
-	// Venues lists the venues that were asked for a direct trade, with their pools that took no
-	// part.
+	// Venues lists the venues that were asked for a direct trade, with their pools that give no
+	// quote for the whole amount.
 	Venues []VenueReport `json:"venues"`
 	// Warnings name what a mint's owner can do to its holders, such as "dst_mint:
 	// permanent_delegate". It may be empty, but is never null.

@@ -21,7 +21,8 @@ import (
 // keyHeader carries the swap API key.
 const keyHeader = "X-API-KEY"
 
-// Route labels of metrics.
+// The routes that keys may use, by their paths. These are also the route labels of metrics;
+// routeProbe and routeOther are only labels.
 const (
 	routeQuote  = "/api/v2/quote"
 	routeSwap   = "/api/v2/swap"
@@ -65,6 +66,7 @@ func (s *Server) addRoutes() {
 }
 
 // common does what all routes need: headers, CORS, and the checks of the request's length and host.
+// It answers OPTIONS itself.
 func (s *Server) common(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
@@ -118,7 +120,8 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 	return handle(c)
 }
 
-// keyed checks the key for a method and bounds the number of requests in flight.
+// keyed checks the key for a method, bounds the number of requests in flight, gives each a
+// deadline, and counts the bytes of an answer.
 func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		pass, err := s.admit(c, method)
@@ -141,8 +144,8 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 	}
 }
 
-// admit checks the key and its rules. The rules call a route by its last part: quote, stream, swap,
-// venues, pools.
+// admit checks the key and its rules, takes one request from the key's budget and counts it. method
+// is the last part of the route, by which the rules name it: quote, stream, swap, venues, pools.
 func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {

@@ -9,7 +9,8 @@ type Stop struct {
 	Message string `json:"message"`
 }
 
-// stopPanicked is the reason of a venue whose code panicked. It is tried again after a pause.
+// stopPanicked is the reason of a venue whose code panicked. The venue is tried again after a
+// pause.
 const stopPanicked = "panicked"
 
 // stop returns why a venue is stopped; nil if it is not. partly says that only some kinds of its

@@ -182,7 +182,8 @@ func (st *stream) changed(what any) error {
 	return nil
 }
 
-// run writes events until the client leaves, reads too slowly, or may not read any more.
+// run writes events until the client leaves or reads too slowly, its key may not be used any more,
+// the stream is as old as streamAge, or the API stops.
 func (st *stream) run(w *bufio.Writer, first []byte) {
 	if st.event(w, "quote", first) != nil {
 		return
@@ -206,6 +207,7 @@ func (st *stream) run(w *bufio.Writer, first []byte) {
 			_ = st.event(w, "end", []byte(`{"reason":"age","message":"the stream is as old as one may be: connect again"}`))
 			return
 		case <-changed:
+			// Several snapshots may be of one slot. Changes within it wait for the tick.
 			if slot := st.server.held.Slot(); slot == st.slot {
 				continue
 			}
@@ -227,8 +229,8 @@ func (st *stream) changes() <-chan struct{} {
 	return st.server.held.Changed()
 }
 
-// tell sends the next event if there is one, else a sign of life if heartbeat is over. It takes and
-// returns when something was sent last.
+// tell sends the next event if there is one, or a sign of life if nothing was sent for heartbeat.
+// It takes and returns the time when something was last sent.
 func (st *stream) tell(w *bufio.Writer, wrote time.Time) (time.Time, error) {
 	if st.server.held != nil {
 		st.slot = st.server.held.Slot()
@@ -243,8 +245,8 @@ func (st *stream) tell(w *bufio.Writer, wrote time.Time) (time.Time, error) {
 	return wrote, nil
 }
 
-// look returns the next event, if there is one. An error is sent once, not again while it stays the
-// same.
+// look returns the next event, if there is one. An error is sent once, and not again while its code
+// and name stay the same.
 func (st *stream) look() (name string, data []byte) {
 	data, err := st.next(context.Background())
 	if err == nil {

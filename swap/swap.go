@@ -3,9 +3,9 @@
 //
 // In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions
 // that a wallet signs.
-// Guarantees: a quote is the venue's own integer arithmetic on state of one slot, which the answer
-// names; nothing is signed or sent; every response that is not a success has the body {statusCode,
-// error, message}. Keys are never in a log or an answer.
+// Guarantees: a quote is the venue's own integer arithmetic on the state of each pool at one slot;
+// the answer names the oldest of these slots; nothing is signed or sent; every response that is not
+// a success has the body {statusCode, error, message}. Keys are never in a log or an answer.
 //
 // venue has the common interfaces, each package below it knows one venue, market finds and reads
 // pools, router chooses pools and routes, txn builds transactions; this package answers requests.
@@ -154,8 +154,8 @@ type Server struct {
 	stopping chan struct{}
 }
 
-// Limits of a request's head and body. A query with all parameters has some 1,000 bytes, a whole
-// quote that comes back some 6,000.
+// Limits of a request's head and body. A query with all parameters has some 1,000 bytes; a whole
+// quote, which a client may post to /api/v2/swap, has some 6,000.
 const (
 	readBuffer = 8 << 10
 	bodyLimit  = 32 << 10
@@ -210,6 +210,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		// method.
 		RequestMethods: slices.Concat(fiber.DefaultMethods, []string{"QUERY"}),
 		ErrorHandler: func(c *fiber.Ctx, err error) error {
+			// The client may still send what was refused. If the connection were closed at once, it
+			// might not get the answer.
 			if open, ok := c.Context().Conn().(*listen.LingeringConn); ok {
 				open.Linger()
 			}
@@ -221,11 +223,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// mostKnown is how many pools are watched for swaps when there is no stream.
+// mostKnown is how many pools trust may choose from when it looks for swaps that no stream brings.
 const mostKnown = 1024
 
-// openMarket makes the market and the trust, and the feed if there is a stream. Without one, all
-// state is read by RPC.
+// openMarket makes the trust and the market, and the feed if a stream is configured. Without a
+// stream, all state is read by RPC.
 func (s *Server) openMarket() (err error) {
 	watch := s.cfg.Trust
 	watch.Endpoint, watch.Token = s.cfg.State.Endpoint, s.cfg.State.Token
@@ -250,8 +252,8 @@ func (s *Server) openMarket() (err error) {
 	return err
 }
 
-// Run listens and serves until ctx ends, then lets requests in flight finish for StopTimeout. A
-// taken address is an error in one line. Run may be called once.
+// Run listens and serves until ctx ends, then lets requests in flight finish for
+// Config.stopTimeout. A taken address is an error in one line. Run may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := listen.TCP(ctx, s.cfg.Addr, "--swap-addr")
 	if err != nil {

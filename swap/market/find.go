@@ -22,8 +22,9 @@ type located struct {
 	venue string
 }
 
-// find lists the pair's pools on all venues. If one venue fails, it returns an error: a quote
-// without that venue's pools could be worse than the market, and nobody would see it.
+// find lists the pair's pools on all venues, and remembers the list for PoolsTTL, or NoPoolsTTL if
+// it is empty. If one venue fails, it returns an error: a quote without that venue's pools could be
+// worse than the market, and nobody would see it.
 func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
 		return kept.refs, nil
@@ -140,7 +141,7 @@ type Listing struct {
 }
 
 // ProgramAccounts calls use with each account of a program that passes the filter. It leaves out
-// accounts that the server garbled.
+// what the server returns in a wrong form or although it does not pass.
 func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address venue.Key, data []byte)) error {
 	f := l.Filter
 	filters := make([]filter, 0, 1+len(f.Parts))

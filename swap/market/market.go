@@ -1,10 +1,10 @@
 // Package market knows the pools of a pair and their state at one slot.
 //
 // In: pairs of mints; accounts over JSON-RPC. Out: immutable snapshots.
-// Guarantees: all accounts of one pool in a snapshot, and the mints and the clock with it, were
-// read by one call and so at one slot; a vault and its pool are never of different slots. Requests
-// for the same pair at the same time share one read. Memory is bounded by the number of pairs
-// remembered.
+// Guarantees: all accounts of one pool in a snapshot, and the clock, were read by one call and so
+// at one slot; a vault and its pool are never of different slots. State that a stream holds comes
+// from package state, with its guarantees. Requests for the same pair at the same time share one
+// read. Memory is bounded by the number of pairs remembered.
 package market
 
 import (
@@ -88,7 +88,8 @@ type Deps struct {
 type Pool struct {
 	venue.Pool
 	Venue string
-	// Slot is that of its state, Clock the chain's clock then.
+	// Slot is the slot of the pool's state: when it was read or, if it is held from a stream, last
+	// written. Clock is the chain's clock for quotes.
 	Slot  uint64
 	Clock venue.Clock
 }
@@ -100,16 +101,18 @@ type Refused struct {
 	Err     error
 }
 
-// Snapshot is the state of a pair at about one slot; each pool has its own slot.
+// Snapshot is the state of a pair. Each pool has its own slot.
 type Snapshot struct {
 	// Mints of the pair, by address.
 	Mints map[venue.Key]*mint.Mint
 	Pools []Pool
 	// Refused are pools that exist, but whose state cannot be quoted.
 	Refused []Refused
-	// Slot is the lowest of the pools' slots; without pools, that of the mints.
+	// Slot is the slot up to which the whole state is known to hold: the lowest of the calls that
+	// read it, or the head of the held state.
 	Slot uint64
-	// ReadAt is when the reading began, by the wall clock.
+	// ReadAt is, by the wall clock, when the reading began, or when the block of the held state's
+	// slot was complete.
 	ReadAt time.Time
 }
 
@@ -162,8 +165,9 @@ func New(cfg Config, deps Deps) (*Market, error) {
 	return m, nil
 }
 
-// Snapshot returns the pair's pools, of which there may be none. Its error wraps mint.ErrUntradable
-// for a mint that cannot be swapped, is ctx's, or comes from reading.
+// Snapshot returns the pair's pools, of which there may be none. The state is held, remembered for
+// StateTTL, or read now. The error wraps mint.ErrUntradable for a mint that cannot be swapped, is
+// ctx's, or comes from reading.
 func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
 	p := pair{a, b}
 	if bytes.Compare(a[:], b[:]) > 0 {
@@ -180,7 +184,7 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 		m.metrics.reads.WithLabelValues("cached").Inc()
 		return kept.snapshot, nil
 	}
-	// All who wait share the reading, so it does not end when the one who began it leaves.
+	// All who wait share the reading, so it does not end when the request that began it ends.
 	detached := context.WithoutCancel(ctx)
 	result := m.flight.DoChan(string(p.a[:])+string(p.b[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)

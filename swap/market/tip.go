@@ -36,5 +36,5 @@ func (t *tip) observe(slot uint64, now time.Time) uint64 {
 // Tip returns the highest slot that any server reported lately; 0 if none did.
 func (m *Market) Tip() uint64 { return m.tip.observe(0, m.deps.Now()) }
 
-// Observe takes a slot that a server reported with any other answer.
+// Observe counts a slot that a server reported.
 func (m *Market) Observe(slot uint64) { m.tip.observe(slot, m.deps.Now()) }

@@ -48,9 +48,10 @@ type Mint struct {
 	older, newer feeRule
 }
 
-// Parse reads a mint account. The error wraps ErrUntradable if the mint cannot be transferred
-// without extra accounts, or at all: it has a transfer hook with a program, is non-transferable or
-// paused, or its accounts begin frozen.
+// Parse reads a mint account. Every error wraps ErrUntradable: there is no valid mint, or it cannot
+// be transferred without extra accounts, or at all. That is so if it has a transfer hook with a
+// program, is non-transferable or paused, its accounts begin frozen, or its transfer fee cannot be
+// read.
 func Parse(address pubkey.Key, account *solana.Account) (*Mint, error) {
 	if account == nil {
 		return nil, fmt.Errorf("mint %s: %w: no such account", address, ErrUntradable)
@@ -128,7 +129,8 @@ func rule(fields map[string]string, prefix string) feeRule {
 // wholeBps is all of an amount, in basis points.
 const wholeBps = 10_000
 
-// feeOf returns the rule of an epoch (TransferFeeConfig::get_epoch_fee).
+// feeOf returns the rule of an epoch (TransferFeeConfig::get_epoch_fee). Its bps are at most
+// wholeBps.
 func (m *Mint) feeOf(epoch uint64) feeRule {
 	r := m.older
 	if epoch >= m.newer.epoch {
@@ -153,8 +155,8 @@ func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
 }
 
 // Sent returns what must leave an account in epoch so that amount arrives
-// (TransferFee::calculate_pre_fee_amount). If the fee is the whole amount, it is amount plus the
-// maximum. ok is false if that exceeds 64 bits.
+// (TransferFee::calculate_pre_fee_amount). If the fee would exceed the maximum, or is the whole
+// amount, that is amount plus the maximum. ok is false if the result exceeds 64 bits.
 func (m *Mint) Sent(epoch, amount uint64) (gross uint64, ok bool) {
 	if !m.hasFee || amount == 0 {
 		return amount, true

@@ -16,7 +16,7 @@ const (
 type worth struct{ lamports, units uint64 }
 
 // cost returns what a plan costs beyond its swaps, in the token that plans are compared in. It is 0
-// if no pool tells what SOL is worth in it.
+// if no pool has a price for SOL in that token.
 func (s *search) cost(units uint32, rents uint64) uint64 {
 	lamports := rents * s.q.Rent
 	hi, lo := bits.Mul64(uint64(units), s.q.UnitPrice)
@@ -34,10 +34,11 @@ func (s *search) cost(units uint32, rents uint64) uint64 {
 	return cost
 }
 
-// pricedLamports is the amount for which the rate is asked: a hundredth of a SOL.
+// pricedLamports is the amount that price asks the pools for: a hundredth of a SOL.
 const pricedLamports = 10_000_000
 
-// price returns what SOL is worth in the token that plans are compared in, by the best pool.
+// price returns what SOL is worth in the token that plans are compared in, by the best pool. Its
+// units are 0 if no pool gives a quote.
 func (s *search) price() *worth {
 	measure := s.q.Out
 	if s.q.ExactOut {

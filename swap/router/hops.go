@@ -10,9 +10,9 @@ import (
 //
 // The transaction must state the amount of the second swap before the first one has run. So the
 // first swap buys exactly that amount of the middle mint, and the second sells exactly that amount.
-// If the price moves in between, more or less of the sold token is used, and nothing of the middle
-// mint is left over. The amount is what the first swap would give, less the slack. The plan's
-// amounts are computed from it.
+// If the price moves in between, more or less of the sold token is used. Of the middle mint at most
+// Route.Residual is left over, by rounding. handed returns the amount that the first swap buys, and
+// the plan's amounts are computed from it.
 func (s *search) hops() {
 	for _, middle := range s.middles() {
 		if s.over() {
@@ -55,8 +55,9 @@ const (
 
 func (f form) fits(quote venue.Quote) bool { return f == anyForm || quote.Native == (f == unwrapped) }
 
-// hop returns the best route over a middle mint: each swap takes the pool that gives most. If the
-// middle is SOL, both swaps must move it in the same form.
+// hop returns the best route over a middle mint: the first swap takes the pool that asks least for
+// the amount handed on, the second the pool that gives most for it. If the middle is SOL, both
+// swaps must move it in the same form.
 func (s *search) hop(middle venue.Key) (Route, error) {
 	forms := []form{anyForm}
 	if middle == s.q.Native {
@@ -80,8 +81,9 @@ func (s *search) hop(middle venue.Key) (Route, error) {
 }
 
 // handed returns how much of the middle mint the first swap buys and the second sells. For an
-// exact-out question it is what the second pool asks, plus the slack. The user receives what the
-// slack buys, unless the price moves.
+// exact-in question that is what the first pool would give, less the slack. For an exact-out
+// question it is what the second pool asks, plus the slack: unless the price moves, the user then
+// receives more than he asked for.
 func (s *search) handed(middle venue.Key, f form) (uint64, error) {
 	if s.q.ExactOut {
 		second, err := s.best(middle, s.q.Out, s.q.Amount, true, f)
@@ -117,7 +119,8 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 	}, nil
 }
 
-// best returns the pool of a pair that gives most, or for an exact-out order takes least.
+// best returns the pool of a pair that gives most, or for an exact-out order takes least, of those
+// whose quote has the form f. If there is none, the error wraps a venue.Refusal.
 func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (Leg, error) {
 	var leg Leg
 	var refusal error = venue.ErrNoLiquidity

@@ -26,7 +26,8 @@ type Edge struct {
 	venue.Pool
 	// Venue is its name.
 	Venue string
-	// Slot is that of its state, Clock the chain's clock then.
+	// Slot is the slot of the pool's state. Clock is the chain's clock that quotes are computed
+	// with.
 	Slot  uint64
 	Clock venue.Clock
 }
@@ -51,7 +52,8 @@ type Question struct {
 	// count on. So a small move of the price in between does not make the transaction fail.
 	Slack uint64
 	// UnitPrice is the price of a compute unit in millionths of a lamport, Rent the rent of a token
-	// account in lamports. They count only if pools tell what SOL is worth.
+	// account in lamports. They count only if a pool has a price for SOL in the token that plans
+	// are compared in.
 	UnitPrice, Rent uint64
 	// Native is the mint that stands for SOL.
 	Native venue.Key
@@ -163,13 +165,14 @@ func (s *search) refusal() error {
 	return fmt.Errorf("%w trades %s for %s", ErrNoPool, s.q.In.String(), s.q.Out.String())
 }
 
-// severity orders refusals: those that the client can mend by another amount are the highest.
+// severity orders refusals. Those that the client can avoid by another amount are the highest.
 func severity(err error) int {
 	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrStopped, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge}
 	return slices.Index(order, venue.RefusalOf(err))
 }
 
-// direct asks every pool of the pair for the whole amount.
+// direct asks every pool of the pair for the whole amount, and makes a plan of each quote. It
+// returns all pools, also those that refused.
 func (s *search) direct() []Edge {
 	edges := s.pools.Between(s.q.In, s.q.Out)
 	for _, e := range edges {
@@ -183,7 +186,7 @@ func (s *search) direct() []Edge {
 	return edges
 }
 
-// add makes a plan of routes that run side by side.
+// add makes a plan of routes that run side by side. It makes none if their amounts exceed 64 bits.
 func (s *search) add(routes ...Route) {
 	p := Plan{Routes: routes}
 	var weighted uint64
@@ -215,7 +218,8 @@ func (s *search) add(routes ...Route) {
 	s.answer.Plans = append(s.answer.Plans, p)
 }
 
-// impact returns the price impact of a route: the parts of the price that its legs leave multiply.
+// impact returns the price impact of a route. Each leg leaves a part of the price; the product of
+// these parts is what the route leaves.
 func impact(r Route) uint64 {
 	left := uint64(wholeBps)
 	for _, l := range r.Legs {

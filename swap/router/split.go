@@ -23,9 +23,9 @@ type part struct {
 	quote  venue.Quote // of amount, when that is not 0
 }
 
-// split looks for splits over direct pools that beat the best single pool. A pool's output is
-// concave in its input, so the best shares have equal margins. Greedy steps come near them, and
-// moves between pairs of pools finish. It also adds plans with fewer pools, in case the best one
+// split adds plans that split the amount over direct pools. A pool's output is concave in its
+// input, so the best shares have equal margins. Greedy steps come near them, and moves between
+// pairs of pools then refine them. split also adds plans with fewer pools, in case the best one
 // does not fit a transaction.
 func (s *search) split(edges []Edge) {
 	pools := s.promising(edges)
@@ -64,8 +64,8 @@ func (s *search) addSplit(used []part) {
 	s.add(routes...)
 }
 
-// promising returns the pools that give most for a small part of the amount. Other pools would get
-// no share.
+// promising returns the maxPools pools that give most for the first step. A pool that gives less
+// for it seldom gets a share.
 func (s *search) promising(edges []Edge) []Edge {
 	type offer struct {
 		edge  Edge
@@ -96,8 +96,8 @@ func (s *search) promising(edges []Edge) []Edge {
 // share returns 1/n of the amount, at least 1.
 func (s *search) share(n uint64) uint64 { return max(s.q.Amount/n, 1) }
 
-// fill gives the amount away in equal steps, each to the pool that gains most by it. It returns nil
-// if no pool takes a step.
+// fill gives the amount away in equal steps, each to the pool that gains most by it. The last step
+// includes the division's rest. It returns nil if no pool takes a step.
 func (s *search) fill(pools []Edge) []part {
 	parts := make([]part, len(pools))
 	for i := range pools {
@@ -138,7 +138,8 @@ func (s *search) margin(a *part, withA venue.Quote, b *part, withB venue.Quote) 
 	return withA.AmountOut-a.quote.AmountOut > withB.AmountOut-b.quote.AmountOut
 }
 
-// refine moves shares between pools as long as that gains, in steps that are halved.
+// refine moves shares between pools as long as that gains, first in large steps, then in steps of
+// half the size, down to 1/finest of the amount.
 func (s *search) refine(parts []part) {
 	for step := s.share(2 * firstSteps); ; step /= 2 {
 		for moved := true; moved && !s.over(); {

@@ -32,8 +32,8 @@ func (v version) together(w version) bool {
 // history has the versions of one account, one for each slot, ascending.
 type history struct {
 	versions []version
-	// since is the slot after which the stream has all writes; never if the account is not
-	// subscribed to yet.
+	// since is the slot after which the stream has all writes; it is the constant never if the
+	// account is not subscribed to yet.
 	since uint64
 	// users are the pools that need the account.
 	users []*pool
@@ -42,7 +42,8 @@ type history struct {
 // never is the since of an account that is not subscribed to yet.
 const never = ^uint64(0)
 
-// add adds a version. It returns false if the version is not newer than the one of its slot.
+// add adds a version. In a slot, a reading replaces writes, and a later write an earlier one. add
+// returns false if the version is not newer than the one of its slot.
 func (h *history) add(v version) bool {
 	at, same := slices.BinarySearchFunc(h.versions, v, func(a, b version) int { return cmp.Compare(a.slot, b.slot) })
 	if !same {

@@ -150,7 +150,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// own runs the tasks, the looks for wanted pools and the publishing.
+// own runs the tasks. In between it looks for wanted pools, and publishes.
 func (f *Feed) own(ctx context.Context) {
 	tick := time.NewTicker(f.cfg.every)
 	defer tick.Stop()
@@ -171,7 +171,8 @@ func (f *Feed) own(ctx context.Context) {
 	}
 }
 
-// publish makes a new snapshot if the last one is out of date.
+// publish makes a new snapshot if the last one is out of date. If the stream lost blocks, it first
+// resets the state.
 func (f *Feed) publish() {
 	if f.fold.Broken() {
 		f.deps.Logger.Warn("the stream lost blocks: pools are read again", "slot", f.fold.Head())

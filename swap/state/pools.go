@@ -27,7 +27,8 @@ type pool struct {
 	// asked is the pair for which this address is watched, though no listing has a pool there; else
 	// nil.
 	asked *pair
-	// opened is the account that ref was made of. Both are nil if the address has no pool.
+	// opened is the account that was opened last, and ref the pool that it was; ref is nil if it
+	// was none of the pair. Both stay when the account is gone.
 	opened *solana.Account
 	ref    venue.Ref
 	keys   []venue.Key
@@ -75,8 +76,8 @@ func newPools() pools {
 	return pools{by: map[venue.Key]*pool{}, wanted: map[venue.Key]*pool{}, asked: map[pair][]venue.Key{}, listed: map[pair]struct{}{}, refused: map[pair]struct{}{}, touched: map[pair]struct{}{}, of: map[pair][]*pool{}}
 }
 
-// discover takes in a pool account of a listing or of a write. It returns whether the account is
-// held from now on.
+// discover takes in a pool account of a listing or of a write. If there is no room for the pool, it
+// records that. It returns whether the account is held now.
 func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if account == nil {
 		return false
@@ -167,6 +168,7 @@ func (f *Fold) release(key venue.Key, p *pool) {
 }
 
 // Ask watches the pair: its mints, and the addresses where pools of it may be that no listing has.
+// If MaxAsked pairs are watched, it forgets the oldest.
 func (f *Fold) Ask(a, b venue.Key) {
 	p := pairOf(a, b)
 	if _, known := f.pools.asked[p]; known {
@@ -295,8 +297,8 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	return r
 }
 
-// readableFrom returns the slot from which on a reading tells for certain what a pool's accounts
-// hold.
+// readableFrom returns the first slot at which a reading is certain to have what a pool's accounts
+// hold: their writes are subscribed to, and no later one is known at the head.
 func (f *Fold) readableFrom(p *pool) (from uint64) {
 	for _, key := range p.keys {
 		h := f.accounts[key]
@@ -324,8 +326,8 @@ func (f *Fold) Counts() (quotable, uncertain, empty int) {
 	return quotable, uncertain, empty
 }
 
-// update computes a pool's state and entry from what holds at the head. It returns whether the
-// account is a pool.
+// update computes a pool's state and entry from what holds at the head. It returns whether p.ref is
+// set.
 func (f *Fold) update(p *pool) bool {
 	p.state, p.entry = f.judge(p)
 	if p.state == wanted {

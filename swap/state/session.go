@@ -29,7 +29,8 @@ type session struct {
 	// received counts messages. replay says that the subscription began at an older slot.
 	received int
 	replay   bool
-	// asked has, by the number of the ping after it, the addresses that a subscription added.
+	// asked has the addresses that each request added to the subscription, by the number of the
+	// ping that was sent behind the request.
 	asked map[int32][]venue.Key
 	ping  int32
 	live  bool

@@ -71,15 +71,15 @@ type entry struct {
 	decoded atomic.Pointer[decoded]
 }
 
-// decoded is a pool that was decoded from an entry and from accounts that it shares with other
-// pools.
+// decoded is a pool that was decoded from an entry and from accounts outside the entry.
 type decoded struct {
 	shared []*account
 	pool   venue.Pool
 	err    error
 }
 
-// account is one that several pools share: a mint, a config. It is immutable except mint.
+// account is one that a pool needs, but that is not in Together of its Ref, as swaps do not write
+// it: a mint, a config. It is immutable except mint.
 type account struct {
 	*solana.Account
 	mint atomic.Pointer[parsed]
@@ -119,6 +119,7 @@ func (f *Fold) Publish() {
 		if h := f.accounts[key]; h != nil {
 			_, held := h.at(&f.tree)
 			for _, p := range h.users {
+				// An entry does not have the other accounts: they are exchanged by share.
 				if !held || p.entry == nil || slices.Contains(p.ref.Together(), key) {
 					dirty[p] = struct{}{}
 				}
@@ -154,7 +155,8 @@ func (f *Fold) Publish() {
 	f.snapshot.Store(next)
 }
 
-// share returns what a snapshot has of an account; nil if no pool shares it with others.
+// share returns what a snapshot has of an account outside the pools' entries; nil if no pool needs
+// it there.
 func (f *Fold) share(key venue.Key) **account {
 	h := f.accounts[key]
 	if h == nil {
@@ -198,8 +200,9 @@ const maxPairPools = 64
 // listing has.
 var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrNotHeld)
 
-// Pair returns the state of a pair at the head. The error wraps market.ErrNotHeld if the state of
-// one of its pools is not certain or not held, or mint.ErrUntradable.
+// Pair returns the state of a pair at the head. The error wraps market.ErrNotHeld if the pair was
+// not asked for and listed, or if the state of one of its pools is not certain or not held. It
+// wraps mint.ErrUntradable if one of the mints cannot be swapped.
 func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 	l, _ := s.pairs.get(pairOf(a, b))
 	switch {
@@ -263,8 +266,8 @@ func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
 	return p.mint, p.err
 }
 
-// decode returns an entry's pool, decoded again only if a shared account has changed. It is nil if
-// a shared account is missing.
+// decode returns an entry's pool. It decodes again only if an account outside the entry has
+// changed. The result is nil if such an account is missing.
 func (s *Snapshot) decode(e *entry) *decoded {
 	mints, own := e.ref.Mints(), e.ref.Together()
 	var shared []*account

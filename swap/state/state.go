@@ -23,8 +23,8 @@ import (
 
 // FoldConfig bounds what is held. Zero values take the defaults named at each field.
 type FoldConfig struct {
-	// MaxPools is how many pools are held; default 50,000. A pair with more pools is not quoted
-	// from here.
+	// MaxPools is how many pools are held; default 50,000. A pair with a pool beyond that is not
+	// quoted from here.
 	MaxPools int
 	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
 	// was not listed. Default 4,096. One more, and the pair that was asked for first is forgotten.
@@ -130,12 +130,13 @@ func (f *Fold) Block(number, parent uint64, blockTime int64, at time.Time) {
 	f.trace(number, parent, blockTime)
 	s.complete, s.parent, s.blockTime, s.receivedAt = true, parent, blockTime, at
 	f.choose()
+	// The stream may not report what is final.
 	if len(f.tree.fork) > maxDepth {
 		f.Finalized(f.ancestor(maxDepth / 2))
 	}
 }
 
-// ancestor returns the slot of the head's fork that has so many of its slots above it.
+// ancestor returns the slot of the head's fork that is the given number of slots below the head.
 func (f *Fold) ancestor(above int) uint64 {
 	number := f.tree.head
 	for range above {
@@ -253,10 +254,10 @@ func (f *Fold) Pending() bool {
 	return len(f.changed)+len(f.pools.touched) > 0 || f.snapshot.Load().Slot != f.tree.head
 }
 
-// Head returns the slot of the state; 0 before the first block.
+// Head returns the slot of the state; 0 while there is none.
 func (f *Fold) Head() uint64 { return f.tree.head }
 
-// Root returns the last slot that is final; 0 before the first block.
+// Root returns the last slot that is final; 0 while there is no state.
 func (f *Fold) Root() uint64 { return f.tree.root }
 
 // Bytes returns how many bytes of account data are held.

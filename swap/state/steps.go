@@ -76,8 +76,8 @@ func (f *Fold) trace(number, parent uint64, blockTime int64) {
 	}
 }
 
-// tracePool calls steps for the transactions of one pool. It stops at a transaction whose writes
-// are not consecutive.
+// tracePool calls steps for the transactions of one pool. It calls none if an account of the pool
+// is not certain at the head. It stops at a transaction whose writes are not consecutive.
 func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, step Step) {
 	now := map[venue.Key]*solana.Account{}
 	for _, key := range p.keys {

@@ -11,7 +11,8 @@ const (
 	// maxSlots is how many slots after the root are kept. A healthy chain has some 32 to 64 of
 	// them.
 	maxSlots = 512
-	// maxDepth is how many slots the head's fork may have. Deeper ones count as final.
+	// maxDepth is how many slots the head's fork may have. When it has more, all but the last
+	// maxDepth/2 count as final.
 	maxDepth = 256
 )
 

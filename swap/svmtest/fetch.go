@@ -136,7 +136,7 @@ func command(t testing.TB, dir, name string, args ...string) {
 	}
 }
 
-// notHere skips the test, or fails it if MINTLAKE_REQUIRE_SVM is set.
+// notHere skips the test, or fails it if MINTLAKE_REQUIRE_SVM is 1.
 func notHere(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("MINTLAKE_REQUIRE_SVM") == "1" {

@@ -65,8 +65,8 @@ func (s *Scene) Amount(least, most int) uint64 {
 	return 1<<bits + s.Random.Uint64N(1<<bits)
 }
 
-// deep draws what a vault holds: of least to most bits, or, if these are equal, about that much, so
-// that pools have about one price.
+// deep draws what a vault holds: an amount from 2^depth[0] to 2^depth[1]. If these are equal, it is
+// at most 1/32 more than that, so that pools have about one price.
 func (s *Scene) deep(depth [2]int) uint64 {
 	if depth[0] == depth[1] {
 		return 1<<depth[0] + s.Random.Uint64N(1<<(depth[0]-5))
@@ -165,7 +165,7 @@ func (s *Scene) derived(program venue.Key, seeds ...[]byte) (venue.Key, byte) {
 	return venue.Key(address), bump
 }
 
-// AMMV4 adds a pool of a coin and SOL. Its vaults hold amounts from 2^depth[0] to 2^depth[1].
+// AMMV4 adds a pool of a coin and SOL. deep draws what its vaults hold.
 func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key) {
 	pool = swaptest.Named(name)
 	vault0, vault1 := swaptest.Named(name+" coin"), swaptest.Named(name+" price")

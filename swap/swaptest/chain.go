@@ -39,8 +39,8 @@ var (
 	WrappedSOL       = pubkey.MustParse("So11111111111111111111111111111111111111112")
 )
 
-// Chain is the accounts of a chain, and the transactions that Run made. Use New: the zero value is
-// not ready.
+// Chain is the accounts of a chain, and the transactions that Run and Execute remembered. Use New:
+// the zero value is not ready.
 type Chain struct {
 	mu       sync.Mutex
 	slot     uint64
@@ -79,7 +79,7 @@ func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	maps.Copy(c.accounts, accounts)
 }
 
-// Replace puts accounts in the place of all others but the clock.
+// Replace puts accounts in the place of all others but the clock, in a new slot.
 func (c *Chain) Replace(accounts map[Key]*rpc.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,8 @@ func Extension(extensionType uint16, value []byte) []byte {
 	return append(out, value...)
 }
 
-// TransferFee returns a transfer fee extension with one rule from epoch 0 on.
+// TransferFee returns a transfer fee extension. Its two rules are equal, so one fee holds from
+// epoch 0 on.
 func TransferFee(bps uint16, maximum uint64) []byte {
 	value := make([]byte, 72)
 	for i := range 2 {
@@ -294,8 +295,8 @@ func (c *Chain) Slot() uint64 {
 	return c.slot
 }
 
-// Call implements market.RPC for getProgramAccounts, getLatestBlockhash and the transactions of
-// Run.
+// Call implements market.RPC for getProgramAccounts, getLatestBlockhash, getSignaturesForAddress
+// and getTransaction. The last two have the transactions of Run and Execute.
 func (c *Chain) Call(ctx context.Context, method string, params []any, result any) error {
 	if err := c.enter(ctx, method); err != nil {
 		return err

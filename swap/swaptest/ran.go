@@ -43,8 +43,9 @@ func (r Ran) Instruction() venue.Instruction {
 	}}
 }
 
-// Run moves the tokens of a swap and keeps its transaction, in a slot of its own. It returns the
-// transaction in the form of getTransaction with base64.
+// Run changes the pool's vaults as a swap does, and remembers its transaction, in a slot of its
+// own. The user's accounts do not change. It returns the transaction in the form of getTransaction
+// with base64.
 func (c *Chain) Run(r Ran) json.RawMessage {
 	var list []solana.Instruction
 	for _, i := range append(slices.Clone(r.Beside), r.Instruction()) {
@@ -75,9 +76,9 @@ func (c *Chain) Run(r Ran) json.RawMessage {
 	}}}})
 }
 
-// Execute puts what a transaction left that a program ran, and remembers it, in a slot of its own.
-// after are all of its accounts, nil for one that is gone; inner is innerInstructions as
-// getTransaction has them.
+// Execute records a transaction that a program ran outside the chain. It sets the accounts to what
+// the transaction left, and remembers it, in a slot of its own. after are all of its accounts, nil
+// for one that is gone; inner is innerInstructions as getTransaction has them.
 func (c *Chain) Execute(wire []byte, unixTime int64, failed bool, after map[Key]*rpc.Account, inner []any) {
 	tx, err := solana.TransactionFromBytes(wire)
 	if err != nil {

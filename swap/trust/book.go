@@ -23,13 +23,14 @@ const (
 const (
 	// BasisKnown: our own runs cover it.
 	BasisKnown = "known_build"
-	// BasisFirst: it was deployed when this node first looked.
+	// BasisFirst: the build was deployed when this node first looked.
 	BasisFirst = "first_seen"
 	// BasisOperator: swap.trust names it.
 	BasisOperator = "operator"
 )
 
-// Stop is why a venue's swaps are not quoted. It is an error that wraps venue.ErrStopped.
+// Stop is why a venue's swaps, or some kinds of them, are not quoted. It is an error that wraps
+// venue.ErrStopped.
 type Stop struct {
 	Reason, Message string
 }
@@ -99,7 +100,8 @@ type record struct {
 	view   atomic.Pointer[view]
 }
 
-// view is what quotes read of a record. Immutable.
+// view is what quotes read of a record. If all is set, all swaps are quoted; else the kinds in
+// proved are, and stop is why the others are not. Immutable.
 type view struct {
 	all    bool
 	proved map[venue.Features]bool
@@ -160,6 +162,7 @@ func (b *book) moved(marks map[venue.Key]mark, slot uint64, at time.Time) (unrea
 		r.seen = true
 		for i := range r.programs {
 			p := &r.programs[i]
+			// A record is seen once one call has had all of its programs.
 			m, told := marks[p.program]
 			if !told {
 				r.seen = r.seen && was
@@ -205,7 +208,7 @@ func (b *book) summed(program venue.Key, m mark, sum string, at time.Time) {
 	}
 }
 
-// maxBuilds is how many builds of a venue are remembered.
+// maxBuilds is how many builds of a venue are remembered, and how many hashes of one program.
 const maxBuilds = 32
 
 // counts returns whether a swap of a slot ran on the build that is deployed now: a deployment is in
@@ -222,7 +225,9 @@ func (r *record) counts(slot uint64) bool {
 	return true
 }
 
-// match counts a swap that gave what our quote says. proved says that this one proves the kind.
+// match counts a swap that gave what our quote says. counted is false if the swap did not run on
+// the deployed build, its kind is proved already, or there are too many kinds. proved says that
+// this swap proves the kind.
 func (b *book) match(name string, features venue.Features, slot uint64) (counted, proved bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -249,7 +254,7 @@ func (b *book) programsOf(name string) []Program {
 	return b.records[name].listPrograms()
 }
 
-// maxFeatures is how many kinds of swaps are counted.
+// maxFeatures is how many kinds of swaps of one build are counted.
 const maxFeatures = 1024
 
 // proof returns the proof of a kind of swap; nil if there are too many kinds.
@@ -266,8 +271,8 @@ func (v *verdict) proof(features venue.Features) *proof {
 }
 
 // suspend stops a venue with a trusted build while a mismatch is checked; resolve ends that. counts
-// is false if the build that made the swap is not the one deployed now, or that one is not known.
-// quoted says that swaps of this kind are quoted now.
+// is false if the swap did not run on the build that is deployed now, or if that build is not
+// known. quoted says that swaps of this kind are quoted now.
 func (b *book) suspend(name, signature string, features venue.Features, slot uint64) (counts, quoted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // KnownBuild is a set of executables that our tests cover: `make test-programs` executes thousands
-// of swaps on each. SHA256 is that of Sum.
+// of swaps on each. SHA256 has the hash of each program's executable, as Sum returns it.
 type KnownBuild struct {
 	Name   string
 	SHA256 map[venue.Key]string

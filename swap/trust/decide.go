@@ -45,7 +45,7 @@ func (b *book) forget(r *record) {
 	delete(r.builds, oldest)
 }
 
-// basis returns why a newly deployed build is trusted; empty if it is not.
+// basis returns why the deployed build is trusted; empty if it is not.
 func (b *book) basis(r *record) string {
 	switch {
 	case slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.covers(r.programs) }):
@@ -87,13 +87,14 @@ func (r *record) listPrograms() []Program {
 	return list
 }
 
-// publish makes the view that quotes read again.
+// publish makes a new view from a record. Until the programs are seen, the first view stays.
 func (b *book) publish(r *record) {
 	v := r.builds[r.now]
 	switch {
 	case !r.seen:
 	case r.suspect != "":
 		r.view.Store(&view{stop: &Stop{ReasonMismatch, "a swap is not what a quote says: " + r.suspect}})
+	// The first build is trusted even before its executables are read.
 	case v == nil && len(r.builds) == 0 && !r.early, v != nil && v.Basis != "":
 		r.view.Store(&view{all: true})
 	case v == nil:
@@ -112,7 +113,7 @@ func (b *book) publish(r *record) {
 	}
 }
 
-// redeployed names the program that was last deployed.
+// redeployed returns the part of a message that names the program that was last deployed.
 func (r *record) redeployed() string {
 	last := slices.MaxFunc(r.programs, func(a, b deployed) int { return cmp.Compare(a.mark.slot, b.mark.slot) })
 	return fmt.Sprintf("its program %s was deployed anew in slot %d", last.program.String(), last.mark.slot)

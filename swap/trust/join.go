@@ -14,8 +14,8 @@ const (
 	// joinSlots is how many slots a half waits. A transaction comes when it ran, its step when its
 	// block is complete, each over its own connection.
 	joinSlots = 8
-	// maxHalves is how many halves of each kind are kept. joinSlots busy slots have some ten
-	// thousand transactions of venues.
+	// maxHalves is how many halves of each kind are kept. When there are more, all of the kind are
+	// dropped. joinSlots busy slots have some ten thousand transactions of venues.
 	maxHalves = 1 << 15
 )
 
@@ -78,7 +78,8 @@ func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
 }
 
 // age forgets halves that are more than joinSlots away from slot. Halves of much later slots go
-// too: then the chain has begun anew.
+// too: then the chain has begun anew. It does nothing for most calls: only when slot is some slots
+// above the newest, or far below it.
 func (j *join) age(slot uint64) {
 	if slot < j.newest+joinSlots/4 && slot+joinSlots >= j.newest {
 		return

@@ -33,22 +33,23 @@ func (t *Trust) watch(ctx context.Context) {
 	}
 }
 
-// unread returns whether the programs, or an executable, are not read yet.
+// unread returns whether the programs were not looked at yet, or an executable is being read.
 func (t *Trust) unread() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.looked.IsZero() || len(t.reading) > 0
 }
 
-// behind returns whether the stream reports deployments, but the programs were not looked at since
-// it does.
+// behind returns whether there is a stream, but the programs were not looked at since it reports
+// deployments.
 func (t *Trust) behind() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.connected && !t.live.Load()
 }
 
-// lookNow looks at the programs. If the stream has not changed meanwhile, it is live then.
+// lookNow looks at the programs. If it succeeds, the stream becomes live, unless there is none or
+// it is another one than before the look.
 func (t *Trust) lookNow(ctx context.Context) {
 	t.mu.Lock()
 	sessions, from := t.sessions, t.least

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// probesAt is how many pools of one venue are looked at in a round.
+	// probesAt is how many pools of one venue are looked at in a round, if the venue is not
+	// trusted.
 	probesAt = 4
-	// trustedRounds is every how many rounds the pools of a trusted venue are looked at.
+	// trustedRounds: of so many rounds, the first two look at one pool of each trusted venue.
 	trustedRounds = 15
 	// maxProbes is how many pools' states are kept.
 	maxProbes = 256
@@ -57,7 +58,7 @@ func (t *Trust) probeAll(ctx context.Context) {
 	}
 }
 
-// chosen returns the pools of a round.
+// chosen returns the pools of a round. Venues whose swaps the stream brings are left out.
 func (t *Trust) chosen(round int) (list []Pool) {
 	of := map[string][]Pool{}
 	for _, p := range t.deps.Pools() {
@@ -86,8 +87,9 @@ func (t *Trust) chosen(round int) (list []Pool) {
 	return list
 }
 
-// probe looks for the first swap on a pool since its state was read, replays it, and reads the
-// state again.
+// probe looks for the first transaction on a pool since its state was read. If there is one, it
+// replays it and reads the state again. It only reads the state if there is none yet, or if it is
+// too old.
 func (t *Trust) probe(ctx context.Context, p Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()

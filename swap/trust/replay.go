@@ -55,9 +55,9 @@ func skip(format string, args ...any) replayed {
 
 // replay quotes the swap of a transaction on the state before it, and compares the amounts.
 //
-// They are the sums over all accounts of the swap's instruction that are not the user's. What
-// reached and left these is what the user paid and got, whatever else the transaction did with the
-// user's accounts. That is true only if nothing else in the transaction touches them, so replay
+// The amounts are the sums over all accounts of the swap's instruction that are not the user's.
+// What reached and left these is what the user paid and got, whatever else the transaction did with
+// the user's accounts. That is true only if nothing else in the transaction touches them, so replay
 // checks it: anybody can add a transfer to a vault to his transaction, and a false mismatch would
 // stop a venue.
 func (e *Evidence) replay() replayed {
@@ -105,7 +105,7 @@ type side struct {
 	flows map[venue.Key]*[2]uint64
 }
 
-// gather sums the flows. why is not empty if they tell nothing.
+// gather sums the flows. If they do not show what the user paid and got, it returns the reason.
 func (s *side) gather() (why string) {
 	s.touched, s.flows = map[byte]bool{}, map[venue.Key]*[2]uint64{}
 	call := s.Calls[s.at]
@@ -214,8 +214,8 @@ func (s *side) names(c Invoked) bool {
 	return slices.ContainsFunc(c.Accounts, func(i byte) bool { return s.touched[i] })
 }
 
-// sameState compares the accounts from which the quote is computed with the balances before the
-// transaction.
+// sameState returns an empty text if the accounts from which the quote is computed have the
+// balances before the transaction, and else the reason to skip it.
 func (s *side) sameState() (why string) {
 	for i, key := range s.Keys {
 		account, known := s.Before[key]
@@ -242,7 +242,8 @@ func amountOf(data []byte) uint64 {
 	return binary.LittleEndian.Uint64(data[at:])
 }
 
-// compare quotes the order of the swap, and compares the amounts.
+// compare quotes the order of the swap, and compares the amounts. A swap that we refuse to quote is
+// skipped.
 func (s *side) compare() replayed {
 	mints := s.Ref.Mints()
 	var r replayed

@@ -51,7 +51,7 @@ const before, after = 0, 1
 
 var errTransaction = errors.New("malformed transaction")
 
-// check returns an error if an index is beyond Keys.
+// check returns an error if an index is beyond Keys, balances are missing, or a height is not set.
 func (t *Transaction) check() error {
 	for _, list := range t.Lamports {
 		if len(list) != len(t.Keys) {
@@ -77,7 +77,7 @@ type inner struct {
 	calls []Invoked
 }
 
-// arrange puts the calls into the order of execution.
+// arrange puts the calls into the order of execution, and sets the height of the outer ones.
 func (t *Transaction) arrange(outer []Invoked, lists []inner) {
 	of := map[int][]Invoked{}
 	for _, l := range lists {

@@ -13,8 +13,9 @@
 // by one formula, on whatever pool.
 //
 // There are two sources of swaps. With a stream, state.Feed has the state before each transaction,
-// and the transactions come over another connection. Without one, pools that were asked for lately
-// are read now and then, and the first transaction after the reading is looked up.
+// and the transactions come over another connection. Where none brings a venue's swaps, pools that
+// were asked for lately are read now and then, and the first transaction after the reading is
+// looked up.
 package trust
 
 import (
@@ -52,7 +53,8 @@ type Config struct {
 	// Endpoint is the Yellowstone server that transactions come from; empty: none. Token is sent as
 	// x-token.
 	Endpoint, Token string
-	// every is how often the programs are looked at while no quote is asked for. Default 10 s.
+	// every is how often the programs are looked at, even while no quote is asked for. Default 10
+	// s.
 	every time.Duration
 	// fresh is how long quotes may rely on a look at the programs. Default 400 ms, a slot.
 	fresh time.Duration
@@ -70,8 +72,8 @@ type Terms struct {
 	Known []KnownBuild
 	// Matches is how many matches in a row prove a kind of swap. Default 20.
 	Matches int
-	// Probe is how often pools of venues that are not trusted are looked at without a stream; those
-	// of trusted venues are looked at every fifteenth time. Default 2 s.
+	// Probe is how often pools of venues that are not trusted are looked at, if no stream brings
+	// their swaps. Of a trusted venue one pool is looked at every fifteenth time. Default 2 s.
 	Probe time.Duration
 }
 

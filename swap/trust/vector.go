@@ -171,7 +171,8 @@ const maxVectors = 256
 // vectorFolder is the folder of mismatches, below Config.Dir.
 const vectorFolder = "mismatches"
 
-// write writes the vector into a folder and returns the file's path.
+// write writes the vector into a folder and returns the file's path. Beyond maxVectors files it
+// removes the oldest.
 func (v *Vector) write(dir string) (string, error) {
 	dir = filepath.Join(dir, vectorFolder)
 	if err := os.MkdirAll(dir, 0o750); err != nil {

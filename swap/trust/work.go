@@ -66,8 +66,8 @@ func (t *Trust) conclude(ctx context.Context, e *Evidence, r replayed) {
 	}
 }
 
-// mismatch handles a mismatch: it stops the venue, unless the swap ran on a build that is not
-// deployed any more.
+// mismatch handles a mismatch. It stops the venue or, if the build is not trusted, this kind of
+// swap, unless the swap ran on a build that is not deployed any more.
 func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
 	name, signature := e.Venue.Name(), base58.Encode(e.Signature[:])
 	counts, quoted := t.book.suspend(name, signature, r.features, e.Slot)

@@ -63,7 +63,8 @@ func (s Swap) wraps() bool { return !s.Native && (s.In.native() || s.Out.native(
 
 // Fee is what the platform takes of the output.
 type Fee struct {
-	// Treasury is the wallet that gets it. Its associated account must exist.
+	// Treasury is the wallet that gets it. Its associated account must exist, except for SOL that
+	// is bought without wrapping: then the wallet itself gets lamports.
 	Treasury venue.Key
 	Amount   uint64
 }
@@ -122,12 +123,14 @@ const (
 //	the swaps
 //	the platform's fee
 //	SOL was wrapped:   close the account for wrapped SOL, if the user had none before
+//	the platform's fee in lamports, instead of the one above, if SOL is bought without wrapping
 //
 // The source of any other token is the user's associated account.
 func Build(r Request) (*Transaction, error) { return build(r, AssociatedAccount) }
 
 // Fits returns an error if the transaction of a request would not fit. It is quick, as it does not
-// derive the accounts' addresses. User, Fee's treasury and Blockhash may be zero.
+// derive the accounts' addresses. User, Fee's treasury and Blockhash may be zero, and HasWrapped
+// does not matter.
 func Fits(r Request) error {
 	r.User, r.HasWrapped = sha256.Sum256([]byte("user")), false
 	if r.Fee != nil {
@@ -169,6 +172,7 @@ func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Tran
 	price := r.UnitPrice
 	if r.PriorityFee != nil {
 		hi, lo := bits.Mul64(*r.PriorityFee, lamport)
+		// Div64 panics if its result exceeds 64 bits; min prevents that.
 		price, _ = bits.Div64(min(hi, limit-1), lo, limit)
 	}
 	list := append([]venue.Instruction{unitLimit(uint32(limit)), unitPrice(price)}, b.list...)
@@ -199,7 +203,8 @@ func (b *builder) create(side Side) error {
 	return nil
 }
 
-// createBought creates the accounts for what the swaps buy.
+// createBought creates the accounts for what the swaps buy, if they are missing. Bought SOL needs
+// none unless a swap moves wrapped SOL.
 func (b *builder) createBought() error {
 	bought := []Side{b.Out}
 	for _, s := range b.Swaps {
@@ -216,7 +221,8 @@ func (b *builder) createBought() error {
 	return nil
 }
 
-// wrap moves native SOL that is sold into the account for wrapped SOL.
+// wrap moves native SOL that is sold into the account for wrapped SOL, which it creates if it is
+// missing.
 func (b *builder) wrap() error {
 	var lamports uint64
 	for _, s := range b.Swaps {
@@ -260,7 +266,7 @@ func (b *builder) swap() error {
 	return nil
 }
 
-// payFee transfers the platform's part of the output.
+// payFee transfers the platform's part of the output, unless payLamports does.
 func (b *builder) payFee() error {
 	if b.Fee == nil || b.Fee.Amount == 0 || b.lamports {
 		return nil
@@ -278,7 +284,7 @@ func (b *builder) payFee() error {
 	return nil
 }
 
-// unwrap closes the account for wrapped SOL, if this transaction made it.
+// unwrap closes the account for wrapped SOL, unless the user had it before.
 func (b *builder) unwrap() error {
 	if !b.wraps || b.HasWrapped {
 		return nil

@@ -49,6 +49,8 @@ func (p Pair) AtPool(o Order) (uint64, error) {
 // are the transfer fees only.
 func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
 	q := Quote{Order: o, Out: p.Out.Address, AmountIn: o.Amount}
+	// If the pool takes all that reaches it, the order's whole amount leaves the user's account.
+	// Sent might return another amount, as the fee is rounded.
 	if atPool, err := p.AtPool(o); o.ExactOut || err != nil || in != atPool {
 		var ok bool
 		if q.AmountIn, ok = p.In.Sent(o.Clock.Epoch, in); !ok {

@@ -7,8 +7,9 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
-// Refusal is why a pool gives no quote. Its text is the code that clients get. Errors of Decode and
-// Quote wrap one.
+// Refusal is why a pool gives no quote. Its value is the code that clients get, unless package swap
+// shows them a more general one. Errors of Decode and Quote wrap one, as RefusalOf reads it, or an
+// *Incomplete.
 type Refusal string
 
 // The refusals.
@@ -44,7 +45,8 @@ var refusalTexts = map[Refusal]string{
 // Error makes a Refusal an error.
 func (r Refusal) Error() string { return refusalTexts[r] }
 
-// RefusalOf returns the refusal that an error wraps, or "" if it wraps none.
+// RefusalOf returns the refusal that an error wraps, or "" if it wraps none. mint.ErrUntradable
+// counts as ErrMint.
 func RefusalOf(err error) Refusal {
 	var refusal Refusal
 	switch {
@@ -56,7 +58,7 @@ func RefusalOf(err error) Refusal {
 	return ""
 }
 
-// Incomplete is the error of a quote that needs accounts which State does not have.
+// Incomplete is the error of a Decode or a Quote that needs accounts which State does not have.
 type Incomplete struct {
 	Accounts []Key
 }

@@ -44,8 +44,9 @@ type Call struct {
 type Trade struct {
 	// Pool account.
 	Pool Key
-	// User is the wallet; Source and Destination are its token accounts. All other accounts of the
-	// instruction are on the other side of the trade.
+	// User is the wallet. Source and Destination are its token accounts, or the wallet itself for
+	// SOL that moves as lamports. All other accounts of the instruction are on the other side of
+	// the trade.
 	User, Source, Destination Key
 	// Amount is in raw units: of what is sold, or of what is bought if ExactOut.
 	Amount   uint64

@@ -102,7 +102,7 @@ type Ref interface {
 	// different transactions were the last to write two of them, they do not belong together,
 	// unless they were read by one call since.
 	Together() []Key
-	// Decode makes the pool's state. Errors wrap a Refusal.
+	// Decode makes the pool's state. Errors wrap a Refusal or an *Incomplete.
 	Decode(state State) (Pool, error)
 }
 
@@ -187,7 +187,7 @@ type FeeKind string
 const (
 	// FeePool goes to the venue: liquidity providers and protocol.
 	FeePool FeeKind = "pool"
-	// FeeCreator goes to the pool's creator.
+	// FeeCreator goes to the creator of the pool, or of the coin.
 	FeeCreator FeeKind = "creator"
 	// FeeTransfer is what a Token-2022 mint withholds.
 	FeeTransfer FeeKind = "transfer"

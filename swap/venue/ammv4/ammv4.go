@@ -51,8 +51,8 @@ const (
 	poolLPAmount      = 720
 )
 
-// Values of status with which swaps are allowed (AmmStatus::swap_permission). With waitingTrade,
-// they are from the opening time on.
+// Values of status with which swaps are allowed (AmmStatus::swap_permission). With
+// statusWaitingTrade they are allowed from the opening time on.
 const (
 	statusInitialized  = 1
 	statusSwapOnly     = 6
@@ -244,11 +244,6 @@ type result struct {
 //	exact out: net = ⌈Ri·out/(Ro−out)⌉;  in = ⌈net·den/(den−num)⌉
 //
 // The reserves R are the vaults less the profit that the pool's owner may still take.
-//
-//	exact in : net = in − ⌈in·num/den⌉;  out = ⌊net·Ro/(Ri+net)⌋
-//	exact out: net = ⌈Ri·out/(Ro−out)⌉;  in = ⌈net·den/(den−num)⌉
-//
-// where the reserves are the vaults less what the owner may still take.
 func (p *Pool) swap(o venue.Order) (result, error) {
 	side, err := venue.Side(p.state.mints, o.In)
 	if err != nil {

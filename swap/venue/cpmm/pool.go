@@ -176,8 +176,8 @@ func (p *Pool) After(quote venue.Quote) (venue.Pool, error) {
 }
 
 // Instructions implements venue.Pool: swap_base_input(amount_in, minimum_amount_out) or
-// swap_base_output(max_amount_in, amount_out). The program applies the limits to what the user
-// receives after a Token-2022 transfer fee, and pays before it.
+// swap_base_output(max_amount_in, amount_out). The program applies the limits to what leaves and
+// reaches the user's accounts. So a transfer fee of Token-2022 counts as paid, and not as received.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	from, err := venue.Side(p.state.Mints, q.Order.In)
 	if err != nil {

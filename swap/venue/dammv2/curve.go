@@ -14,9 +14,6 @@ import (
 //	Δa = L·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2¹²⁸
 //
 // What the pool takes is rounded up, and what it gives is rounded down.
-//	Δa = L·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2¹²⁸
-//
-// What the pool takes is rounded up and what it gives is rounded down.
 
 // move is a swap without fees.
 type move struct {
@@ -86,7 +83,8 @@ func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
 	return s.amounts(&m.in, &next, aToB, true)
 }
 
-// amounts sets amount to Δa, or Δb, between the pool's price and next, rounded up or down.
+// amounts sets amount to Δa if ofA is set, else to Δb, between the pool's price and next, rounded
+// up or down.
 func (s *state) amounts(amount *uint64, next *uint256.Int, ofA, up bool) error {
 	var difference, result uint256.Int
 	if next.Lt(&s.price) {

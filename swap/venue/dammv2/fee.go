@@ -53,8 +53,8 @@ func (f *baseFee) check() error {
 	return nil
 }
 
-// at returns the base fee at a point in time (or slots), in billionths. ok is false if it would be
-// below 0.
+// at returns the base fee at a point in time (or slots), in billionths. Before activation all
+// periods count; rate refuses swaps then. ok is false if the fee would be below 0.
 func (f *baseFee) at(point, activation uint64) (fee uint64, ok bool) {
 	if f.frequency == 0 {
 		return f.cliff, true
@@ -114,7 +114,7 @@ type dynamicFee struct {
 	accumulator, volatilityBefore uint256.Int
 }
 
-// decodeDynamicFee reads the 96 bytes of it in a pool account.
+// decodeDynamicFee reads the 96 bytes of a pool account that are its dynamic fee.
 func decodeDynamicFee(data []byte) dynamicFee {
 	half := func(at int) uint16 { return binary.LittleEndian.Uint16(data[at:]) }
 	return dynamicFee{
@@ -129,8 +129,9 @@ func wide(data []byte) uint256.Int {
 	return uint256.Int{binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])}
 }
 
-// before updates the references as the program does at the start of a swap: it ignores the price
-// until filter seconds after the last move, and forgets the volatility after decay seconds.
+// before updates the references as the program does at the start of a swap. In the first filter
+// seconds after the last move they stay. Then the present price becomes the reference, and
+// reduction/10,000 of the volatility is kept. After decay seconds none of it is kept.
 func (d *dynamicFee) before(price *uint256.Int, now uint64) {
 	if !d.on || now < d.updated || now-d.updated < uint64(d.filter) {
 		return

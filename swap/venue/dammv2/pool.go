@@ -86,7 +86,7 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 	return &ref{address, s.mints, s.liquidity[1]}, nil
 }
 
-// state is a Pool account.
+// state is a Pool account. feeCapped is its fee version, by which maxFee bounds the fee.
 type state struct {
 	mints, vaults              [2]venue.Key
 	base                       baseFee

@@ -66,7 +66,8 @@ func Ungated(p venue.Pool) venue.Pool {
 	return p
 }
 
-// Quote implements venue.Pool. A pool of a stopped venue gives no quote.
+// Quote implements venue.Pool. It refuses if the venue is stopped, or if the gate refuses the
+// features of the quote.
 func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return venue.Quote{}, stop
@@ -94,7 +95,8 @@ func (p *pool) After(quote venue.Quote) (next venue.Pool, err error) {
 	return &pool{p.venue, inner, p.address, p.mints}, nil
 }
 
-// Instructions implements venue.Pool.
+// Instructions implements venue.Pool. It refuses if the venue was stopped since the quote, or if
+// the gate refuses the quote's features by now.
 func (p *pool) Instructions(quote venue.Quote, limit uint64, user venue.UserAccounts) (list []venue.Instruction, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return nil, stop

@@ -6,7 +6,7 @@
 //
 // A curve has a coin, side 0, and a quote mint, side 1; fees are always in the quote mint. A curve
 // quoted in SOL moves lamports and not wrapped SOL. The account of a curve does not name its coin:
-// its address is derived from it.
+// the curve's address is derived from the coin.
 package pumpcurve
 
 import (
@@ -175,7 +175,8 @@ type result struct {
 	impact       uint64
 }
 
-// rates returns the rates of a trade at the curve's present state.
+// rates returns the rates of a trade at the curve's present state. A curve has no liquidity
+// providers to pay. A coin without a creator pays no creator fee.
 func (p *Pool) rates() (pumpfees.Rates, error) {
 	rates, err := p.fees.Rates(pumpfees.Coin{
 		Canonical: true, Quote: p.state.quoteMint, QuoteReserve: p.state.quote, Supply: p.supply, BaseReserve: p.state.tokens,
@@ -229,11 +230,6 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 //
 // If that is more than the curve has left, the order is filled in part, at the price of buying
 // exactly the rest.
-//
-//	out = ⌊i·vt/(vq+i)⌋
-//
-// More than the curve has left to sell is a partial fill, which costs what it would cost to buy
-// just that.
 func (p *Pool) buyIn(r *result, spend uint64, rates pumpfees.Rates) error {
 	net, fees, ok := rates.Split(spend)
 	if !ok {

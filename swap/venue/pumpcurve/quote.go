@@ -55,9 +55,10 @@ func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
 
 // Instructions implements venue.Pool: buy_exact_quote_in(spendable, minimum), buy(amount, maximum)
 // or sell(amount, minimum). It uses version 3 if the curve keeps its fees itself, else version 2.
-// Two cases always take version 2: coins with cashback, which version 3 does not have, and a
-// purchase of all that the curve has left, as version 3 would go on buying from the coin's future
-// pool. An exact-out sale sells the amount of the quote, with the amount asked for as minimum.
+// Two cases always take version 2: coins with cashback, which version 3 does not have, and an
+// exact-in purchase of all that the curve has left, as version 3 would go on buying from the coin's
+// future pool. An exact-out sale sells the amount of the quote, with the amount asked for as
+// minimum.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	side, err := venue.Side(p.mints, q.Order.In)
 	if err != nil {
@@ -116,7 +117,8 @@ type keys struct {
 	err                            error
 }
 
-// derive derives the addresses of a trade's accounts that both versions need.
+// derive derives the addresses of a trade's accounts, those that only one of the versions needs
+// too.
 func (p *Pool) derive(user venue.UserAccounts, buys bool) *keys {
 	k := &keys{Pool: p, user: user.Owner, userCoin: user.Source, userQuote: user.Destination, recipient: p.global.recipient}
 	if buys {

@@ -21,8 +21,9 @@ import (
 // Program owns the fee configurations.
 var Program = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
 
-// usdc is the quote mint whose pools have tiers of their own (stable). Pools of other quote mints
-// except SOL have the rates exotic, or flat.
+// usdc is the quote mint whose pools have tiers of their own (stable). native2022 is the mint of
+// wrapped SOL under Token-2022; it counts as SOL. Pools of other quote mints have the rates exotic,
+// or flat if there are no exotic ones.
 var (
 	usdc          = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	native2022    = pubkey.MustParse("9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9")

@@ -233,10 +233,9 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, nil
 }
 
-// buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split; then, with i =
-// net−1,
+// buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split. Then, with
+// i = net−1, the base vault B and the priced quote reserve Q,
 //
-//	out = ⌊B·i/(Q+i)⌋
 //	out = ⌊B·i/(Q+i)⌋
 func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates) error {
 	net, fees, ok := rates.Split(spend)

@@ -31,11 +31,11 @@ func Amount(t *rapid.T, label string) uint64 {
 }
 
 // Properties checks one pool:
-//   - more in never gives less out
+//   - more in never gives less out, apart from Rounding
 //   - never more out than the pool holds
 //   - there and back never profits
-//   - exact-out gives what was asked for, at a price that exact-in confirms
-//   - one trade never gives less than the same in two
+//   - exact-out gives what was asked for, at a price that exact-in confirms, apart from Rounding
+//   - one trade never gives less than the same in two, unless SplitGains is set
 //   - a refusal has a reason
 func Properties(t *rapid.T, c Case) {
 	mints := c.Pool.Mints()
