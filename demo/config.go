@@ -32,9 +32,9 @@ type Config struct {
 	SlotTime time.Duration
 	// GenesisSlot is where the history begins; default StartSlot.
 	GenesisSlot uint64
-	// StartSlot is the first slot that is served; default 400,000,000. Above GenesisSlot, the slots
-	// between are generated without being served (about 70,000 transactions a second), so that a
-	// restart goes on with the same accounts.
+	// StartSlot is the first slot that is served; default 400,000,000, or GenesisSlot if that is
+	// higher. Above GenesisSlot, the slots between are generated without being served (about 70,000
+	// transactions a second), so that a restart goes on with the same accounts.
 	StartSlot uint64
 	// ParentSlot is the parent of the block at GenesisSlot; default GenesisSlot-1.
 	ParentSlot uint64
@@ -75,8 +75,8 @@ const defaultTokens = 300
 
 // ParseSource reads a source text: `demo:` or `demo:?key=value&…`. The keys are seed, tps, tokens,
 // max_tokens, wallets, slot_time, start_slot, genesis_slot, parent_slot, fork_rate, skip_rate,
-// max_slots, history, history_txs and base_url. Every problem is told at once. The defaults are
-// those of `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
+// max_slots, history, history_txs and base_url. All unknown keys and wrong values are reported at
+// once. The defaults are those of `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
 func ParseSource(source string) (Config, error) {
 	c := Config{TPS: 100, Tokens: defaultTokens, ForkRate: 0.02, SkipRate: 0.03, RealTime: true}
 	rest, ok := strings.CutPrefix(source, "demo:")
@@ -178,7 +178,9 @@ func (c Config) withDefaults() Config {
 }
 
 // chain returns the part of the configuration that decides the chain's bytes. baseURL is where
-// metadata is served, now the time at which StartSlot happens.
+// metadata is served. In real time, unless genesisTime is set, an anchor makes StartSlot happen at
+// now. If a chain goes on, the anchor is resumeMargin slots after StartSlot instead, and its time
+// is not before that of the earlier run's clock.
 func (c Config) chain(baseURL string, now time.Time) chain.Config {
 	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.maxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
 		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.genesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,

@@ -52,7 +52,7 @@ func kindName(k chain.Kind) string {
 }
 
 // produce makes slots, on the clock or as fast as it can, until ctx ends. After maxSlots it settles
-// the ledger and waits for ctx.
+// the ledger and waits for ctx. With Config.Manual it makes none.
 func (n *Node) produce(ctx context.Context) error {
 	if n.cfg.Manual {
 		<-ctx.Done()
@@ -93,7 +93,8 @@ func (n *Node) Step(count int) error {
 	return nil
 }
 
-// step makes one slot and hands it to the ledger.
+// step makes one slot and hands it to the ledger. The queued transactions that the slot took leave
+// the queue.
 func (n *Node) step() error {
 	n.mu.Lock()
 	s, taken := n.gen.Next(n.queue)

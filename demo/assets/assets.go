@@ -38,7 +38,8 @@ type Lookup func(mint chain.Key) (t Token, ok bool)
 // SlowLogo is how long a slow logo takes: longer than a sensible client waits.
 const SlowLogo = 20 * time.Second
 
-// Handler serves the metadata host. BaseURL is where it is reached, without a trailing slash.
+// Handler serves metadata and logos. baseURL returns where they are reached, without a trailing
+// slash.
 func Handler(baseURL func() string, lookup Lookup) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metadata/{file}", func(w http.ResponseWriter, r *http.Request) {

@@ -53,7 +53,7 @@ func (s *state) rollback() {
 	s.journal = s.journal[:0]
 }
 
-// IsTokenAccount tells whether a is an initialized token account of either token program.
+// IsTokenAccount returns whether a is an initialized token account of either token program.
 func IsTokenAccount(a *Account) bool {
 	return (a.Owner == TokenProgram || a.Owner == Token2022Program) && isTokenAccount(a.Data)
 }

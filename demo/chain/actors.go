@@ -75,7 +75,8 @@ func zipf(r *rand.Rand, n int) int {
 	return int(rand.NewZipf(r, 1.15, 2, uint64(n-1)).Uint64())
 }
 
-// holder finds a wallet that holds some of t, trying a few.
+// holder returns a wallet that holds some of t, its number and how much it holds. It tries a few
+// wallets and returns nil if none of them holds any.
 func (g *Generator) holder(r *rand.Rand, t *token) (*Signer, uint32, uint64) {
 	for range min(6, len(t.holders)) {
 		w := pick(r, t.holders)
@@ -155,7 +156,8 @@ func planTokenTransfer(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: from, ixs: ixs, v0: r.IntN(2) == 0}
 }
 
-// planBatch is a p-token Batch of several transfers, sometimes a mint or burn among them.
+// planBatch plans a p-token Batch: up to four transfers, a burn and, if the token has a mint
+// authority, a mint.
 func planBatch(g *Generator, r *rand.Rand) *plan {
 	t := g.tokens[zipf(r, len(g.tokens))]
 	if t.program != TokenProgram || t.mint == NativeMint {

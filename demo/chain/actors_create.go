@@ -86,8 +86,9 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 	}}
 }
 
-// createToken2022 keeps the order that the program demands: pointer, mint, then metadata. The
-// account has the size without the metadata, and the rent with it.
+// createToken2022 plans a new Token-2022 token. It keeps the order that the program demands: the
+// pointer and other extensions, the mint, then the metadata. The account is created without room
+// for the metadata, but with the rent for it.
 func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
 	t.program, t.mintAuth, t.updateAuth = Token2022Program, creator, creator
 	var freeze *Key

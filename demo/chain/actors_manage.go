@@ -44,7 +44,8 @@ func planSupply(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: w, v0: true, ixs: []Instruction{ixBurn(t.program, account, t.mint, w.Key, min(amount, have))}}
 }
 
-// planFees collects transfer fees: accounts to the mint, then the mint to a holder.
+// planFees collects transfer fees: from the accounts of some holders to the mint, then from the
+// mint to the fee authority's account.
 func planFees(g *Generator, r *rand.Rand) *plan {
 	t := g.choose(r, func(t *token) bool { return t.feeAuth != nil && len(t.holders) > 0 })
 	if t == nil {
@@ -132,8 +133,8 @@ func (g *Generator) planFreeze(r *rand.Rand, t *token) *plan {
 	}}
 }
 
-// planMetadataUpdate renames a token, moves its URI, adds a field or hands over the update
-// authority.
+// planMetadataUpdate renames a token, moves its URI, adds a field, hands over the update authority
+// or makes the metadata immutable.
 func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 	t := g.choose(r, func(t *token) bool { return t.updateAuth != nil && t.mint != NativeMint && t.mint != USDCMint })
 	if t == nil {

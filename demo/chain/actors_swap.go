@@ -12,7 +12,8 @@ func planSwap(g *Generator, r *rand.Rand) *plan { return g.swap(r, false) }
 func (g *Generator) reserves(p *pool) [2]uint64 { return p.dex.reserves(g, p) }
 
 // swap plans a trade on a pool picked by a Zipf law. Prices revert to the pool's slowly moving
-// target, so that no pool runs dry. A greedy trade asks for more than the pool gives, and fails.
+// target, so that no pool runs dry. A greedy trade demands a better price than the pool gives, and
+// fails.
 func (g *Generator) swap(r *rand.Rand, greedy bool) *plan {
 	if len(g.pools) == 0 {
 		return nil
@@ -116,7 +117,7 @@ func (g *Generator) swapPlan(r *rand.Rand, p *pool, in int, user *Signer, wrap b
 const maxPools = 20_000
 
 // planPool makes a CPMM pool for a token that has none, from what a holder with wrapped SOL or USDC
-// owns.
+// owns. One time in four it plans a short-lived pool instead.
 func planPool(g *Generator, r *rand.Rand) *plan {
 	if len(g.pools) >= maxPools {
 		return nil

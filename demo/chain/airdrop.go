@@ -14,7 +14,7 @@ func (g *Generator) Airdrop(to Key, lamports, number uint64) (*Tx, error) {
 }
 
 // ComputePrice returns what the message offers per compute unit, in micro-lamports; 0 if it does
-// not say.
+// not set a price.
 func (m *Message) ComputePrice() uint64 {
 	for i := range m.Instructions {
 		ix := &m.Instructions[i]

@@ -91,7 +91,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate tells every problem at once, each with key, value and rule.
+// Validate reports every problem at once, each with key, value and rule.
 func (c Config) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -2,7 +2,7 @@ package chain
 
 import "strings"
 
-// Metadata is what a metadata account or extension says, padding trimmed.
+// Metadata is what a metadata account or extension has, without padding.
 type Metadata struct{ Name, Symbol, URI string }
 
 // ReadMetaplex decodes a Metaplex metadata account.

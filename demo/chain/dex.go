@@ -58,22 +58,22 @@ func (g *Generator) balances(p *pool) (out [2]uint64) {
 // keyAt reads an address from an account's data.
 func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
 
-// swapTransfer moves tokens as a venue does. Its mints have no transfer fee, so Transfer will do
-// for TransferChecked.
+// swapTransfer moves tokens as AMM v4 and PumpSwap do. The demo's pools there have no mints with a
+// transfer fee, so Transfer will do for TransferChecked.
 func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
 	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},
 		appendU64([]byte{tagTransfer}, amount))
 }
 
-// holds tells whether an account is a token account of the mint.
+// holds returns whether an account is a token account of the mint.
 func (x *machine) holds(r ref, mint Key) bool {
 	a := x.acc(r)
 	return IsTokenAccount(a) && tokenMint(a.Data) == mint
 }
 
 // genesisVenue adds a pool of a program other than CPMM at genesis. encode makes its account's
-// data; amounts, by side, go into the vaults. These belong to authority, or to the pool if that is
-// zero.
+// data; amounts, by side, go into the vaults. The vaults belong to authority, or to the pool if
+// authority is zero.
 func (g *Generator) genesisVenue(d dex, program, authority Key, base, quote *token, amounts [2]uint64, encode func(p *pool) []byte) {
 	p := &pool{dex: d, tokens: [2]*token{base, quote}, quote: 1}
 	p.key, _ = pda(program, []byte("pool"), base.mint[:], quote.mint[:])

@@ -146,7 +146,8 @@ type machine struct {
 	price    uint64
 }
 
-// execute runs tx, fills its Meta and Writes and, unless the payer cannot pay, changes the state.
+// execute runs tx, fills its Meta and Writes and changes the state. If the payer cannot pay the
+// fee, it returns an error and the state does not change.
 func (x *machine) execute(tx *Tx) error {
 	x.msg, x.meta = &tx.Message, &tx.Meta
 	x.keys = tx.Message.AccountKeys()
@@ -306,7 +307,8 @@ func (x *machine) outer(ix *CompiledInstruction) error {
 	return x.process(ix.Program, f)
 }
 
-// process runs a frame's program and writes the log lines that the runtime would.
+// process runs a frame's program and writes the log lines that the runtime would. Using more
+// compute units than the limit does not fail: the number is only capped.
 func (x *machine) process(programIndex uint8, f *frame) error {
 	p := x.programs[x.keys[programIndex]]
 	if p == nil {
@@ -362,7 +364,8 @@ func (x *machine) acc(r ref) *Account { return &x.accs[r.idx].cur }
 
 func (x *machine) key(r ref) Key { return x.keys[r.idx] }
 
-// mutable marks the account as changed and gives its data for writing.
+// mutable marks the account as changed and returns it. Its data is a copy, made once in a
+// transaction, that may be written.
 func (x *machine) mutable(r ref) *Account {
 	a := &x.accs[r.idx]
 	a.dirty = true

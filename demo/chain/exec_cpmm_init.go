@@ -9,7 +9,7 @@ var cpmmInitialize = [8]byte{0xaf, 0xaf, 0x6d, 0x1f, 0x0d, 0x98, 0x9b, 0xed}
 // initialize.rs).
 const cpmmLockedLP = 100
 
-// cpmmInit names the accounts of initialize by position.
+// The accounts of initialize, by position.
 const (
 	initCreator = iota
 	initConfig
@@ -86,7 +86,8 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 	return cpmmOpen(x, f, amount0, amount1, open, binary.LittleEndian.Uint64(config.Data[36:]))
 }
 
-// cpmmPoolAddresses checks the derived addresses: a submitted transaction may name any account.
+// cpmmPoolAddresses checks the derived addresses, as a submitted transaction may name any account.
+// To save time it trusts a pool that the generator derived.
 func cpmmPoolAddresses(x *machine, f *frame) error {
 	a := f.accs
 	config, m0, m1, pool := x.key(a[initConfig]), x.key(a[initMint0]), x.key(a[initMint1]), x.key(a[initPool])

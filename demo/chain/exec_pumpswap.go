@@ -146,10 +146,10 @@ func runPumpSwap(x *machine, f *frame) error {
 	return pumpSettle(x, f, t, base, quote)
 }
 
-// pumpCheck checks the accounts against the pool and the venue's configuration. They are: pool,
-// user, global config, base mint, quote mint, user's base, user's quote, base vault, quote vault,
-// recipient, its account, base program, quote program, system, associated program, event authority,
-// program.
+// pumpCheck checks the accounts against the pool and the venue's configuration. The accounts are:
+// pool, user, global config, base mint, quote mint, user's base, user's quote, base vault, quote
+// vault, recipient, its account, base program, quote program, system, associated program, event
+// authority, program.
 func pumpCheck(x *machine, f *frame) error {
 	if len(f.accs) < 21 {
 		return failCustom(anchorNotEnoughKeys)

@@ -54,7 +54,7 @@ type plan struct {
 	done    func()
 }
 
-// held is a compiled transaction of a dead fork that may be included again.
+// held is a compiled transaction of a block that lost. It may be included in the next live block.
 type held struct {
 	msg  Message
 	plan *plan
@@ -83,7 +83,7 @@ type Generator struct {
 	height         uint64
 	hash           Hash
 	owed           float64 // fraction of a transaction carried to the next slot
-	replay         []held  // transactions of dead forks
+	replay         []held  // transactions of blocks that lost
 	genesis        []Write
 }
 
@@ -148,8 +148,8 @@ func (c Config) TimeMS(slot uint64) int64 {
 }
 
 // Next makes the next slot. The submitted transactions, which must be signed, come first in a live
-// block; taken is their number, and 0 for a slot that is not live. The block's own transactions are
-// unsigned until Sign.
+// block; taken is their number, and 0 for a slot that is not live. One whose payer cannot pay is
+// taken, but dropped. The block's own transactions are unsigned until Sign.
 func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	slot := g.next
 	g.next++
@@ -205,8 +205,8 @@ func (g *Generator) count(r *rand.Rand) int {
 	return n
 }
 
-// fill plans and executes n transactions, and the creations that are still owed. On a fork the
-// generator's own books do not change, and the transactions are held for the next live block.
+// fill plans and executes n transactions. On a fork it holds them. On the live chain it first
+// includes most of those that were held, and makes some of the creations that are still owed.
 func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
 	if !fork {
 		for _, h := range g.replay {

@@ -145,8 +145,8 @@ func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key,
 		signer(mintAuthority), signerW(payer), readonly(updateAuthority), readonly(SystemProgram)}}
 }
 
-// ixMetaplexUpdate sets the data and the authority (nil: unchanged). frozen makes the metadata
-// immutable.
+// ixMetaplexUpdate sets the data to d and the update authority to next (nil: unchanged). authority
+// signs. frozen makes the metadata immutable.
 func ixMetaplexUpdate(metadata, authority Key, d *metaplexData, next *Key, frozen bool) Instruction {
 	data := []byte{mplUpdateV2, 0}
 	if d != nil {

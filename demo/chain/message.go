@@ -59,8 +59,8 @@ type keyFlags struct {
 }
 
 // compile orders the accounts as the runtime demands (payer, signers, then by writability) and
-// packs the instructions. With tables the message is v0 and every account that neither signs nor is
-// called is taken from the first table that has it.
+// packs the instructions. In a versioned message, each account that neither signs nor is called is
+// taken from the first table that has it.
 func compile(payer Key, ixs []Instruction, versioned bool, tables []*Table, blockhash Hash) (Message, error) {
 	flags := collect(payer, ixs)
 	m := Message{Versioned: versioned, Blockhash: blockhash}
@@ -199,10 +199,10 @@ func (m *Message) AccountKeys() []Key {
 	return append(out, m.LoadedReadonly...)
 }
 
-// IsSigner tells whether account i signs the transaction.
+// IsSigner returns whether account i signs the transaction.
 func (m *Message) IsSigner(i int) bool { return i < int(m.Header[0]) }
 
-// IsWritable tells whether account i is locked for writing.
+// IsWritable returns whether account i is locked for writing.
 func (m *Message) IsWritable(i int) bool {
 	switch n := len(m.Keys); {
 	case i < int(m.Header[0]):
@@ -255,5 +255,5 @@ func appendShort(b []byte, n int) []byte {
 	return append(b, byte(n))
 }
 
-// Mentions tells whether the transaction names the account, by lookup table or not.
+// Mentions returns whether the transaction names the account, by lookup table or not.
 func (m *Message) Mentions(k Key) bool { return m.index(k) >= 0 }

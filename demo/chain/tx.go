@@ -122,7 +122,8 @@ func (e *TxError) Bincode() []byte {
 	return b
 }
 
-// Meta is what execution did; all slices are in transaction order.
+// Meta is what execution did. Balances are in the order of the accounts, Inner and Logs in the
+// order of execution.
 type Meta struct {
 	Err          *TxError
 	Fee          uint64
@@ -138,7 +139,7 @@ type Meta struct {
 	ReturnData    []byte
 }
 
-// Tx is an executed transaction.
+// Tx is a transaction. Executing it sets Meta and Writes.
 type Tx struct {
 	Signatures []Signature
 	Message    Message

@@ -128,8 +128,8 @@ func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
 // entryHashes is the number of hashes that every entry claims, as a mainnet tick once had.
 const entryHashes = 12_500
 
-// writeVersion orders account writes over the whole chain: the slot in the high bits, the place in
-// the block in the low 24.
+// writeVersion orders account writes over the whole chain: the slot in the high bits, the number of
+// the write in its block in the low 24.
 func writeVersion(slot uint64, n int) uint64 { return slot<<24 | uint64(n) }
 
 // accountInfo is one account write; a closed account appears with no lamports, owned by the system

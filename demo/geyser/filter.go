@@ -51,7 +51,7 @@ func (s keySet) any(keys []chain.Key) bool {
 	return false
 }
 
-// all says whether every key of the set is among keys.
+// all returns whether every key of the set is among keys.
 func (s keySet) all(keys []chain.Key) bool {
 	found := keySet{}
 	for _, k := range keys {
@@ -196,7 +196,7 @@ func txFilters(m map[string]*pb.SubscribeRequestFilterTransactions) (out []txFil
 	return out, nil
 }
 
-// match says whether a transaction that names keys meets every condition that is set.
+// match returns whether a transaction that names keys meets every condition that is set.
 func (t *txFilter) match(tx *chain.Tx, keys []chain.Key) bool {
 	switch {
 	case t.vote != nil && *t.vote != tx.Vote,
@@ -262,8 +262,8 @@ func (a *accountFilter) add(x *pb.SubscribeRequestFilterAccountsFilter) (err err
 	return nil
 }
 
-// match says whether a write meets every condition. A deleted account counts as an empty one of the
-// system program.
+// match returns whether a write meets every condition. A deleted account counts as an empty one of
+// the system program. All writes have a signature, so a filter for writes without one matches none.
 func (a *accountFilter) match(w chain.Write) bool {
 	acc := w.Account
 	if acc == nil {

@@ -269,8 +269,8 @@ func (r *run) ended() error {
 	return status.Error(codes.Unavailable, "server is shutting down try again later")
 }
 
-// emit gives an update to the sending goroutine. While that one is blocked, it ends the stream if
-// the subscription has lagged.
+// emit gives an update to the sending goroutine. While that goroutine is blocked, emit looks now
+// and then whether the subscription has lagged, and ends the stream if it has.
 func (r *run) emit(u *pb.SubscribeUpdate) error {
 	select {
 	case r.out <- u:
@@ -296,8 +296,8 @@ func (r *run) emit(u *pb.SubscribeUpdate) error {
 	}
 }
 
-// request answers a ping, or takes a new filter and subscribes where needed. It returns io.EOF if
-// the client sends no more.
+// request answers a ping, or takes a new filter. It subscribes if there is no subscription yet, or
+// if the client names a from_slot. It returns io.EOF if the client sends no more.
 func (r *run) request(in incoming) error {
 	if in.err != nil {
 		if errors.Is(in.err, io.EOF) {
@@ -376,7 +376,7 @@ func (s *Server) GetSlot(_ context.Context, req *pb.GetSlotRequest) (*pb.GetSlot
 	return &pb.GetSlotResponse{Slot: b.Slot}, nil
 }
 
-// IsBlockhashValid tells whether a blockhash may still be used at the tip.
+// IsBlockhashValid returns whether a blockhash may still be used at the tip.
 func (s *Server) IsBlockhashValid(_ context.Context, req *pb.IsBlockhashValidRequest) (*pb.IsBlockhashValidResponse, error) {
 	b, err := s.tip(req.Commitment)
 	if err != nil {

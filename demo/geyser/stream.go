@@ -74,7 +74,8 @@ func statusOf(k ledger.EventKind) pb.SlotStatus {
 }
 
 // slot sends the slot's new status. Filters get the statuses other than processed, confirmed and
-// finalized only if they ask for interim ones.
+// finalized only if they ask for interim ones. A filter by commitment gets only the status of the
+// subscription's commitment.
 func (s *session) slot(ev ledger.Event) error {
 	level, plain := levelOf(ev.Kind)
 	var to []string
@@ -124,7 +125,8 @@ func (s *session) accounts(c *converted) error {
 	return nil
 }
 
-// slice cuts the account's data to the ranges that the client asked for.
+// slice cuts the account's data to the ranges that the client asked for. A range that reaches
+// beyond the data is left out.
 func (s *session) slice(info *pb.SubscribeUpdateAccountInfo) *pb.SubscribeUpdateAccountInfo {
 	if len(s.filter.slices) == 0 {
 		return info

@@ -56,7 +56,7 @@ func (e *UnavailableError) Error() string {
 type Entry struct {
 	Kind  chain.Kind
 	Block *chain.Block
-	// overlay is what the block wrote, until it is finalized or dead.
+	// overlay is what a live block wrote, until the block is finalized.
 	overlay map[chain.Key]*chain.Account
 	level   Commitment
 	dead    bool
@@ -82,7 +82,7 @@ const (
 	SlotDead
 )
 
-// Event tells a subscriber of a change of a slot.
+// Event is a change of a slot, for subscribers.
 type Event struct {
 	Kind  EventKind
 	Slot  uint64
@@ -136,8 +136,9 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 	return l
 }
 
-// Add takes the next slot and moves the commitment of the older ones. A skipped slot does only
-// that.
+// Add takes the next slot, which moves the commitment of the older ones. A block that is not live
+// counts as dead when the next slot comes. Subscribers then get SlotDead for chain.Dead, but not
+// for chain.Orphaned.
 func (l *Ledger) Add(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

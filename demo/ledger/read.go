@@ -92,7 +92,7 @@ type Found struct {
 	Level Commitment
 }
 
-// Tx is the transaction on the block that Found names.
+// Tx returns the transaction.
 func (f Found) Tx() *chain.Tx { return f.Block.Txs[f.Index] }
 
 // Transaction finds a transaction of a live block by its first signature.
@@ -110,7 +110,7 @@ func (l *Ledger) Transaction(sig chain.Signature) (Found, bool) {
 	return Found{Block: e.Block, Index: ref.index, Level: e.level}, true
 }
 
-// History walks the live transactions that name an account, newest first, until fn says false.
+// History walks the live transactions that name an account, newest first, until fn returns false.
 // It scans blocks: its cost is bounded by the history kept.
 func (l *Ledger) History(account chain.Key, c Commitment, fn func(Found) bool) {
 	l.mu.RLock()
@@ -146,7 +146,7 @@ func (l *Ledger) Accounts(keys []chain.Key, c Commitment) (out []*chain.Account,
 }
 
 // account returns an account at a commitment: from the newest slot of at least that level which
-// changed it, else from the rooted state.
+// changed it, else from the finalized state.
 func (l *Ledger) account(k chain.Key, c Commitment) *chain.Account {
 	for i := len(l.unrooted) - 1; i >= 0; i-- {
 		if e := l.unrooted[i]; e.level >= c {
@@ -158,8 +158,8 @@ func (l *Ledger) account(k chain.Key, c Commitment) *chain.Account {
 	return l.base[k]
 }
 
-// Program lists the accounts that a program owns and keep accepts, in address order. It scans every
-// account.
+// Program lists the accounts that a program owns and for which keep returns true, in address order.
+// It scans every account.
 func (l *Ledger) Program(owner chain.Key, c Commitment, keep func(chain.Key, *chain.Account) bool) (out []chain.Write, slot uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -193,8 +193,8 @@ func (l *Ledger) Program(owner chain.Key, c Commitment, keep func(chain.Key, *ch
 	return out, slot
 }
 
-// BlockhashValid tells whether a transaction with this blockhash may still land at the commitment's
-// tip.
+// BlockhashValid returns whether a transaction with this blockhash may still land at the
+// commitment's tip.
 func (l *Ledger) BlockhashValid(h chain.Hash, c Commitment) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -94,7 +94,8 @@ func getRecentPrioritizationFees(s *Server, params []json.RawMessage) (any, erro
 	return out, nil
 }
 
-// lowestPrice returns the lowest price of such transactions in a block; 0 if it has none.
+// lowestPrice returns the lowest price per compute unit in a block; 0 if no transaction counts.
+// Votes do not count. If accounts are given, only transactions that write one of them count.
 func lowestPrice(b *chain.Block, accounts []chain.Key) uint64 {
 	lowest, any := uint64(0), false
 	for _, tx := range b.Txs {

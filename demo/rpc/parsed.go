@@ -154,7 +154,8 @@ type extension struct {
 	State any    `json:"state,omitempty"`
 }
 
-// parseExtension reads one extension of Token-2022. One of another kind or size is "unparseable".
+// parseExtension reads one extension of Token-2022. If its kind is not known or its size is wrong,
+// the result is "unparseableExtension".
 func parseExtension(kind uint16, d []byte) extension {
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(d[at:]) }
 	switch {

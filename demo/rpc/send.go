@@ -101,7 +101,7 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 }
 
 // sendTransaction checks a transaction as a real node's preflight does, and queues it for the next
-// slot.
+// slot. With skipPreflight it is not simulated.
 func sendTransaction(s *Server, params []json.RawMessage) (any, error) {
 	text, err := arg[string](params, 0, "transaction")
 	if err != nil {
@@ -155,8 +155,9 @@ func preflight(message string, detail any, sim *chain.Tx) *Error {
 	return &Error{Code: codePreflight, Message: "Transaction simulation failed: " + message, Data: data}
 }
 
-// simulateTransaction runs a transaction without effect. What fails it is part of the result,
-// except for a wrong signature.
+// simulateTransaction runs a transaction without effect. What makes it fail is part of the result,
+// except that it is malformed or, with sigVerify, has a wrong signature: these are errors of the
+// call.
 func simulateTransaction(s *Server, params []json.RawMessage) (any, error) {
 	text, err := arg[string](params, 0, "transaction")
 	if err != nil {

@@ -58,7 +58,7 @@ func invalidParams(format string, args ...any) *Error {
 	return &Error{Code: codeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
-// Submitter takes a transaction for a coming block.
+// Submitter takes transactions for coming blocks, and simulates them.
 type Submitter interface {
 	Submit(tx *chain.Tx) error
 	Simulate(tx *chain.Tx) error
@@ -141,8 +141,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Handle answers one body: a request, or a batch of them. It returns nil when there is nothing to
-// say (only notifications).
+// Handle answers one body: a request, or a batch of them. It returns nil if there are only
+// notifications.
 func (s *Server) Handle(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '[' {
@@ -191,8 +191,8 @@ func failure(id json.RawMessage, e *Error) *response {
 	return &response{Version: "2.0", Error: e, ID: id}
 }
 
-// one answers one request; nil if it is a notification. What a method returns as another error than
-// *Error is logged, and the client is told of an internal error only.
+// one answers one request; nil if it is a notification that a method took. An error of a method
+// that is no *Error is logged, and the client gets only an internal error.
 func (s *Server) one(body []byte) *response {
 	if !json.Valid(body) {
 		return failure(nil, &Error{Code: codeParse, Message: "Parse error"})

@@ -78,8 +78,8 @@ func tokenAmount(n uint64, decimals uint8) amountJSON {
 	return out
 }
 
-// encodeTx encodes a transaction as the options ask. It refuses a v0 transaction unless the client
-// says that it knows version 0.
+// encodeTx encodes a transaction as the options ask. It refuses a v0 transaction unless the options
+// set maxSupportedTransactionVersion.
 func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
 	if tx.Message.Versioned && o.MaxSupportedTransactionVersion == nil {
 		return nil, &Error{Code: codeUnsupportedVersion,
