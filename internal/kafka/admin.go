@@ -53,9 +53,9 @@ func (a *Admin) Ping(ctx context.Context) error {
 }
 
 // EnsureTopics creates the missing topics, and changes those settings of the existing ones that
-// specs give another value. It leaves all other settings. It returns ErrTopicSpec for a
-// specification without both retentions, ErrPartitionCount for a topic that exists with another
-// number of partitions, or the broker's error.
+// specs give another value. It leaves all other settings. It returns ErrTopicSpec for an incomplete
+// specification, such as one without both retentions, ErrPartitionCount for a topic that exists
+// with another number of partitions, or the broker's error.
 func (a *Admin) EnsureTopics(ctx context.Context, specs []TopicSpec) error {
 	var errs []error
 	for _, spec := range specs {
@@ -124,6 +124,8 @@ func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
 	return firstPermanent(errs)
 }
 
+// existing returns all topics of the cluster. The value is false for a topic that exists but has an
+// error now, for example because no broker leads it.
 func (a *Admin) existing(ctx context.Context) (map[string]bool, error) {
 	meta, err := a.client.Metadata(ctx, &kafkago.MetadataRequest{})
 	if err != nil {
@@ -261,13 +263,13 @@ func (a *Admin) EndOffsets(ctx context.Context, topics []string) (map[TopicParti
 	return a.offsets(ctx, topics, kafkago.LastOffset)
 }
 
-// StartOffsets returns for each partition of topics the offset of its first record, or of the next
-// one if it is empty.
+// StartOffsets returns for each partition of topics the offset of its first record. For an empty
+// partition it is the offset that the next record gets.
 func (a *Admin) StartOffsets(ctx context.Context, topics []string) (map[TopicPartition]int64, error) {
 	return a.offsets(ctx, topics, kafkago.FirstOffset)
 }
 
-// CommittedOffsets returns the offset in each partition of topics where the group reads on.
+// CommittedOffsets returns for each partition of topics the offset where the group reads on.
 // Partitions without a committed offset are left out.
 func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []string) (map[TopicPartition]int64, error) {
 	var out map[TopicPartition]int64
@@ -290,8 +292,8 @@ func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []str
 	return out, nil
 }
 
-// Lag returns how many records of topics the group has not committed; a partition without a
-// committed offset counts from its first.
+// Lag returns how many records of topics the group has not committed. A partition without a
+// committed offset counts from its first record. Records that have expired do not count.
 func (a *Admin) Lag(ctx context.Context, group string, topics []string) (int64, error) {
 	// The committed offsets are read first: a commit in between makes the lag too high for a
 	// moment, never too low.

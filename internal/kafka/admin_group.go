@@ -43,8 +43,9 @@ func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 }
 
 // ResetGroup sets a consumer group's committed offsets, for example to those that were noted with a
-// backup. A partition without one begins at its first record. While the group has members it waits,
-// until ctx ends. If it is interrupted, the group begins at the first record.
+// backup. The group reads a partition that is not in offsets from its first record. While the group
+// has members ResetGroup waits, until ctx ends. It first deletes the group. If it fails after that,
+// the group reads every partition from its first record.
 func (a *Admin) ResetGroup(ctx context.Context, group string, offsets map[TopicPartition]int64) error {
 	if err := a.ForgetGroup(ctx, group); err != nil {
 		return err

@@ -37,8 +37,8 @@ type CandidateConfig struct {
 }
 
 // Candidate is a process among several of which one leads. The candidates are the members of a
-// consumer group, and the one that is assigned the topic's partition leads. While a leader lives it
-// stays the leader, whoever joins.
+// consumer group, and the member that is assigned the first partition of the topic leads. While a
+// leader lives it stays the leader, whoever joins.
 //
 // A leader has a lease. At most one candidate has a valid lease at a time, as far as their clocks
 // run equally fast. That is no lock: a process may be suspended between the check of its lease and
@@ -56,7 +56,7 @@ type Candidate struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	term    *Term         // nil while another one leads
+	term    *Term         // nil while this process does not lead
 	lease   time.Time     // until when the term's lease is valid
 	changed chan struct{} // closed and replaced when term, lease or err changes
 	err     error         // why the candidate ended
@@ -96,7 +96,8 @@ func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
 	return candidate, nil
 }
 
-// leads is the user data by which the present leader tells the member that assigns that it leads.
+// leads is the user data that the present leader sends when it joins again. The member that assigns
+// the partition reads it there.
 const leads = "leads"
 
 // stayStrategy assigns the topic's first partition to the present leader. If there is none, the
@@ -156,8 +157,9 @@ func (c *Candidate) Close() {
 func (t *Term) Done() <-chan struct{} { return t.done }
 
 // Await returns nil while the lease is valid. If the coordinator has not answered for
-// SessionTimeout, the lease is not valid and Await waits: for example after this process was
-// suspended, or while the broker is away. When the term is over it returns ErrNotLeader.
+// SessionTimeout, the lease is not valid, for example after this process was suspended or while the
+// broker is away. Then Await waits until the lease is renewed. It returns ErrNotLeader when the
+// term is over, and ctx's error when ctx ends.
 func (t *Term) Await(ctx context.Context) error {
 	c := t.candidate
 	for {
@@ -242,8 +244,9 @@ func (c *Candidate) isLeader() bool {
 	return c.term != nil
 }
 
-// enter begins a term if this process was elected and does not lead yet. If another one was
-// elected, it ends the term. A term that goes on is unchanged. The lease is renewed.
+// enter begins a term if this process was elected and does not lead yet. If this process was not
+// elected, or leads no longer, enter ends its term. A term that goes on is unchanged. The lease is
+// renewed in any case; without a term it means nothing.
 func (c *Candidate) enter(elected bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,8 +261,9 @@ func (c *Candidate) enter(elected bool) {
 	c.notify()
 }
 
-// renew extends the lease after the coordinator has answered a heartbeat. It counts from when the
-// heartbeat was sent, as the coordinator may have answered long ago.
+// renew extends the lease after the coordinator has answered a heartbeat. The lease counts from
+// when the heartbeat was sent: the coordinator may have answered at once, and its answer may have
+// come late.
 func (c *Candidate) renew(sent time.Time) { c.extend(sent.Add(c.cfg.SessionTimeout)) }
 
 func (c *Candidate) extend(until time.Time) {

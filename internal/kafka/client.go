@@ -26,7 +26,7 @@ const (
 	retryMin = 50 * time.Millisecond
 	retryMax = time.Second
 
-	// logEvery is the shortest time between two log lines with the same message.
+	// logEvery is the shortest time between two log lines of one sampler with the same message.
 	logEvery = 10 * time.Second
 )
 
@@ -100,14 +100,14 @@ type backoff struct{ next time.Duration }
 
 func (b *backoff) reset() { b.next = 0 }
 
-// wait returns false when ctx ended first.
+// wait waits for the next time. It returns false if ctx ended first.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, retryMin), retryMax)
 	return pause.For(ctx, b.next) == nil
 }
 
-// retry is like the function retry. If kafka-go only reports that a connection ended, it returns
-// the reason that the dialer has found.
+// retry is like the function retry. But if do fails because a connection ended, and the dialer has
+// found the wrong setting behind that, it returns the SecurityError of the dialer.
 func (c *client) retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
 	return retry(ctx, failed, func(ctx context.Context) error {
 		err := do(ctx)
@@ -145,7 +145,8 @@ func retry(ctx context.Context, failed func(error), do func(context.Context) err
 	}
 }
 
-// endedError returns the cause of the end of ctx, and wraps the last failure before it too.
+// endedError returns the cause of the end of ctx. The error also wraps last, the failure before the
+// end, if there was one.
 func endedError(ctx context.Context, last error) error {
 	cause := context.Cause(ctx)
 	if last == nil || errors.Is(last, cause) {

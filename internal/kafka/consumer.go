@@ -105,10 +105,10 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	return g, nil
 }
 
-// FetchBatch waits for at least one record. Then it takes more until wait has passed or it has
-// limit records. Records of one partition are in order. Transient errors are retried. It returns
-// ctx's error, ErrClosed, or a permanent error, such as one about authorization. After the last two
-// the consumer cannot be used any more.
+// FetchBatch waits for at least one record. Then it takes more until wait has passed, it has limit
+// records, or ctx ends. Records of one partition are in order. Transient errors are retried. It
+// returns ctx's error, ErrClosed, or a permanent error, such as one about authorization. After the
+// last two the consumer cannot be used any more.
 func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	c.started.Do(func() { c.running.Go(c.run) })
 	records, err := c.intake.collect(ctx, limit, wait)
@@ -122,7 +122,7 @@ func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Dur
 // Commit stores, for each partition among records, the offset after its highest record: the group
 // reads on there after a restart. Call it when the effect of all the records is durable. A
 // partition that now belongs to another member, and an offset that is not ahead of the committed
-// one, is left out without an error. Commit retries until ctx ends.
+// one, is left out without an error. Commit retries transient errors until ctx ends.
 func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 	offsets := make(map[TopicPartition]int64)
 	for i := range records {
@@ -191,8 +191,8 @@ func (c *GroupConsumer) serve(gen *generation) {
 	context.AfterFunc(fetchCtx, cancel)
 	if err := c.member.stay(ctx, gen, c.cfg.heartbeatInterval, c.kick, c.groupFailed); err != nil && c.base.Err() == nil {
 		c.groupFailed(err)
-		// A permanent error: for example, another process has this InstanceID. Joining again would
-		// expel that one.
+		// A permanent error: for example, another process has this InstanceID. If this process
+		// joined again, it would expel that other one.
 		if !Retryable(err) {
 			c.end(fmt.Errorf("stay in group %s: %w", c.cfg.Group, err))
 		}
@@ -216,7 +216,8 @@ func (c *GroupConsumer) leave() {
 	}
 }
 
-// commit retries until ctx ends, also after a rebalance.
+// commit is Commit by offsets. After a rebalance it waits for the next generation, and goes on with
+// those partitions that this member still has.
 func (c *GroupConsumer) commit(ctx context.Context, offsets map[TopicPartition]int64) error {
 	var b backoff
 	var last error

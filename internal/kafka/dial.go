@@ -39,11 +39,13 @@ func (e *SecurityError) Error() string {
 // Unwrap implements error.
 func (e *SecurityError) Unwrap() error { return e.Err }
 
-// dialer opens the connections of one client. kafka-go reports that a connection ended, but not
-// why. So the dialer keeps the first SecurityError, and returns it for every later dial.
+// dialer opens the connections of one client. kafka-go reports that an open connection ended, but
+// not why. So the dialer keeps the first SecurityError that an open connection meets, and returns
+// it for every later dial. A SecurityError of a TLS handshake is returned by that dial and not
+// kept.
 type dialer struct {
 	tls *tls.Config
-	// login is true if the client logs in. If it does not and a broker closes the connection, the
+	// login is true if the client logs in. If it is false and a broker closes the connection, the
 	// broker is asked whether it wants a login.
 	login bool
 	found atomic.Pointer[SecurityError]
@@ -80,9 +82,10 @@ func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, erro
 	return encrypted, nil
 }
 
-// explain returns the function that finds the wrong setting behind an early error. first are the
-// first bytes of the connection, or err is the error in their place; answered is true if the broker
-// has answered before. The function returns nil if it finds no wrong setting.
+// explain returns the function that a watchedConn calls. If answered is false, first has the first
+// bytes that the broker sent, or err is the error in their place. If answered is true, the broker
+// has answered once, and err is the error in place of its next answer. The function returns nil if
+// it finds no wrong setting.
 func (d *dialer) explain(addr string) func(answered bool, first []byte, err error) *SecurityError {
 	return func(answered bool, first []byte, err error) *SecurityError {
 		switch {
@@ -137,7 +140,7 @@ type watchedConn struct {
 	explain func(answered bool, first []byte, err error) *SecurityError
 	found   *atomic.Pointer[SecurityError]
 	// answered: the broker has answered once. asked: a request was sent after that. settled: that
-	// one was answered too.
+	// request was answered too, so nothing is watched any more.
 	answered, asked, settled atomic.Bool
 }
 
@@ -176,7 +179,8 @@ const tlsAlert, tlsMajor = 21, 3
 var errTLSAlert = errors.New("it answers with a TLS alert")
 
 // explainSilence returns a SecurityError if a port that was spoken to in plain text wants TLS. A
-// broker may end the connection for other reasons, so the port is asked.
+// TLS alert proves that. A broker that only ends the connection may have other reasons, so the port
+// is asked whether it speaks TLS.
 func explainSilence(addr string, first []byte, err error) *SecurityError {
 	switch {
 	case len(first) >= 2 && first[0] == tlsAlert && first[1] == tlsMajor:

@@ -13,8 +13,8 @@ import (
 )
 
 // Retryable reports whether the same request may succeed later without anyone changing anything. It
-// decides by error code and type, never by text, and no other code decides. Unknown errors are
-// permanent: it is better to stop and be noticed than to retry for ever.
+// decides by error code and type, never by text, and it is the only place that decides. Unknown
+// errors are permanent: it is better to stop and be noticed than to retry for ever.
 //
 // The codes are those marked retriable in https://kafka.apache.org/protocol#protocol_error_codes,
 // and those that mean "this member must join its group again". UNKNOWN_SERVER_ERROR is added: the

@@ -31,8 +31,9 @@ type fetcher struct {
 	consumer string
 	maxBytes int64
 	out      chan<- delivery
-	// onFetch, if set, is called with the offset where reading begins (also after a reset), and
-	// with the high watermark after each fetch. The other value is offsetUnknown.
+	// onFetch, if set, is called with the offset where reading begins, if run had to look for it:
+	// at the start, or because the offset was gone. It is also called with the high watermark after
+	// each fetch. The other value is offsetUnknown.
 	onFetch func(tp TopicPartition, begin, highWatermark int64)
 }
 
@@ -103,7 +104,8 @@ func (f *fetcher) failed(tp TopicPartition, err error) {
 	f.log.trouble(err, "kafka fetch failed", "topic", tp.Topic, "partition", tp.Partition)
 }
 
-// firstOffset returns the partition's first offset. It retries until ctx ends.
+// firstOffset returns the partition's first offset. It retries transient errors until ctx ends;
+// then it returns 0 and no error, because run ends without one too.
 func (f *fetcher) firstOffset(ctx context.Context, tp TopicPartition) (int64, error) {
 	var first int64
 	err := f.client.retry(ctx, func(err error) { f.failed(tp, err) }, func(ctx context.Context) error {
@@ -118,7 +120,8 @@ func (f *fetcher) firstOffset(ctx context.Context, tp TopicPartition) (int64, er
 }
 
 // fetch makes one request. It returns the records from offset on, the offset to read next, and the
-// end of the partition.
+// high watermark of the partition. The broker answers after fetchWait at the latest, perhaps
+// without records.
 func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (records []Record, next, end int64, err error) {
 	start := time.Now()
 	resp, err := f.client.Fetch(ctx, &kafkago.FetchRequest{

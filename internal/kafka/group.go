@@ -13,8 +13,8 @@ import (
 
 const protocolType = "consumer"
 
-// membership speaks the group protocol for one member. One goroutine uses it; only the generations
-// that it returns may be used by others.
+// membership speaks the group protocol for one member. Only one goroutine may call its methods. The
+// generations that it returns may be used by several.
 type membership struct {
 	client     *client
 	joinClient *kafkago.Client // with a longer timeout: a join waits for the whole rebalance
@@ -32,9 +32,9 @@ type membership struct {
 	userData []byte // sent to the member that assigns
 }
 
-// strategy is how partitions are assigned. The coordinator chooses one member, and that one assigns
-// the partitions to all. counts is the number of partitions of each topic; the result is member ID
-// → topic → partitions.
+// strategy is how partitions are assigned. The coordinator chooses one member, and that member
+// assigns the partitions to all members. counts is the number of partitions of each topic; the
+// result is member ID → topic → partitions.
 type strategy struct {
 	name   string
 	assign func(members []kafkago.JoinGroupResponseMember, counts map[string]int) map[string]map[string][]int
@@ -100,8 +100,9 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 	return g, nil
 }
 
-// joinGroup joins the group. The first attempt may only bring a member ID, with which the second
-// one joins; the coordinator answers that when the other members have joined too.
+// joinGroup joins the group. The coordinator may answer the first attempt with a member ID only;
+// the second attempt joins with it. The coordinator answers a join when the other members have
+// joined too.
 func (m *membership) joinGroup(ctx context.Context) (*kafkago.JoinGroupResponse, error) {
 	for range 2 {
 		resp, err := m.joinClient.JoinGroup(ctx, &kafkago.JoinGroupRequest{
@@ -189,7 +190,8 @@ func assignRange(subscribed map[string][]string, counts map[string]int) map[stri
 
 // stay sends heartbeats. It returns nil when ctx ends or a rebalance begins. It returns an error if
 // the member has lost its place, if the error is permanent, or if no heartbeat succeeded for the
-// session timeout. A receive from kick causes a heartbeat at once.
+// session timeout. It calls failed with each error before that. A receive from kick causes a
+// heartbeat at once.
 func (m *membership) stay(ctx context.Context, g *generation, interval time.Duration, kick <-chan struct{}, failed func(error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -250,7 +252,8 @@ func (m *membership) leave(ctx context.Context) error {
 // their first two fields in the wrong order: the protocol has throttle_time_ms (int32) before
 // error_code (int16). So every error looks like success, with a throttle time of as many
 // milliseconds as its code. If a later version reads them right, decoded is set and is returned.
-// Then only a throttled response is taken for an error, which costs a rejoin.
+// But then the throttle time of a success is taken for an error code, most often a permanent one,
+// which ends the member: remove this function when kafka-go is corrected.
 func swappedError(decoded error, throttle time.Duration) error {
 	if decoded != nil {
 		return decoded

@@ -15,15 +15,16 @@ type delivery struct {
 type intake struct {
 	ch      chan delivery
 	pending delivery
-	// current reports whether a delivery's generation still holds. Otherwise its records are
-	// dropped: the member that has the partition now reads them too.
+	// current reports whether a delivery's generation is the present one. If it is not, the records
+	// are dropped: the member that has the partition now reads them too.
 	current func(generation int64) bool
 	// ended is closed when no more deliveries come; why returns the reason.
 	ended chan struct{}
 	why   func() error
 }
 
-// collect waits for one record. Then it takes more until wait has passed or it has limit records.
+// collect waits for one record. Then it takes more until wait has passed, it has limit records, or
+// ctx or the consumer ends. It returns an error only if it has no record.
 func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	limit = max(limit, 1)
 	var batch []Record

@@ -2,13 +2,17 @@
 // broker.
 //
 // In: records to write; groups and offsets to read from.
+//
 // Out: acknowledgements that mean durable, and records in the order of their partition.
+//
 // Guarantees: at least once. Produce returns nil only when every in-sync replica has every record;
-// within one call two records of one key are never reordered. Only Commit moves a group's offsets,
-// and never backwards, not even after a replay or from a member that has lost its partitions.
-// Transient errors (a broker restarts, a leader moves) are retried inside until the caller's
-// context ends; they are counted, and logged at most once in ten seconds. After a retry or a
-// rebalance the same record may come twice, so whatever processes it must be idempotent.
+// within one call two records of one key are never reordered. Only Commit moves the offsets of a
+// group that has members, and never backwards, not even after a replay or from a member that has
+// lost its partitions. (ForgetGroup and ResetGroup wait until the group has no members.) Transient
+// errors (a broker restarts, a leader moves) are retried inside until the caller's context ends;
+// each message is logged at most once in ten seconds, and producers and consumers count the errors.
+// After a retry or a rebalance the same record may come twice, so whatever processes it must be
+// idempotent.
 //
 // The client library (segmentio/kafka-go) is imported here and nowhere else, and only its request
 // layer is used. Its Writer has three faults: after one batch of a call has failed for good, it

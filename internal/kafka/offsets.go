@@ -8,8 +8,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// listOffsets returns for each partition the first offset at or after a time, in milliseconds. at
-// may also be kafkago.FirstOffset or kafkago.LastOffset.
+// listOffsets returns for each partition its first offset if at is kafkago.FirstOffset, and the
+// offset that the next record gets if at is kafkago.LastOffset. Any other at, such as a time,
+// fails: the answer to it is not read.
 func (c *client) listOffsets(ctx context.Context, tps []TopicPartition, at int64) (map[TopicPartition]int64, error) {
 	req := &kafkago.ListOffsetsRequest{Topics: make(map[string][]kafkago.OffsetRequest)}
 	for _, tp := range tps {

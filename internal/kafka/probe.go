@@ -33,7 +33,8 @@ func (d *dialer) explainHangup(addr string, err error) *SecurityError {
 const maxHandshakeBytes = 4096
 
 // logins asks a broker which login mechanisms a port has. It returns nil if the port has none or
-// the broker does not answer.
+// the broker does not answer. If the port only has mechanisms that mintlake does not know, the
+// result is one text that says so.
 func (d *dialer) logins(addr string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()

@@ -113,9 +113,9 @@ func (p *Producer) take(q *produceQueue) []*chunk {
 	return batch
 }
 
-// deliver sends batch until it is acknowledged or nobody waits for it. If a request with chunks of
-// several callers fails permanently, each chunk is sent on its own: one caller's bad record must
-// not fail the others.
+// deliver sends batch until it is acknowledged, it fails permanently, nobody waits for it any more,
+// or the producer is closed. If a request with several chunks fails permanently, each chunk is sent
+// on its own: one caller's bad record must not fail the others.
 func (p *Producer) deliver(batch []*chunk) {
 	var b backoff
 	for {
@@ -150,6 +150,8 @@ func (p *Producer) deliver(batch []*chunk) {
 	}
 }
 
+// dropEnded returns the chunks of batch that somebody still waits for, in the memory of batch, and
+// finishes the others.
 func dropEnded(batch []*chunk) []*chunk {
 	kept := batch[:0]
 	for _, ch := range batch {

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// DefaultMaxRecordBytes is the largest record: key, value and headers together. It is
-	// max.message.bytes of Apache Kafka and of the embedded broker (1,048,588) less room for the
-	// batch around the record. If a topic's max.message.bytes is higher, a larger record fits.
+	// DefaultMaxRecordBytes bounds a record: key, value, headers and overhead together, see
+	// recordSize. It is max.message.bytes of Apache Kafka and of the embedded broker (1,048,588)
+	// less room for the batch around the record. If a topic's max.message.bytes is higher, a larger
+	// record fits.
 	DefaultMaxRecordBytes = 1_000_000
 
 	// recordOverhead is an upper bound of the bytes that a record takes besides its key, value and
@@ -35,8 +36,8 @@ type ProducerConfig struct {
 	Brokers []string
 	// clientID is shown in the brokers' logs. Default "mintlake".
 	clientID string
-	// MaxRecordBytes bounds one record (key, value, headers; bytes) and one request. Default
-	// DefaultMaxRecordBytes.
+	// MaxRecordBytes bounds one record (key, value, headers and overhead; bytes) and the records of
+	// one request, before compression. Default DefaultMaxRecordBytes.
 	MaxRecordBytes int
 	// Topics are those whose metrics exist from the start. Other topics may be written too.
 	Topics []string
@@ -90,7 +91,7 @@ func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
 	}, nil
 }
 
-// DefaultCompression is what Mintlake compresses with: of the codecs that keep up with a node it
+// DefaultCompression is what Mintlake compresses with. Of the codecs that keep up with a node, zstd
 // makes the fewest bytes, see docs/sizing.md.
 const DefaultCompression = "zstd"
 

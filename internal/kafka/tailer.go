@@ -23,8 +23,8 @@ type TailerConfig struct {
 	// Topics to read, all partitions of each, at least one. They must exist; until they do,
 	// FetchBatch waits.
 	Topics []string
-	// Start is the offset where each partition is read from. A partition that is missing here is
-	// read from its first offset.
+	// Start is the offset where each partition is read from. A partition that is missing here, or
+	// has a negative offset, is read from its first offset.
 	Start map[TopicPartition]int64
 	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
 	maxFetchBytes int64
@@ -100,8 +100,9 @@ func (t *Tailer) FetchBatch(ctx context.Context, limit int, wait time.Duration) 
 
 // Positions returns for each partition the offset after the last record that FetchBatch returned,
 // or where reading began. If the caller processes each batch before it asks for the next, then it
-// has processed everything below the positions when it asks. Partitions whose reading has not begun
-// are missing.
+// has processed everything below the positions when it asks. The map is empty until the partitions
+// are known. A partition that begins at its first offset has the position -1 until that offset is
+// known.
 func (t *Tailer) Positions() map[TopicPartition]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,8 +110,8 @@ func (t *Tailer) Positions() map[TopicPartition]int64 {
 }
 
 // Lag returns how many records are between the positions and the ends of the partitions. The ends
-// are those of the latest fetches, at most half a second old while the broker answers. known is
-// false until every partition was fetched once.
+// are those of the latest fetches: at most half a second old while the broker answers and the
+// caller keeps calling FetchBatch. known is false until every partition was fetched once.
 func (t *Tailer) Lag() (records int64, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -3,9 +3,12 @@
 // In: a test, and MINTLAKE_TEST_KAFKA: unset or "embedded" for the embedded broker, "apache" for
 // Apache Kafka (jars from tools/kafka/install.sh; needs Java 17 or later), "container" for Apache
 // Kafka in containers (make test-containers).
+//
 // Out: the addresses of a broker that has no topics yet and belongs to this test alone.
-// Guarantees: the broker and its data are removed when the test ends, also when the test binary is
-// killed. A broker that does not start fails the test with its log; nothing is skipped.
+//
+// Guarantees: the broker and its data are removed when the test ends. If the test binary is killed,
+// the broker ends too, but a data folder may stay. A broker that does not start fails the test with
+// its log; nothing is skipped.
 package kafkatest
 
 import (
