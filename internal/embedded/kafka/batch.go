@@ -80,7 +80,7 @@ func skipRecord(b []byte) ([]byte, error) {
 		record = record[n:]
 	}
 	ok := true
-	// field skips a length, which must be at least least, and as many bytes.
+	// field skips a length, which must not be below least, and as many bytes.
 	field := func(least int64) {
 		length, n := binary.Varint(record)
 		if !ok || n <= 0 || length < least || length > int64(len(record)-n) {
@@ -112,8 +112,8 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxBatchBytes))
 })
 
-// decompress returns the records, which are at most maxBatchBytes. codec is one of 0 (none), 1
-// (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard).
+// decompress returns the records, which are at most maxBatchBytes; only a batch without compression
+// is returned as it is. codec is one of 0 (none), 1 (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard).
 func decompress(codec byte, b []byte) ([]byte, error) {
 	var out []byte
 	var err error

@@ -30,9 +30,10 @@ type Config struct {
 	// RetentionInterval is the time between two rounds of deleting expired records. Default five
 	// minutes, as Apache Kafka's log.retention.check.interval.ms.
 	RetentionInterval time.Duration
-	// StateInterval is the time between two updates of the state file (see segments.Tracker). The
-	// state shows at the next start whether bytes that are missing at the end of the log were there
-	// before: then they were not just left unwritten by a kill. Default 5 s.
+	// StateInterval is the time between two updates of the state file (see segments.Tracker). If
+	// bytes are missing at the end of the log at the next start, the state shows whether they were
+	// on disk before. If they were, the log is damaged; otherwise a kill came before they were
+	// written. Default 5 s.
 	StateInterval time.Duration
 	// Repairing lets the broker start although a repair is not done, so that the repair can write
 	// records.

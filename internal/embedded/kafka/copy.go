@@ -11,8 +11,8 @@ import (
 )
 
 // CopyGroups copies the committed offsets of all consumer groups from the data folder path to the
-// data folder to. A broker may be running on path. Call it before you copy anything that the
-// offsets refer to, and CopyLog after that: then readers of the copy read some records again, and
+// data folder to. A broker may be running on path. Call CopyGroups first, then copy what the
+// offsets refer to, and call CopyLog last: then readers of the copy read some records again, and
 // skip none.
 func CopyGroups(path, to string) error {
 	if _, err := os.Stat(filepath.Join(path, markerName)); err != nil {
@@ -24,9 +24,9 @@ func CopyGroups(path, to string) error {
 	return segments.CopyGroups(path, to)
 }
 
-// CopyLog copies the records of the data folder path to the data folder to, the topic first before
-// the others. A broker may be running on path. The copy is checked as at a broker's start, and is
-// ready for a broker.
+// CopyLog copies the records of the data folder path to the data folder to. It begins with the
+// topic whose name is first. A broker may be running on path. The copy is checked as at a broker's
+// start, and is ready for a broker.
 func CopyLog(ctx context.Context, path, to, first string, progress meter.Meter) error {
 	if err := segments.Copy(ctx, path, to, first, progress); err != nil {
 		return err

@@ -121,8 +121,8 @@ func (s *syncer) wait() error {
 	return r.err
 }
 
-// waitToRead is wait for answers that show records. It returns at once if nothing is being written
-// or synced.
+// waitToRead is wait for answers that show records. It returns at once if no partition is being
+// written or synced.
 func (s *syncer) waitToRead() error {
 	s.mu.Lock()
 	idle, err := len(s.dirty) == 0 && len(s.underWay) == 0 && !s.running, s.failed

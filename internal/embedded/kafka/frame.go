@@ -112,7 +112,7 @@ var allowedRequests = map[int16]int16{
 }
 
 // allowedVersions returns allowedRequests in the form of kfake, which announces them in
-// ApiVersions. Clients use what is announced: librdkafka, for example, sends
+// ApiVersions. Clients use what is announced: librdkafka, for example, would send
 // GetTelemetrySubscriptions.
 func allowedVersions() *kversion.Versions {
 	versions := new(kversion.Versions)

@@ -92,8 +92,9 @@ func (l *guardListener) Close() error {
 	return l.Listener.Close()
 }
 
-// guardConn checks the head of every request before the broker reads any byte of it. It relies on
-// what kfake does: one reader and one writer at a time, and one Write for each answer.
+// guardConn checks the head of every request, and the whole of a produce request, before the broker
+// reads any byte of it. It relies on what kfake does: one reader and one writer at a time, and one
+// Write for each answer.
 type guardConn struct {
 	net.Conn
 
@@ -283,8 +284,8 @@ func partitionsOf(request *kmsg.ProduceRequest) []partition {
 	return all
 }
 
-// Write implements net.Conn. It writes the answer to the oldest request, when what it says is on
-// disk.
+// Write implements net.Conn. p is the answer to the oldest request that waits. Write holds it back
+// until everything that the answer acknowledges or shows is on disk.
 func (c *guardConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	var request passed

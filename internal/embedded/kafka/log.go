@@ -208,8 +208,8 @@ func CheckLog(path string, progress meter.Meter) (*segments.Report, error) {
 }
 
 // RepairLog repairs the folder of a broker that is not running; see segments.Repair. Until
-// pending.Done is called, the broker starts only with Config.Repairing. pending is nil if there is
-// nothing to repair.
+// pending.Done is called, the broker starts only with Config.Repairing. If the log has no damage,
+// pending is an earlier repair that is not done, or nil.
 func RepairLog(path string, catalogue []segments.Topic, progress meter.Meter) (pending *segments.Pending, err error) {
 	dir, err := openDataDir(path)
 	if err != nil {

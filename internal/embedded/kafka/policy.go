@@ -43,7 +43,8 @@ func checkTopic(t *kmsg.CreateTopicsRequestTopic) (*kerr.Error, string) {
 	return nil, ""
 }
 
-// checkTopicConfig returns the reason why a topic may not have this setting; empty if it may.
+// checkTopicConfig returns the reason why a topic may not have this setting; empty if it may. value
+// is nil if a request sets none or takes the setting away.
 func checkTopicConfig(name string, value *string) string {
 	switch name {
 	case "cleanup.policy":
@@ -88,8 +89,10 @@ func refuseCreateTopics(req *kmsg.CreateTopicsRequest) kmsg.Response {
 	return resp
 }
 
-// refuseIncrementalAlter does the same for IncrementalAlterConfigs. It also refuses to delete a
-// retention setting.
+// refuseIncrementalAlter returns the answer to an IncrementalAlterConfigs request that breaks the
+// rules; nil if it breaks none. Only topics may be configured. retention.ms, retention.bytes and
+// cleanup.policy may be set, but not deleted. No resource of a refused request is changed; those
+// that keep the rules get no error all the same.
 func refuseIncrementalAlter(req *kmsg.IncrementalAlterConfigsRequest) kmsg.Response {
 	resp, _ := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
 	refused := false

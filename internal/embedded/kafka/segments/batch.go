@@ -53,8 +53,9 @@ func sizeOf(raw []byte) int64 {
 	return prefixBytes + length
 }
 
-// sound says whether raw is one whole batch whose checksum holds. The checksum does not cover base
-// offset, length, epoch and version: the caller has to compare those with the batches around.
+// sound says whether raw is one whole batch whose checksum holds and whose counts fit each other.
+// The checksum does not cover base offset, length, epoch and version: the caller has to compare
+// those with the batches around.
 func sound(raw []byte) bool {
 	return len(raw) >= headerBytes && binary.BigEndian.Uint32(raw[posCRC:]) == crc32.Checksum(raw[posAttributes:], castagnoli) && counts(raw)
 }

@@ -235,7 +235,8 @@ func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) e
 	return group.Wait()
 }
 
-// checkDeleted adds a damage for each partition of a topic that was deleted while the broker ran.
+// checkDeleted adds a damage for each partition with records of a topic that was deleted while the
+// broker ran.
 func (r *Report) checkDeleted() {
 	if r.state == nil {
 		return

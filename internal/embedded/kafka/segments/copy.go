@@ -18,13 +18,13 @@ import (
 // ErrCopyDamaged says that the log that should be copied has a damaged batch.
 var ErrCopyDamaged = errors.New("the log is damaged")
 
-// copyAttempts is how often a partition is listed, if its oldest segment expires before it is
-// opened.
+// copyAttempts bounds how often a partition is listed: a segment of the list may expire before it
+// is opened.
 const copyAttempts = 5
 
 // CopyGroups copies the committed offsets of the consumer groups from the data folder root to the
-// data folder to. A broker may be running on root. Call it before you copy anything that the
-// offsets refer to.
+// data folder to. A broker may be running on root. Call CopyGroups before you copy anything that
+// the offsets refer to. A folder without committed offsets is no error.
 func CopyGroups(root, to string) error {
 	raw, err := os.ReadFile(filepath.Join(root, brokerDir, groupsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,9 +36,9 @@ func CopyGroups(root, to string) error {
 	return writeCopy(filepath.Join(to, brokerDir, groupsFile), raw)
 }
 
-// Copy copies the records from the data folder root to the data folder to, the topic first before
-// the others. A broker may be running on root. Each partition is copied up to its last whole batch,
-// and every batch's checksum is compared. progress shows how far it is.
+// Copy copies the records from the data folder root to the data folder to. It begins with the topic
+// whose name is first. A broker may be running on root. Each partition is copied up to its last
+// whole batch, and every batch's checksum is compared. progress shows how far it is.
 func Copy(ctx context.Context, root, to, first string, progress meter.Meter) error {
 	from, target := filepath.Join(root, brokerDir), filepath.Join(to, brokerDir)
 	raw, err := os.ReadFile(filepath.Join(from, topicsFile))

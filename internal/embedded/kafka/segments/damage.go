@@ -43,7 +43,7 @@ type Damage struct {
 	// is lost.
 	From int64 `json:"from_offset"`
 	To   int64 `json:"to_offset"`
-	// EndUnknown says that the last lost offset is not known. To is certainly not below it.
+	// EndUnknown says that the last lost offset is not known. Then To is an upper bound of it.
 	EndUnknown bool `json:"end_unknown,omitempty"`
 	// After and Before are the times of the good records before and behind the lost ones; zero if
 	// there are none.

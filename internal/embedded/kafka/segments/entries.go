@@ -20,8 +20,8 @@ const (
 )
 
 // soundEntries returns the entries whose checksum holds, also those behind a damaged one. bad is
-// how many other bytes there are. kfake stops at the first bad entry, and would append new ones
-// behind it that it never reads again.
+// how many other bytes there are. They must be removed: kfake stops at the first bad entry when it
+// loads, and appends new entries behind it, which it would never read again.
 func soundEntries(raw []byte) (sound []byte, bad int) {
 	for len(raw) > 0 {
 		size := entrySize(raw)

@@ -14,10 +14,10 @@ import (
 // a dead letter with that text.
 const MarkerHeader = "mintlake-lost"
 
-// markersOf returns the batches that take the place of the offsets from to to, both included. A
+// markersOf returns the batches of markers for the offsets between from and to, both included. A
 // batch has one record, at its last offset. Without markers these offsets would be used again, and
-// a reader whose offset is behind the damage would skip the new records. The markers also keep the
-// knowledge of what was lost.
+// a reader whose offset is behind the damage would skip the new records. The markers also record
+// what was lost. ms is their time.
 func markersOf(topic string, number int, from, to, ms int64) []byte {
 	var raw []byte
 	for from <= to {
@@ -28,7 +28,8 @@ func markersOf(topic string, number int, from, to, ms int64) []byte {
 	return raw
 }
 
-// marker returns one batch. All its offsets must fit an int32 above from.
+// marker returns one batch, for the offsets between from and to. Their difference must fit an
+// int32.
 func marker(topic string, number int, from, to, ms int64) []byte {
 	delta := int32(to - from)
 	record := kmsg.NewRecord()

@@ -46,7 +46,9 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 	return nil
 }
 
-// begin returns the offset of the first record that should be there.
+// begin returns the offset of the first record that should be there. It is that of the state, or 0
+// without a state. But if records before the first segment can have expired, it is where that
+// segment begins.
 func (p *partition) begin(files []file, state *PartitionState) int64 {
 	first := int64(0)
 	if len(files) > 0 {
@@ -66,7 +68,7 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 }
 
 // expired says whether all segments of the state that are gone from the front can have expired.
-// With retention.bytes that is always possible.
+// That is always possible with retention.bytes, and for a topic that is not in the list.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
 		return true
@@ -140,7 +142,8 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 	return expect
 }
 
-// asLost turns a torn piece, which was whole once, into a lost one.
+// asLost turns a torn piece, which was whole once, into a lost one. Its last offset is not known,
+// so it is taken to be margin offsets further, or at the end that the hint gives if that is higher.
 func asLost(p piece, s *segment, expect int64) piece {
 	p.kind, p.from = lost, expect
 	p.to = max(s.hint-1, expect+margin)
@@ -166,7 +169,9 @@ func (p *partition) damageOf(base int64, piece *piece) Damage {
 	return d
 }
 
-// checkEnd adds a damage if records are gone from the end of the partition.
+// checkEnd adds a damage if records are gone from the end of the partition, and sets p.end to where
+// the next record may be written. If all segments are gone and can have expired, that is no damage:
+// the partition is empty at the end that the state has.
 func (p *partition) checkEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) {
 	if len(p.damages) > 0 && p.damages[len(p.damages)-1].EndUnknown {
 		return
@@ -199,7 +204,8 @@ func (p *partition) checkEnd(files []file, indexes map[int64]index, state *Parti
 const endUnknown = -1
 
 // knownEnd returns the least offset at which the log can have ended, by the state, the snapshot and
-// the indexes.
+// the indexes. It is endUnknown if state and snapshot show no end beyond p.end, but an index has
+// more entries than its segment has batches.
 func (p *partition) knownEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) int64 {
 	end := int64(0)
 	if state != nil {
@@ -259,8 +265,8 @@ func (p *partition) times() {
 	}
 }
 
-// around returns the times of the last good record in the segment before the damage, and of the
-// first one behind it; 0 if there is none.
+// around returns the highest time of the good records in the segment before the damage, and the
+// time of the first good record behind it; 0 if there is none.
 func (c *checked) around(d *Damage) (after, before int64) {
 	if c.pieces == nil {
 		if c.file.base < d.From {

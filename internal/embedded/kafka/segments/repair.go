@@ -63,7 +63,8 @@ type repairer struct {
 }
 
 // Repair corrects the batches that can be corrected and replaces the others by marker batches, so
-// that all other records keep their offsets. It copies each file to AsideDir before it changes it.
+// that all other records keep their offsets. Before it changes a segment, the list of topics or the
+// state, it copies the file to AsideDir. Indexes and snapshots are not copied: they are made again.
 // If the list of topics is lost, a topic gets its configuration from catalogue; the topics there
 // need no IDs. progress is passed to Check. The readers of the log must be told of the damage in
 // the result; then call Done. An interrupted Repair may be called again, with a new report.
@@ -148,7 +149,8 @@ func (w *repairer) dropSnapshots() error {
 	return nil
 }
 
-// keep copies a file of the data folder to AsideDir.
+// keep copies a file of the data folder to the repair's folder in AsideDir. A file that does not
+// exist is no error.
 func (w *repairer) keep(name string) error {
 	to := filepath.Join(w.aside, name)
 	if _, err := os.Stat(to); err == nil {
@@ -209,8 +211,8 @@ func (w *repairer) topics() error {
 	return durable.Replace(filepath.Join(w.broker, topicsFile), raw)
 }
 
-// described returns a topic with the configuration of the catalogue. If it is not there, its
-// records never expire.
+// described returns a topic with the configuration of the catalogue and a new ID. If the topic is
+// not in the catalogue, its records never expire.
 func (w *repairer) described(name string, partitions int) Topic {
 	topic := Topic{Name: name, Partitions: partitions, Replicas: 1, Configs: map[string]string{"retention.ms": "-1", "retention.bytes": "-1"}}
 	if known := topicNamed(w.catalogue, name); known != nil {
@@ -245,8 +247,9 @@ func (w *repairer) partition(p *partition) error {
 	return nil
 }
 
-// time returns the time of a marker for lost records: that of the record before them, so that the
-// marker does not expire before the records behind it.
+// time returns the time of a marker for lost records: that of the record before them (After), so
+// that the marker does not expire earlier than that record: kfake drops all that is in front of an
+// expired batch. Without such a record it is the time of the record behind them, or else now.
 func (d *Damage) time() int64 {
 	switch {
 	case !d.After.IsZero():
@@ -311,8 +314,8 @@ func (p *partition) timeAt(from int64) int64 {
 	return time.Now().UnixMilli()
 }
 
-// newSegment writes a segment of markers. It removes its old index, and later indexes that have no
-// segment.
+// newSegment writes a segment of markers that begins at offset base. It removes the old index of
+// that segment, and later indexes that have no segment.
 func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	name := k.path(w.broker, base, dataSuffix)
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
@@ -335,8 +338,8 @@ func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	return durable.Replace(name, data)
 }
 
-// deleted fills deleted topics, which are in the list again, with markers instead of their records.
-// So their offsets are not used twice.
+// deleted fills deleted topics, which are in the list again, with markers instead of their records,
+// so that their offsets are not used twice.
 func (w *repairer) deleted() error {
 	if w.report.state == nil {
 		return nil

@@ -107,8 +107,9 @@ func (s *segment) next(pos, expect int64) []piece {
 }
 
 // behindGap says whether b, whose offset is above expect, is at its place and batches before it are
-// missing. Otherwise its offset is wrong. The batch behind b decides. If that fits neither, one
-// wrong bit means that the offset is wrong.
+// missing. Otherwise b's offset is wrong. The offset behind b decides: it fits either b's own
+// offset or expect. If it fits neither, and b's offset differs from expect in one bit, b's offset
+// is wrong.
 func (s *segment) behindGap(b *batch, expect int64) bool {
 	if b.pos == 0 && b.base == s.base {
 		return true
@@ -159,7 +160,8 @@ func (s *segment) damaged(pos, expect int64) piece {
 const margin = 1 << 20
 
 // lastLost returns the offset of the last record in raw, the damaged end of a log that begins at
-// offset expect. It is the one of the header if that is plausible, or else a safely higher one.
+// offset expect. It is computed from the header if that is plausible. Otherwise it is an offset
+// that is safely higher.
 func lastLost(raw []byte, expect int64) int64 {
 	if len(raw) >= headerBytes && sizeOf(raw) == int64(len(raw)) && counts(raw) {
 		if b := read(raw, 0, int64(len(raw))); int64(binary.BigEndian.Uint32(raw[posCount:])) == int64(b.delta)+1 && int64(b.delta) < margin {
@@ -169,8 +171,8 @@ func lastLost(raw []byte, expect int64) int64 {
 	return expect + margin
 }
 
-// find returns where the damage at pos ends: the position and offset of the next good batch, or the
-// end of the segment and 0.
+// find returns where the damage at pos ends: the position and base offset of the next good batch,
+// or the end of the segment and 0.
 func (s *segment) find(pos, expect int64) (end, base int64) {
 	// The usual case: the next batch is where the length of the damaged one says. Then no bytes
 	// inside a record can be taken for a batch.
@@ -204,7 +206,8 @@ func (s *segment) follows(b *batch, expect int64) bool {
 }
 
 // chains says whether b is followed by the batch with the next offset, or by the end of the
-// segment. Bytes inside a record that look like a batch are not.
+// segment. In the last segment up to a header of a torn batch may be there. Bytes inside a record
+// that look like a batch have no such neighbour.
 func (s *segment) chains(b *batch) bool {
 	if b.pos+b.size == int64(len(s.data)) {
 		return true

@@ -16,9 +16,9 @@ import (
 // StateFile is the name of the state in the data folder.
 const StateFile = "LOG_STATE.json"
 
-// State is what was on disk when it was written. A check finds by it that a file was deleted or cut
-// off. It has a checksum of its own. A missing or damaged state is no damage of the log: the check
-// then knows less.
+// State describes what was on disk when the state was written. By it a check finds that a file was
+// deleted or cut off since. The state has a checksum of its own. A missing or damaged state is no
+// damage of the log: the check then knows less.
 type State struct {
 	Topics []Topic `json:"topics"`
 	// Changing says that topics were just being created, altered or deleted. topics.json may be
@@ -152,8 +152,8 @@ func sameTopic(a, b *Topic) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// noteDeleted moves the topics that are not in the new list any more, or have another ID there, to
-// Deleted. It returns the names of those that had records.
+// noteDeleted removes the partitions of the topics that are not in the new list any more, or have
+// another ID there. It adds those topics that had records to Deleted, and returns their names.
 func (s *State) noteDeleted(topics []Topic) (gone []string) {
 	var kept []PartitionState
 	for i := range s.Topics {

@@ -106,7 +106,8 @@ func (t *Tracker) write() error {
 	return nil
 }
 
-// follow returns the new state of a partition.
+// follow returns the new state of a partition. It reads only what was added to the segments since
+// the last state.
 func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 	k := key{topic.Name, number}
 	now := PartitionState{Topic: topic.Name, TopicID: topic.ID, Partition: number}
@@ -164,7 +165,8 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 }
 
 // walk syncs a segment and reads one batch header after the other. A batch begins at byte from. It
-// returns the offset behind the last whole batch, and the byte where that batch ends.
+// returns the offset behind the last whole batch, and the byte where that batch ends. Without a
+// whole batch from there on they are 0 and from.
 func walk(name string, from int64) (end, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
