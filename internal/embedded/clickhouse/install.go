@@ -33,7 +33,7 @@ const (
 	otherPoll = 200 * time.Millisecond
 	// archiveOverhead bounds what an archive may have besides the library.
 	archiveOverhead = 64 << 20
-	// entriesBound is among how many entries of an archive the library must be.
+	// entriesBound is how many entries of an archive are looked at: the library must be among them.
 	entriesBound = 1000
 	// downloadPatience bounds a whole download.
 	downloadPatience = time.Hour
@@ -159,8 +159,9 @@ func (i *Installer) lock(ctx context.Context, name string) (unlock func(), err e
 	}
 }
 
-// emptyFolder creates the folder for this installation. We hold the lock, so the folders that are
-// there were left by killed installations: it removes them.
+// emptyFolder creates the folder for this installation, if the disk has room for it. The caller
+// holds the lock, so folders that are there were left by killed installations: emptyFolder removes
+// them.
 func (i *Installer) emptyFolder(folder string) (string, error) {
 	old, err := filepath.Glob(filepath.Join(folder, "new.*"))
 	if err != nil {

@@ -31,8 +31,8 @@ type process struct {
 }
 
 // startProcess starts the running executable as the engine's child. The child inherits listener,
-// the status pipe and lock as the descriptors from 3 on. report is called with each of the child's
-// reports, one at a time.
+// the status pipe, lock and the life pipe as the descriptors from 3 on. report is called with each
+// of the child's reports, one at a time.
 func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter, report func(childReport)) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {

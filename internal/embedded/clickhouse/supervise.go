@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// readyPauseMax is the longest pause after the end of a child that had started. With the start
-	// after it, it must take less than a second.
+	// readyPauseMax is the longest pause after the end of a child that had started. The pause and
+	// the next start together should take less than a second.
 	readyPauseMax = 250 * time.Millisecond
 	// failedPauseMax is the longest pause after a start that failed.
 	failedPauseMax = 5 * time.Second
@@ -31,7 +31,8 @@ const (
 // errPermanent marks a failed start that would fail again.
 var errPermanent = errors.New("permanent")
 
-// supervise starts children, one after the other, until ctx ends or MaxFailedStarts in a row fail.
+// supervise starts children, one after the other, until ctx ends, MaxFailedStarts in a row fail, or
+// a start fails in a way that another start would not change.
 func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, listener *net.TCPListener) error {
 	file, err := listener.File()
 	if err != nil {

@@ -264,7 +264,8 @@ func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, 
 }
 
 // statementText reads the whole body and returns the statement to run. It is called before a
-// connection is acquired, so that a slow client does not keep one. release frees the data of an
+// connection is acquired, so that a slow client does not keep one. If the query goes on in the
+// body, stmt is parsed again. A FORMAT clause replaces req.format. release frees the data of an
 // INSERT.
 func (h *Handler) statementText(req *request, stmt *statement) (query []byte, release func(), err error) {
 	nothing := func() {}

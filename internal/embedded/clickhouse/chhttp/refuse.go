@@ -48,6 +48,8 @@ func checkReads(canonical []byte) error {
 		case before == "INTO" && word == "OUTFILE",
 			// EXPLAIN PIPELINE opens the file that the INSERT would write.
 			kind == "EXPLAIN" && word == "INSERT",
+			// PARALLEL WITH begins a second statement. Before WITH TOTALS and the like, parallel is
+			// a name.
 			before == "PARALLEL" && word == "WITH" && !slices.Contains([]string{"TOTALS", "ROLLUP", "CUBE", "FILL", "TIES"}, peek(l)):
 			return readonlyError()
 		case kind == "SET" && t.kind != tokenPunctuation && setsReadonly(l, t):

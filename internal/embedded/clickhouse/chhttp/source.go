@@ -26,9 +26,9 @@ func newSource(w http.ResponseWriter, r *http.Request, cfg Config) *source {
 	return &source{reader: r.Body, control: http.NewResponseController(w), cfg: cfg, begin: time.Now()}
 }
 
-// Read waits at most bodyTimeout for the next bytes. Also, the whole body must have come at
-// bodyRate bytes a second on average, apart from bodyTimeout. A ResponseWriter that cannot set
-// deadlines has none.
+// Read waits at most bodyTimeout for the next bytes. Also, the whole body may take no longer than
+// bodyTimeout and one second for each bodyRate bytes that have come. If the ResponseWriter cannot
+// set deadlines, there is no limit.
 func (s *source) Read(b []byte) (int, error) {
 	until := time.Now().Add(s.cfg.bodyTimeout)
 	slowest := s.begin.Add(s.cfg.bodyTimeout + time.Duration(s.bytes/s.cfg.bodyRate)*time.Second)

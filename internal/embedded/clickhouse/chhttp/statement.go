@@ -177,7 +177,7 @@ func (s statement) withData(clauseAt, dataAt int, format string) statement {
 }
 
 // behindFormat makes s an INSERT whose data begins behind the name of the format: after blanks and
-// one line break, as in ClickHouse.
+// one line break or semicolon, as in ClickHouse.
 func (s statement) behindFormat(query []byte, clauseAt int, name token) statement {
 	at := name.end
 	for at < len(query) && isSpace(query[at]) && query[at] != '\n' {

@@ -106,7 +106,7 @@ func (p *Pool) Timezone() string { return p.timezone }
 // Size is the number of queries that can run at once.
 func (p *Pool) Size() int { return cap(p.free) }
 
-// Busy is the number of free connections that are in use.
+// Busy is the number of connections that are acquired. Pinned connections do not count.
 func (p *Pool) Busy() int { return cap(p.free) - len(p.free) }
 
 // Acquire waits for a free connection; Conn.Release gives it back. Its error is the context's, or

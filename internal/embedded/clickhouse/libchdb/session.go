@@ -26,9 +26,10 @@ type Conn struct {
 // Release gives the connection back to its pool.
 func (c *Conn) Release() { c.pool.free <- c }
 
-// Prepare sets the database and the settings that one request asks for. Settings that it does not
-// name get their defaults. An empty database means "default". Errors are those of the engine: 81
-// for an unknown database, 115 for an unknown setting.
+// Prepare sets the database and the settings that one request asks for. A setting that the request
+// does not name gets its value in PoolConfig, or else its default. An empty database means
+// "default". Errors are those of the engine: 81 for an unknown database, 115 for an unknown
+// setting.
 func (c *Conn) Prepare(database string, settings map[string]string) error {
 	if database == "" {
 		database = "default"
@@ -109,8 +110,8 @@ func (c *Conn) changes(settings map[string]string) map[string]string {
 	return changes
 }
 
-// Forget tells the connection that a statement of the user may have changed the database or these
-// settings.
+// Forget must be called after a statement of the user that may have changed the database or these
+// settings: the next Prepare sets them again. log_comment is set again at once.
 func (c *Conn) Forget(database bool, settings []string) {
 	if database {
 		c.database = ""
