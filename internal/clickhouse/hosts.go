@@ -80,7 +80,8 @@ func newHosts(logger *slog.Logger) *hosts {
 	return &hosts{logger: logger, away: map[string]time.Time{}}
 }
 
-// dial is a DialStrategy of clickhouse-go: it tries the hosts one after the other.
+// dial is a DialStrategy of clickhouse-go: it tries the hosts one after the other. Hosts that
+// failed before another one answered are noted as away. If no host answers, none is noted.
 func (h *hosts) dial(ctx context.Context, connID int, opt *ch.Options, dial ch.Dial) (ch.DialResult, error) {
 	var failed hostsError
 	order := h.order(connID, opt)
@@ -99,9 +100,9 @@ func (h *hosts) dial(ctx context.Context, connID int, opt *ch.Options, dial ch.D
 	return ch.DialResult{}, &failed
 }
 
-// dialWithin connects to addr. left is how many hosts can be tried, with this one. If there are
-// others it uses only a share of the timeout, because a host that drops packets would use up all of
-// it.
+// dialWithin connects to addr. left is how many hosts can still be tried, addr included. If there
+// are others, dialWithin uses only a share of the timeout, because a host that drops packets would
+// use up all of it.
 func dialWithin(ctx context.Context, addr string, opt *ch.Options, left int, dial ch.Dial) (ch.DialResult, error) {
 	if left <= 1 {
 		return dial(ctx, addr, opt)

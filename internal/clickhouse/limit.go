@@ -23,9 +23,9 @@ const (
 )
 
 // WithWriteLimit gives every write a limit of its own. A write is an Exec, or a batch from
-// PrepareBatch to its end. Reads keep the read timeout. After the limit the call returns
-// ErrWriteLimit and drops the connection, and the server kills the query because its client is
-// gone.
+// PrepareBatch to its end. Reads keep the read timeout, which is raised to LongestWriteLimit if it
+// is shorter. After the limit the call returns ErrWriteLimit and drops the connection, and the
+// server kills the query because its client is gone.
 func WithWriteLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.writeLimit = limit
@@ -35,9 +35,9 @@ func WithWriteLimit(limit time.Duration) Option {
 
 type attemptKey struct{}
 
-// WithAttempt tells writes the number of their attempt, from 0. Each attempt may take twice as long
-// as the one before, up to LongestWriteLimit. So a stall costs only one limit, and a machine that
-// is too slow for the limit does not fail for ever.
+// WithAttempt returns a context for writes that has the number of the attempt, from 0. Each attempt
+// may take twice as long as the one before, up to LongestWriteLimit. So a stall costs only one
+// limit, and a machine that is too slow for the limit does not fail for ever.
 func WithAttempt(ctx context.Context, attempt int) context.Context {
 	return context.WithValue(ctx, attemptKey{}, attempt)
 }

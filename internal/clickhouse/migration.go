@@ -25,7 +25,7 @@ type migration struct {
 var fileName = regexp.MustCompile(`^(\d{4})_[a-z0-9_]+\.sql$`)
 
 // loadMigrations reads every NNNN_name.sql at the root of files. Numbers begin at 1 and have no
-// gaps, so the highest number that was applied tells all.
+// gaps, so the highest applied number shows which migrations are applied.
 func loadMigrations(files fs.FS) ([]migration, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {

@@ -70,8 +70,8 @@ func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 }
 
 // Ask waits until fewer than Bounds.Concurrent reads run, then calls read. The queries of read must
-// use the context that it gets, which carries the other bounds. After an ErrUnavailable it may help
-// to ask again later.
+// use the context that it gets, which carries the other bounds. The error is ErrUnavailable if ctx
+// ends during the wait or the failure is retryable: then it may help to ask again later.
 func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
 	if q.turns.Acquire(ctx, 1) != nil {
 		return fmt.Errorf("%w: all %d turns are taken", ErrUnavailable, q.bounds.Concurrent)

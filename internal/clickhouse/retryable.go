@@ -17,7 +17,7 @@ import (
 
 // Retryable says whether the same request may succeed later without any change: the connection
 // broke, the server lacks memory or another resource, or a replica or Keeper is away. Everything
-// else, such as a wrong query or a wrong block, is permanent. It decides by types and by
+// else, such as a wrong query or a wrong block, is permanent. Retryable decides by types and by
 // ClickHouse's error codes, never by message text. A request that may have been executed is
 // retryable too, so an insert must be safe to repeat. A cancelled context is not retryable: the
 // caller wants to stop.

@@ -43,7 +43,8 @@ func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (
 }
 
 // checkPart compares the files of a part with their checksums. If the files are not on this
-// machine, ClickHouse does it. message says what is wrong.
+// machine, ClickHouse does it. message says what is wrong. The error is errGone if the files differ
+// because the part is not in use any more.
 func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
 	err = errNotHere
 	if p.Folder != "" {

@@ -60,7 +60,8 @@ func (m *manifest) save(path string) error {
 	return nil
 }
 
-// compare returns the lost parts, and updates the manifest to what is there now.
+// compare returns the lost parts, and updates the manifest to what is there now. changed says
+// whether that has changed the manifest.
 func (m *manifest) compare(tables []table, active []part) (lost []Damage, changed bool) {
 	now := map[string][]part{}
 	for _, p := range active {
@@ -93,9 +94,9 @@ func (m *manifest) compare(tables []table, active []part) (lost []Damage, change
 	return lost, changed
 }
 
-// Forget removes what the manifest says of these tables. Call it when the rows of lost and broken
-// parts are there again: the next look starts from what it finds. No Watch may use the file
-// meanwhile.
+// Forget removes the parts and the lost parts of these tables from the manifest. Call it when the
+// rows of lost and broken parts are there again: the next look starts from what it finds. No Watch
+// may use the file meanwhile.
 func Forget(path string, tables []string) error {
 	m, err := loadManifest(path)
 	if err != nil {

@@ -59,7 +59,7 @@ type Config struct {
 	// Database of the tables.
 	Database string
 	// Manifest is the file that keeps the parts between two runs. If it is empty, lost parts are
-	// not found. So it is on a cluster, where each query may meet another replica.
+	// not found. It is empty on a cluster, where each query may meet another replica.
 	Manifest string
 	// every is the time between two looks. Default 10 s.
 	every time.Duration
@@ -203,7 +203,8 @@ func (w *Watch) foundParts(active []part) (list []Damage) {
 	return list
 }
 
-// tell replaces the list of damage and updates the metrics. It logs what was not in the old list.
+// tell replaces the list of damage and updates the metrics. It logs each damage that was not in the
+// old list.
 func (w *Watch) tell(found []Damage) {
 	slices.SortFunc(found, func(a, b Damage) int {
 		return strings.Compare(a.Table+"\x00"+a.Part+"\x00"+a.Kind, b.Table+"\x00"+b.Part+"\x00"+b.Kind)

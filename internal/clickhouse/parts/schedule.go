@@ -72,8 +72,8 @@ func (w *Watch) checkAll(ctx context.Context) {
 	}
 }
 
-// checkOne checks a part. It returns the pause before the next check, which keeps the checks at
-// their rate.
+// checkOne checks a part. It returns the pause before the next check: after a success the time that
+// keeps the checks at their rate, after a failure Config.every.
 func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait time.Duration) {
 	atRate := time.Duration(float64(p.Bytes) / float64(w.cfg.checkBytesPerSecond) * float64(time.Second))
 	within, cancel := context.WithTimeout(ctx, w.cfg.checkLimit+atRate)
