@@ -200,7 +200,7 @@ func stripURL(err error) error {
 	return err
 }
 
-// read reads the body, at most MaxBytes of it after decompression.
+// read reads and decompresses the body. A body of more than MaxBytes is an error.
 func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Error) {
 	if answer.ContentLength > f.cfg.MaxBytes {
 		return nil, failure(ClassTooLarge, "body over %d bytes", f.cfg.MaxBytes)

@@ -112,8 +112,9 @@ func failure(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Err: fmt.Errorf(format, args...)}
 }
 
-// ClassOf is the class of a fetch's outcome: ClassOK for nil, ClassConnection for an error that is
-// not this package's.
+// ClassOf is the class of a fetch's outcome: ClassOK for nil. Of the errors that are not this
+// package's, those of an ended context are ClassCanceled or ClassTimeout, and all others
+// ClassConnection.
 func ClassOf(err error) Class {
 	var failed *Error
 	switch {
@@ -168,8 +169,8 @@ func retryableStatus(status int, gateway bool) bool {
 	return status >= 500
 }
 
-// classify turns what net/http returned into an Error. parent is the caller's context: when it
-// ended, the fetch was not at fault.
+// classify turns what net/http returned into an Error. parent is the context of the request: if it
+// has ended, the class is that of its end, whatever err is.
 func classify(parent context.Context, err error) *Error {
 	var failed *Error
 	if errors.As(err, &failed) {

@@ -42,10 +42,8 @@ type Config struct {
 	// PerHost is how many requests may be under way to one host:port. Default 4.
 	PerHost int
 	// hedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
-	// perGateway is PerHost for the hosts of the configured gateways, which serve most tokens.
-	// Default 16.
 	hedgeDelay time.Duration
-	// perGateway is the same for the hosts of the configured gateways, which serve most tokens.
+	// perGateway is PerHost for the hosts of the configured gateways, which serve most tokens.
 	// Default 16.
 	perGateway int
 	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy.

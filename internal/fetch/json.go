@@ -70,8 +70,9 @@ var errorMembers = map[string]bool{
 	"details": true, "error_code": true, "path": true, "timestamp": true, "requestId": true, "request_id": true, "ok": true,
 }
 
-// isErrorBody reports whether a document is an object that only reports an error. Gateways and
-// storage services send such with status 200.
+// isErrorBody reports whether a document is an object that only reports an error: all its members
+// are in errorMembers, and error, errors or message is among them. Gateways and storage services
+// send such documents with status 200.
 func isErrorBody(body []byte) bool {
 	const most = 4096 // longer ones are content
 	if len(body) > most || body[0] != '{' {

@@ -28,8 +28,8 @@ type target struct {
 }
 
 // Host returns a key for the limits per host: the host:port that the URI would be fetched from
-// first, in lower case. It is "ipfs" or "ar" if that is our own gateway, since any gateway will do.
-// It is empty for data URIs and for URIs that cannot be fetched.
+// first, in lower case. If that host is the first of our own gateways, the key is "ipfs" or "ar",
+// since any gateway will do. It is empty for data URIs and for URIs that cannot be fetched.
 func (f *Fetcher) Host(uri string) string {
 	found, err := f.resolve(uri)
 	switch {
@@ -85,6 +85,8 @@ func (f *Fetcher) resolve(uri string) (target, error) {
 		}
 	} else if content, ok := arweaveContent(parsed); ok {
 		if ours, err := f.gatewayTarget(content, f.arweave, validArweaveID); err == nil {
+			// Every gateway serves the same content. So arweave.net is asked only if it is one of
+			// ours.
 			found.urls, found.gateway = ours.urls, true
 		}
 	}
