@@ -135,7 +135,8 @@ func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// Joined reports whether this member is in the group and knows its partitions, even if it has none.
+// Joined reports whether this member is in the group and was assigned its partitions, which may be
+// none.
 func (c *GroupConsumer) Joined() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,6 +189,7 @@ func (c *GroupConsumer) serve(gen *generation) {
 	for tp, offset := range gen.start {
 		fetchers.Go(func() error { return f.run(fetchCtx, gen.id, tp, offset) })
 	}
+	// If a partition fails for good, the heartbeats end too, and so does this generation.
 	context.AfterFunc(fetchCtx, cancel)
 	if err := c.member.stay(ctx, gen, c.cfg.heartbeatInterval, c.kick, c.groupFailed); err != nil && c.base.Err() == nil {
 		c.groupFailed(err)

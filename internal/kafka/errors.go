@@ -86,7 +86,7 @@ func retryableCode(code kafkago.Error) bool {
 	}
 }
 
-// groupCode reports whether the code tells a member of a consumer group to join again.
+// groupCode reports whether the code means that a member of a consumer group must join again.
 func groupCode(code kafkago.Error) bool {
 	switch code {
 	case kafkago.IllegalGeneration, kafkago.UnknownMemberId, kafkago.RebalanceInProgress, kafkago.MemberIDRequired:

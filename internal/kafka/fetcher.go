@@ -42,8 +42,8 @@ type fetcher struct {
 func (f *fetcher) run(ctx context.Context, generation int64, tp TopicPartition, offset int64) error {
 	var b backoff
 	lag := f.metrics.fetchLag.WithLabelValues(f.consumer, tp.Topic, strconv.Itoa(tp.Partition))
-	// Another member may read the partition next: this member's lag of it must not stay in the
-	// metrics.
+	// Another member may read the partition next, so the lag that this member reported must not
+	// stay in the metrics.
 	defer f.metrics.fetchLag.DeleteLabelValues(f.consumer, tp.Topic, strconv.Itoa(tp.Partition))
 	unannounced := offset == offsetUnknown // onFetch must be told where reading begins
 	for ctx.Err() == nil {

@@ -136,8 +136,8 @@ func (m *membership) lost(err error) error {
 	return err
 }
 
-// assign makes the assignment for all members if the coordinator has chosen this one. Otherwise it
-// returns nil.
+// assign makes the assignment for all members if the coordinator has chosen this member to do so.
+// Otherwise it returns nil.
 func (m *membership) assign(ctx context.Context, resp *kafkago.JoinGroupResponse) ([]kafkago.SyncGroupRequestAssignment, error) {
 	if resp.LeaderID != resp.MemberID {
 		return nil, nil
@@ -231,8 +231,8 @@ func (m *membership) stay(ctx context.Context, g *generation, interval time.Dura
 	}
 }
 
-// leave tells the coordinator that this member leaves: the others need not wait for its session to
-// time out.
+// leave takes this member out of the group, so that the others need not wait for its session to
+// time out. A static member stays.
 func (m *membership) leave(ctx context.Context) error {
 	if m.memberID == "" || m.instance != "" {
 		return nil // a static member comes back under its name

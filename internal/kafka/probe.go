@@ -15,7 +15,7 @@ import (
 )
 
 // explainHangup returns a SecurityError if a broker that answered and then ended the connection
-// wants a login. Apache Kafka tells its versions to anybody, and closes the connection at the next
+// wants a login. Apache Kafka sends its versions to anybody, and closes the connection at the next
 // request of a client that has not logged in. It may close it for other reasons too, so the broker
 // is asked.
 func (d *dialer) explainHangup(addr string, err error) *SecurityError {
