@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// clusterID is the cluster id that the broker tells its clients.
+// clusterID is the cluster id in the broker's answers.
 const clusterID = "mintlake-embedded"
 
 // checkLog checks the whole log before kfake opens it: kfake would cut it off at the first batch
@@ -97,8 +97,9 @@ func (b *Broker) reportDeleted(gone []string, err error) error {
 	return err
 }
 
-// control applies the rules of policy.go to requests that create or alter topics. It also tells the
-// tracker, before kfake serves such a request or deletes a topic, that the list of topics changes.
+// control applies the rules of policy.go to requests that create or alter topics. Before kfake
+// serves such a request or deletes a topic, control also notes in the tracker that the list of
+// topics changes.
 func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	rules := map[int16]func(kmsg.Request) kmsg.Response{
 		keyCreateTopics: func(req kmsg.Request) kmsg.Response {

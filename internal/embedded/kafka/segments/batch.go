@@ -53,15 +53,15 @@ func sizeOf(raw []byte) int64 {
 	return prefixBytes + length
 }
 
-// sound says whether raw is one whole batch whose checksum holds and whose counts fit each other.
-// The checksum does not cover base offset, length, epoch and version: the caller has to compare
-// those with the batches around.
+// sound reports whether raw is one whole batch whose checksum holds and whose counts fit each
+// other. The checksum does not cover base offset, length, epoch and version: the caller has to
+// compare those with the batches around.
 func sound(raw []byte) bool {
 	return len(raw) >= headerBytes && binary.BigEndian.Uint32(raw[posCRC:]) == crc32.Checksum(raw[posAttributes:], castagnoli) && counts(raw)
 }
 
-// counts says whether the number of records and the last offset fit each other. There may be fewer
-// records than offsets.
+// counts reports whether the number of records and the last offset fit each other. There may be
+// fewer records than offsets.
 func counts(raw []byte) bool {
 	delta, count := int32(binary.BigEndian.Uint32(raw[posLastDelta:])), int32(binary.BigEndian.Uint32(raw[posCount:]))
 	return delta >= 0 && count >= 0 && int64(count) <= int64(delta)+1

@@ -117,6 +117,7 @@ func (r *Report) checkTopics(broker string, keys []key) error {
 		if !errors.Is(err, fs.ErrNotExist) && !isFormat(err) {
 			return err
 		}
+		// Nothing proves that there ever was a topic with records: it is a new folder.
 		if (r.state == nil || len(r.state.Topics)+len(r.state.Deleted) == 0) && !hasData(broker, keys) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				r.drop = append(r.drop, topicsFile, metaFile)
@@ -173,7 +174,7 @@ func (r *Report) compareTopics(topics []Topic) {
 	}
 }
 
-// isFormat says whether err is about the content of a file, and not about opening or reading it.
+// isFormat reports whether err is about the content of a file, and not about opening or reading it.
 func isFormat(err error) bool {
 	var path *fs.PathError
 	return !errors.As(err, &path)

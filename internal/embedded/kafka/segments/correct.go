@@ -13,9 +13,9 @@ import (
 const maxCorrected = 256 << 10
 
 // correct returns the batch at offset base with its one wrong bit corrected. It returns nil if raw
-// has other damage or is longer than maxCorrected. CRC-32C tells the wrong bit: at these lengths
-// its Hamming distance is 4, so each single bit changes the checksum in its own way, and no two
-// bits change it like one.
+// has other damage or is longer than maxCorrected. CRC-32C shows which bit is wrong: at these
+// lengths its Hamming distance is 4, so each single bit changes the checksum in its own way, and no
+// two bits change it like one.
 func correct(raw []byte, base int64) []byte {
 	if len(raw) < headerBytes || len(raw) > maxCorrected || sizeOf(raw) != int64(len(raw)) {
 		return nil

@@ -16,7 +16,7 @@ const (
 	// KindHeader: a batch's header is wrong where the checksum does not cover it. Its records are
 	// good.
 	KindHeader Kind = "header"
-	// KindBit: one bit of a batch is wrong. The checksum tells which.
+	// KindBit: one bit of a batch is wrong. The checksum shows which.
 	KindBit Kind = "bit"
 	// KindMissing: records are gone from the middle or the beginning of a partition.
 	KindMissing Kind = "missing"
@@ -57,7 +57,7 @@ type Damage struct {
 // there.
 func (d *Damage) Records() int64 { return max(d.To-d.From+1, 0) }
 
-// Loses says whether records are lost: a repair cannot bring them back.
+// Loses reports whether records are lost: a repair cannot bring them back.
 func (d *Damage) Loses() bool { return d.Records() > 0 }
 
 // String describes the damage in one line.

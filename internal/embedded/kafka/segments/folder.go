@@ -39,10 +39,10 @@ type Topic struct {
 	Configs    map[string]string `json:"configs,omitempty"`
 }
 
-// forever says whether the records of the topic never expire.
+// forever reports whether the records of the topic never expire.
 func (t *Topic) forever() bool { return t.keeps("retention.ms") && t.keeps("retention.bytes") }
 
-// keeps says whether a retention setting keeps records for ever.
+// keeps reports whether a retention setting keeps records for ever.
 func (t *Topic) keeps(setting string) bool {
 	value, ok := t.Configs[setting]
 	return !ok || strings.HasPrefix(value, "-") // the broker's own default is for ever

@@ -77,8 +77,8 @@ func readSnapshot(broker string, k key) *snapshot {
 	return s
 }
 
-// longerThan says whether a segment of the snapshot is shorter now or gone. One that is gone before
-// the first of files may have expired.
+// longerThan reports whether a segment of the snapshot is shorter now or gone. One that is gone
+// before the first of files may have expired.
 func (s *snapshot) longerThan(files []file) bool {
 	sizes := make(map[int64]int64)
 	for _, f := range files {

@@ -67,7 +67,7 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 	}
 }
 
-// expired says whether all segments of the state that are gone from the front can have expired.
+// expired reports whether all segments of the state that are gone from the front can have expired.
 // That is always possible with retention.bytes, and for a topic that is not in the list.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
@@ -199,7 +199,7 @@ func (p *partition) checkEnd(files []file, indexes map[int64]index, state *Parti
 	}
 }
 
-// endUnknown is a result of knownEnd: there were records behind the end, and nothing tells how
+// endUnknown is a result of knownEnd: there were records behind the end, and it is not known how
 // many.
 const endUnknown = -1
 

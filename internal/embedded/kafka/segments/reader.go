@@ -9,7 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Ends returns for each topic the offset behind the last record of each partition.
+// Ends returns for each topic the offset behind the last record of each partition. A topic that is
+// not in the list of topics is left out.
 func (r *Report) Ends(topics []string) map[string][]int64 {
 	ends := make(map[string][]int64)
 	for _, name := range topics {

@@ -34,7 +34,7 @@ var decompressor = kgo.DefaultDecompressor()
 
 var errRecords = errors.New("records cannot be read")
 
-// readable says whether all records of the batch can be decoded.
+// readable reports whether all records of the batch can be decoded.
 func readable(raw []byte) bool {
 	return eachRecord(raw, func(*kmsg.Record) {}) == nil
 }

@@ -14,7 +14,7 @@ const (
 	// header is a batch whose records are good, but whose header is wrong where the checksum does
 	// not cover it. The right header is known.
 	header
-	// flipped is a batch with one wrong bit. The checksum tells which.
+	// flipped is a batch with one wrong bit. The checksum shows which.
 	flipped
 	// lost is a range of bytes in which no batch can be read.
 	lost
@@ -106,8 +106,8 @@ func (s *segment) next(pos, expect int64) []piece {
 	return []piece{good}
 }
 
-// behindGap says whether b, whose offset is above expect, is at its place and batches before it are
-// missing. Otherwise b's offset is wrong. The offset behind b decides: it fits either b's own
+// behindGap reports whether b, whose offset is above expect, is at its place and batches before it
+// are missing. Otherwise b's offset is wrong. The offset behind b decides: it fits either b's own
 // offset or expect. If it fits neither, and b's offset differs from expect in one bit, b's offset
 // is wrong.
 func (s *segment) behindGap(b *batch, expect int64) bool {
@@ -145,6 +145,8 @@ func (s *segment) damaged(pos, expect int64) piece {
 		p.kind = torn
 		return p
 	}
+	// No whole batch can be read here. The lost offsets go up to the next good batch. Without one,
+	// they go up to the known end, or as far as the damaged end itself shows.
 	p.kind, p.from, p.to = lost, expect, after-1
 	if after == 0 {
 		p.to = s.hint - 1
@@ -200,12 +202,12 @@ func (s *segment) find(pos, expect int64) (end, base int64) {
 	return int64(len(s.data)), 0
 }
 
-// follows says whether b can come behind damage that begins at offset expect.
+// follows reports whether b can come behind damage that begins at offset expect.
 func (s *segment) follows(b *batch, expect int64) bool {
 	return b.base > expect && b.base <= expect+maxGap && s.data[b.pos+posMagic] == magic
 }
 
-// chains says whether b is followed by the batch with the next offset, or by the end of the
+// chains reports whether b is followed by the batch with the next offset, or by the end of the
 // segment. In the last segment up to a header of a torn batch may be there. Bytes inside a record
 // that look like a batch have no such neighbour.
 func (s *segment) chains(b *batch) bool {
@@ -220,8 +222,9 @@ func (s *segment) chains(b *batch) bool {
 // write.
 const pageBytes = 512
 
-// isTorn says whether raw, the end of a log, is part of a batch that was being written: it begins
-// like a batch at offset expect, and the file ends before the batch does or the rest is zeros.
+// isTorn reports whether raw, the end of a log, is part of a batch that was being written: it
+// begins like a batch at offset expect, and the file ends before the batch does or the rest is
+// zeros.
 func isTorn(raw []byte, expect int64) bool {
 	zeros := len(raw)
 	for zeros > 0 && raw[zeros-1] == 0 {

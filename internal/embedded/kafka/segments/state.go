@@ -18,7 +18,7 @@ const StateFile = "LOG_STATE.json"
 
 // State describes what was on disk when the state was written. By it a check finds that a file was
 // deleted or cut off since. The state has a checksum of its own. A missing or damaged state is no
-// damage of the log: the check then knows less.
+// damage of the log, but then the check finds less.
 type State struct {
 	Topics []Topic `json:"topics"`
 	// Changing says that topics were just being created, altered or deleted. topics.json may be
@@ -144,7 +144,7 @@ func (p *PartitionState) segment(base int64) *SegmentState {
 	return nil
 }
 
-// sameTopic says whether a and b describe the same topic alike.
+// sameTopic reports whether a and b describe the same topic alike.
 func sameTopic(a, b *Topic) bool {
 	if len(a.Configs) == 0 && len(b.Configs) == 0 {
 		return a.Name == b.Name && a.ID == b.ID && a.Partitions == b.Partitions && a.Replicas == b.Replicas
