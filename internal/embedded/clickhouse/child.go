@@ -35,7 +35,7 @@ const (
 // pinnedConnections is how many sessions can have temporary tables at once.
 const pinnedConnections = 16
 
-// childSpec is what the parent tells the child at its start.
+// childSpec is what the parent gives the child at its start.
 type childSpec struct {
 	Parent       int    `json:"parent"` // process id
 	Library      string `json:"library"`
@@ -139,7 +139,7 @@ func watchParent() (stop context.Context, serving *atomic.Bool) {
 	return stop, serving
 }
 
-// report tells the parent how the start went.
+// report sends the parent the status of the start.
 func report(pipe *os.File, status childStatus, log *slog.Logger) {
 	if err := json.NewEncoder(pipe).Encode(status); err != nil {
 		log.Error("tell the parent about the start", "err", err)

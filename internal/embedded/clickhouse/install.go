@@ -121,8 +121,8 @@ func (i *Installer) Verify() (string, error) {
 	return library, nil
 }
 
-// complete says whether the library is installed. Its hash was checked before it got its name, so
-// comparing the size is enough.
+// complete reports whether the library is installed. Its hash was checked before it got its name,
+// so comparing the size is enough.
 func (i *Installer) complete(library string) bool {
 	info, err := os.Stat(library)
 	return err == nil && info.Mode().IsRegular() && info.Size() == i.Pin.LibraryBytes
@@ -203,7 +203,8 @@ func (i *Installer) fetch(ctx context.Context, folder, file string) error {
 	return i.unpack(in, i.From, file)
 }
 
-// fromNPM lets npm fetch the package: npm knows mirrors, proxies and logins.
+// fromNPM lets npm fetch the package, because npm is configured with the user's mirrors, proxies
+// and logins.
 func (i *Installer) fromNPM(ctx context.Context, folder, file string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {

@@ -47,6 +47,8 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		Parent: os.Getpid(), Library: library, Dir: filepath.Join(dir.path, engineDir), ServerConfig: config,
 		Connections: e.cfg.Connections, Settings: e.cfg.querySettings(), MaxInsertBytes: e.cfg.MaxInsertBytes, AllowedHosts: e.cfg.AllowedHosts, StopTimeout: e.cfg.StopTimeout, LetGo: e.cfg.LetGo,
 	}
+	// failed counts the failed starts in a row. quick counts those and the children in a row that
+	// did not live for steadyAfter.
 	failed, quick := 0, 0
 	for first := true; ; first = false {
 		if !first {
@@ -201,7 +203,7 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 // errDiskWasFull is why a healthy child is replaced.
 var errDiskWasFull = errors.New("the disk was full and has room again: a new start puts aside what could not be written whole")
 
-// diskIsFull says whether less than KeepFree is free.
+// diskIsFull reports whether less than KeepFree is free.
 func (e *Engine) diskIsFull() bool {
 	var stat unix.Statfs_t
 	if e.cfg.KeepFree == 0 || unix.Statfs(e.cfg.DataDir, &stat) != nil {
@@ -240,8 +242,8 @@ func (e *Engine) ping(ctx context.Context, p *process) error {
 	return nil
 }
 
-// older says whether version a comes before version b. Versions are numbers with dots; text that is
-// no number is not older.
+// older reports whether version a comes before version b. Versions are numbers with dots; text that
+// is no number is not older.
 func older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

@@ -18,8 +18,8 @@ const (
 	askAfter = 3 * time.Second
 )
 
-// childReport is what the child tells its parent every watchEvery while it serves. Each is a line
-// of JSON.
+// childReport is what the child sends its parent every watchEvery while it serves. Each report is a
+// line of JSON.
 type childReport struct {
 	// Queries is how many queries run. The oldest has run for OldestSeconds.
 	Queries       int     `json:"queries"`

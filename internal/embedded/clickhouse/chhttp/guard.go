@@ -36,7 +36,7 @@ func denied(format string, args ...any) error {
 	return libchdb.Errorf(497, "ACCESS_DENIED", format, args...)
 }
 
-// loopbackHost says whether a host, with or without a port, is localhost or a loopback address.
+// loopbackHost reports whether a host, with or without a port, is localhost or a loopback address.
 func loopbackHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {

@@ -173,7 +173,7 @@ func (l *lexer) word(t token) string {
 	return strings.ToUpper(string(l.query[t.start:t.end]))
 }
 
-// is says whether the token is this punctuation byte.
+// is reports whether the token is this punctuation byte.
 func (l *lexer) is(t token, punctuation byte) bool {
 	return t.kind == tokenPunctuation && l.query[t.start] == punctuation
 }

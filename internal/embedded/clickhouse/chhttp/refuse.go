@@ -60,7 +60,7 @@ func checkReads(canonical []byte) error {
 	return nil
 }
 
-// setsReadonly says whether a token of a SET statement is the name readonly.
+// setsReadonly reports whether a token of a SET statement is the name readonly.
 func setsReadonly(l *lexer, t token) bool {
 	return slices.Contains(mentionedNames(&lexer{query: l.query[t.start:t.end]}), "readonly")
 }

@@ -33,7 +33,7 @@ type request struct {
 	close func()    // ends the reading of the body
 }
 
-// notSettings says whether a URL parameter of ClickHouse's HTTP interface is no setting for the
+// notSettings reports whether a URL parameter of ClickHouse's HTTP interface is no setting for the
 // engine. log_comment is a setting, but the pool uses it to find the query to kill. Settings of the
 // HTTP server have no meaning for the engine.
 func notSettings(name string) bool {

@@ -97,7 +97,7 @@ func contentType(format string) string {
 	}
 }
 
-// streamable says whether the chunks of a format can be sent one after the other. Other formats
+// streamable reports whether the chunks of a format can be sent one after the other. Other formats
 // have a header, a footer or a frame around the whole result.
 func streamable(format string) bool {
 	switch format {

@@ -64,8 +64,8 @@ func parse(query []byte) statement {
 	}
 }
 
-// makesTemporary says whether TEMPORARY follows CREATE [OR REPLACE]. The lexer is behind the first
-// word.
+// makesTemporary reports whether TEMPORARY follows CREATE [OR REPLACE]. The lexer is behind the
+// first word.
 func makesTemporary(l *lexer) bool {
 	word := l.word(l.next())
 	if word == "OR" {
