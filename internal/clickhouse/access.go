@@ -29,7 +29,8 @@ type AccessConfig struct {
 }
 
 // Access has login, TLS settings and the known hosts of a ClickHouse outside this process. All
-// connections of a process share one, so that each knows which hosts another has found away.
+// connections of a process share one Access: if one connection finds that a host is away, the
+// others try that host last.
 type Access struct {
 	cfg   AccessConfig
 	hosts *hosts

@@ -25,7 +25,7 @@ type ColumnsError struct {
 	Problems []string
 }
 
-// Error tells all problems in one line.
+// Error implements error: it lists all problems in one line.
 func (e *ColumnsError) Error() string {
 	if e.Missing {
 		return fmt.Sprintf("clickhouse table %s.%s does not exist: run `mintlake migrate`", e.Database, e.Table)

@@ -213,7 +213,7 @@ func advise(addr string, opt *ch.Options, err error) string {
 
 const noTLS = "this port seems to speak no TLS: name the TLS port (8443 for https://, 9440 for clickhouse://), or use http://, or take secure=true away"
 
-// hungUp says whether the server closed the connection. ClickHouse does so on a port without TLS
+// hungUp reports whether the server closed the connection. ClickHouse does so on a port without TLS
 // when the client begins with TLS.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
@@ -234,7 +234,7 @@ func adviseTLS(err error) string {
 	return ""
 }
 
-// refusedLogin says whether ClickHouse refused the login, or a proxy in front of it.
+// refusedLogin reports whether ClickHouse refused the login, or a proxy in front of it.
 func refusedLogin(err error) bool {
 	var exception *ch.Exception
 	if errors.As(err, &exception) {

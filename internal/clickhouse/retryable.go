@@ -15,7 +15,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Retryable says whether the same request may succeed later without any change: the connection
+// Retryable reports whether the same request may succeed later without any change: the connection
 // broke, the server lacks memory or another resource, or a replica or Keeper is away. Everything
 // else, such as a wrong query or a wrong block, is permanent. Retryable decides by types and by
 // ClickHouse's error codes, never by message text. A request that may have been executed is

@@ -25,12 +25,13 @@ type partKey struct{ table, name string }
 
 func (p *part) key() partKey { return partKey{p.Table, p.Name} }
 
-// covers says whether p has all rows of other: p is the same part, or was merged from it.
+// covers reports whether p has all rows of other: p is the same part, or was merged from it.
 func (p *part) covers(other *part) bool {
 	return p.Partition == other.Partition && p.Min <= other.Min && p.Max >= other.Max
 }
 
-// table is a table that is looked at. Folder tells it from a dropped table of the same name.
+// table is a table that is looked at. A table that was dropped and made again has the same Name and
+// another Folder.
 type table struct {
 	Name   string `ch:"name"`
 	Folder string `ch:"folder"`
