@@ -15,8 +15,9 @@ var forbidden = prefixes(
 	"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"168.63.129.16/32", // Azure's wire server
 	// IPv6: everything outside of 2000::/3 is refused below, which covers ::1, ::, mapped, NAT64,
-	// unique local, link-local, site-local and multicast addresses. Forbidden inside of it are IETF
-	// assignments with Teredo and ORCHID, documentation, 6to4, AS112.
+	// unique local, link-local, site-local and multicast addresses. Listed here are the forbidden
+	// prefixes within 2000::/3: IETF assignments with Teredo and ORCHID, documentation, 6to4,
+	// AS112.
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )
 

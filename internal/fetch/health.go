@@ -83,6 +83,7 @@ func (h *health) refuse(host, url string) *Error {
 	left := state.until.Sub(h.now())
 	switch {
 	case left <= 0 && state.failures >= failuresUntilDown:
+		// Another URL of the host should be the trial.
 		if left > -othersFirst && h.bad.Contains(maphash.String(h.seed, url)) {
 			return state.down(left+othersFirst, h.now())
 		}
@@ -138,7 +139,7 @@ func (h *health) report(host, url string, failed *Error) {
 	state.fail(h.now(), failed.Class, hash)
 }
 
-// answered records that the host answered: the URLs that failed before are bad, and this one is
+// answered records that the host answered for url: the URLs that failed before are bad, and url is
 // not. state is nil if nothing is known of the host.
 func (h *health) answered(state *hostHealth, url uint64) {
 	if state != nil {

@@ -75,8 +75,8 @@ func (f *Fetcher) resolve(uri string) (target, error) {
 	}
 	found := target{urls: []*url.URL{parsed}}
 	if content, ok := gatewayContent(parsed); ok {
-		// The URL is of another's IPFS gateway. Our gateways serve the same content if that one is
-		// gone.
+		// The URL names somebody else's IPFS gateway. Our gateways serve the same content if that
+		// gateway is gone.
 		if ours, err := f.gatewayTarget(content, f.ipfs, validCID); err == nil {
 			found.urls, found.gateway = append(found.urls, ours.urls...), true
 			if parsed.RawQuery == "" { // a query may ask the gateway for a smaller picture
