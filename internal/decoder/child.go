@@ -28,7 +28,7 @@ const childEnv = "MINTLAKE_DECODER_CHILD"
 // output and error are /dev/null.
 const replyFD = 3
 
-// childSpec is what the parent tells the child at its start.
+// childSpec is what the parent gives the child at its start.
 type childSpec struct {
 	Parent int `json:"parent"` // process id
 	// MemoryBytes is how much the child may map besides what it has mapped at its start.
@@ -90,8 +90,8 @@ func runChild(spec childSpec) error {
 }
 
 // confine gives up what decoding does not need. From here on this process can map only
-// spec.MemoryBytes more, and cannot write files or leave a core dump. Its parent has seen to it that
-// it cannot gain privileges.
+// spec.MemoryBytes more, and cannot write files or leave a core dump. Its parent has seen to it
+// that it cannot gain privileges: see process.run.
 func confine(spec childSpec) error {
 	// If the machine runs out of memory, the kernel shall end this process first. It works without
 	// this setting, too, so an error is ignored.

@@ -65,8 +65,9 @@ func startProcess(spec childSpec) (*process, error) {
 
 // run starts the child and waits for it, all on one locked thread. The kernel sends the death
 // signal (Pdeathsig) when the thread that started the child ends, and Go may end threads that are
-// not locked. The thread ends with the function: it has given up the right to gain privileges, which
-// all threads of the child inherit. The child itself could give it up for one of its threads only.
+// not locked. The thread has given up the right to gain privileges, which all threads of the child
+// inherit. (The child itself could give it up for one of its threads only.) So run does not unlock
+// the thread, which ends with run and is not used for anything else.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -99,7 +100,7 @@ func (p *process) kill() {
 	_ = p.replies.Close()
 }
 
-// alive says whether the child is still running.
+// alive reports whether the child is still running.
 func (p *process) alive() bool {
 	select {
 	case <-p.exited:
