@@ -145,8 +145,8 @@ func load(folder string) (*Manifest, error) {
 	return m, nil
 }
 
-// walk visits all files of the folder except the list, in the order of their names. It refuses what
-// is no plain file.
+// walk visits all files of the folder, in the order of their names, except the list and what a
+// killed Write left of it. It refuses what is no plain file.
 func walk(ctx context.Context, folder string, visit func(name string) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -177,7 +177,7 @@ func (s *Store) Get(key Key) (*Blob, bool) {
 	return nil, false
 }
 
-// Has says whether the store holds the key, without reading it.
+// Has reports whether the store holds the key, without reading it.
 func (s *Store) Has(key Key) bool { return s.memory.has(key) || s.disk.has(key) }
 
 // Put stores a blob and returns it. If the file cannot be written, because the disk is full for

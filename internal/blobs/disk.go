@@ -51,7 +51,8 @@ func (d *disk) path(key Key) string {
 	return filepath.Join(d.dir, name[:2], name[2:])
 }
 
-// scan reads which files there are, and removes the temporary files of a process that was killed.
+// scan reads which files there are, orders them by modification time, and removes the oldest if
+// they are over the limit. It also removes the temporary files of a process that was killed.
 func (d *disk) scan() error {
 	var found []*file
 	var temporary []string

@@ -147,8 +147,8 @@ func (n *names) rewrite() error {
 	return nil
 }
 
-// flush writes what is buffered. It rewrites the log instead if more than half of its records are
-// outdated.
+// flush writes what is buffered. It rewrites the log instead if more than about half of its records
+// are outdated, or if the write fails.
 func (n *names) flush() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

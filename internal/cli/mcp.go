@@ -66,7 +66,7 @@ type (
 	}
 )
 
-// within returns a pointer to n, but at most to limit. If n is 0 it is fallback.
+// within returns a pointer to n, or to fallback if n is 0, but never to more than limit.
 func within(n, fallback, limit int32) *int32 {
 	if n == 0 {
 		n = fallback

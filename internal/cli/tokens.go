@@ -276,7 +276,7 @@ func batchCommand() *cobra.Command {
 	return cmd
 }
 
-// readsKeyboard says whether a command's standard input is a terminal.
+// readsKeyboard reports whether a command's standard input is a terminal.
 func readsKeyboard(cmd *cobra.Command) bool {
 	file, ok := cmd.InOrStdin().(*os.File)
 	return ok && terminal.IsTerminal(file)

@@ -205,7 +205,7 @@ func environment(list []key, environ []string) (map[string]any, error) {
 	return values, errors.Join(unknown...)
 }
 
-// reserved says whether a variable with the prefix is something else than a setting, such as a
+// reserved reports whether a variable with the prefix is something else than a setting, such as a
 // folder of the tools, a switch of the tests or the mark of a child process.
 func reserved(name string) bool {
 	// Read by the commands that ask a running node.

@@ -44,7 +44,7 @@ func Claim(path string) error {
 	return mark(path)
 }
 
-// marked says whether the folder has the marker. A marker with another text is an error.
+// marked reports whether the folder has the marker. A marker with another text is an error.
 func marked(path string) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(path, markerName))
 	switch {

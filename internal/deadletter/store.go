@@ -35,7 +35,7 @@ type Letter struct {
 	Err error
 }
 
-// Offsets tells where topics begin and end. *kafka.Admin is one.
+// Offsets returns where topics begin and end. *kafka.Admin is one.
 type Offsets interface {
 	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
@@ -49,8 +49,8 @@ type Store struct {
 	Producer kafka.RecordProducer
 }
 
-// List returns the dead letters that are on the topic now, at most the last ones of each partition
-// (last), oldest first.
+// List returns the dead letters that are on the topic now, oldest first. last bounds how many it
+// returns of each partition: the newest ones.
 func (s *Store) List(ctx context.Context, last int64) ([]Letter, error) {
 	first, ends, err := s.bounds(ctx, schemas.TopicDeadLetters)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka
 }
 
 // read calls see with each record from start on, until see returns false. count is how many records
-// see waits for: 0 returns at once.
+// the caller expects: if it is 0, read returns at once and waits for none.
 func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPartition]int64, see func(*kafka.Record) (more bool), count int64) error {
 	if count <= 0 {
 		return nil

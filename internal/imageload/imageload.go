@@ -90,7 +90,8 @@ type Request struct {
 	// ETag and LastModified are the validators of the image that the caller has; empty if it has
 	// none.
 	ETag, LastModified string
-	// Anew asks the server even if the URL was loaded shortly before.
+	// Anew asks the server even if the URL was loaded shortly before. Requests without Anew do not
+	// get its outcome.
 	Anew bool
 }
 

@@ -41,8 +41,8 @@ func derivedKey(key blobs.Key, variant picture.Variant) blobs.Key {
 	return key.Derived(fmt.Sprintf("%d %s", variant.Size, variant.Type))
 }
 
-// clean returns the sanitized form of an SVG. The SVG as it was fetched stays in the store, for a
-// later version of the sanitizer.
+// clean returns the sanitized form of an SVG; false if it cannot be made, or not now. The SVG as it
+// was fetched stays in the store, for a later version of the sanitizer.
 func (l *Loader) clean(ctx context.Context, key blobs.Key, original *blobs.Blob) (*blobs.Blob, bool) {
 	derived := key.Derived(fmt.Sprintf("svg %d", svg.Version))
 	if blob, ok := l.deps.Store.Get(derived); ok {
@@ -70,8 +70,10 @@ func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 	return good
 }
 
-// made makes a variant and stores it under derived. An image that turns out to be broken or over
-// its limits is not given out any more, in any variant.
+// made makes a variant and stores it under derived. If the decoders are too busy, it returns
+// original. It returns false if ctx ends, or if the image turns out to be broken or over its
+// limits. In the second case no variant of the image is made any more; those that are stored are
+// still given out.
 func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Blob, variant picture.Variant) (*blobs.Blob, bool) {
 	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
 		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
