@@ -23,9 +23,9 @@ const (
 )
 
 // WithWriteLimit gives every write a limit of its own. A write is an Exec, or a batch from
-// PrepareBatch to its end. Reads keep the read timeout, which is raised to LongestWriteLimit if it
-// is shorter. After the limit the call returns ErrWriteLimit and drops the connection, and the
-// server kills the query because its client is gone.
+// PrepareBatch to its end. Reads keep the read timeout, which is raised to the longer of limit and
+// LongestWriteLimit if it is shorter. After the limit the call returns ErrWriteLimit and drops the
+// connection, and the server kills the query because its client is gone.
 func WithWriteLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.writeLimit = limit

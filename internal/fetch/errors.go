@@ -169,8 +169,8 @@ func retryableStatus(status int, gateway bool) bool {
 	return status >= 500
 }
 
-// classify turns what net/http returned into an Error. parent is the context of the request: if it
-// has ended, the class is that of its end, whatever err is.
+// classify turns what net/http returned into an Error. An *Error within err is returned as it is.
+// parent is the context of the request: if it has ended, the class is that of its end.
 func classify(parent context.Context, err error) *Error {
 	var failed *Error
 	if errors.As(err, &failed) {

@@ -44,8 +44,8 @@ func (a *Admin) ForgetGroup(ctx context.Context, group string) error {
 
 // ResetGroup sets a consumer group's committed offsets, for example to those that were noted with a
 // backup. The group reads a partition that is not in offsets from its first record. While the group
-// has members ResetGroup waits, until ctx ends. It first deletes the group. If it fails after that,
-// the group reads every partition from its first record.
+// has members ResetGroup waits, until ctx ends. Then it deletes the group and commits offsets. If
+// it fails in between, the group reads from the first records.
 func (a *Admin) ResetGroup(ctx context.Context, group string, offsets map[TopicPartition]int64) error {
 	if err := a.ForgetGroup(ctx, group); err != nil {
 		return err

@@ -190,7 +190,7 @@ func assignRange(subscribed map[string][]string, counts map[string]int) map[stri
 
 // stay sends heartbeats. It returns nil when ctx ends or a rebalance begins. It returns an error if
 // the member has lost its place, if the error is permanent, or if no heartbeat succeeded for the
-// session timeout. It calls failed with each error before that. A receive from kick causes a
+// session timeout. It calls failed with every other error and goes on. A receive from kick causes a
 // heartbeat at once.
 func (m *membership) stay(ctx context.Context, g *generation, interval time.Duration, kick <-chan struct{}, failed func(error)) error {
 	ticker := time.NewTicker(interval)
