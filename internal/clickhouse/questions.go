@@ -21,8 +21,8 @@ type Bounds struct {
 	Time time.Duration
 	// Concurrent is how many reads run at once; further ones wait.
 	Concurrent int
-	// Memory is what one query may use, in bytes. GROUP BY goes on on the disk when it uses a
-	// quarter of that.
+	// Memory is what one query may use, in bytes. A GROUP BY that uses a quarter of that continues
+	// on the disk.
 	Memory int
 	// Threads is how many threads one query may use.
 	Threads int

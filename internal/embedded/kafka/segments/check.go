@@ -117,7 +117,8 @@ func (r *Report) checkTopics(broker string, keys []key) error {
 		if !errors.Is(err, fs.ErrNotExist) && !isFormat(err) {
 			return err
 		}
-		// Nothing proves that there ever was a topic with records: it is a new folder.
+		// Nothing proves that there ever was a topic with records. So nothing is lost, and kfake
+		// may begin with an empty list.
 		if (r.state == nil || len(r.state.Topics)+len(r.state.Deleted) == 0) && !hasData(broker, keys) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				r.drop = append(r.drop, topicsFile, metaFile)
