@@ -64,7 +64,9 @@ const (
 
 // FactsOfEnrichment translates an enrichment into facts. What was read at a slot is positioned
 // after every instruction of that slot. An account from a stream is positioned after the
-// transaction that wrote it. A message without a 32-byte mint, or with a kind of fact that this
+// transaction that wrote it. A logo is positioned by the number of its check, a list's entry or an
+// operator's decision at slot 0 by its version. Imported facts keep their positions. A message
+// without a 32-byte mint, or with a kind of fact that has no register (NotAMint) or that this
 // binary does not know, gives none.
 func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
 	if len(enrichment.GetMint()) != pubkey.Size {

@@ -28,9 +28,9 @@ func fieldItem(key []byte) string { return "." + strings.ToValidUTF8(string(key)
 func (s *State) dead(fact *Fact) bool {
 	switch fact.Register {
 	case RegisterProgram, RegisterDecimals, RegisterSupply, RegisterMintAuthority, RegisterFreezeAuthority:
-		return s.gone(fact) // an initialisation states all of them
+		return s.gone(fact) // an initialisation states all of them anew
 	case RegisterLaunchpad, RegisterCreator, RegisterGraduated:
-		return s.gone(fact) // a launch comes before the initialisation that it calls
+		return s.gone(fact) // may lie before the initialisation: the launch calls it
 	case RegisterMetadataPointer, RegisterExtension:
 		// extensions are initialised before the mint is, perhaps in an earlier transaction
 		return s.gone(fact)
@@ -41,8 +41,8 @@ func (s *State) dead(fact *Fact) bool {
 	case RegisterToken2022Field:
 		return s.gone(fact) || s.before(fact, RegisterClosed, ItemInitialized) || s.before(fact, RegisterToken2022Field, "")
 	default:
-		// The Metaplex metadata account stays when the mint is closed. The other registers do not
-		// come from the mint account.
+		// The Metaplex metadata account stays when the mint is closed. RegisterClosed is what the
+		// rules compare with. The other registers do not come from the mint account.
 		return false
 	}
 }

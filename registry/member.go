@@ -16,8 +16,9 @@ type Membership struct {
 	// Program is empty if no source has named the mint's token program.
 	Program string
 	Closed  bool
-	// The fields ...Known tell whether TokenStandard, MintAuthority and Supply below are known; an
-	// unknown one does not count. A known but empty MintAuthority means that nobody can mint.
+	// The fields ...Known report which of Decimals, TokenStandard, MintAuthority and Supply below
+	// are known. Without known decimals the mint is not a member. Any other unknown field does not
+	// count. A known but empty MintAuthority means that nobody can mint.
 	DecimalsKnown, StandardKnown, AuthorityKnown, SupplyKnown bool
 
 	Decimals      uint8
@@ -33,10 +34,10 @@ func (m *Membership) Member() bool {
 	return m.DecimalsKnown && m.Program != "" && !m.Closed && !m.nonFungible()
 }
 
-// nonFungible reports whether the metadata program says that the mint is non-fungible, or at most
-// one indivisible unit exists and nobody can mint more. TokenStandard: 0 NonFungible, 1
-// FungibleAsset, 2 Fungible, 3 NonFungibleEdition, 4 ProgrammableNonFungible, 5
-// ProgrammableNonFungibleEdition.
+// nonFungible reports whether the token standard is a non-fungible one, or at most one indivisible
+// unit exists and nobody can mint more. Nobody can if there is no mint authority, or if it is the
+// edition account, see IsEdition. TokenStandard: 0 NonFungible, 1 FungibleAsset, 2 Fungible, 3
+// NonFungibleEdition, 4 ProgrammableNonFungible, 5 ProgrammableNonFungibleEdition.
 func (m *Membership) nonFungible() bool {
 	if m.StandardKnown && (m.TokenStandard == 0 || m.TokenStandard >= 3 && m.TokenStandard <= 5) {
 		return true
@@ -90,7 +91,8 @@ var (
 	wrappedSOL      = pubkey.MustParse(schemas.MintWrappedSOL)
 )
 
-// Member returns Token's second result at a small part of Token's cost.
+// Member returns Token's second result at a small part of Token's cost. Supply and mint authority
+// decide only if the decimals are 0, so it reads them only then.
 func (s *State) Member(mint pubkey.Key) bool {
 	decimals, err := strconv.ParseUint(s.value(RegisterDecimals), 10, 8)
 	if err != nil {

@@ -31,8 +31,8 @@ func (s *State) Apply(fact Fact) bool {
 	return changed
 }
 
-// dropDead removes the facts that have become dead. One pass is enough: a fact that makes others
-// dead is never dead because of them.
+// dropDead removes the facts that have become dead. One pass is enough. It may drop a fact that
+// makes others dead, but what made that fact dead makes those others dead too.
 func (s *State) dropDead() {
 	if !slices.ContainsFunc(s.facts, func(held Fact) bool { return s.dead(&held) }) {
 		return
@@ -66,7 +66,7 @@ func (s *State) hold(fact Fact) bool {
 // fold and of every lookup.
 func (s *State) find(register Register, item string) (int, bool) {
 	from, to := 0, len(s.facts)
-	if to > 0 { // the facts of a stored state come in order
+	if to > 0 { // facts applied in order go to the end
 		if last := &s.facts[to-1]; last.Register < register || last.Register == register && last.Item < item {
 			return to, false
 		}
@@ -131,8 +131,8 @@ func (s *State) supplyText() string {
 }
 
 // supply returns the supply at the last read or creation, plus every mint_to and minus every burn
-// after it. It returns false if there was neither, or if the sum does not fit a u64: then facts are
-// still missing.
+// after it. It returns false if neither is known, or if the sum does not fit a u64: then facts are
+// still missing. The burns and mint_tos before that read are dead, so the state does not hold them.
 func (s *State) supply() (uint64, bool) {
 	base, ok := s.fact(RegisterSupply)
 	if !ok {

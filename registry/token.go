@@ -39,9 +39,9 @@ type Token struct {
 	GraduatedAt          *int64            `json:"graduated_at"`
 }
 
-// Token shows the state of a mint. The second result says whether the mint is a member of the
-// registry: its decimals and program are known, it is not closed, and it is not known to be
-// non-fungible.
+// Token returns the state of a mint as users see it. The second result reports whether the mint is
+// a member of the registry: its decimals and program are known, it is not closed, and it is not
+// known to be non-fungible.
 func (s *State) Token(mint pubkey.Key) (Token, bool) { return s.TokenIn(mint, &TokenBuffer{}) }
 
 // TokenIn is like Token, but stores what the token's pointers point to in buf. The token is valid
@@ -154,8 +154,8 @@ func (s *State) offchainOf(uri string) Offchain {
 }
 
 // describe returns the document fetched from uri. The token lists, in the order of their names,
-// fill the fields that it leaves empty. Its tags are those of the lists and then its own, without
-// reserved ones: a curator's word is worth more than the creator's.
+// fill the fields that the document leaves empty. The result's tags are those of the lists, then
+// the document's own except the reserved ones: only a list may give those.
 func (s *State) describe(uri string) Offchain {
 	document := s.offchainOf(uri)
 	var tags []string
@@ -180,7 +180,8 @@ func (s *State) logoOverride() (override LogoOverride) {
 	return override
 }
 
-// logoStatus returns the result of the last check, if that was of this URL and knew of this purge.
+// logoStatus returns the status of the logo at url. The last check counts if it was of the same URL
+// and was not made before the purge. Otherwise the logo is unchecked. Without a URL it is missing.
 func (s *State) logoStatus(url string, purge uint64) string {
 	if url == "" {
 		return LogoMissing

@@ -15,9 +15,10 @@ import (
 // nothing is kept in memory. Benchmarks of one size all measure the same tokens.
 //
 // The facts of a token are those that a projector without lag would hold. Two in five tokens were
-// launched by a launchpad while it read the chain (one in three of those as Token-2022). Two in
-// five are older tokens that were sighted and then read. One in five is a pool's share, without
-// metadata. Two in five of the named tokens have an off-chain document, half of those with links.
+// launched by a launchpad while the projector read the chain (one in three of those as Token-2022).
+// Two in five are older tokens that were sighted and then read. One in five is a pool's share,
+// without metadata. Two in five of the named tokens have an off-chain document, half of those with
+// links.
 type Corpus struct {
 	seed   uint64
 	listed []Listed
@@ -136,8 +137,8 @@ func (c *Corpus) Token(i int) Token {
 // epochMillis is 2021-11-01.
 const epochMillis = 1_635_724_800_000
 
-// name copies a listed token in one of five cases, half of the copies slightly changed. Else it
-// makes a name of words.
+// name copies the name and symbol of a listed token in one of five cases, half of the copies
+// slightly changed. Otherwise, or if no token is listed, it makes a name of words.
 func (c *Corpus) name(r *random) (name, symbol string) {
 	if len(c.listed) > 0 && r.below(5) == 0 {
 		l := &c.listed[r.skewed(len(c.listed))]
@@ -173,7 +174,8 @@ func (c *Corpus) name(r *random) (name, symbol string) {
 	}
 }
 
-// ticker returns the first limit characters of two words, with ASCII letters in capitals.
+// ticker returns the first limit characters of two words, with ASCII letters in capitals. It also
+// ends once it has 32 bytes.
 func ticker(first, second string, limit int) string {
 	runes := 0
 	buffer := make([]byte, 0, 48)

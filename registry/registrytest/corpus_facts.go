@@ -14,7 +14,8 @@ import (
 // 2021-11-01.
 func slotOf(millis int64) uint64 { return 104_000_000 + uint64(max(millis-epochMillis, 0))/400 }
 
-// factWriter collects the facts of one token, sorted by register and item as a state holds them.
+// factWriter collects the facts of one token. They must be added in the order in which a state
+// holds them: by register and item.
 type factWriter struct {
 	mint  pubkey.Key
 	facts []registry.Fact

@@ -1,8 +1,9 @@
 // Package registrytest generates token events and enrichments for property tests of the fold.
 //
 // In: a rapid source of choices. Out: messages about few mints at few positions, so that
-// collisions, ties and repeats are common.
-// Guarantees: one position on the chain always holds the same instruction, as on the chain itself.
+// collisions, ties and repeats are common. Guarantees: all events of one generated list have
+// different positions, as on the chain itself. Only the facts of an import may be of another
+// instruction at the same position.
 package registrytest
 
 import (
@@ -87,7 +88,7 @@ func program(t *rapid.T) []byte {
 	return decode(rapid.SampledFrom([]string{schemas.ProgramToken, schemas.ProgramToken2022}).Draw(t, "program"))
 }
 
-// authority is empty for none.
+// authority draws a key, or an empty slice for no authority.
 func authority(t *rapid.T) []byte {
 	if rapid.Bool().Draw(t, "no authority") {
 		return []byte{}

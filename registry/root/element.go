@@ -14,8 +14,9 @@ const Version = 1
 
 // Encode returns the element of a mint: the canonical encoding of what the chain says of it. It
 // returns false if the mint is not a member of the registry and has no element. Two states of one
-// mint have the same element exactly if they say the same, whatever facts they were made of: values
-// count, positions do not, and an empty value is the same as an unknown one.
+// mint have the same element exactly if they have the same values in the fields below, whatever
+// facts they were made of. Positions do not count, and an empty value is the same as an unknown
+// one.
 //
 // The encoding is Version, the mint in base58, then the fields by ascending register. A field is
 // the register's number (one byte), the item (only for an extension) and the value. Mint, items and

@@ -48,8 +48,8 @@ func (t *total) add(text string) bool {
 	return true
 }
 
-// slowSupply is supply for numbers that our own events never contain. They may have any length, and
-// a delta that is not a number counts as 0.
+// slowSupply is supply for numbers that our own events never contain. They may have any length. A
+// delta that is not a number counts as 0; if base is not a number, the result is false.
 func slowSupply(base *registry.Fact, deltas []registry.Fact) (uint64, bool) {
 	sum, ok := new(big.Int).SetString(base.Value, 10)
 	if !ok {

@@ -107,8 +107,8 @@ func (t *Tree) put(number, bucket uint32, leaf *Sum) {
 	}
 }
 
-// digests returns the digests of count adjacent nodes of a level, from node on. They must lie in
-// one branch, and below the middle level a leaf must have been put into that branch before.
+// digests returns the digests of count adjacent nodes of a level, from node on. Below the middle
+// level the nodes must lie in one branch, and a leaf must have been put into that branch before.
 func (t *Tree) digests(level int, node, count uint32) []byte {
 	in, from, below := t.top, node, level-middle // below: levels that come first in it
 	if level < middle {
