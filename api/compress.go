@@ -59,7 +59,8 @@ func (e *coding) encode(out io.Writer, body []byte) bool {
 	return w.Close() == nil
 }
 
-// compress encodes the response in the coding that the client prefers, if that makes it smaller.
+// compress encodes the response in the coding that the client prefers, if that makes it smaller. A
+// response that is small, already encoded or not text stays as it is.
 func (s *Server) compress(c *fiber.Ctx) {
 	response := c.Response()
 	if len(response.Body()) < compressFrom || len(response.Header.ContentEncoding()) > 0 || !compressible(response.Header.ContentType()) {
@@ -94,7 +95,8 @@ func compressible(contentType []byte) bool {
 }
 
 // choose returns the coding to use, by Accept-Encoding (RFC 9110, 12.5.3): the one with the highest
-// q, and among equals the first of codings. It returns nil for identity, that is, no compression.
+// q, and among equals the first of codings. It returns nil for no compression: the client accepts
+// none of codings, or prefers identity.
 func choose(accepted string, codings []*coding) *coding {
 	var best *coding
 	bestQ := 0.0

@@ -52,8 +52,8 @@ func clip(value string) string {
 // quoted returns a client's text as a message repeats it.
 func quoted(value string) string { return fmt.Sprintf("%q", clip(value)) }
 
-// public returns the Error that a client gets for err. An error of fiber keeps its status. Any
-// other error is logged and becomes a 500 without details.
+// public returns the Error that a client gets for err. An Error is returned as it is. An error of
+// fiber keeps its status. Any other error is logged and becomes a 500 without details.
 func (s *Server) public(c *fiber.Ctx, err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {

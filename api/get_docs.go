@@ -27,7 +27,8 @@ func (s *Server) getOpenAPI(c *fiber.Ctx) error {
 	return c.Send(s.openapi)
 }
 
-// getDocs is GET /docs: the OpenAPI document for people. ?plain gives the page without scripts.
+// getDocs is GET /docs: the OpenAPI document for people. With ?plain, or if the node has no Docs,
+// it is the page without scripts.
 func (s *Server) getDocs(c *fiber.Ctx) error {
 	if s.deps.Docs != nil && !c.Context().QueryArgs().Has("plain") {
 		return adaptor.HTTPHandler(s.deps.Docs)(c)

@@ -155,5 +155,5 @@ func (s *Server) SimilarLogos(mint pubkey.Key) int {
 	return s.logos.Similar(mint)
 }
 
-// CopiedLogo returns whether another token showed the mint's logo before it.
+// CopiedLogo returns whether another token showed the same logo before this mint did.
 func (s *Server) CopiedLogo(mint pubkey.Key) bool { return s.logos != nil && s.logos.Copied(mint) }

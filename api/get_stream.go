@@ -178,7 +178,8 @@ func (s *stream) append(batch *feed.Batch) {
 	}
 }
 
-// change writes an event with the row as it is now, if the row passes the client's filters.
+// change writes an event with the row as it is now, if the row passes the client's filters. A
+// removal is written in any case: a mint that is gone has no row to filter.
 func (s *stream) change(change *feed.Change) {
 	id, token := change.ID, (*registry.Token)(nil)
 	if change.Mint == nil {
@@ -217,7 +218,8 @@ func (s *stream) flush(w *bufio.Writer) error {
 	return w.Flush()
 }
 
-// end tells the client why the stream ends. The client reconnects with its last id.
+// end writes a last event with the reason why the stream ends. The client reconnects with its last
+// id.
 func (s *stream) end(w *bufio.Writer, err error) {
 	reason, message := "unavailable", "the events since the cursor cannot be read now"
 	switch {
@@ -234,7 +236,7 @@ func (s *stream) end(w *bufio.Writer, err error) {
 	_ = s.flush(w)
 }
 
-// passes returns whether a token meets the filters, as a search would find.
+// passes returns whether a token meets the filters, by the same rules as a search.
 func (s *stream) passes(id uint32, t *registry.Token) bool {
 	f := &s.filter
 	switch {

@@ -170,7 +170,8 @@ func (s *Server) idOf(text string) (uint32, bool) {
 	return s.replica.ID(mint)
 }
 
-// memberRow is the row of a mint. It may lie in buf.
+// memberRow returns the row of a mint; false if the mint is not a member. The row's JSON may lie in
+// buf.
 func (s *Server) memberRow(mint pubkey.Key, sh *shape, buf *[]byte) (row, bool) {
 	id, member := s.replica.ID(mint)
 	if !member {

@@ -29,8 +29,8 @@ type searchResponse struct {
 	next  string
 }
 
-// getTokens is GET /tokens: a search in the registry, or without a text the top tokens by volume.
-// With a cursor it walks through the registry.
+// getTokens is GET /tokens: a search in the registry, or without a text the top tokens by
+// Config.Ranking, most often the volume. With a cursor it walks through the registry.
 func (s *Server) getTokens(c *fiber.Ctx) error {
 	query, page, err := s.querySearch(c)
 	if err != nil {
@@ -82,7 +82,8 @@ func (s *Server) querySearch(c *fiber.Ctx) (query search.Query, page int64, err 
 	return query, page, err
 }
 
-// queryInteger reads a whole number from 1 to most.
+// queryInteger reads a whole number from 1 to most. Without the parameter it returns otherwise,
+// which may be 0.
 func queryInteger(c *fiber.Ctx, field string, otherwise, most int64) (int64, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {

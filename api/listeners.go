@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/replica/evidence"
 )
 
-// replicaView reads the server's replica, for listeners that are made before the replica: it needs
-// them to tell them of changes.
+// replicaView reads the server's replica, for listeners that are made before the replica is. The
+// replica needs them at its own making, because it reports changes to them.
 type replicaView struct{ *Server }
 
 func (s replicaView) Token(id uint32) *registry.Token { return s.replica.Token(id) }
@@ -28,7 +28,7 @@ func (s replicaView) Extensions(id uint32) (kinds []string) {
 	return kinds
 }
 
-// buildListeners makes the parts that the replica tells of changes.
+// buildListeners makes the evidence and the feed, to which the replica reports changes.
 func (s *Server) buildListeners() (err error) {
 	if s.evidence, err = evidence.New(replicaView{s}); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Server) buildListeners() (err error) {
 	return err
 }
 
-// failures tells the queue which mints enrichment has given up since the node started.
+// failures returns the part that reports to the queue which mints enrichment gives up from now on.
 func (s *Server) failures() *requests.Failures {
 	return &requests.Failures{
 		Logger: s.deps.Logger, Failed: s.requests.Failed,

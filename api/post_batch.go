@@ -42,8 +42,8 @@ const (
 )
 
 // postBatch is POST /tokens/batch: it resolves up to 500 mints, each once, in the order asked. An
-// unknown mint is queued for enrichment, unless it is no address. With wait_ms the answer waits for
-// the queued mints.
+// unknown mint is queued for enrichment, unless it is no address or a bound of package requests
+// forbids it. With wait_ms the answer waits for the queued mints.
 func (s *Server) postBatch(c *fiber.Ctx) error {
 	shape, err := queryShape(c, false)
 	if err != nil {
@@ -161,8 +161,8 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 	return ""
 }
 
-// awaitMints waits until the replica has the mints, or it is known that it never will. It updates
-// their answers.
+// awaitMints waits until the replica has the mints, or it is known that it never will, for wait at
+// most. It does not wait if too many requests wait already. It updates the mints' answers.
 func (s *Server) awaitMints(client string, mints []pubkey.Key, wait time.Duration, answers map[pubkey.Key]requests.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

@@ -66,7 +66,8 @@ func requestID(c *fiber.Ctx) string { return string(c.Response().Header.Peek(hea
 
 // finish is the last step of every response. It sets Cache-Control, answers 304 if the client has
 // the body already, and compresses the body. Headers that a handler has set stay, such as the age
-// of an image.
+// of an image. While the node drains, it also lets the connection close. A stream gets no more than
+// that.
 func (s *Server) finish(c *fiber.Ctx) {
 	response := c.Response()
 	if s.draining.Load() {
@@ -89,9 +90,10 @@ func (s *Server) finish(c *fiber.Ctx) {
 	s.compress(c)
 }
 
-// unchanged answers 304 if the client already has the body. The ETag is a hash of the body, so all
-// nodes agree on it and need not keep a version. It is weak, because one tag stands for all codings
-// of the body.
+// unchanged sets the ETag, unless the response is not to be stored, and answers 304 if the client
+// already has the body. It returns whether it did. The ETag is a hash of the body, so all nodes
+// agree on it and need not keep a version. It is weak, because one tag stands for all codings of
+// the body.
 func (s *Server) unchanged(c *fiber.Ctx) bool {
 	response := c.Response()
 	if string(response.Header.Peek(fiber.HeaderCacheControl)) == cacheNever {

@@ -185,7 +185,8 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 	return r.handle(c)
 }
 
-// limit counts the request, and refuses it if the client has made too many.
+// limit counts the request, sets the rate limit headers, and refuses the request if the client has
+// made too many.
 func (s *Server) limit(c *fiber.Ctx, r *route) error {
 	if s.limiter == nil || r.window == windowNone || s.isInternal(c) {
 		return nil
@@ -271,7 +272,8 @@ func (s *Server) allowed(path string) []string {
 }
 
 // matches returns whether path matches the pattern as in fiber's router: a trailing slash makes no
-// difference, and a parameter is not empty.
+// difference, and a parameter is not empty. Unlike there, a pattern that ends with * matches only
+// itself.
 func matches(pattern, path string) bool {
 	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
 	return slices.EqualFunc(want, got, func(want, got string) bool {

@@ -107,7 +107,8 @@ func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) 
 }
 
 // logo returns the URL of a member's logo, empty if there is none, and its status; false if id is
-// no member.
+// no member. Unlike row, it keeps the row at the first request: images are requested again and
+// again.
 func (c *rowCache) logo(id uint32, read rowReader) (url, status string, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {

@@ -48,7 +48,8 @@ func (s *Server) newListener(bound net.Listener) *listener {
 
 // serve answers requests until ctx ends. Then /readyz answers 503 for DrainTime while everything is
 // still served, so that load balancers turn to other nodes. After that no more connections are
-// accepted, and requests in flight get ShutdownGrace. If failed ends, serve ends at once.
+// accepted, and requests in flight get ShutdownGrace. If failed ends, what is left of DrainTime is
+// skipped.
 func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.app.Listener(l) }()
@@ -69,8 +70,7 @@ func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	return nil
 }
 
-// drain lets /readyz answer 503 for DrainTime. It returns the error with which serving ended
-// meanwhile.
+// drain lets /readyz answer 503 for DrainTime. It returns an error only if serving ended meanwhile.
 func (s *Server) drain(failed context.Context, ended <-chan error) error {
 	s.draining.Store(true)
 	if s.cfg.DrainTime <= 0 {

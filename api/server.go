@@ -7,7 +7,8 @@
 // Only history, candles, pools and venues are read from ClickHouse. Every response that is not a
 // success has the body {statusCode, error, message}. Any number of nodes can run side by side.
 //
-// One file is one route. route.go has what all routes share: recovery, CORS, rate limits, metrics.
+// Each route has a file of its own. route.go has what all routes share: recovery, CORS, rate
+// limits, metrics.
 package api
 
 import (
@@ -250,7 +251,8 @@ func (s *Server) Addr() string {
 // Bound returns a channel that is closed when Run listens.
 func (s *Server) Bound() <-chan struct{} { return s.bound }
 
-// Ready returns whether the registry is loaded and answers are complete, as GET /readyz does.
+// Ready returns whether the registry is loaded and answers are complete, as GET /readyz does. But a
+// node that drains is still ready here.
 func (s *Server) Ready() bool {
 	_, lost := s.status.Reasons()
 	return s.replica.Ready() && !lost

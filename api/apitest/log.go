@@ -1,8 +1,8 @@
 // Package apitest replaces Kafka and ClickHouse in the API's tests.
 //
 // In: records and outages as a test wants them. Out: what internal/kafka's Admin, Tailer and
-// Producer give. Guarantees: everything is in memory; a call made while the log is down fails when
-// its context ends, as internal/kafka's do.
+// Producer give. Guarantees: everything is in memory; a call made while the log is down waits until
+// it is up again, and fails when its context ends, as internal/kafka's do.
 package apitest
 
 import (
@@ -226,7 +226,8 @@ func (l *Log) MissingTopics(ctx context.Context, topics []string) ([]string, err
 	return missing, nil
 }
 
-// Tail reads topics from start on.
+// Tail reads topics from the offsets in start on, or from the first record that a partition still
+// has.
 func (l *Log) Tail(topics []string, start map[kafka.TopicPartition]int64) *Tail {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,9 +5,9 @@
 // infinite differs: it becomes null, where json.Marshal fails. Nothing is allocated except to grow
 // the buffer.
 //
-// Rows are most of what the API sends, and encoding/json took four fifths of a search for them. A
-// fast library would do as well. But one file that a test compares with encoding/json is less code
-// to trust.
+// Rows are most of what the API sends, and encoding them with encoding/json took four fifths of the
+// time of a search. A fast library would do as well. But one file that a test compares with
+// encoding/json is less code to trust.
 package encode
 
 import (

@@ -14,7 +14,8 @@ import (
 // topics are those that the registry is made of. A cursor is a place in each of their partitions.
 var topics = [...]string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
 
-// Offsets are places in partitions: of each the offset after the last record.
+// Offsets are places in partitions: for each partition the offset after the last record that was
+// read.
 type Offsets = map[kafka.TopicPartition]int64
 
 // vector is Offsets in a fixed order: by topic as in topics, then by partition.

@@ -163,7 +163,8 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	return f, nil
 }
 
-// Apply implements replica.Listener. It does not report changes while the replica is loading.
+// Apply implements replica.Listener. While the replica is loading, it only notes which mints are
+// members, and reports no changes.
 func (f *Feed) Apply(changes []replica.Change) {
 	live := f.deps.Ready()
 	f.mu.Lock()
@@ -229,8 +230,10 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
-// mark makes a mark at the replica's place, and wakes the readers. It reads the place before it
-// takes the lock: changes that come in between are after the mark.
+// mark makes a mark at the replica's place, if that is new, and wakes the readers. It does nothing
+// while the replica is loading, or if there is neither a new place nor a new change. It reads the
+// place before it takes the lock: changes that come in between may be from records after the place,
+// so a reader that resumes there gets them twice.
 func (f *Feed) mark() {
 	if !f.deps.Ready() {
 		return

@@ -95,8 +95,9 @@ func (r *Reader) Close() {
 	})
 }
 
-// Next waits for changes or a new cursor. After patience it returns an empty batch. It fails with
-// ErrLagged, ErrClosed, or the error with which the topics could not be read.
+// Next waits for changes or a new cursor. After patience it returns an empty batch. The first call
+// may take longer, if the reader resumes from a cursor. It fails with ErrLagged, ErrClosed, or the
+// error with which the topics could not be read.
 func (r *Reader) Next(patience time.Duration) (Batch, error) {
 	batch, err := r.next(patience)
 	switch {
@@ -142,6 +143,8 @@ func (r *Reader) next(patience time.Duration) (Batch, error) {
 }
 
 // take returns what the ring has for the reader, and a channel that is closed when there is more.
+// Of several changes of one mint it returns the last, but new if a mint is new and then changed.
+// The batch has a cursor if the reader has passed a mark at a new place.
 func (r *Reader) take() (Batch, <-chan struct{}, error) {
 	f := r.feed
 	f.mu.Lock()

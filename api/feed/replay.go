@@ -90,7 +90,8 @@ func (f *Feed) foreign(from *vector) Reset {
 }
 
 // replay reads the records between two places and adds the mints that they name to replayed. It
-// returns a reset if that cannot be done.
+// returns a reset if there are more than MaxReplay records, if the topics no longer have them all,
+// or if the cursor is from other topics.
 func (r *Reader) replay(from, to *vector) (Reset, error) {
 	f := r.feed
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)

@@ -98,10 +98,11 @@ func (c *ClickHouse) Held(ctx context.Context, mint pubkey.Key, to uint64, apart
 	return held, err
 }
 
-// holding returns the slots of the facts that hold, and where the supply was last read. It reads
-// all rows of a mint up to a slot, so it reads only two subcolumns. It does not merge copies of a
-// row, which do not change the highest position. Of register 21, first_seen, the lowest position
-// holds. Register 4, the supply delta, is left to deltas.
+// holding returns the slots of the facts that hold, and in base where the supply was last read;
+// based is false if it never was. It goes through all rows of a mint up to a slot, so of the facts
+// it reads only two subcolumns. It does not merge copies of a row, which do not change the highest
+// position. Of register 21, first_seen, the lowest position holds. Register 4, the supply delta, is
+// left to deltas.
 func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.Key, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
 	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
 		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+

@@ -96,8 +96,9 @@ func (l *Limiter) shard(widest string) *shard {
 	return &l.shards[maphash.String(l.seed, widest)%shardCount]
 }
 
-// Take counts a request in all the given windows if each of them has room, otherwise in none. The
-// times of one client should not go backwards; an earlier one counts as the latest time seen.
+// Take counts a request in all the given windows, of the client and of the networks around it, if
+// each of them has room; otherwise in none. The times of one client should not go backwards; an
+// earlier one counts as the latest time seen.
 func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)

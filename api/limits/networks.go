@@ -49,7 +49,8 @@ func (n Networks) Scopes(client string) (scopes [maxScopes]Scope, count int) {
 	return scopes, count
 }
 
-// scaled returns the rules of each level.
+// scaled returns the rules of each level. A level whose factor is 0 is not in use: it gets the
+// rules of a client.
 func (n Networks) scaled(rules []Rule) (levels [maxScopes][]Rule) {
 	for level, factor := range [...]int{1, n.Factor56, n.Factor48} {
 		for _, rule := range rules {

@@ -53,8 +53,9 @@ type shard struct {
 	tables [maxScopes]table
 }
 
-// table has clients, or networks of one prefix length. New ones displace light ones, but no heavy
-// ones. The caller of its methods holds the shard's lock.
+// table has clients, or networks of one prefix length. New ones displace light ones. They displace
+// a heavy one only if its requests have left the windows, so that it is heavy no longer. The caller
+// of its methods holds the shard's lock.
 type table struct {
 	rules []Rule
 	most  int
@@ -80,6 +81,8 @@ func (t *table) init(rules []Rule, most int) (err error) {
 	return err
 }
 
+// peek returns the entry of a client; nil if there is none. It makes the client the most recently
+// used.
 func (t *table) peek(client string) *entry {
 	if e, ok := t.light.Get(client); ok {
 		return e

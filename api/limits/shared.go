@@ -228,7 +228,8 @@ func (s *Shared) Run(ctx context.Context) error {
 	return nil
 }
 
-// reach tries until Redis accepts a write. It returns false if ctx ended.
+// reach tries until Redis accepts a write and, in a cluster, each master answers. It returns false
+// if ctx ended.
 func (s *Shared) reach(ctx context.Context, first bool) bool {
 	probe := []Rule{{Limit: 1, Window: time.Millisecond}}
 	for wait := s.cfg.Retry; ctx.Err() == nil; wait = min(2*wait, probeMax) {

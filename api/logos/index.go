@@ -23,7 +23,7 @@ func digestOf[T string | []byte](of T) digest {
 	return digest(binary.LittleEndian.Uint64(sum[:]))
 }
 
-// logo is what the topic says about one mint's logo.
+// logo is what the records of the topic state about one mint's logo.
 type logo struct {
 	// content is the image that was last found good, the zero key if there is none. url is the URL
 	// under which it was found.
@@ -136,7 +136,7 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 // none.
 func lookOf(check *eventspb.Logo) uint64 {
 	if check.PerceptualHash != nil {
-		return check.GetPerceptualHash() | 1 // without its lowest bit, so that it is never 0
+		return check.GetPerceptualHash() | 1 // its lowest bit is set, so that it is never 0
 	}
 	if check.GetContentType() == "image/svg+xml" {
 		// The lowest bit is 0, unlike that of all difference hashes.

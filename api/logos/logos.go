@@ -130,7 +130,7 @@ const (
 	agePending = 10 * time.Second
 )
 
-// Get answers within Config.wait, and the time to read a file or to make a variant.
+// Get answers within Config.wait plus the time to read a file or to make a variant.
 func (s *Service) Get(ctx context.Context, request Request) Answer {
 	if request.URL == "" {
 		s.metrics.missing.Inc()
@@ -180,7 +180,7 @@ func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs
 }
 
 // fetch fetches the image, and returns whether it came in time. The fetch goes on after the request
-// has stopped waiting.
+// has stopped waiting. If too many fetches are under way, it begins none and returns false.
 func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool {
 	if !s.fetches.TryAcquire(1) {
 		return false
@@ -220,7 +220,7 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 // known.
 func (s *Service) Similar(mint pubkey.Key) int { return s.index.similar(mint) }
 
-// Copied returns whether another token showed the mint's logo before it.
+// Copied returns whether another token showed the same logo before this mint did.
 func (s *Service) Copied(mint pubkey.Key) bool { return s.index.copied(mint) }
 
 // reopenDelay is the pause before the topic is opened again.

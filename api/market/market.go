@@ -161,7 +161,9 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// poll passes on the latest daily volumes, if their generation is not the one passed on before.
+// poll passes on the latest daily volumes, if their generation is not have, the one passed on
+// before. The first time, it also passes on the last trades of mints without daily figures. It
+// returns the generation that was passed on last.
 func (p *Poller) poll(ctx context.Context, have uint64) (uint64, error) {
 	generation, err := p.Reader.Generation(ctx)
 	if err != nil || generation == have {

@@ -243,7 +243,8 @@ func (q *Queue) Known(mint pubkey.Key) (Answer, bool) {
 }
 
 // knownAt is Known, without the least RetryAfter. A mint that was requested some time ago is likely
-// to take as long again. The caller holds the lock.
+// to take as long again: RetryAfter is that time, or what is left of DedupTTL if that is less. The
+// caller holds the lock.
 func (q *Queue) knownAt(now time.Time, mint pubkey.Key) (Answer, bool) {
 	if until, ok := q.negative.Get(mint); ok && now.Before(until) {
 		return Answer{NotAMint, until.Sub(now)}, true
@@ -292,7 +293,8 @@ func (q *Queue) Run(ctx context.Context) error {
 	}
 }
 
-// write writes first and the requests that wait behind it, up to batchRecords.
+// write writes first and the requests that wait behind it, up to batchRecords. If Kafka refuses
+// them, it forgets them, so that the mints may be asked for again at once.
 func (q *Queue) write(ctx context.Context, first request) {
 	requests := []request{first}
 gather:

@@ -7,15 +7,17 @@ import (
 )
 
 // seal is a slot whose root is due. The root can be made as soon as the replica has applied what
-// was in the topics when the slot was known to be complete.
+// was in the topics (ends) when the coverage had reached the slot. done is set if the source is
+// done: then the root is that of all slots.
 type seal struct {
 	slot uint64
 	done bool
 	ends offsets
 }
 
-// advanceRoot moves the replica's root on. ends must have been read after view: then every fact of
-// the view's slots is before them.
+// advanceRoot makes the root that is due, if the replica has applied enough, and looks which one is
+// due next. ends must have been read after view: then every fact of the view's slots is before
+// them. ends is nil if the offsets could not be read.
 func (c *Collector) advanceRoot(view replica.View, ends offsets) {
 	if c.due != nil && reached(c.copy.Applied(), c.due.ends) {
 		c.copy.Seal(c.due.slot, c.due.done)

@@ -250,7 +250,7 @@ func (c *Collector) peek() (Document, time.Duration) {
 	return c.latest, c.now().Sub(c.madeAt)
 }
 
-// make makes a document and keeps it as the latest.
+// make makes a document and keeps it as the latest. It keeps none if the node stops meanwhile.
 func (c *Collector) make(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -50,7 +50,8 @@ func newTopicWatch(topics Topics, registerer prometheus.Registerer) (*topicWatch
 	return w, nil
 }
 
-// look checks the topics once. If Kafka does not answer, the last result stays.
+// look checks the topics once, and returns whether others are gone than before. If Kafka does not
+// answer, the last result stays.
 func (w *topicWatch) look(ctx context.Context) (changed bool, err error) {
 	all := schemas.Topics()
 	names := make([]string, len(all))
@@ -110,8 +111,8 @@ func (c *Collector) lookAtTopics(ctx context.Context) {
 // errTopics is the error of the pipeline while topics are missing.
 var errTopics = errors.New("topics are missing")
 
-// Reasons says in words what is lost; it is empty if all is well. truth says that the registry is
-// made of something that is lost: the node must not count as ready then.
+// Reasons returns a text for each topic that is gone; none if all is well. truth is set if the
+// registry is made of one of these topics: the node must not count as ready then.
 func (c *Collector) Reasons() (reasons []string, truth bool) {
 	reasons = []string{}
 	if c.watch == nil {
