@@ -35,8 +35,8 @@ type Market struct {
 	supply *float64
 }
 
-// PriceChange is by how many percent the price changed in the 24 hours; nil where one of the two
-// prices is missing.
+// PriceChange is by how many percent the price changed in the 24 hours; nil if one of the two
+// prices is missing, or the earlier one is 0.
 func (m *Market) PriceChange() *float64 {
 	if m.PriceUSD == nil || m.PriceBeforeUSD == nil || *m.PriceBeforeUSD <= 0 {
 		return nil

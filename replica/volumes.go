@@ -15,8 +15,8 @@ import (
 // the tokens wait for each other.
 const volumesAtOnce = 4_096
 
-// Volume is what swaps say of a mint. It is not a fact that is folded: SetVolumes replaces the
-// figures of all mints at once.
+// Volume has the figures of a mint that are computed from its swaps. It is not a fact that is
+// folded: SetVolumes replaces the figures of all mints at once.
 type Volume struct {
 	Mint pubkey.Key
 	// DailyUSD is the token's daily_volume_usd; nil: none.
@@ -35,7 +35,7 @@ type figures struct {
 	market      *Market
 }
 
-// same ignores the market: listeners are not told of a token because of a new valuation alone.
+// same ignores the market, which is new in each valuation: for it alone, a token is not published.
 func (f figures) same(g figures) bool { return same(f.daily, g.daily) && same(f.rank, g.rank) }
 
 // volumes are the current figures by row id.
@@ -96,8 +96,9 @@ func (v *volumes) show(number uint32, token *registry.Token) {
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // SetVolumes replaces the figures of all mints. A mint that is missing from list keeps only the
-// time of its last trade. The index and the listeners get each token whose figures changed. The
-// figures of a mint that is not a member wait until it becomes one.
+// time of its last trade. The index and the listeners get each token whose volume, rank or last
+// trade changed, but not those whose market alone did. The figures of a mint that is not a member
+// wait until it becomes one.
 func (r *Replica) SetVolumes(list []Volume) { r.store.setVolumes(list) }
 
 func (s *store) setVolumes(list []Volume) {
@@ -134,8 +135,8 @@ func (s *store) setVolumes(list []Volume) {
 	}
 }
 
-// number returns the row id of a mint, and gives it one if it has none: it may become a member.
-// False if mint is not an address.
+// number returns the row id of a mint, and gives it one if it has none: the mint may become a
+// member.
 func (s *store) number(mint pubkey.Key) uint32 {
 	if number, known := s.table.Find(&mint); known {
 		return number

@@ -44,8 +44,8 @@ type Evidence struct {
 	Signals []Signal `json:"signals"`
 }
 
-// traits are what the index keeps of a token. Their symbol is 0 if it is not a member or has no
-// symbol.
+// traits are what the index keeps of a token. The field symbol is 0 if the token is not a member or
+// has no symbol.
 type traits struct {
 	symbol uint64 // hash of the symbol's skeleton
 	mint   uint64 // the mint's Prefix, in the order of the text

@@ -13,7 +13,8 @@ import (
 // once. Inserted one by one, each token would move those that stand after it in its group.
 
 // Fill implements replica.Filler: it replaces Apply while the registry loads. Until Filled, each
-// token counts as the only one with its symbol.
+// token counts as the only one with its symbol. An index that has groups already takes the changes
+// in one by one.
 func (x *Index) Fill(changes []replica.Change) {
 	x.mu.Lock()
 	x.filling = x.filling || len(x.groups.of) == 0
@@ -54,8 +55,8 @@ type grouped struct {
 	id     uint32
 }
 
-// share returns the tokens of every of-th group, beginning with the which-th: group by group, each
-// in the order of volume.
+// share returns the tokens of the groups whose hash modulo of is which: group by group, each in the
+// order of volume.
 func (x *Index) share(which, of uint64) []grouped {
 	var share []grouped
 	for number, chunk := range x.chunks {

@@ -122,7 +122,8 @@ func hasURL(text string) bool {
 	return slices.ContainsFunc(words, isDomain)
 }
 
-// isDomain returns whether a word has a public suffix and something before it.
+// isDomain returns whether a word has a public suffix and something before it, at least two
+// letters.
 func isDomain(word string) bool {
 	word = strings.Trim(word, ".-")
 	dot := strings.IndexByte(word, '.')

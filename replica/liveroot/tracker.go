@@ -253,7 +253,7 @@ func (t *Tracker) dueAll() {
 
 // Work brings the root to the sealed slot, with the facts that came late. It does limit steps at
 // most, of a microsecond or two each, and returns whether nothing is left to do. While the base is
-// not known it does nothing: Base must still return the states at Rebase.
+// not known it does nothing and returns true: Base must still return the states at Rebase.
 func (t *Tracker) Work(limit int) bool {
 	if !t.known {
 		return true

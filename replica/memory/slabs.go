@@ -176,6 +176,7 @@ func (s *slabs) drop(at place) {
 	_, _, next := from.value(at.offset())
 	before := from.dead
 	from.dead += next - at.offset()
+	// The current slab is checked when it is full, any other when it passes the limit: so once.
 	if from != s.current && before <= len(from.bytes)/maxDead {
 		s.check(from)
 	}

@@ -168,7 +168,7 @@ func (t *Table) Put(number uint32, value []byte, marked bool) {
 	t.slabs.clean(t.move)
 }
 
-// move gives a value another place if at is where it lies.
+// move gives a value another place if at, which has no mark, is where it lies.
 func (t *Table) move(number uint32, at place, value []byte) {
 	e := t.entry(number)
 	if now := place(e.place.Load()); now&^1 == at {

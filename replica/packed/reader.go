@@ -24,7 +24,7 @@ type Reader struct {
 	packedTexts []packedText
 	// last is the last register of which texts are read.
 	last registry.Register
-	// mint is where the texts have the mint, once a value is the mint itself.
+	// texts.out[mintFrom:mintTo] is the mint's text, once a value is the mint itself.
 	mintFrom, mintTo int32
 }
 
@@ -61,7 +61,8 @@ func (r *Reader) FactsUpTo(mint pubkey.Key, packed []byte, last registry.Registe
 }
 
 // ReusedFacts is like Facts, but the strings lie in the reader's memory too. They are valid until
-// the reader's next call. It allocates nothing.
+// the reader's next call. It allocates nothing, except the shape of a state whose shape is not in
+// Shared.
 func (r *Reader) ReusedFacts(mint pubkey.Key, packed []byte) []registry.Fact {
 	r.read(mint, packed, registry.Register(math.MaxUint8))
 	return r.withTexts(unsafe.String(unsafe.SliceData(r.texts.out), len(r.texts.out))) //nolint:gosec // whoever calls knows how long they last

@@ -4,8 +4,8 @@ package search
 type span struct{ from, to uint32 }
 
 // gramNumbers has the numbers of the grams of each term, with those of punctuation and forks, term
-// after term. They lie in pieces: when one large list grows it is there twice, just when a node
-// needs the most memory.
+// after term. They lie in pieces, because a single list would be in memory twice whenever it grows,
+// just when a node needs the most memory.
 type gramNumbers struct {
 	pieces [][]uint32
 	lists  []span   // by term, counted through all pieces; none lies in two

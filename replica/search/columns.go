@@ -47,7 +47,7 @@ func (c *columns) findMint(mint pubkey.Key) int {
 
 // behind returns the place in byMint of the first mint whose text is behind the cursor.
 func (c *columns) behind(cursor string) int {
-	if mint, err := pubkey.Parse(cursor); err == nil { // as all have that we gave
+	if mint, err := pubkey.Parse(cursor); err == nil { // as every cursor is that a page has
 		return sort.Search(len(c.byMint), func(i int) bool { return pubkey.Compare(c.mints[c.byMint[i]], mint) > 0 })
 	}
 	return sort.Search(len(c.byMint), func(i int) bool { return c.mints[c.byMint[i]].String() > cursor })

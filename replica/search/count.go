@@ -93,7 +93,7 @@ func (c *candidates) eachDocument(f *filter, do func(doc uint32)) {
 // characters. The documents that contain the text are in version.shorts. If the text is all letters
 // or digits, a similar term contains it: it cannot share enough of the two or three grams
 // otherwise. If none is, no term is similar. So what is left to count are symbols one edit away. It
-// returns false for other texts.
+// returns false for other texts, and for a filter that must look at each document.
 func (c *candidates) countShort(p *plan, v *version) (total int, ok bool) {
 	key, ok := shortKey(p.text)
 	if !ok || p.filter.isSlow || len(p.grams) > 0 && len(p.grams) != len(p.text)+1 {

@@ -90,7 +90,8 @@ func (b *fillBucket) row(g *gathered) row {
 
 // Fill is Apply for a registry that loads, before anybody searches: its documents are found after
 // Filled or the next Apply. It takes less time and memory than Apply, and the index is faster
-// afterwards.
+// afterwards. If a mint is in a segment already, Fill does as Filled and then Apply from that
+// document on.
 func (x *Inverted) Fill(documents []Document) {
 	x.writer.Lock()
 	defer x.writer.Unlock()

@@ -68,8 +68,8 @@ func (r *ranking) rankAll(v *version) (total int) {
 	return total
 }
 
-// walk offers the documents of a segment in the order of their mints, from the cursor on, as many
-// as a page takes.
+// walk offers the documents of a segment that pass the filter in the order of their mints, from the
+// first one behind the cursor on, as many as a page takes.
 func (r *ranking) walk(s *segment) {
 	left := r.top.size
 	for at := r.firstAhead(s); at < s.documents() && left > 0; at++ {

@@ -87,8 +87,8 @@ func (r *ranking) offerSimilar(c *candidates, t uint32) {
 	}
 }
 
-// nameScore returns the similarity of a term that is similar. It is 0 for other terms, unless they
-// contain the text.
+// nameScore returns the similarity of a term that is similar. It is 0 for all other terms, also for
+// those that contain the text.
 func (c *candidates) nameScore(t uint32) float64 {
 	if !c.matching.has(t) {
 		return 0
