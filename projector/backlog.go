@@ -144,8 +144,8 @@ func (b *backlog) wake() {
 	}
 }
 
-// due returns how long the backlog may still wait to be folded; 0 if no partition is behind. ok is
-// false if there is nothing to fold.
+// due returns how long the backlog may still wait to be folded; 0 if no partition is behind, or
+// after renew. ok is false if there is nothing to fold.
 func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Batch is what one batch of records says, by table.
+// Batch is the content of one batch of records, by table.
 type Batch struct {
 	TokenEvents []*eventspb.TokenEvent
 	Statements  []Statement

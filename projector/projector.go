@@ -130,7 +130,8 @@ func New(config Config, deps Deps) (*Projector, error) {
 }
 
 // Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator: the tables refuse what this binary writes, or dead letters cannot be written.
+// operator: the tables refuse what this binary writes, or Kafka does not let it read, commit or
+// write dead letters.
 func (p *Projector) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.foldBacklog(ctx) })
@@ -211,7 +212,8 @@ func (p *Projector) commit(ctx context.Context, records []kafka.Record) error {
 	return nil
 }
 
-// foldNow folds the mints of now and returns the records to commit.
+// foldNow folds the mints of now, puts those of late into the backlog, and returns the records to
+// commit at once.
 func (p *Projector) foldNow(ctx context.Context, late, now []pubkey.Key, last map[kafka.TopicPartition]kafka.Record) ([]kafka.Record, error) {
 	p.folding <- struct{}{} // not for long: the holder stops when ctx ends
 	defer func() { <-p.folding }()

@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Statement is what one message says about one mint, and where it came from: a row of
-// token_fact_history. The registry's facts have no origin, because the fold needs none.
+// Statement is what one message states about one mint at one position, and where that came from: a
+// row of token_fact_history. The registry's facts have no origin, because the fold needs none.
 type Statement struct {
 	Mint pubkey.Key
 	// Position is the position of all Facts. Only a fact of which the earliest holds (first_seen)

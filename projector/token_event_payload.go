@@ -9,8 +9,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// payload is the part of a token_events row that depends on the kind of the event. Nil and empty
-// mean that the instruction does not state the value.
+// payload is the part of a token_events row that depends on the kind of the event. A nil pointer
+// means that the instruction does not state the value, a pointer to an empty text that it states
+// none. A text that is no pointer is empty if it is not stated.
 type payload struct {
 	decimals             *uint8
 	amount               *uint64

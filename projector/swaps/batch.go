@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Batch is what one batch of records says, by table.
+// Batch is the content of one batch of records, by table.
 type Batch struct {
 	Legs   []*eventspb.SwapLeg
 	Routes []*eventspb.Route
@@ -64,7 +64,7 @@ func header(record *kafka.Record, key string) string {
 	return ""
 }
 
-// addLeg adds a leg, and what it says of its pool, its minute and the last trades of its mints.
+// addLeg adds a leg, and what it shows of its pool, its minute and the last trades of its mints.
 func (b *Batch) addLeg(record *kafka.Record) error {
 	leg := new(eventspb.SwapLeg)
 	if err := proto.Unmarshal(record.Value, leg); err != nil {

@@ -35,8 +35,9 @@ type reserves struct {
 	a, b     uint64
 }
 
-// poolRow is what a batch says of one pool: first is the first position at which it was seen,
-// created that of its creation, last its latest reserves.
+// poolRow is what the records of a batch state about one pool: first is the first position at which
+// the pool was seen, created that of its creation (never: it is not in the batch), last its latest
+// reserves.
 type poolRow struct {
 	venue, program       string
 	vaultA, vaultB       string
@@ -84,7 +85,7 @@ func higher(held *uint8, said *uint32) *uint8 {
 	return &decimals
 }
 
-// addPoolOfLeg adds what a leg says of its pool.
+// addPoolOfLeg adds what a leg shows of its pool. Reserves count only if the leg has both.
 func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
 	at := blockTime(leg.GetBlockTime())
@@ -121,7 +122,7 @@ func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 // below the partitions of chain.swaps.v1 and below -1, which a rebuild uses.
 func poolPartition(partition int) int { return -2 - partition }
 
-// addPool adds what a pool's record says, and the minute in which a pool was created.
+// addPool adds what a pool's record states, and the minute in which a pool was created.
 func (b *Batch) addPool(record *kafka.Record) error {
 	pool := new(eventspb.Pool)
 	if err := proto.Unmarshal(record.Value, pool); err != nil {

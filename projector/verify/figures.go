@@ -136,8 +136,8 @@ func (b *buckets) touches(start uint64, minutes []uint64) bool {
 	return i < len(minutes) && minutes[i] < start+uint64(b.length.Seconds())
 }
 
-// byDay drops the findings of buckets that openMinutes concern, joins the others of a day, and
-// replaces their times by the slots of their legs.
+// byDay drops the findings of buckets in which a leg of an open minute counts, joins the others of
+// a day, and replaces their times by the slots of their legs. open is the result of openMinutes.
 func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []uint64) ([]Finding, error) {
 	days := []Finding{}
 	for _, f := range all {

@@ -16,7 +16,8 @@ import (
 
 // Projection projects records of the log into tables of a database, as the projectors do.
 type Projection struct {
-	// Tables are the tables to fill; if empty, all tables of the group.
+	// Tables are the tables to fill; if empty, all tables of the group. Records of swaps fill all
+	// tables of their group in any case.
 	Tables []string
 	// From and To bound the slots of the records that are taken, both included. If To is 0, there
 	// is no bound.
@@ -93,7 +94,8 @@ func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) err
 }
 
 // Finish makes the rows of tokens, which are made of other rows. If revalue is true, every minute
-// with legs is valued again: a leg that is made again has lost its value in dollars.
+// with legs within the bounds is marked to be valued again: a leg that is made again has lost its
+// value in dollars.
 func (p *Projection) Finish(ctx context.Context, group string, revalue bool) error {
 	if group == schemas.GroupProjector && p.wants("tokens_raw", "token_facts_raw") {
 		return projector.NewClickHouse(p.conn, p.database).Fold(ctx, projector.Dirty{All: true})

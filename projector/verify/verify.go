@@ -218,7 +218,8 @@ func among(numbers []uint64) string {
 
 // missing returns a finding for each of the ranges in which expected rows are neither there nor in
 // a later state. total is the number of expected rows, and expected has that of each range. missing
-// looks at shards of some 500,000 rows by their keys: what one statement holds in memory.
+// divides the rows by a hash of their keys into shards of some 500,000 rows, because a statement
+// holds a whole shard in memory.
 func (v *Verifier) missing(ctx context.Context, s *spec, total uint64, expected map[uint64]rangeSum, ranges []uint64) ([]Finding, error) {
 	const shardRows = 500_000
 	shards := total/shardRows + 1
