@@ -1,5 +1,5 @@
 // Package bootstrap holds what the ways to fill an empty registry share: how a fact becomes a
-// record, how progress is kept across a kill, and how it is told.
+// record, how progress is kept across a kill, and how it is reported.
 //
 // In: facts from elsewhere: accounts read over RPC (accounts), token lists (tokenlist), another
 // node's snapshot (snapshot).

@@ -19,7 +19,7 @@ func NewStateFile(path string) *StateFile { return &StateFile{path: path} }
 // Path is where the file lies.
 func (f *StateFile) Path() string { return f.path }
 
-// Load reads the state into into and says whether there was one.
+// Load reads the state into into and reports whether there was one.
 func (f *StateFile) Load(into any) (found bool, err error) {
 	raw, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -45,8 +45,8 @@ type Config struct {
 	Concurrency int
 	// RequestsPerSecond bounds the requests' rate; 0 = unbounded.
 	RequestsPerSecond float64
-	// Attempts is how often one request is tried before its shard is cut or the run gives up.
-	// Default 8.
+	// Attempts is how often one request is tried before the run gives up. Default 8. A request
+	// whose answer seems too large is tried largeAttempts times at most; then its shard is cut.
 	Attempts int
 	// FirstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
 	FirstPause time.Duration
@@ -219,7 +219,7 @@ func (r *Reader) work(ctx context.Context, plan *plan, worker int) error {
 }
 
 // readShard reads a shard, page by page if Paged, and makes its facts durable. A shard that is too
-// large for the server is cut instead.
+// large for the server is cut instead, unless Paged.
 func (r *Reader) readShard(ctx context.Context, plan *plan, s *shard, worker int) error {
 	k, err := kindOf(s.Kind)
 	if err != nil {

@@ -143,7 +143,7 @@ const maxRefusal = 64 << 10
 const maxRetryAfter = 3600
 
 // refused returns the error of an answer whose status is not OK: the JSON-RPC error in the body if
-// there is one.
+// there is one, except with status 429, whose Retry-After counts.
 func refused(resp *http.Response) error {
 	status := &solana.HTTPError{Status: resp.StatusCode}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -160,8 +160,8 @@ func refused(resp *http.Response) error {
 	return status
 }
 
-// broken returns the error of a failed connection, without its URL. If ctx was cancelled because
-// the server was silent, it is that.
+// broken returns the error of a failed connection, without its URL. It is errSilent if ctx was
+// cancelled because the server was silent, and context.Canceled if ctx ended otherwise.
 func broken(ctx context.Context, endpoint string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, errConnection) {

@@ -18,8 +18,8 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Wanted scans the whole table and returns limit rows. The numbers in it are those of
-// registry.Register: 9 and 15 are URIs, 19 is the document.
+// Wanted scans the whole table and returns limit rows at most. The numbers in the query are those
+// of registry.Register: 9 and 15 are URIs, 19 is the document.
 func (c *ClickHouse) Wanted(ctx context.Context, after Cursor, limit int) ([]Wanted, error) {
 	rows, err := c.conn.Query(ctx, `SELECT class, mint, uri, slot FROM (
 			SELECT mint, assumeNotNull(metaplex_uri) AS uri,

@@ -137,7 +137,8 @@ func (a *Asker) Run(ctx context.Context) error {
 	return nil
 }
 
-// page asks for the documents of one page; done is true if it was the last one.
+// page asks for the documents of one page, and moves and saves the cursor; done is true if it was
+// the last page.
 func (a *Asker) page(ctx context.Context) (done bool, err error) {
 	wanted, err := a.deps.Source.Wanted(ctx, a.cursor, a.config.Page)
 	if err != nil {

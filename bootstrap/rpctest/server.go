@@ -44,7 +44,8 @@ type Server struct {
 	CutAfter func(number int64) int
 	// MaxAccounts makes the server refuse larger answers; 0: no answer is too large.
 	MaxAccounts int
-	// ContextLast puts the slot after the accounts; WithoutContext leaves it out.
+	// ContextLast puts the slot after the accounts; WithoutContext leaves it out. Both are for
+	// getProgramAccounts only.
 	ContextLast, WithoutContext bool
 
 	// Requests and Served count requests and the accounts sent.

@@ -34,7 +34,8 @@ type ImportConfig struct {
 	CheckChain func(ctx context.Context, genesisHash string) error
 }
 
-// importState is the progress file: the rows before Row of the File-th file of facts are durable.
+// importState is the progress file: of the files of facts, counted from 0, those before File are
+// durable, and the rows before Row of File.
 type importState struct {
 	// Manifest is the SHA-256 of the manifest: the progress of another snapshot is ignored.
 	Manifest string `json:"manifest"`
@@ -84,7 +85,8 @@ func ImportWritten(stateFile string) (int64, error) {
 }
 
 // Run verifies the whole snapshot, then writes what no earlier run has written. Errors wrap
-// ErrManifest, ErrSignature or ErrContent when the snapshot is at fault; then nothing was written.
+// ErrManifest, ErrSignature or ErrContent when the snapshot is at fault; then this run has written
+// nothing, unless a file changed after it was verified.
 func (i *Importer) Run(ctx context.Context) (*Manifest, error) {
 	manifest, err := i.run(ctx)
 	if err != nil {

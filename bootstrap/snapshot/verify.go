@@ -116,7 +116,8 @@ func (v *verifier) compare() error {
 	return nil
 }
 
-// row adds a row to the sums. It checks that mints are in order and that no fact comes twice.
+// row adds a row to the sums. It checks that mints are in order. It also checks that the state
+// takes each fact: an export writes no fact twice, and none that another fact makes dead.
 func (v *verifier) row(name string, row *factRow) error {
 	fact, err := row.fact()
 	if err != nil {

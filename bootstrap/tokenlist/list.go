@@ -41,7 +41,7 @@ const (
 // chainMainnet is the chainId of mainnet-beta in the token-list schema; 102 is testnet, 103 devnet.
 const chainMainnet = 101
 
-// Options tell what the file itself does not.
+// Options has what the file itself does not state.
 type Options struct {
 	// Name of the list. Default: the file's own name, or Fallback if it has none.
 	Name     string
@@ -55,7 +55,7 @@ type Options struct {
 	Signature []byte
 }
 
-// List is what a file says.
+// List is the content of a file.
 type List struct {
 	Name string
 	// Version is the list's timestamp, Unix seconds.
