@@ -33,8 +33,8 @@ var imageHeaders = [...][2][]byte{
 	{[]byte(fiber.HeaderAccessControlExposeHeaders), []byte(exposedHeaders + ", " + headerLogoStatus)},
 }
 
-// headerLogoStatus tells a page which image it gets: ok, unchecked, broken, missing, or unknown for
-// a mint that is not in the registry.
+// headerLogoStatus is the status of the token's logo, so that a page can see why it gets the
+// fallback: ok, unchecked, broken, missing, or unknown for a mint that is not in the registry.
 const headerLogoStatus = "X-Logo-Status"
 
 // ageUnknown is how many seconds the fallback may be cached if nothing is known of the logo.

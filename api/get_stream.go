@@ -121,7 +121,7 @@ type stream struct {
 	conn      net.Conn
 	patience  time.Duration
 	buf       []byte
-	// unknown says that the cursor means nothing here, so the stream begins now.
+	// unknown is true if the cursor means nothing here, so the stream begins now.
 	unknown bool
 }
 

@@ -113,8 +113,8 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToke
 	return c.Send(body)
 }
 
-// present adds what only memory knows: the daily volume, and the time of the last trade, which has
-// no origin. It returns false if the mint is not a member any more.
+// present adds what only memory has: the daily volume, and the time of the last trade, which has no
+// origin. It returns false if the mint is not a member any more.
 func (s *Server) present(mint pubkey.Key, found *row, origins map[string]history.Origin) bool {
 	id, member := s.replica.ID(mint)
 	now := s.replica.Lookup(mint)

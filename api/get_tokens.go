@@ -23,14 +23,14 @@ type searchResponse struct {
 	page  int64
 	limit int
 	total int
-	// walks says that the order is by mint, in which pages are found by cursors. next is then the
+	// walks is true if the order is by mint, in which pages are found by cursors. next is then the
 	// cursor of the next page, empty on the last one.
 	walks bool
 	next  string
 }
 
 // getTokens is GET /tokens: a search in the registry, or without a text the top tokens by
-// Config.Ranking, most often the volume. With a cursor it walks through the registry.
+// Config.Ranking, by default the daily volume. With a cursor it walks through the registry.
 func (s *Server) getTokens(c *fiber.Ctx) error {
 	query, page, err := s.querySearch(c)
 	if err != nil {

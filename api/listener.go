@@ -56,9 +56,8 @@ type listenerConfig struct {
 // for a request. These are idle ones and slow-loris clients alike, because a part of a request does
 // not end the wait. A connection whose request is being answered is never closed.
 //
-// It also knows the connections that have not sent anything yet. Browsers and HTTP clients open
-// some in advance. A server that stops would wait five seconds for them, so they are closed at
-// once.
+// closeQuiet closes the connections that have not sent anything yet. Browsers and HTTP clients open
+// some in advance, and a server that stops would wait five seconds for them.
 type listener struct {
 	net.Listener
 
@@ -205,7 +204,7 @@ func (l *listener) remove(c *connection) {
 	l.clients.Remove(c.client)
 }
 
-// connection knows whether it waits for a request, and since when. Read, Write and Close may be
+// connection records whether it waits for a request, and since when. Read, Write and Close may be
 // called by several goroutines.
 type connection struct {
 	net.Conn

@@ -22,9 +22,9 @@ const (
 // cell. Most rows of a large registry are not, and keeping them would cost as much as making them,
 // and memory that the garbage collector must scan.
 //
-// It is never staler than the index: the replica changes a row first and then tells its listeners.
-// A cell counts the changes of its rows, and a row is kept with the count from before it was read.
-// So a row that was read before a change and kept after it is never used.
+// The cache is never staler than the index: the replica changes a row first and then reports the
+// change to its listeners. A cell counts the changes of its rows, and a row is kept with the count
+// from before it was read. So a row that was read before a change and kept after it is never used.
 type rowCache struct {
 	cells []rowCell
 }

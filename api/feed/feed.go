@@ -43,7 +43,7 @@ const (
 	KindRemoved Kind = "removed"
 )
 
-// Change says what happened to a mint. The replica has its row.
+// Change is what happened to a mint. It does not contain the mint's row, which the replica has.
 type Change struct {
 	Kind Kind
 	// ID is the mint's row id in the replica. A change that was read from the topics has Mint
@@ -62,7 +62,7 @@ type Log interface {
 
 // Config of a Feed. Zero values mean the defaults.
 type Config struct {
-	// ring is how many changes are kept for readers. Default 131,072, 3 MiB.
+	// ring is how many changes are kept for readers. Default 131,072, 4 MiB.
 	ring int
 	// MaxReplay bounds the records that the node reads for one reader's old cursor. Default
 	// 100,000.
@@ -211,7 +211,8 @@ func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
 	}
 }
 
-// Run wakes the readers of changes until ctx ends; then their streams end with ErrClosed.
+// Run wakes the readers, soon after changes and each markEvery, until ctx ends; then their streams
+// end with ErrClosed.
 func (f *Feed) Run(ctx context.Context) error {
 	defer f.end()
 	ticker := time.NewTicker(markEvery)
@@ -232,8 +233,9 @@ func (f *Feed) Run(ctx context.Context) error {
 
 // mark makes a mark at the replica's place, if that is new, and wakes the readers. It does nothing
 // while the replica is loading, or if there is neither a new place nor a new change. It reads the
-// place before it takes the lock: changes that come in between may be from records after the place,
-// so a reader that resumes there gets them twice.
+// place before it takes the lock: so all changes of the records before the place have numbers below
+// the mark's. Changes that come in between have such numbers too, although their records are after
+// the place.
 func (f *Feed) mark() {
 	if !f.deps.Ready() {
 		return

@@ -20,12 +20,12 @@ type Batch struct {
 	Changes []Change
 	// Cursor is the place after the batch; empty if no new place is known yet.
 	Cursor string
-	// Reset is set if the changes since the reader's cursor cannot be reported, and says why. What
-	// follows begins now.
+	// Reset is the reason why the changes since the reader's cursor cannot be reported; empty if
+	// they can. What follows begins now.
 	Reset Reset
 }
 
-// Reset says why a reader cannot go on from a cursor.
+// Reset is the reason why a reader cannot go on from a cursor.
 type Reset string
 
 // Reasons of a reset.

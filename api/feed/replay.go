@@ -19,6 +19,7 @@ func (r *Reader) resume(from *vector) (Reset, error) {
 	f := r.feed
 	f.mark() // the nearer the mark is to the cursor, the fewer changes come twice
 	f.mu.Lock()
+	// Look for the last mark that the cursor has reached and behind which the ring has all changes.
 	for i := len(f.marks) - 1; i >= 0; i-- {
 		if place := &f.marks[i]; place.seq >= f.oldest() && from.reaches(&place.at) {
 			r.seq = place.seq

@@ -18,8 +18,9 @@ import (
 
 // Bounds of what the public can make ClickHouse do.
 const (
-	// questionTime bounds a whole question: a page takes up to six queries, and each may wait for
-	// its turn.
+	// questionTime bounds a whole question. A page takes two queries for each window that it tries,
+	// mostly one, and three for what holds before it. Each call of the Reader may wait for its
+	// turn.
 	questionTime = 10 * time.Second
 	// concurrent bounds the reads at one time, because the projector uses the same server. Further
 	// reads wait.
@@ -31,8 +32,8 @@ const (
 	queryThreads = 2
 )
 
-// ErrUnavailable says that ClickHouse does not answer, or that more was asked of it than the bounds
-// allow.
+// ErrUnavailable is returned if ClickHouse does not answer, or if more was asked of it than the
+// bounds allow.
 var ErrUnavailable = clickhouse.ErrUnavailable
 
 // ClickHouse implements Reader on token_fact_history_raw. All its queries read ranges of the

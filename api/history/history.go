@@ -21,7 +21,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// ErrUnknownMint says that there are no facts about the mint.
+// ErrUnknownMint is returned if there are no facts about the mint.
 var ErrUnknownMint = errors.New("history: nothing is known about the mint")
 
 // Row is one message about one mint: all facts that it stated, and where they came from.
@@ -95,7 +95,7 @@ type Entry struct {
 	InstructionIndex      *int64 `json:"instruction_index"`
 	InnerInstructionIndex *int64 `json:"inner_instruction_index"`
 	BatchIndex            *int64 `json:"batch_index"`
-	// InRegistry says whether the mint was a member of the registry after this entry.
+	// InRegistry reports whether the mint was a member of the registry after this entry.
 	InRegistry bool     `json:"in_registry"`
 	Changes    []Change `json:"changes"`
 }
@@ -122,6 +122,8 @@ func (h *History) Page(ctx context.Context, mint pubkey.Key, before Cursor, limi
 	}
 	var groups []Row
 	var from uint64
+	// One entry more than the page shows whether there is a next one. There are fewer entries than
+	// rows, because copies and imports merge.
 	for rows := 2 * (limit + 1); ; rows *= windowGrowth {
 		window, start, err := h.reader.Window(ctx, mint, to, rows)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// Origin says where a fact came from.
+// Origin is where a fact came from.
 type Origin struct {
 	// Source is instruction, sighting, account_read, off_chain, logo, token_list or import.
 	Source string `json:"source"`

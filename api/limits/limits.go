@@ -218,7 +218,7 @@ func (l *Limiter) Sweep(now time.Time) {
 	}
 }
 
-// Stats says how full the limiter is.
+// Stats are how full the limiter is.
 type Stats struct {
 	// Clients is how many clients are remembered.
 	Clients int

@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsclient"
 )
 
-// Redis says where limits are shared: one server, a master that Sentinels name, or a cluster.
-// Exactly one of the three is set.
+// Redis is where limits are shared: one server, a master that Sentinels name, or a cluster. Exactly
+// one of the three is set.
 type Redis struct {
 	single   *redis.Options
 	failover *redis.FailoverOptions

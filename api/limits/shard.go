@@ -12,8 +12,8 @@ const lightShare = 4
 // entry is one client, or one network.
 type entry struct {
 	rings []ring
-	// barred are the times until which windows are full as Redis says (see markFull); nil if it
-	// never did.
+	// barred are the times until which windows are full by Redis's count (see markFull); nil if
+	// there never was one.
 	barred []int64
 	heavy  bool
 }
@@ -32,8 +32,8 @@ func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	return at, allowed
 }
 
-// load drops what has left all windows. idle says that nothing is counted, heavy that a quarter of
-// a limit or more is.
+// load drops from all windows what has left them. idle is true if nothing is counted, heavy if a
+// quarter of a limit or more is. A barred window counts as full.
 func (e *entry) load(rules []Rule, at int64) (idle, heavy bool) {
 	idle = true
 	for w := range e.rings {
@@ -54,8 +54,8 @@ type shard struct {
 }
 
 // table has clients, or networks of one prefix length. New ones displace light ones. They displace
-// a heavy one only if its requests have left the windows, so that it is heavy no longer. The caller
-// of its methods holds the shard's lock.
+// a heavy one only if so many of its requests have left the windows that it is heavy no longer. The
+// caller of its methods holds the shard's lock.
 type table struct {
 	rules []Rule
 	most  int
@@ -92,7 +92,7 @@ func (t *table) peek(client string) *entry {
 }
 
 // find returns the client's entry, and makes one if needed. It returns nil if there is no room.
-// displaced says that another client with requests counted was forgotten for it.
+// displaced is true if another client with requests counted was forgotten to make room.
 func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 	if e = t.peek(client); e != nil {
 		return e, false
@@ -110,7 +110,8 @@ func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 
 // makeRoom forgets the least recently used light client. If there is none, it looks whether the
 // least recently used heavy client is still heavy, which lasts for at most one window after its
-// last request, and forgets it if not. counted says that the client had requests counted.
+// last request, and forgets it if not. counted is true if the client that was forgotten had
+// requests counted.
 func (t *table) makeRoom(at int64) (ok, counted bool) {
 	if _, e, any := t.light.RemoveOldest(); any {
 		idle, _ := e.load(t.rules, at)
@@ -148,6 +149,7 @@ func (s *shard) sweep(at int64) {
 	}
 }
 
+// sweep forgets idle clients. Those that are heavy no longer become light again.
 func (t *table) sweep(at int64) {
 	for _, lru := range []*simplelru.LRU[string, *entry]{t.light, t.heavy} {
 		for _, client := range lru.Keys() {

@@ -87,7 +87,7 @@ func (x *index) size() int {
 	return len(x.logos)
 }
 
-// read applies a record about a logo. Most records are about something else, as their type says.
+// read applies a record about a logo. It ignores other records, most by their type header alone.
 func (x *index) read(record *kafka.Record) {
 	for _, header := range record.Headers {
 		if header.Key == schemas.HeaderType && string(header.Value) != "enrichment.logo" && string(header.Value) != "enrichment.logo_override" {

@@ -35,7 +35,7 @@ type Loader interface {
 	Variant(ctx context.Context, key blobs.Key, variant picture.Variant) (*blobs.Blob, bool)
 }
 
-// Store says which bytes the node has. *blobs.Store is one.
+// Store reports which bytes the node has. *blobs.Store is one.
 type Store interface {
 	Has(key blobs.Key) bool
 	Lookup(name string) (blobs.Name, bool)
@@ -106,7 +106,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, err
 }
 
-// Request is what the registry says about the token whose logo is wanted.
+// Request is what the registry has about the token whose logo is wanted, and the variant.
 type Request struct {
 	Mint pubkey.Key
 	// URL is empty if the token has no logo; Status is then registry.LogoMissing.

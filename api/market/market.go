@@ -1,4 +1,4 @@
-// Package market reads what swaps say about tokens: daily volumes for the API's replica, and
+// Package market reads the figures that are made of swaps: daily volumes for the API's replica, and
 // candles, pools and venues for requests.
 //
 // In: ClickHouse, where package volume keeps the figures. Out: Volumes, Candle, Pool, Venue.

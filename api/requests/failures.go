@@ -16,8 +16,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Failures finds out from the dead letters which mints enrichment has given up. No event says so,
-// because a failure is no fact about a mint.
+// Failures finds out from the dead letters which mints enrichment has given up. There is no event
+// of it, because a failure is no fact about a mint.
 type Failures struct {
 	// Open reads the topics from their ends on.
 	Open func(ctx context.Context, topics []string) (kafka.TailReader, error)

@@ -185,7 +185,7 @@ func (q *Queue) register() error {
 	return nil
 }
 
-// Answer says what became of a request, and when it is worth asking again.
+// Answer is what became of a request, and when it is worth asking again.
 type Answer struct {
 	Outcome Outcome
 	// RetryAfter is when the outcome may be different: at least a second.

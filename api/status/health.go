@@ -8,13 +8,13 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 )
 
-// Health says whether a backend answers.
+// Health reports whether a backend answers.
 type Health struct {
 	// OK is nil until the backend was asked.
 	OK *bool `json:"ok"`
 	// SinceMS is when OK last changed, in epoch milliseconds by this node's clock.
 	SinceMS *int64 `json:"since_ms"`
-	// Error says what does not work; nil if all does.
+	// Error is what does not work, for users; nil if all does.
 	Error *string `json:"error"`
 }
 
@@ -70,7 +70,8 @@ func (h *Health) see(now time.Time, ok bool, why *string) {
 // probeEvery is how old the result of a probe may be.
 const probeEvery = 2 * time.Second
 
-// probe asks a backend on demand, but not more often than each probeEvery.
+// probe has the result of asking a backend, which is done on demand, but not more often than each
+// probeEvery.
 type probe struct {
 	asking sync.Mutex // held while it is asked
 

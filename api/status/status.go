@@ -1,4 +1,4 @@
-// Package status says how far the whole pipeline is.
+// Package status reports how far the whole pipeline is.
 //
 // In: the API's replica, consumer groups' offsets, topics' ends. Out: the document of GET /status.
 // Guarantees: a document is consistent. The source's report is read before the lags, in the order
@@ -54,7 +54,7 @@ type Offsets = replica.Offsets
 // Document is the body of GET /status.
 type Document struct {
 	Ready bool `json:"ready"`
-	// Reasons say what is lost, like /readyz; never nil.
+	// Reasons are what is lost, as in /readyz; never nil.
 	Reasons   []string          `json:"reasons"`
 	Source    Source            `json:"source"`
 	Pipeline  Pipeline          `json:"pipeline"`
@@ -62,8 +62,8 @@ type Document struct {
 	Coverage  Coverage          `json:"coverage"`
 	Freshness replica.Freshness `json:"freshness"`
 	Root      Root              `json:"root"`
-	// Kafka and ClickHouse say whether the node's backends answer; searches, lookups and batches go
-	// on without them. ClickHouse is nil on a node that has none.
+	// Kafka and ClickHouse report whether the node's backends answer; searches, lookups and batches
+	// go on without them. ClickHouse is nil on a node that has none.
 	Kafka      Health      `json:"kafka"`
 	ClickHouse *ClickHouse `json:"clickhouse"`
 }
@@ -72,7 +72,7 @@ type Document struct {
 type Source struct {
 	// Kind is nil until the source has reported.
 	Kind *string `json:"kind"`
-	// Done says that everything the source has was ingested. Only a finite source is ever done.
+	// Done is true if everything the source has was ingested. Only a finite source is ever done.
 	Done         bool     `json:"done"`
 	Slot         uint64   `json:"slot"`
 	Blocks       uint64   `json:"blocks"`
@@ -84,7 +84,7 @@ type Source struct {
 }
 
 // Pipeline counts the records that a reader has not finished. If the lags are not known, they are
-// nil and Error says why.
+// nil and Error has the reason.
 type Pipeline struct {
 	// LagRecords is 0 only if everything ingested is visible in ClickHouse and in this API node,
 	// and no enrichment request waits. A record that several readers have not finished counts once.
@@ -111,8 +111,8 @@ type Topic struct {
 	APILag       int64 `json:"api_lag"`
 }
 
-// Coverage says which slots' blocks have been ingested completely. From and To are nil until one
-// has.
+// Coverage is the range of slots whose blocks have been ingested, and the gaps in it. From and To
+// are nil until a block has been ingested.
 type Coverage struct {
 	From *uint64 `json:"from_slot"`
 	To   *uint64 `json:"to_slot"`
