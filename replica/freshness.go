@@ -15,8 +15,8 @@ const (
 	freshnessCells = (32 - subBucketBits) * subBuckets
 )
 
-// Freshness says how long facts took from reaching Mintlake to being visible here, over the last
-// five minutes. The quantiles are nil when Count is 0.
+// Freshness is how long token events took from reaching Mintlake to being visible here, over the
+// last five minutes. The quantiles are nil when Count is 0.
 type Freshness struct {
 	P50   *int64 `json:"p50_ms"`
 	P99   *int64 `json:"p99_ms"`

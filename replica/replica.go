@@ -2,10 +2,10 @@
 //
 // In: a snapshot of the registry from ClickHouse, then the topics chain.token-events.v1 and
 // registry.enrichments.v1 from before that snapshot on, and chain.slots.v1 wholly. Out: tokens by
-// mint, search, what the source says of itself, coverage, freshness.
-// Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is
-// harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers do
-// not wait while facts are folded.
+// mint, search, the source's reports about itself, coverage, freshness. Guarantees: the fold
+// forgives repeats and any order, so the overlap of snapshot and topics is harmless. Once ready it
+// stays ready: neither ClickHouse nor Kafka is needed to read. Readers do not wait while facts are
+// folded.
 //
 // Start: (1) remember the projector's committed offsets, below which everything is durable in
 // ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within
@@ -298,7 +298,7 @@ func (r *Replica) Ready() bool { return r.ready.Load() }
 // Freshness summarises the last five minutes.
 func (r *Replica) Freshness() Freshness { return r.freshness.summary(r.deps.Now()) }
 
-// View is what the slot ledger said, and how far every topic is applied, at one moment.
+// View is the content of the slot ledger, and how far every topic is applied, at one moment.
 type View struct {
 	// Source is nil until the source has reported, and until the ledger is read up to where it
 	// ended when the node started: before that, a report may be an earlier run's. Read only.

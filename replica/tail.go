@@ -155,8 +155,8 @@ func (r *Replica) observe(records []kafka.Record) {
 	}
 }
 
-// receivedAt returns when the source received what the record is about; false if the record does
-// not say.
+// receivedAt returns when the source received what the record is about; false if the record has no
+// such header.
 func receivedAt(record *kafka.Record) (time.Time, bool) {
 	for i := range record.Headers {
 		if record.Headers[i].Key == schemas.HeaderReceivedAt {

@@ -101,6 +101,8 @@ func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *
 // wait until it becomes one.
 func (r *Replica) SetVolumes(list []Volume) { r.store.setVolumes(list) }
 
+// setVolumes replaces the figures in one step, and then publishes the tokens part by part, so that
+// facts can be folded between the parts.
 func (s *store) setVolumes(list []Volume) {
 	next, changed := make(map[uint32]figures, len(list)), map[uint32]struct{}{}
 	var before map[uint32]figures

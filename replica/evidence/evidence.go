@@ -1,4 +1,4 @@
-// Package evidence says what can be known about whether a token is who it seems to be.
+// Package evidence reports what can be known about whether a token is the one that it seems to be.
 //
 // In: every change of the registry; a token. Out: how many tokens share its symbol as the eye reads
 // it, where it stands among them, which of them comes first, and signals, each of which anybody can

@@ -22,7 +22,7 @@ func (x *Index) Fill(changes []replica.Change) {
 	x.each(changes)
 }
 
-// Filled makes the groups of what Fill was told.
+// Filled makes the groups of the tokens that Fill has collected.
 func (x *Index) Filled() {
 	if !x.filling { // only this goroutine writes
 		return

@@ -49,6 +49,7 @@ func (place) alone() place { return place{size: 1, byVolume: 1, byAge: 1} }
 
 func newGroups() groups { return groups{of: map[uint64]uint32{}} }
 
+// insert adds a token, whose traits must be set, to the group of its symbol.
 func (g *groups) insert(x *Index, id uint32) {
 	hash := x.at(id).symbol
 	entry, exists := g.of[hash]

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// confusables are Unicode's prototypes; the file says its version and licence.
+// confusables are Unicode's prototypes; the file's header has its version and licence.
 //
 //go:embed confusables.txt
 var confusables string

@@ -184,7 +184,8 @@ func Unpack(reader *packed.Reader, mint pubkey.Key, state []byte) (unpacked regi
 	return unpacked
 }
 
-// Raise raises Highest to slot, for facts that Change was not told of because a Rebase will follow.
+// Raise raises Highest to slot, for facts that Change is not called with because a Rebase will
+// follow.
 func (t *Tracker) Raise(slot uint64) { t.highest = max(t.highest, slot) }
 
 // Rebase starts anew from the registry as it is now, with all its facts. The root stands at the
@@ -308,6 +309,7 @@ func (t *Tracker) settle(c *change) {
 		}
 		t.tree.Put(c.number, mint, &unpacked)
 	}
+	// The tree has the mint's state now, and no fact of a later slot has come.
 	if at == len(list) && (c.top <= t.sealed || t.sealed >= t.highest) {
 		t.dirty.end(c)
 		return

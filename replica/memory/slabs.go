@@ -34,7 +34,7 @@ const (
 	generationBits = 64 - 1 - offsetBits - slabBits
 )
 
-// place says where a value lies. From the low bits: the mark, the offset in its slab, the slab's
+// place is where a value lies. From the low bits: the mark, the offset in its slab, the slab's
 // number, and the generation, which counts the slabs that had this number. By it a reader sees that
 // a place it has held for long is out of date. 0 is no place.
 type place uint64

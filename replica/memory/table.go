@@ -197,7 +197,7 @@ func (t *Table) Read(number uint32, use func(value []byte, marked bool)) bool {
 	}
 }
 
-// IsMarked says whether the value of a number is marked.
+// IsMarked returns whether the value of a number is marked.
 func (t *Table) IsMarked(number uint32) bool {
 	e := t.entry(number)
 	return e != nil && place(e.place.Load()).marked()

@@ -110,7 +110,8 @@ func (w *Writer) pack(mint pubkey.Key, facts []registry.Fact, copied []packedTex
 	}
 }
 
-// append appends what was packed.
+// append appends what was packed: the number of the shape in Shared plus one, or 0 and the shape
+// itself; then the positions and the values.
 func (w *Writer) append(dst []byte) []byte {
 	if len(w.shape) <= maxShape && len(w.shape) > 0 {
 		if n, ok := w.shared.shapes.number(w.shape, nil); ok {

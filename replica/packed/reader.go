@@ -28,7 +28,7 @@ type Reader struct {
 	mintFrom, mintTo int32
 }
 
-// part says where in the texts a fact's item or value lies.
+// part is where in the texts a fact's item or value lies.
 type part struct {
 	fact     int32
 	kind     partKind

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// bitset is a set of numbers. Most searches find a few terms among a million, so it also knows
-// which of its words are not 0: reading or clearing a small set takes little time.
+// bitset is a set of numbers. Most searches find a few terms among a million, so used records which
+// of the words are not 0: reading or clearing a small set takes little time.
 type bitset struct {
 	words []uint64
 	used  []uint64 // a bit for each word that is not 0

@@ -9,7 +9,7 @@ const manyContaining = 1024
 type candidates struct {
 	plan    *plan
 	segment *segment
-	// isScored says that the documents are ranked by the candidates, and not only counted.
+	// isScored is true if the documents are ranked by the candidates, and not only counted.
 	isScored bool
 
 	// matching are the terms that contain the text or are similar to it. containing are those that
@@ -19,7 +19,7 @@ type candidates struct {
 	// shared has, with isScored, how many grams a term of matching shares with the text; 0 if the
 	// term contains the text and is not similar. For other terms it is undefined.
 	shared []uint16
-	// allShared says that sliced has how many grams each term shares with the text.
+	// allShared is true if sliced has how many grams each term shares with the text.
 	allShared bool
 
 	// lists are the posting lists of the plan's grams in this segment, the shortest first.

@@ -21,7 +21,7 @@ const (
 // order of their symbols.
 type columns struct {
 	serial uint32
-	// full says that the segment took as many documents as it may: it is not merged again until
+	// full is true if the segment took as many documents as it may: it is not merged again until
 	// most are gone.
 	full bool
 

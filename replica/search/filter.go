@@ -97,6 +97,7 @@ func newFilter(query *Query, v *version) filter {
 	f := filter{maxKey: ^uint64(0), after: query.Filter.CreatedAfter, rowIDs: query.Filter.Passes}
 	f.classicOnly = !query.IncludeToken22 || query.Filter.Program == ProgramToken
 	if volume := query.Filter.MinVolume; volume != nil {
+		// A higher volume has a lower key, an unknown one a higher key than all.
 		f.maxKey = orderKey(cleanVolume(*volume), true, 0)
 	}
 	byAttributes := query.Filter.Program == ProgramToken2022 || query.Filter.Tag != "" || query.Filter.Launchpad != "" || len(query.Filter.Extensions)+len(query.Filter.NotExtensions) > 0

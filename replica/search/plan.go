@@ -110,6 +110,7 @@ func bandsOf(n int) []band {
 // leastShared returns how many of the query's n grams a term of m grams must share to be similar;
 // n+1 if it cannot be.
 func leastShared(n, m int) int {
+	// This is score solved for shared, and one less, because the rounding may differ.
 	least := max(1, int(math.Floor(MinSimilarity*float64(n+m)/(1+MinSimilarity)))-1)
 	for shared := least; shared <= min(n, m); shared++ {
 		if score(shared, n, m) >= MinSimilarity {

@@ -5,7 +5,7 @@
 // for a writer; two identical searches of one state give identical pages; every token is in its
 // best tier only.
 //
-// A search has four stages. The plan says what the query asks for. Then for each segment of the
+// A search has four stages. The plan is what the query asks for. Then for each segment of the
 // index: the candidates are the terms (distinct symbols and names) that match; their documents are
 // counted; and ranked, as far as they may reach the page.
 //
@@ -23,7 +23,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Tier says how well a token matches; lower is better.
+// Tier is how well a token matches; lower is better.
 type Tier uint8
 
 // Tiers, best first.

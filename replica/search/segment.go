@@ -79,8 +79,8 @@ type version struct {
 	live       int
 }
 
-// draft is a new state of a segment under construction. own… tell which parts are copies already,
-// which it may change.
+// draft is a new state of a segment under construction. own… mark the parts that are copies
+// already, which it may change.
 type draft struct {
 	*segment
 	ownBits bool
