@@ -97,6 +97,8 @@ func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
 	return l.facts
 }
 
+// mintAccount sets what a read of the account shows. It does not set the items of RegisterClosed: a
+// read does not show when the mint was closed or initialised.
 func (l *factList) mintAccount(account *eventspb.MintAccount) {
 	l.set(RegisterProgram, keyText(account.GetProgramId()))
 	l.set(RegisterDecimals, strconv.FormatUint(uint64(account.GetDecimals()), 10))
@@ -158,8 +160,8 @@ func (l *factList) logoOverride(override *eventspb.LogoOverride) {
 	l.set(RegisterLogoOverride, string(value))
 }
 
-// ListEntry is the value of RegisterTokenList: what one token list says. The JSON field names are
-// read by ClickHouse too.
+// ListEntry is the value of RegisterTokenList: what one token list states about the mint. The JSON
+// field names are read by ClickHouse too.
 type ListEntry struct {
 	Name       string            `json:"name,omitempty"`
 	Symbol     string            `json:"symbol,omitempty"`

@@ -110,7 +110,7 @@ type scan struct {
 	from    uint64 // the first ingested slot
 	// last is the highest ingested slot so far, known the highest slot with any record.
 	last, known uint64
-	// open are the ranges after last that have no records: the next block's parent tells whether
+	// open are the ranges after last that have no records: the next block's parent decides whether
 	// they were empty.
 	open []Gap
 	gaps []Gap
@@ -148,7 +148,7 @@ func (s *scan) step(slots *slotTable, e entry) {
 		}
 	}
 	if e.hasParent && parent != s.last && parent >= s.from && slots.get(parent).status != eventspb.SlotStatus_SLOT_STATUS_INGESTED {
-		// The records so far say that the parent's slot was skipped, dead or empty, but this block
+		// By the records so far the parent's slot was skipped, dead, lost or empty, but this block
 		// proves that it has a block.
 		s.gaps = append(s.gaps, Gap{parent, parent})
 	}

@@ -12,9 +12,9 @@ import (
 // another version, and give other roots.
 const Version = 1
 
-// Encode returns the element of a mint: the canonical encoding of what the chain says of it. It
-// returns false if the mint is not a member of the registry and has no element. Two states of one
-// mint have the same element exactly if they have the same values in the fields below, whatever
+// Encode returns the element of a mint: the canonical encoding of what the chain states about it.
+// It returns false if the mint is not a member of the registry and has no element. Two states of
+// one mint have the same element exactly if they have the same values in the fields below, whatever
 // facts they were made of. Positions do not count, and an empty value is the same as an unknown
 // one.
 //

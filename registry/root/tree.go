@@ -1,4 +1,4 @@
-// Package root is the registry's root: one short hash over what the chain says of every token.
+// Package root is the registry's root: one short hash over what the chain states about every token.
 //
 // In: states of the fold, or the facts that make them. Out: a root, which is a slot, a count and 32
 // bytes. Guarantees: pure; the same facts give the same root in any order, with any repeats, in one
