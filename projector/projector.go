@@ -76,7 +76,7 @@ func Topics() []string {
 	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
 }
 
-// Offsets knows where the log ends.
+// Offsets returns where the log ends.
 type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
@@ -130,7 +130,7 @@ func New(config Config, deps Deps) (*Projector, error) {
 }
 
 // Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator: the tables refuse what this binary writes, or Kafka does not let it read, commit or
+// operator: the tables refuse what this binary writes, or Kafka does not let it read records or
 // write dead letters.
 func (p *Projector) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)

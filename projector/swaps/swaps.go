@@ -73,7 +73,7 @@ func New(deps Deps) (*Projector, error) {
 }
 
 // Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator: the tables refuse what this binary writes, or Kafka does not let it read, commit or
+// operator: the tables refuse what this binary writes, or Kafka does not let it read records or
 // write dead letters.
 func (p *Projector) Run(ctx context.Context) error {
 	for {

@@ -75,7 +75,8 @@ func New(deps Deps) (*Projector, error) {
 }
 
 // Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator.
+// operator: the table refuses what this binary writes, or Kafka does not let it read records or
+// write dead letters.
 func (p *Projector) Run(ctx context.Context) error {
 	for {
 		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)

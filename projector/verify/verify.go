@@ -65,8 +65,8 @@ type Finding struct {
 	// should be.
 	Expected uint64 `json:"expected"`
 	Found    uint64 `json:"found"`
-	// Unreadable says why the table's rows were not read. Expected and Found are then those of the
-	// whole table.
+	// Unreadable is why the table's rows were not read; empty if they were. Otherwise Expected is
+	// that of the whole table, and Found is 0.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Rebuild is the command that makes the rows again.
 	Rebuild string `json:"rebuild"`
