@@ -31,7 +31,7 @@ type Progress struct {
 	Records int64
 	// Retries counts requests that failed and were made again.
 	Retries int64
-	// Note tells people what is being done now.
+	// Note is what is being done now, for people.
 	Note string
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Config says what to read and at what rate. Zero values take the defaults named at each field.
+// Config is what to read and at what rate. Zero values take the defaults named at each field.
 type Config struct {
 	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token
 	// programs; at least one.

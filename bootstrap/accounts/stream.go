@@ -30,7 +30,7 @@ type account struct {
 	data   []byte
 }
 
-// page is what an answer says besides its accounts, and how many there were.
+// page is what an answer has besides its accounts, and how many accounts there were.
 type page struct {
 	slot     uint64
 	accounts int64

@@ -27,7 +27,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Config says how fast it asks.
+// Config is how fast and how often an Asker asks.
 type Config struct {
 	// PerMinute is the most requests a minute. Required.
 	PerMinute int
@@ -181,7 +181,7 @@ func (a *Asker) awaitTurn(ctx context.Context) error {
 	}
 }
 
-// ask writes one request. Its reason says that the URI is known, so that no account is read.
+// ask writes one request. Its reason is that of a URI that is known, so that no account is read.
 func (a *Asker) ask(ctx context.Context, w *Wanted) error {
 	mint, err := base58.Decode(w.Mint)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// ExportConfig says where a snapshot goes.
+// ExportConfig is where a snapshot goes, and what its manifest states.
 type ExportConfig struct {
 	// Folder is made if it does not exist. One that has a snapshot or other Parquet files is
 	// refused.

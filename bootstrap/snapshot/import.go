@@ -23,7 +23,7 @@ const (
 	maxRecordBytes = 256 << 10
 )
 
-// ImportConfig says what to read.
+// ImportConfig is what to read, and whom to trust.
 type ImportConfig struct {
 	Folder string
 	Trust  Trust

@@ -47,7 +47,7 @@ const (
 	maxFiles         = 100_000
 )
 
-// Manifest says what a snapshot holds.
+// Manifest describes what a snapshot holds.
 type Manifest struct {
 	Format    int    `json:"format"`
 	CreatedAt string `json:"created_at"`
@@ -107,7 +107,7 @@ var (
 	ErrManifest = errors.New("snapshot's manifest is malformed")
 	// ErrSignature is a signature that is missing, wrong, or not by a trusted key.
 	ErrSignature = errors.New("snapshot's signature is not trusted")
-	// ErrContent is a file that is not what the manifest says.
+	// ErrContent is a file that differs from what the manifest states.
 	ErrContent = errors.New("snapshot's file is not what its manifest says")
 )
 

@@ -21,7 +21,7 @@ type place struct {
 	work   string
 	// lock is the work folder, locked: one export at a time writes there.
 	lock *os.File
-	// made says that folder did not exist: a failed export removes it again.
+	// made is true if folder did not exist: a failed export removes it again.
 	made bool
 	// published are the names that were moved to folder.
 	published []string

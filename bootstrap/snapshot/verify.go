@@ -17,7 +17,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Trust says whose snapshots are accepted.
+// Trust is whose snapshots are accepted.
 type Trust struct {
 	Keys []ed25519.PublicKey
 	// Insecure accepts a snapshot without a trusted signature. Hashes are still checked.
