@@ -21,7 +21,7 @@ type Batch struct {
 	// Cursor is the place after the batch; empty if no new place is known yet.
 	Cursor string
 	// Reset is the reason why the changes since the reader's cursor cannot be reported; empty if
-	// they can. What follows begins now.
+	// they can. After a reset the changes begin now.
 	Reset Reset
 }
 

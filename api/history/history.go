@@ -273,8 +273,8 @@ func (h *History) AsOf(ctx context.Context, mint pubkey.Key, slot uint64) (*Snap
 // Token returns the token as of the slot; false if the mint was no member of the registry.
 func (s *Snapshot) Token() (registry.Token, bool) { return s.fold.token() }
 
-// Lists returns the token lists that hold the token. A list has no slot, so these are the lists of
-// today, whatever the slot of the snapshot.
+// Lists returns the token lists that hold the token. A list has no slot, so these are all known
+// lists, whatever the slot of the snapshot.
 func (s *Snapshot) Lists() []registry.Listing { return s.fold.state.Lists() }
 
 func registerKey(register registry.Register, item string) string {

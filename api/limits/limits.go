@@ -218,7 +218,7 @@ func (l *Limiter) Sweep(now time.Time) {
 	}
 }
 
-// Stats are how full the limiter is.
+// Stats is a summary of how full the limiter is.
 type Stats struct {
 	// Clients is how many clients are remembered.
 	Clients int
