@@ -24,7 +24,7 @@ type Row struct {
 // Change is the row of a mint as it is now, for a Listener.
 type Change struct {
 	Row
-	// Same is true if the mint is a member, as before, and that nothing changed by which tokens are
+	// Same is true if the mint is a member, as before, and nothing changed by which tokens are
 	// searched or compared: text, program, extensions, tags, volume, first_seen_at. Then Token is
 	// nil. Most changes are of the supply alone.
 	Same bool

@@ -2,10 +2,10 @@
 //
 // In: a snapshot of the registry from ClickHouse, then the topics chain.token-events.v1 and
 // registry.enrichments.v1 from before that snapshot on, and chain.slots.v1 wholly. Out: tokens by
-// mint, search, the source's reports about itself, coverage, freshness. Guarantees: the fold
-// forgives repeats and any order, so the overlap of snapshot and topics is harmless. Once ready it
-// stays ready: neither ClickHouse nor Kafka is needed to read. Readers do not wait while facts are
-// folded.
+// mint, search, the source's reports about itself, coverage, freshness.
+// Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is
+// harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers do
+// not wait while facts are folded.
 //
 // Start: (1) remember the projector's committed offsets, below which everything is durable in
 // ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within

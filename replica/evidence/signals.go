@@ -122,8 +122,8 @@ func hasURL(text string) bool {
 	return slices.ContainsFunc(words, isDomain)
 }
 
-// isDomain returns whether a word has a public suffix and something before it, at least two
-// letters.
+// isDomain returns whether a word has a public suffix and something before it. Before the first dot
+// there must be at least two bytes.
 func isDomain(word string) bool {
 	word = strings.Trim(word, ".-")
 	dot := strings.IndexByte(word, '.')
