@@ -1,9 +1,9 @@
 // Package registrytest generates token events and enrichments for property tests of the fold.
 //
 // In: a rapid source of choices. Out: messages about few mints at few positions, so that
-// collisions, ties and repeats are common. Guarantees: all events of one generated list have
-// different positions, as on the chain itself. Only the facts of an import may be of another
-// instruction at the same position.
+// collisions, ties and repeats are common.
+// Guarantees: all events of one generated list have different positions, as on the chain itself.
+// Only the facts of an import may be of another instruction at the same position.
 package registrytest
 
 import (
