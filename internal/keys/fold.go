@@ -12,14 +12,16 @@ import (
 )
 
 // maxSecrets is how many secrets a key may have before those that have ended are forgotten. Until
-// then whoever presents an ended one is told why it is refused.
+// then, whoever presents a secret that has ended is told why it is refused.
 const maxSecrets = 16
 
-// errVoid is a change that changes nothing: another change of the same version came first, or the
-// record was written twice.
+// errVoid is the error of a change that changes nothing: its version is not above the key's, as
+// when another change came first or the record was written twice; or the key does not exist or is
+// revoked; or the name of a new key or the hash of a new secret is taken.
 var errVoid = errors.New("void")
 
-// ErrConflict is returned for a change that another one came before.
+// ErrConflict is returned to the caller whose change was void, because another change of the key
+// comes before it in the topic.
 var ErrConflict = errors.New("somebody else changed the key at the same time: look at it and try again")
 
 // fold makes keys from changes. It is pure: the same changes in the same order make the same keys
@@ -96,7 +98,8 @@ func (f *fold) apply(change *eventspb.KeyChange) error {
 	return nil
 }
 
-// create makes a new key. A name or hash that exists already is void.
+// create makes a new key. It returns errVoid if the name exists already, even of a revoked key, or
+// if the hash does.
 func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *eventspb.KeyCreated) error {
 	hash := Hash(created.GetSha256())
 	if _, taken := f.byHash.find(&hash); taken || old != nil {
@@ -113,8 +116,8 @@ func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *
 	return nil
 }
 
-// put stores key, and makes its secrets' hashes find it. old is the key that it replaces; nil if it
-// is new.
+// put stores key under id, and enters its secrets in byHash. old is the key that key replaces; nil
+// if key is new. Secrets that only old has are removed from byHash.
 func (f *fold) put(id string, old, key *Key) {
 	if old != nil {
 		for _, s := range old.Secrets {
@@ -130,7 +133,7 @@ func (f *fold) put(id string, old, key *Key) {
 }
 
 // rotate adds a secret as the newest. The others end at graceEnds, or when they were to end if that
-// is sooner.
+// is sooner. If the key then has more than maxSecrets, those that have ended are dropped.
 func (k *Key) rotate(newest Secret, graceEnds time.Time) {
 	secrets := []Secret{newest}
 	for _, s := range k.Secrets {

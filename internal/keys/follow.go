@@ -36,8 +36,8 @@ type follower struct {
 	at   map[kafka.TopicPartition]int64
 }
 
-// Run reads the topic until ctx ends. If Kafka is away at the start, Run logs that and waits. It
-// may be called once.
+// Run reads the topic until ctx ends; then it returns nil. If Kafka is away at the start, or
+// reading fails later, Run logs that and tries again. It may be called once.
 func (l *Live) Run(ctx context.Context) error {
 	f := &follower{live: l}
 	ends, err := l.ends(ctx)
@@ -72,7 +72,8 @@ func (l *Live) ends(ctx context.Context) (map[kafka.TopicPartition]int64, error)
 }
 
 // tail reads the topic on from where reading stopped, at first from its beginning, and applies the
-// records. It closes Loaded when everything below ends was applied.
+// records. It closes the channel of Loaded when everything below ends was applied. It ends with the
+// first error.
 func (f *follower) tail(ctx context.Context, ends map[kafka.TopicPartition]int64) error {
 	tailer, err := f.live.deps.OpenTail(topics, f.positions())
 	if err != nil {
@@ -134,8 +135,9 @@ func covers(at, ends map[kafka.TopicPartition]int64) bool {
 	return true
 }
 
-// watch compares what was read with the end of the topic again and again. So the metric of the read
-// age shows a node that is cut off from Kafka.
+// watch compares what was read with the end of the topic again and again, and sets freshAt if
+// nothing is missing. On a node that is cut off from Kafka the comparison fails, so the metric of
+// the read age grows.
 func (f *follower) watch(ctx context.Context) {
 	for pause.For(ctx, freshEvery) == nil {
 		within, cancel := context.WithTimeout(ctx, freshWithin)

@@ -92,6 +92,7 @@ func (g *Gate) admitFound(found Found, known bool, r Request) (Pass, *Refusal) {
 	if !known || found.product != g.number {
 		return Pass{}, unknown
 	}
+	// Most keys are plain and have no end. Then the rules need not be read.
 	if !found.plain || found.endsAt != 0 {
 		if refused := found.refuse(r, g.now()); refused != nil {
 			return Pass{}, refused
@@ -134,9 +135,9 @@ func (f *Found) refuse(r Request, now time.Time) *Refusal {
 	return nil
 }
 
-// AdmitHost reports whether a request with this Host header may pass. An open gate admits only
-// loopback names. So it refuses a web page whose own name points at 127.0.0.1 (DNS rebinding), and
-// a reverse proxy that publishes the surface: both send another name.
+// AdmitHost reports whether a request with this Host header may pass. A closed gate admits every
+// name, an open one only loopback names. So an open gate refuses a web page whose own name points
+// at 127.0.0.1 (DNS rebinding), and a reverse proxy that passes its public name on.
 func (g *Gate) AdmitHost(hostport string) bool {
 	if !g.Open() {
 		return true

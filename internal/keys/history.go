@@ -27,9 +27,9 @@ type Change struct {
 	Reason    string
 }
 
-// History reads all changes from the topic. It calls visit, in order, for each change whose product
-// and name want accepts. The changes are not kept in memory: they are read seldom, and a node needs
-// only the present keys.
+// History reads all changes from the topic, up to the end that it has now. It calls visit, in
+// order, for each change whose product and name want accepts. The changes are not kept in memory:
+// they are read seldom, and a node needs only the present keys.
 func (l *Live) History(ctx context.Context, want func(product Product, name string) bool, visit func(Change)) error {
 	ends, err := l.deps.Offsets.EndOffsets(ctx, topics)
 	if err != nil {

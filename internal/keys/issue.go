@@ -43,8 +43,8 @@ var (
 )
 
 // Issuer changes issued keys: it writes the change to the topic and waits until this node has read
-// it. If a key gets two changes at the same time, the first one in the topic holds; the other
-// caller gets ErrConflict.
+// it. If a key gets two changes at the same time, the first one in the topic holds. The other
+// caller gets ErrConflict, of Create ErrExists; Revoke tries again.
 type Issuer struct {
 	live       *Live
 	configured map[Product]map[string]bool
@@ -52,8 +52,8 @@ type Issuer struct {
 	now        func() time.Time
 }
 
-// NewIssuer makes an issuer, and tells live that keys can be issued here. configured are the keys
-// of the configuration, whose names cannot be issued; nil for none.
+// NewIssuer makes an issuer, and calls live.Issues. configured are the keys of the configuration,
+// whose names cannot be issued; nil for none.
 func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *Issuer {
 	i := &Issuer{live: live, producer: producer, now: time.Now, configured: map[Product]map[string]bool{}}
 	for _, product := range Products() {
@@ -128,7 +128,7 @@ func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name 
 }
 
 // Rotate gives a key a new secret. It returns the secret in clear text, which is stored nowhere.
-// The earlier secrets work for grace; 0 ends them now.
+// The earlier secrets work for grace, unless they end sooner; 0 ends them now.
 func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name string, grace time.Duration) (string, *Key, error) {
 	key, err := i.changeable(product, name)
 	if err != nil {
@@ -165,14 +165,15 @@ func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, r
 		key, err = i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Revoked{
 			Revoked: &eventspb.KeyRevoked{Reason: printable(reason, maxReason)},
 		}})
-		// If the rules were changed at the same moment, the revocation is tried again.
+		// If another change of the key came first, the revocation is tried again.
 		if !errors.Is(err, ErrConflict) {
 			return key, err
 		}
 	}
 }
 
-// changeable returns a key that may be changed, or the error that says why it may not.
+// changeable returns a key that may be changed, or the error that says why it may not. With
+// ErrRevoked it returns the key too.
 func (i *Issuer) changeable(product Product, name string) (*Key, error) {
 	key, known := i.live.Key(product, name)
 	switch {
@@ -186,7 +187,8 @@ func (i *Issuer) changeable(product Product, name string) (*Key, error) {
 	return key, nil
 }
 
-// change writes a change to the topic, and waits until this node has applied it.
+// change writes a change to the topic, and waits until this node has applied it. It returns
+// ErrConflict if the change was void, and ErrUnknownOutcome if writing or waiting failed.
 func (i *Issuer) change(ctx context.Context, by string, product Product, name string, change *eventspb.KeyChange) (*Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, changePatience)
 	defer cancel()

@@ -4,9 +4,10 @@
 // In: the key that a client presented, its address and origin; the configured keys; changes of
 // issued keys on the topic gateway.keys.v1.
 // Out: the id of the presented key, or a refusal with the rule; and changes, on the topic.
-// Guarantees: only the caller of Generate sees a key in clear text. Everything else knows its
-// SHA-256, compares in constant time and logs neither. A key of one product opens no other. A
-// change holds on every node as soon as the node has read it. No request waits for I/O.
+// Guarantees: a key is in clear text only where it is made (Generate, Issuer) and in the request
+// that presents it. Everything else has its SHA-256, compares in constant time and logs neither. A
+// key of one product opens no other. A change holds on every node as soon as the node has read it.
+// No request waits for I/O.
 //
 // Static holds the configured keys, Live the issued ones (live.go folds the topic, follow.go reads
 // it, issue.go writes to it). A Gate guards one surface. A Pass is one request that it has
@@ -54,7 +55,7 @@ func ParseProduct(text string) (Product, error) {
 const (
 	// secretBytes is the randomness in a key.
 	secretBytes = 32
-	// maxPresented bounds the text that is hashed for a client; a real key has about 51 characters.
+	// maxPresented bounds the text that is hashed for a client; a real key has 50 to 70 characters.
 	maxPresented = 256
 	// maxID bounds a key's id in bytes: it goes into logs and metering.
 	maxID = 64
@@ -96,8 +97,8 @@ func GenerateFor(product Product, environment string) (key string, hash Hash) {
 	return key, HashOf(key)
 }
 
-// shownSecret is how many characters of a key's random part are in its public prefix: they tell 23
-// of its 256 bits.
+// shownSecret is how many characters of a key's random part are in its public prefix: they reveal
+// 23 of its 256 bits.
 const shownSecret = 4
 
 // PrefixOf returns the beginning of a key, such as ml_rpc_live_7Hq3, by which people distinguish
@@ -130,8 +131,9 @@ type Static struct {
 	byProduct map[Product][]Entry
 }
 
-// NewStatic makes the store. It refuses an invalid id, an id that occurs twice in one product, and
-// a hash that occurs twice. The error joins all problems.
+// NewStatic makes the store. It refuses an unknown product, an invalid id, an id that occurs twice
+// in one product, the hash of the empty string, and a hash that occurs twice. The error joins all
+// problems.
 func NewStatic(entries ...Entry) (*Static, error) {
 	s := &Static{byHash: newTable(), byProduct: map[Product][]Entry{}}
 	var problems []error

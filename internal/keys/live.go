@@ -20,7 +20,8 @@ type Offsets interface {
 	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// Tailer reads topics and knows where it is. *kafka.Tailer is one.
+// Tailer reads topics. Positions returns the offset of the next record in each partition.
+// *kafka.Tailer is one.
 type Tailer interface {
 	kafka.TailReader
 	Positions() map[kafka.TopicPartition]int64
@@ -47,7 +48,8 @@ type Live struct {
 	metrics *metrics
 	loaded  chan struct{}
 	issues  atomic.Bool
-	// freshAt is when the node last knew that it had read everything, Unix milliseconds.
+	// freshAt is when a comparison with the end of the topic last showed that the node had read
+	// everything, in Unix milliseconds; 0: not yet.
 	freshAt atomic.Int64
 
 	mu      sync.RWMutex
@@ -73,8 +75,8 @@ func NewLive(deps Deps) (*Live, error) {
 	return l, nil
 }
 
-// Loaded is closed when the topic was read to the end that it had at the start. No surface may open
-// before: a revoked key must not work even for a moment.
+// Loaded returns a channel that is closed when the topic was read to the end that it had at the
+// start of Run. No surface may open before: a revoked key must not work even for a moment.
 func (l *Live) Loaded() <-chan struct{} { return l.loaded }
 
 // Issues notes that this process can issue keys, so a surface may start without one and wait for
@@ -141,8 +143,9 @@ func (l *Live) forget(id []byte) {
 	l.mu.Unlock()
 }
 
-// take applies records and wakes those who wait for a change. A record that cannot be read is
-// counted, logged and skipped.
+// take applies records, and sends the result of each to the Issuer that waits for that change. A
+// record that cannot be read is counted, logged and skipped. In the end take closes the channel of
+// Changed.
 func (l *Live) take(records []kafka.Record) {
 	l.mu.Lock()
 	for i := range records {

@@ -17,8 +17,8 @@ type meter struct {
 }
 
 // take takes n requests out of the bucket, which holds one second's worth. A batch that is larger
-// than the bucket passes when the bucket is full; otherwise it could never pass. It leaves a debt
-// that later requests wait for.
+// than the bucket could never pass, so it passes when the bucket is full. It leaves a debt that
+// later requests wait for.
 func (m *meter) take(n, limit int, now time.Time) (Budget, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -36,7 +36,8 @@ func (p *Pass) Method(name string) *Refusal {
 	return refuse(http.StatusForbidden, RuleMethod, "the API key is not for the method %.64s", name)
 }
 
-// Take counts n calls against the key's requests per second.
+// Take counts n calls against the key's requests per second. It returns what is left, and a refusal
+// if that was too little. The budget is zero if there is no such limit.
 func (p *Pass) Take(n int) (Budget, *Refusal) {
 	if p.key == nil || p.key.Rules.RequestsPerSecond == 0 {
 		return Budget{}, nil
@@ -79,8 +80,9 @@ func (p *Pass) Open(method string) (*Lease, *Refusal) {
 }
 
 // Lease is an open stream. It ends when its key is revoked or expires, when the grace period of the
-// secret that opened it is over, or when the rules on origin and address exclude it. A nil Lease
-// never ends and allows everything.
+// secret that opened it is over, or when new rules exclude its origin or address. A stream that
+// needed no key ends when the first key of the product closes the gate, unless the stream presented
+// a valid one. A nil Lease never ends and allows everything.
 type Lease struct {
 	gate    *Gate
 	request Request
@@ -136,8 +138,8 @@ func (l *Lease) Close() {
 	})
 }
 
-// Call checks one call within the stream: the method, and the requests per second. It counts as
-// usage of counted, a name from a finite set.
+// Call checks one call within the stream: the key, the method, and the requests per second. It adds
+// the call to the usage of counted, a name from a finite set: as one request, or as one refusal.
 func (l *Lease) Call(method, counted string) *Refusal {
 	if l == nil {
 		return nil

@@ -21,8 +21,8 @@ const (
 	RuleRequests  = "requests_per_second"
 	RuleStreams   = "streams"
 	RuleAddresses = "stream_addresses"
-	// RuleNewer is a rule that this version does not know. The key is refused, as the rule cannot
-	// be enforced.
+	// RuleNewer is a rule that this version does not know or cannot read. The key is refused, as
+	// the rule cannot be enforced.
 	RuleNewer = "newer"
 )
 
@@ -40,8 +40,8 @@ func RefusedLabels() []string {
 
 // Refusal is why a request may not pass. Its text is for the client and never holds a key.
 type Refusal struct {
-	// Status is the HTTP status: 401 for a key that is missing or unknown, 403 for a known one that
-	// may not do this, 429 for a limit.
+	// Status is the HTTP status: 401 for a key that is missing or unknown or of another product,
+	// 403 for a known one that has ended or is not for this request, 429 for a limit.
 	Status int
 	// Rule is one of the Rule constants.
 	Rule    string

@@ -15,9 +15,10 @@ type Rules struct {
 	// ExpiresAt is when the key ends; zero: never.
 	ExpiresAt time.Time
 	// Origins are the web pages that may use the key: an origin (https://app.example,
-	// http://localhost:3000), or all subdomains of a domain at any depth (*.app.example,
-	// https://*.app.example). If there are any, a request without the header Origin is refused.
-	// This only keeps foreign web pages from using a key: any other program can send any Origin.
+	// http://localhost:3000), or all subdomains of a domain at any depth and on any port
+	// (*.app.example, https://*.app.example), but not the domain itself. If there are any, a
+	// request without the header Origin is refused. This only keeps foreign web pages from using a
+	// key: any other program can send any Origin.
 	Origins []string
 	// Addresses are the IP addresses and CIDR prefixes that may use the key.
 	Addresses []string
@@ -66,7 +67,8 @@ type compiled struct {
 	prefixes  []string // of methods: entries that end in *
 }
 
-// compile checks rules and converts them. The error joins all problems, sorted.
+// compile checks rules and converts them. The error joins all problems, sorted, since the order of
+// a map is random. The result is not nil even with an error: setRules stores it.
 func compile(r Rules) (*compiled, error) {
 	c := &compiled{}
 	var problems []error
@@ -199,7 +201,7 @@ func validDomain(text string) bool {
 }
 
 // normalOrigin returns an origin as browsers send it: in lower case, without the scheme's default
-// port.
+// port. It returns false for a text that is no origin.
 func normalOrigin(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || !validScheme(u.Scheme) || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery ||

@@ -13,10 +13,11 @@ type Key struct {
 	Product Product
 	// Environment is a label such as live; empty for none.
 	Environment string
-	// Version is the number of changes that the key has had; 0 for a configured key.
+	// Version is that of the last change: 1 when the key was created, and one more with each
+	// change; 0 for a configured key.
 	Version uint64
-	// CreatedAt, CreatedBy, RevokedAt and RevokedBy are zero for a configured key. The latter two
-	// are also zero for a key that is not revoked.
+	// The next five are zero for a configured key. RevokedAt, RevokedBy and RevokeReason are also
+	// zero for a key that is not revoked.
 	CreatedAt, RevokedAt time.Time
 	CreatedBy, RevokedBy string
 	RevokeReason         string
@@ -26,7 +27,8 @@ type Key struct {
 
 	compiled *compiled
 	meter    *meter
-	// expires and revoked are what every request checks.
+	// expires is Rules.ExpiresAt in the form that requests are checked with. foundOf copies it and
+	// revoked into each Found.
 	expires int64 // Unix milliseconds; 0: never
 	revoked bool
 	// unknown is true if the key has a rule that this version cannot enforce.

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Found is what a store returns for a hash: the secret's key, and beside it what every request
+// Found is what a store returns for a hash: the secret's key, and copies of what every request
 // checks, so that most requests need not read the key.
 type Found struct {
 	Hash Hash
@@ -16,7 +16,8 @@ type Found struct {
 	endsAt int64
 	// product is productNumber(Key.Product).
 	product uint8
-	// plain is true if the key is not revoked and has no rule on origin or address.
+	// plain is true if the key is not revoked and has no rule on origin or address, and none that
+	// this version cannot enforce.
 	plain bool
 	// removed marks the slot of an entry that was removed (a tombstone). A search goes on past it.
 	removed bool
@@ -25,11 +26,11 @@ type Found struct {
 }
 
 // table is an open-addressing hash table of secrets by their hash. The entries are in its slots, so
-// a look-up waits for memory once. With Go's map, whose values lie elsewhere, it waited twice or
-// more, and a check took over four times as long as a SHA-256 with 100,000 keys.
+// a look-up waits for memory once. With Go's map, whose values lie elsewhere, a look-up waited
+// twice or more: among 100,000 keys a check took over four times as long as a SHA-256.
 //
 // A look-up compares whole hashes in constant time. A miss also compares with what is in the slot,
-// so it takes as long as a hit. The hashes are SHA-256: their bits need no further mixing.
+// so a miss takes as long as a hit. The hashes are SHA-256: their bits need no further mixing.
 type table struct {
 	// The number of slots is a power of two, and at most half of them are used.
 	slots []Found
@@ -88,7 +89,7 @@ func (t *table) grow() {
 	}
 }
 
-// remove removes an entry. That is rare: a key forgets only secrets that ended long ago.
+// remove removes an entry. That is rare: only a key with more than maxSecrets secrets forgets some.
 func (t *table) remove(hash *Hash) {
 	for i := t.slotOf(hash); ; i++ {
 		slot := t.at(i)

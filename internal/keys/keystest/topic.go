@@ -17,7 +17,7 @@ import (
 
 var partition = kafka.TopicPartition{Topic: schemas.TopicGatewayKeys}
 
-// ErrAway is returned by all calls while the topic is away.
+// ErrAway is returned by EndOffsets, Produce and FetchBatch while the topic is away.
 var ErrAway = errors.New("kafka is away")
 
 // Topic is the topic gateway.keys.v1.
