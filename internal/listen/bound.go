@@ -2,7 +2,7 @@ package listen
 
 import "net"
 
-// Bound tells where a server listens, as soon as it does. Servers embed it.
+// Bound reports where a server listens, once it does. Servers embed it.
 type Bound struct {
 	ready chan struct{}
 	addr  string

@@ -44,7 +44,7 @@ type LingeringConn struct {
 	linger atomic.Bool
 }
 
-// Linger says that the client may still be sending what was refused.
+// Linger notes that the client may still be sending what was refused. Close then calls CloseLate.
 func (c *LingeringConn) Linger() { c.linger.Store(true) }
 
 // Close implements net.Conn.
