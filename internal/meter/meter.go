@@ -45,7 +45,8 @@ func (w Writer) Write(p []byte) (int, error) {
 const lookEvery = time.Second
 
 // Folder reports the growth of a folder as progress until end is called, for work that another
-// process does.
+// process does. What the folder has at the start counts too; what is added in the last second may
+// be missing.
 func (m Meter) Folder(what, folder string, total int64) (end func()) {
 	if m == nil {
 		return func() {}
