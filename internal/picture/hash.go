@@ -9,8 +9,8 @@ import (
 
 // differenceHash returns the 64-bit dHash of a picture: the picture is scaled to nine by eight grey
 // cells, and each bit is set if a cell is darker than the one to its right. Copies that were
-// scaled, recompressed or slightly recoloured differ in few bits. It returns nil for a picture of
-// one colour: all such pictures would have the same hash.
+// scaled, recompressed or slightly recoloured differ in few bits. It returns nil if all cells are
+// about equally bright, as in a picture of one colour: the hash of such a picture is noise.
 // http://www.hackerfactor.com/blog/index.php?/archives/529-Kind-of-Like-That.html
 //
 // It is our own code because the libraries for it depend on an image scaler that is no longer
@@ -45,11 +45,11 @@ func grey(cells *image.RGBA, x, y int) int {
 	return 299*int(c.R) + 587*int(c.G) + 114*int(c.B)
 }
 
-// oneColour is how much two cells may differ and still count as one colour: two of 255 levels, as
-// compression changes colours a little.
+// oneColour is how much the lumas of two cells may differ and still count as equal: two of 255
+// levels, as compression changes colours a little.
 const oneColour = 2 * 1000
 
-// near reports whether two cells have the same colour.
+// near reports whether two cells are about equally bright.
 func near(a, b int) bool { return a-b <= oneColour && b-a <= oneColour }
 
 // scalable returns the picture in a form that the scaler reads fast.

@@ -6,8 +6,8 @@ import (
 	"image"
 )
 
-// orientation returns the EXIF orientation of a JPEG, from 1 (upright) to 8: EXIF 2.32, 4.6.4. A
-// variant has no EXIF, so Make turns its pixels.
+// orientation returns the EXIF orientation of a JPEG, from 1 (upright) to 8; 1 if the file has
+// none: EXIF 2.32, 4.6.4. A variant has no EXIF, so Make turns its pixels.
 func orientation(body []byte) int {
 	for i := 2; i+4 <= len(body) && body[i] == 0xff; {
 		marker, size := body[i+1], int(binary.BigEndian.Uint16(body[i+2:]))

@@ -25,7 +25,8 @@ func Sniff(body []byte) string {
 	return ""
 }
 
-// isAVIF looks for the brands avif or avis in the file type box. ISO/IEC 14496-12, 4.3.
+// isAVIF looks for the brands avif or avis in the first 256 bytes of the file type box, but not at
+// 12, where the box has its version. ISO/IEC 14496-12, 4.3.
 func isAVIF(body []byte) bool {
 	if len(body) < 16 || string(body[4:8]) != "ftyp" {
 		return false
@@ -39,7 +40,8 @@ func isAVIF(body []byte) bool {
 	return false
 }
 
-// animated reports whether an image that can be decoded has more than one frame.
+// animated reports whether an image that can be decoded is an animation. A PNG, WebP or AVIF states
+// that in its header; the frames of a GIF are counted.
 func animated(body []byte, kind string) bool {
 	switch kind {
 	case PNG:

@@ -26,7 +26,7 @@ const (
 	maxItems = 1_024
 )
 
-// shape is what the structure of a file says, read without decoding pixels.
+// shape is what the structure of a file states, read without decoding pixels.
 type shape struct {
 	width, height int
 	frames        int
@@ -129,6 +129,7 @@ func surveyPNG(body []byte, found *shape, limits Limits) error {
 		case name == "fcTL" && len(data) == 26:
 			err = found.frame(sizes32(data[4:]), sizes32(data[8:]), limits)
 		case name == "iCCP", name == "zTXt", name == "iTXt":
+			// An iTXt may be plain text, such as XMP, so it may have four times as many bytes.
 			if packed += len(data); name != "iTXt" && packed > maxPackedMetadata || packed > 4*maxPackedMetadata {
 				err = fmt.Errorf("%w: %d bytes of metadata", ErrBounds, packed)
 			}

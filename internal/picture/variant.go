@@ -51,7 +51,8 @@ func BoxSize(asked int) int {
 
 // Make makes a variant of an image of the given type, and returns it with its own type. An SVG has
 // one variant only, the sanitized one, because browsers scale it. Of an animation Make takes the
-// first frame. Errors wrap ErrBroken or ErrBounds.
+// first frame. If the variant would be the picture unchanged, Make returns body. Errors wrap
+// ErrBroken or ErrBounds.
 func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, string, error) {
 	if kind == SVG {
 		clean, err := cleanSVG(body, limits)
@@ -105,8 +106,8 @@ func fit(picture image.Image, size int) image.Image {
 }
 
 // shrink halves a picture while it stays at least twice as large as wanted, each new pixel being
-// the mean of four. The scaler's time grows with the pixels that it reads, and it would average
-// these away in the end.
+// the mean of four. The scaler would average these pixels too, but it takes longer: its time grows
+// with the pixels that it reads.
 func shrink(picture image.Image, w, h int) image.Image {
 	for picture.Bounds().Dx() >= 4*w && picture.Bounds().Dy() >= 4*h {
 		source := premultiplied(picture)

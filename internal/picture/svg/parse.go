@@ -80,8 +80,8 @@ func (p *parser) take(token xml.Token) error {
 	return nil
 }
 
-// start begins an element. It counts it against the limits, and skips it with all that is in it if
-// it is not kept.
+// start begins an element, and counts it against the limits. An element that is not kept is skipped
+// with all that is in it.
 func (p *parser) start(element xml.StartElement) error {
 	if p.elements++; p.elements > maxElements {
 		return bounds("more than %d elements", maxElements)
@@ -179,7 +179,8 @@ func (p *parser) styleOf(style *node) (string, error) {
 	return found.text, nil
 }
 
-// matching bounds the work of a browser to find each element's rules.
+// matching refuses a document if a browser would have too much work to find the style rules of each
+// element.
 func (p *parser) matching() error {
 	selectors := 0
 	for _, s := range p.sheets {

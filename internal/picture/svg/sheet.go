@@ -176,7 +176,8 @@ func nextRule(list []token) (prelude, body, rest []token, closed bool) {
 	return list, nil, nil, false
 }
 
-// pseudo are the pseudo-classes that a selector may have. None depends on the viewer or the page.
+// pseudo are the pseudo-classes that a selector may have. Only hover depends on the viewer, and
+// none on the page around the drawing.
 var pseudo = setOf("root first-child last-child only-child first-of-type last-of-type hover")
 
 // selectors returns the subject of each of a rule's selectors: what the last part of the selector

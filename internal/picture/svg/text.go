@@ -52,8 +52,9 @@ func declaration(body []byte) (text string, end int) {
 	return string(head[:i]), i + len("?>")
 }
 
-// declared returns the encoding that the declaration names; nil for UTF-8. If the declaration can
-// be read as ASCII, the document cannot be UTF-16, so that is nil too.
+// declared returns the encoding that the declaration names; nil for UTF-8, and for a name that is
+// not known. If the declaration can be read as ASCII, the document cannot be UTF-16, so that is nil
+// too.
 func declared(body []byte) encoding.Encoding {
 	text, _ := declaration(bytes.TrimLeft(body, spaces))
 	_, rest, ok := strings.Cut(text, "encoding")

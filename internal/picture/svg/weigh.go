@@ -44,8 +44,8 @@ func (w *weigher) index(n *node) {
 }
 
 // weight returns the weight of an element with all that it draws: itself, its children, and what it
-// refers to. An inherited property may draw what it refers to for every shape inside, so that
-// weight is multiplied by theirs.
+// refers to. An inherited property may draw its target once for every shape inside the element, so
+// the weight of the target is multiplied by that of the element's content.
 func (w *weigher) weight(n *node, depth int) (int, error) {
 	if n.name == "" {
 		return len(n.text) / weightBytes, nil
