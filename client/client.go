@@ -31,8 +31,8 @@ type Config struct {
 	// HTTP makes the requests; nil means http.DefaultClient.
 	HTTP *http.Client
 	// MaxWait bounds the time that a refused request waits to be sent again, all waits together. If
-	// a Retry-After is longer, the request fails at once. 0 means a minute; negative means never
-	// wait.
+	// a Retry-After is longer than what is left, the request fails at once. 0 means a minute;
+	// negative means never wait.
 	MaxWait time.Duration
 }
 

@@ -50,8 +50,10 @@ const (
 )
 
 // Follow calls handle for every event of GET /tokens/stream, one after the other. If the stream
-// ends, Follow connects again after the last cursor, so no event is missed; some may come twice. It
-// returns the error of handle, of ctx, or of a request that the API refuses for good.
+// ends, Follow connects again after the last cursor; some events may come twice. If the node no
+// longer has the events after the cursor, an EventReset comes. Follow returns the error of handle,
+// of ctx, of a request that the API refuses for good (a status below 500 without a Retry-After), or
+// of a response that is no feed.
 func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, handle func(Event) error) error {
 	next := rest.StreamTokensParams{}
 	if params != nil {
@@ -116,7 +118,7 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type follower struct {
 	handle func(Event) error
-	alive  func() // called for each event
+	alive  func() // called for each event that has a kind or an id
 	cursor *string
 	retry  time.Duration
 
