@@ -37,7 +37,7 @@ const (
 	// knownIndex is the bit that is set if the source gave the transaction's index. Transactions
 	// without an index are ordered by signature, and before all others of the slot. So the copy of
 	// an instruction that has an index beats the copy without one. Any other transaction of the
-	// slot with an index beats it too, as it may have come later.
+	// slot with an index also beats the copy without one, as it may have come later.
 	knownIndex = 1 << (transactionBits - 1)
 	// inTransaction are the bits of Order inside a transaction. All are set for the position after
 	// its last instruction.

@@ -58,7 +58,8 @@ const (
 	SchemaVersion = "1"
 )
 
-// Values of HeaderType on topics that carry more than one message.
+// Values of HeaderType, besides those that name the kind of an event or an enrichment, such as
+// "token_event.mint_to".
 const (
 	TypeSlot         = "slot"
 	TypeDeadLetter   = "dead_letter"

@@ -6,8 +6,8 @@ const everywhere = "everywhere"
 
 // Sharding returns for each table the expression that chooses the shard of a row in a cluster. All
 // rows of one sorting key must be on one shard, since the table's engine merges them into one; so
-// an expression has columns of the sorting key only. All rows of a mint are on one shard, also all
-// legs of a transaction, and all rows of a pool.
+// an expression has columns of the sorting key only. A table by mint has all rows of a mint on one
+// shard, one by slot all legs of a transaction, and one by pool all rows of a pool.
 func Sharding() map[string]string {
 	const byMint, byPool, bySlot = "cityHash64(mint)", "cityHash64(pool)", "cityHash64(slot)"
 	return map[string]string{

@@ -7,7 +7,8 @@ import (
 	"math/bits"
 )
 
-// fullLength is 58^43: keys from here on have 44 characters, the others fewer. It is 15 of 16 keys.
+// fullLength is 58^43. Keys from here on, 94 % of all, have a text of 44 characters. Only others
+// may have fewer.
 var fullLength = func() Key {
 	key := Key{Size - 1: 1}
 	for range MaxText - 1 {
@@ -21,8 +22,8 @@ var fullLength = func() Key {
 }()
 
 // Compare orders keys as their texts compare. ClickHouse and pages of the API order mints so. The
-// order of the bytes is another one: a key of 43 characters is less than one of 44 in bytes, and
-// its text may come behind.
+// order of the bytes is another one: a text of 43 characters may come behind one of 44 although the
+// bytes of its key are less.
 func Compare(a, b Key) int {
 	if bytes.Compare(a[:], fullLength[:]) >= 0 && bytes.Compare(b[:], fullLength[:]) >= 0 {
 		return bytes.Compare(a[:], b[:]) // of one length: the alphabet is in the order of ASCII
@@ -36,8 +37,8 @@ func Compare(a, b Key) int {
 	return cmp.Compare(x.length, y.length)
 }
 
-// Prefix is a number that orders keys as Compare does, but for those whose texts begin alike: they
-// have one number.
+// Prefix is a number that orders keys as Compare does. Keys whose texts agree in their first ten
+// characters or so may have the same number.
 func (k Key) Prefix() uint64 {
 	words := alignedOf(k).words
 	return words[0]<<62 | words[1]>>2 // 258 bits hold every text
