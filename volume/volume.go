@@ -36,19 +36,19 @@ const (
 	chunkMinutes = 60
 )
 
-// Minute is a minute of block time that has new legs.
+// Minute is a minute of block time that has new legs or pools.
 type Minute struct {
 	Start time.Time
-	// Touched is the offset after the last leg stored, by partition of the topic. Negative numbers
-	// are for the partitions of the topic of pools.
+	// Touched is the offset after the last record stored, by partition of the topic of legs.
+	// Negative numbers are for the partitions of the topic of pools.
 	Touched map[int32]int64
 }
 
 // Store is ClickHouse with the room's statements.
 type Store interface {
-	// Dirty lists the minutes with legs that no valuation has seen, sorted.
+	// Dirty lists the minutes with legs or pools that no valuation has seen, sorted.
 	Dirty(ctx context.Context) ([]Minute, error)
-	// Minutes lists the minutes from..to, both included, that have legs, sorted.
+	// Minutes lists the minutes from..to, both included, that have legs or pools, sorted.
 	Minutes(ctx context.Context, from, to time.Time) ([]time.Time, error)
 	// Begin returns the next generation and records its start.
 	Begin(ctx context.Context) (generation uint64, err error)
@@ -136,7 +136,8 @@ func (v *Volume) Run(ctx context.Context) error {
 	}
 }
 
-// Once values all dirty minutes and returns how many there were.
+// Once values all dirty minutes and returns how many there were. Before that it completes the
+// figures of venues of some earlier minutes. After an error the same minutes are still dirty.
 func (v *Volume) Once(ctx context.Context) (int, error) {
 	begin := time.Now()
 	dirty, err := v.deps.Store.Dirty(ctx)
@@ -217,14 +218,14 @@ func (v *Volume) completeVenues(ctx context.Context) error {
 	return nil
 }
 
-// reached returns the minutes with legs whose prices may change: the dirty minutes and the hour
-// after each.
+// reached returns the minutes whose prices may change: the dirty minutes, and those with legs or
+// pools in the hour after each.
 func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, error) {
 	all, err := v.deps.Store.Minutes(ctx, dirty[0], dirty[len(dirty)-1].Add(lookBack))
 	if err != nil {
 		return nil, fmt.Errorf("read minutes: %w", err)
 	}
-	next := 0 // the first dirty minute that may still be in reach
+	next := 0 // the last dirty minute that is not after the minute at hand
 	return slices.DeleteFunc(all, func(minute time.Time) bool {
 		for next+1 < len(dirty) && !dirty[next+1].After(minute) {
 			next++
