@@ -1,9 +1,8 @@
 // Package web has the web pages: the token explorer, the operator's dashboard and the API's
 // reference.
 //
-// In: nothing; the pages call the APIs of the node that they were loaded from. Out: HTTP handlers.
-// Guarantees: the pages load nothing from other hosts, and the content security policy enforces
-// that.
+// In: nothing; the pages call the APIs of the node that they were loaded from, and the explorer the
+// swap API. Out: HTTP handlers.
 //
 // The explorer's source is in explorer; `make web` builds it into dist. A binary that was built
 // without that serves a page that tells how to build it.
