@@ -37,9 +37,9 @@ const (
 const backupReadTimeout = 24 * time.Hour
 
 // backupStep is one BACKUP statement. Their order makes a backup of running tables consistent.
-// swap_minutes_raw, which notes the valued minutes, is older than the figures: a minute whose
+// swap_minutes_raw, which notes the valued minutes, is copied before the figures: a minute whose
 // valuation is only half in the backup counts as dirty and is valued again. The numbers of
-// valuations are younger than all rows that have them, so no number is given twice.
+// valuations are copied after all rows that have them, so no number is given twice.
 type backupStep struct{ folder, what string }
 
 func backupSteps() []backupStep {
@@ -111,7 +111,8 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 		r.say("tables: done after %s", time.Since(begin).Round(time.Millisecond))
 	}
 	// The slot ledger first: its record of a slot says that all the slot's events are in the log.
-	// These are older, so they are in what is copied next.
+	// The events were written before that record, so the rest of the log, which is copied next, has
+	// them.
 	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots, r.progress); err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func startEngine(ctx context.Context, cfg *Config, logger *slog.Logger, lc *life
 	return engine.DSN(), nil
 }
 
-// copyOthers copies the files that belong neither to the log nor to the tables.
+// copyOthers copies the files that eachOther visits. A file that is removed meanwhile is left out.
 func copyOthers(ctx context.Context, from, to string, progress meter.Meter) error {
 	total := int64(0)
 	err := eachOther(ctx, from, func(path, _ string) error {
@@ -265,8 +266,9 @@ func copyOthers(ctx context.Context, from, to string, progress meter.Meter) erro
 	})
 }
 
-// eachOther visits the files that belong neither to the log nor to the tables. visit gets each
-// file's path, and its name relative to from.
+// eachOther visits the regular files in from, but not those of the log and the tables, recordings,
+// transactions that wait for the stream, and an unfinished restore. visit gets each file's path,
+// and its name relative to from.
 func eachOther(ctx context.Context, from string, visit func(path, name string) error) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile

@@ -159,7 +159,7 @@ func withLog(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ct
 }
 
 // during runs work. If a component fails meanwhile, the context of work ends, and during returns
-// the component's error.
+// the component's error instead of the one of work.
 func (l *lifecycle) during(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -177,7 +177,7 @@ func (l *lifecycle) during(ctx context.Context, work func(context.Context) error
 	return err
 }
 
-// interrupted replaces the error of a run that was stopped by what to do next.
+// interrupted returns the error of a run. If ctx has ended, the error says instead what to do next.
 func interrupted(ctx context.Context, err error, next string) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("stopped: %s", next)

@@ -9,7 +9,8 @@ import (
 )
 
 // dataPath returns the path of name in the data folder, and claims the folder first. Every command
-// that writes there must call it, so that none writes into a folder that is not Mintlake's.
+// that writes there must call it, so that none writes into a folder that is not Mintlake's, or into
+// one whose restore was interrupted.
 func (c *Config) dataPath(name string) (string, error) {
 	if err := datadir.Claim(c.DataDir); err != nil {
 		return "", err

@@ -43,8 +43,8 @@ type demoState struct {
 	Anchors []chain.Anchor `json:"anchors"`
 }
 
-// startDemo runs the demo chain if it is the source. It becomes the RPC upstream too, unless one is
-// configured.
+// startDemo runs the demo chain if it is the source. The demo node becomes the RPC upstream too,
+// unless one is configured.
 func (s *system) startDemo(ctx context.Context) error {
 	if len(s.cfg.Source) != 1 || !isDemo(s.cfg.Source[0]) {
 		return nil
@@ -96,7 +96,7 @@ func (s *system) runDemo(ctx context.Context, node *demo.Node) error {
 func isDemo(source string) bool { return source == "demo" || strings.HasPrefix(source, "demo:") }
 
 // resumeDemo changes cfg so that the chain of the state file goes on. Its HTTP address stays the
-// same too: it is part of the tokens' URIs.
+// same too: it is part of the tokens' URIs. Without a state file a new chain begins.
 func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	if cfg.StartSlot == 0 {
 		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
@@ -141,7 +141,8 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 }
 
 // nextDemo continues the same chain. If that would take too long, or the settings have changed, it
-// begins another chain after the last slot.
+// begins another chain after the last slot. That chain has the genesis hash of the last one, so the
+// rooms accept it.
 func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
 	cfg.StartSlot = last.Slot + 1
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash

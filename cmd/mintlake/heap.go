@@ -12,7 +12,7 @@ import (
 const (
 	// heapFloor is the size that a heap may always grow to before it is collected, in bytes. Ingest
 	// makes hundreds of megabytes of garbage per second and keeps little of it. With Go's default,
-	// which collects when the heap has doubled, it spends a fifth of its time on collections.
+	// which collects when the heap has doubled, ingest spends a fifth of its time on collections.
 	heapFloor = 256 << 20
 	// usualGrowth is Go's default: how many percent a heap above the floor may grow.
 	usualGrowth = 100
@@ -69,8 +69,8 @@ func (t *heapTuner) adjust() {
 	}
 }
 
-// growthOf returns by how many percent a heap with live bytes may grow: up to heapFloor, and at
-// least by least.
+// growthOf returns by how many percent a heap may grow if live bytes of it are in use: to
+// heapFloor, or by least percent if that is more.
 func growthOf(live uint64, least int64) int64 {
 	room := heapFloor - int64(min(live, heapFloor))
 	return max(least, 100*room/int64(max(live, smallestHeap)))

@@ -99,7 +99,7 @@ func leavesOut(cmd *cobra.Command) (found bool) {
 	return found
 }
 
-// nearFlag adds to the error of an unknown flag which one may be meant.
+// nearFlag adds to the error of an unknown flag the name of the flag that may be meant.
 func nearFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

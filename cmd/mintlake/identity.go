@@ -21,8 +21,8 @@ import (
 const (
 	// identityPatience is how long a start waits for each server's genesis hash.
 	identityPatience = 5 * time.Second
-	// identityEvery is the time between two requests for it: a development chain may be reset while
-	// it is followed.
+	// identityEvery is the time between two requests for a server's genesis hash: a development
+	// chain may be reset while it is followed.
 	identityEvery = 30 * time.Second
 )
 
@@ -34,7 +34,7 @@ type identityLog struct {
 	}
 }
 
-// Remembered implements chainid.Log. It returns the topic's first record.
+// Remembered implements chainid.Log. It returns the first record of the topic that can be read.
 func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok bool, err error) {
 	err = l.topic.read(ctx, []string{schemas.TopicIdentity}, func(record *kafka.Record) {
 		identity := new(eventspb.ChainIdentity)

@@ -83,7 +83,7 @@ func (s *system) startIngest(ctx context.Context) error {
 	if s.ingest.publisher != nil {
 		s.lifecycle.start("transaction publisher", s.ingest.publisher.Run)
 	}
-	if s.ingest.recordings != nil { // before ingest, so that it stops after it
+	if s.ingest.recordings != nil { // started before ingest, so that recording stops after ingest
 		s.lifecycle.start("recording", s.ingest.keepRecording)
 	}
 	s.lifecycle.start("ingest", s.ingest.runner.Run)
