@@ -26,8 +26,9 @@ type Extension struct {
 	// Name is the type's name in snake case, or unknown_N.
 	Name string
 	// Attributes are the extension's fields, sorted by name. Keys are in base58 (empty if there is
-	// none), numbers in decimal, ciphertexts in hexadecimal. An extension that this version does
-	// not know has two instead: raw (hexadecimal, at most 1,024 bytes) and raw_length.
+	// none), numbers in decimal, ciphertexts in hexadecimal. An extension whose type or length this
+	// version does not know has two instead: raw (hexadecimal, at most 1,024 bytes) and raw_length.
+	// token_metadata has only those of TokenMetadata.attributes.
 	Attributes []Attribute
 }
 
@@ -94,8 +95,8 @@ func (m *Mint) parseExtensions(data []byte) error {
 	return nil
 }
 
-// addExtension parses an extension and adds it. One of an unknown type or length is added with its
-// raw bytes.
+// addExtension parses an extension and adds it. If its type or length is unknown, or its metadata
+// is malformed, it is added with its raw bytes.
 func (m *Mint) addExtension(extensionType uint16, value []byte) {
 	extension := Extension{Type: extensionType, Name: ExtensionName(extensionType)}
 	switch extensionType {

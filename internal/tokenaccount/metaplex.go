@@ -115,7 +115,7 @@ func (m *MetaplexMetadata) readTrailer(r *reader) {
 	}
 	m.TokenStandard, m.Collection, m.Uses = standard, collection, uses
 	m.CollectionSize = option(r, func(r *reader) uint64 {
-		// Variant V1 has a size; V2 has only 8 bytes of padding.
+		// Variant V1 has a size; V2 has only 8 bytes of padding, so its size is 0.
 		if version := r.u8(); version > 1 {
 			r.failed = true
 		} else if version == 1 {

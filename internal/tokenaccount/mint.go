@@ -15,11 +15,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// The reasons why an account is no mint. ParseMint's errors wrap one of them.
+// The reasons why an account is refused. The errors of ParseMint and ParseMetaplex wrap one of
+// them.
 var (
 	// ErrOtherOwner is an account that no token program owns.
 	ErrOtherOwner = errors.New("owned by no token program")
-	// ErrOtherKind is a token account or a multisig.
+	// ErrOtherKind is another account of the same program: of a token program a token account or a
+	// multisig, of Metaplex anything but metadata.
 	ErrOtherKind = errors.New("not a mint account")
 	// ErrUninitialized is an account of a mint's size that was never initialized.
 	ErrUninitialized = errors.New("uninitialized mint")
@@ -51,7 +53,8 @@ type Mint struct {
 	FreezeAuthority *pubkey.Key
 	// Extensions are those of a Token-2022 mint, in account order.
 	Extensions []Extension
-	// MetadataPointer is the address in the metadata_pointer extension; nil if there is none.
+	// MetadataPointer is the address in the metadata_pointer extension; nil if there is no such
+	// extension, or it points nowhere.
 	MetadataPointer *pubkey.Key
 	// TokenMetadata is the token_metadata extension; nil if it is absent or malformed.
 	TokenMetadata *TokenMetadata

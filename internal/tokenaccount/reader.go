@@ -6,8 +6,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// reader reads little-endian Borsh values. The first read beyond the end sets failed, and every
-// later read returns zero, so a parser needs to check only once, at its end.
+// reader reads little-endian Borsh values. The first read beyond the end, or of a value that its
+// type does not allow, sets failed. Every later read returns zero, so a parser without loops needs
+// to check only once, at its end.
 type reader struct {
 	data   []byte
 	failed bool
