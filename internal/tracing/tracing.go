@@ -115,7 +115,7 @@ func sampled(span trace.Span) *Span {
 	return &Span{span}
 }
 
-// Start begins a trace.
+// Start begins a trace, or a span inside that of ctx if ctx has one.
 func (t *Tracer) Start(ctx context.Context, name string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
