@@ -246,8 +246,9 @@ func (m *Meter) peak(s subject) {
 	t.streams, t.addresses = max(t.streams, now.streams), max(t.addresses, now.addresses)
 }
 
-// collectAll brings the totals up to date. What streams sent since the last call counts for the
-// minute of that call; Run calls it at the end of each minute.
+// collectAll brings the totals up to date. What streams sent since the last call counts for
+// m.minute: the minute of that last call, unless Count, Open or Close has moved it on meanwhile.
+// Run calls collectAll at the end of each minute, so that few bytes count for the wrong one.
 func (m *Meter) collectAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
