@@ -26,8 +26,9 @@ func ReadText(ctx context.Context, conn *websocket.Conn) ([]byte, bool) {
 	return message, true
 }
 
-// CloseWithin runs closeIt, which tells the client why it is closed, and waits for it at most for
-// patience: a client that does not read cannot be told.
+// CloseWithin runs closeIt, which tells the client why the connection is closed, and waits at most
+// patience for it to return: a client that does not read cannot be told. After that closeIt goes on
+// in a goroutine.
 func CloseWithin(patience time.Duration, closeIt func() error) {
 	closed := make(chan struct{})
 	go func() {
