@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Server says how to reach a Yellowstone server.
+// Server is the address of a Yellowstone server, and how to reach it.
 type Server struct {
 	// URL is https://host:port or http://host:port; the port defaults to 443 and 80.
 	URL *url.URL

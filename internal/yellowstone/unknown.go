@@ -20,9 +20,9 @@ var newer = map[protoreflect.FullName]map[protowire.Number]string{
 	"geyser.SubscribeRequestFilterBlocks":       {5: "cuckoo_account_include"},
 }
 
-// UnknownField returns an error that names the first unknown field in m or in a message inside it.
-// A filter must not be served without its unknown conditions: the client would get updates that it
-// did not ask for, most often all of them.
+// UnknownField returns an error that names an unknown field in m or in a message inside it; nil if
+// there is none. A filter must not be served without its unknown conditions: the client would get
+// updates that it did not ask for, most often all of them.
 func UnknownField(m proto.Message) error {
 	return inMessage(m.ProtoReflect(), "")
 }
