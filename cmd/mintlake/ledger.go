@@ -22,8 +22,8 @@ func (s *system) newSlotLog() *slotLog {
 	return &slotLog{topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "ledger", goOn: true}}
 }
 
-// ReadSlots visits the slot records after those that earlier calls have visited, up to the end that
-// the topic has when this call begins.
+// ReadSlots visits the slot records after those that earlier calls have visited, at least up to the
+// end that the topic has when this call begins.
 func (l *slotLog) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error {
 	return readSlots(ctx, &l.topic, visit)
 }
@@ -66,8 +66,8 @@ type topicLog struct {
 	reached map[kafka.TopicPartition]int64
 }
 
-// read visits the records, those of one partition in order. A record is valid only during the call
-// of visit.
+// read visits the records, those of one partition in order. It may also visit some that were
+// written after it began. A record is valid only during the call of visit.
 func (l *topicLog) read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {
 	ends, err := l.admin.EndOffsets(ctx, topics)
 	if err != nil {

@@ -29,8 +29,8 @@ func newLifecycle(logger *slog.Logger, timeout time.Duration) *lifecycle {
 	return &lifecycle{logger: logger, timeout: timeout, failed: make(chan *component, 32)}
 }
 
-// start runs a component. If it returns an error by itself, wait returns that and everything ends;
-// if it returns nil, it is finished.
+// start runs a component. If run returns an error, wait returns that error, and the caller stops
+// everything. If run returns nil, the component is finished.
 func (l *lifecycle) start(name string, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &component{name: name, cancel: cancel, done: make(chan struct{})}
@@ -64,8 +64,8 @@ func (l *lifecycle) wait(ctx context.Context) error {
 	return nil
 }
 
-// stop stops the components in the opposite order of their start. It does not wait longer than
-// timeout for one, and names that in the error.
+// stop stops the components in the opposite order of their start, and waits at most timeout for
+// each. The error joins those of the components, and names each that did not stop in time.
 func (l *lifecycle) stop() error {
 	var problems []error
 	for i := len(l.running) - 1; i >= 0; i-- {

@@ -60,8 +60,8 @@ func (s *system) keepLiveLine() {
 	})
 }
 
-// statusLine formats the live line. now is the status, and before the one that was read passed ago;
-// nil at first.
+// statusLine formats the live line. now is the latest status. before is the status that was read
+// the time passed earlier; nil for the first line.
 func statusLine(before, now *rest.Status, passed time.Duration) string {
 	parts := []string{"slot " + terminal.Count(now.Source.Slot)}
 	if before != nil && passed > 0 {

@@ -105,8 +105,8 @@ func checkLogoURL(cfg *Config, url string) error {
 	return nil
 }
 
-// decide writes a decision about a mint. next makes it from the last decision, and gets its
-// version.
+// decide writes a decision about a mint. next gets the last decision, which is nil if there is
+// none, and the version of the new one. It returns the new decision.
 func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, next func(*eventspb.LogoOverride, uint64) (*eventspb.LogoOverride, error)) error {
 	key, err := pubkey.Parse(mint)
 	if err != nil {
@@ -126,7 +126,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	if err != nil {
 		return fmt.Errorf("logos: read earlier decisions from %v: %w", brokers, err)
 	}
-	// The version is higher than the last one, even if the clock that made that was ahead.
+	// The version is higher than the last one, even if the clock of the last decision was ahead.
 	decision, err := next(last, max(uint64(time.Now().UnixMilli()), last.GetVersion()+1))
 	if err != nil {
 		return err

@@ -60,8 +60,8 @@ type images struct {
 	store   *blobs.Store // nil if this process serves no images
 }
 
-// openImages makes the images at the first call. store is false if this process has no API: then no
-// image is stored.
+// openImages makes the images at the first call; later calls return the same. store is false if
+// this process has no API: then no image is stored.
 func (s *system) openImages(store bool) (*images, error) {
 	if s.images != nil {
 		return s.images, nil

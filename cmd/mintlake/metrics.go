@@ -60,7 +60,7 @@ func (s *system) metricsRoutes() http.Handler {
 	return mux
 }
 
-// processMetrics tell which build this process is, and how full its disk is.
+// processMetrics are the metrics of this process's build, and of the space on its disk.
 func processMetrics(cfg *Config) []prometheus.Collector {
 	build := thisBuild()
 	about := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

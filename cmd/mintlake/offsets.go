@@ -235,9 +235,9 @@ func (s *system) checkOffsets(ctx context.Context, noted *notedOffsets, out io.W
 	return goals, nil
 }
 
-// goalOf checks and returns the offsets of one group. An offset whose record has expired since is
-// raised to the first one left, and that is reported; otherwise a member would report those records
-// as lost later.
+// goalOf checks and returns the offsets of one group. A partition that the group had not read yet
+// is left out. An offset whose record has expired since is raised to the first one left, and that
+// is reported; otherwise a member would report those records as lost later.
 func goalOf(noted map[string][]int64, starts, ends map[kafka.TopicPartition]int64, out io.Writer) (map[kafka.TopicPartition]int64, error) {
 	partitions := map[string]int{}
 	for tp := range ends {

@@ -31,7 +31,8 @@ func preflight(cfg *Config, rooms []string, embedded bool) error {
 	return errors.Join(append(problems, freeAddresses(listenAddresses(cfg, rooms, embedded))...)...)
 }
 
-// listenAddresses returns the settings by which rooms listen, with their values.
+// listenAddresses returns the settings by which rooms listen, with their values. rpc.ws_addr and
+// admin.addr are not among them.
 func listenAddresses(cfg *Config, rooms []string, embedded bool) []address {
 	list := []address{{"metrics.addr", cfg.Metrics.Addr}}
 	if embedded && len(cfg.Kafka.Brokers) == 0 {

@@ -20,8 +20,8 @@ func (s *system) lag(ctx context.Context) (int64, error) {
 	return projected + enriched, err
 }
 
-// progressLook is how often progress is read, and progressTell how often it is printed if each time
-// is a line of its own.
+// progressLook is how often progress is read. progressTell is how often it is printed where there
+// is no live line, so that each time is a line of its own.
 const (
 	progressLook = 250 * time.Millisecond
 	progressTell = 5 * time.Second

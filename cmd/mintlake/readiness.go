@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the checks are made. A probe gets the last results, so it costs
-	// nothing and learns of trouble within two seconds.
+	// lookEvery is the time between two rounds of checks. A probe gets the last results, so it
+	// costs nothing. It learns of trouble within five seconds: lookEvery and lookTimeout.
 	lookEvery = 2 * time.Second
 	// lookTimeout bounds one check.
 	lookTimeout = 3 * time.Second
@@ -50,8 +50,8 @@ func newReadiness(registerer prometheus.Registerer) *readiness {
 	return r
 }
 
-// add adds a check. If two rooms need the same thing, there is one check, and it is vital if it is
-// for one of them.
+// add adds a check. If two rooms need the same thing, there is one check, with the probe of the
+// first. It is vital if it is for one of them.
 func (r *readiness) add(name string, vital bool, probe func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -69,7 +69,8 @@ func rebuildAll(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 	})
 }
 
-// tablesAgain writes the rows of some tables again from the log.
+// tablesAgain writes the rows of some tables again from the log. Before that it puts their broken
+// parts aside, except in a cluster, and at the end it deletes those.
 func (r *rebuildRun) tablesAgain(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 	if err := knownTables(r.tables); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
@@ -129,7 +130,8 @@ func putBrokenAside(ctx context.Context, s *system, conn driver.Conn, table stri
 }
 
 // forgetDamage deletes the detached parts, whose rows have been written again, and removes lost
-// parts from the list of damage.
+// parts from the list of damage. If only a range of slots was made again, it deletes only the parts
+// that ClickHouse itself detached as broken: the others may have rows of other slots.
 func (r *rebuildRun) forgetDamage(ctx context.Context, s *system, conn driver.Conn) error {
 	var detached []struct {
 		Table string `ch:"table"`

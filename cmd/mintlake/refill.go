@@ -59,7 +59,8 @@ func refill(ctx context.Context, lag func(context.Context) (int64, error), every
 	}
 }
 
-// projectorLag returns how many records the projectors still have to write into tables.
+// projectorLag returns how many records the projectors of token events and of swaps still have to
+// write into tables.
 func (s *system) projectorLag(ctx context.Context) (int64, error) {
 	projected, err := s.admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
 	if err != nil {

@@ -112,7 +112,8 @@ func (r *restoreRun) files(ctx context.Context, manifest *backup.Manifest, from,
 	return nil
 }
 
-// empty returns an error if the data folder has other files than those of an interrupted restore.
+// empty returns an error if the data folder has files. lost+found and the marker of data folders do
+// not count. After an interrupted restore no file counts: the restore made them.
 func (r *restoreRun) empty() error {
 	entries, err := os.ReadDir(r.cfg.DataDir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -162,8 +163,8 @@ func (r *restoreRun) tables(ctx context.Context, manifest *backup.Manifest, from
 	return nil
 }
 
-// moveIn moves the restored files into the data folder. The log comes last. Until that is done, no
-// other command accepts the data folder.
+// moveIn moves the restored files into the data folder, the log last. Until work is removed,
+// dataPath refuses the data folder to all other commands.
 func (r *restoreRun) moveIn(work string) error {
 	entries, err := os.ReadDir(work)
 	if err != nil {

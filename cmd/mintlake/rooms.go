@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/web"
 )
 
-// startProjector migrates the tables, and starts all rooms that write into them.
+// startProjector migrates the tables, and starts the projectors and what runs beside them.
 func (s *system) startProjector(ctx context.Context) error {
 	conn, err := s.openTables(ctx)
 	if err != nil {

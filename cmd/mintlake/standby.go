@@ -45,7 +45,7 @@ func (s *system) startIngestAlone(ctx context.Context) error {
 	return nil
 }
 
-// followsStream reports whether the source never ends.
+// followsStream reports whether the source never ends: a Geyser stream, or RPC without a last slot.
 func (s *system) followsStream() (bool, error) {
 	for _, text := range s.cfg.Source {
 		spec, err := source.ParseSpec(text)
@@ -70,8 +70,8 @@ func (s *system) leaderGauge() (prometheus.Gauge, error) {
 	return gauge, nil
 }
 
-// electedIngest ingests while this process leads. While another one leads, it reads what that one
-// writes.
+// electedIngest ingests while this process leads. While another process leads, it reads what the
+// leader writes.
 type electedIngest struct {
 	s         *system
 	candidate *kafka.Candidate
@@ -91,8 +91,8 @@ func (e *electedIngest) run(ctx context.Context) error {
 	}
 }
 
-// term waits until this process leads, and then ingests until another one does. again is true if it
-// ended because another process leads, or may.
+// term waits until this process leads, and then ingests until another one does. again is true if
+// the ingesting ended because another process leads, or may.
 func (e *electedIngest) term(ctx context.Context) (again bool, err error) {
 	metrics := &termMetrics{Registerer: e.s.registerer}
 	defer metrics.release()
@@ -126,8 +126,8 @@ func (e *electedIngest) term(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// standBy reads what the leader writes until this process leads. It becomes a candidate only when
-// it has read everything that is in the log at its start.
+// standBy reads what the leader writes until this process leads. The process becomes a candidate
+// only after it has read everything that was in the log when standBy began.
 func (e *electedIngest) standBy(ctx context.Context, room *runner.Runner) (*kafka.Term, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -154,7 +154,7 @@ func (e *electedIngest) standBy(ctx context.Context, room *runner.Runner) (*kafk
 	return term, nil
 }
 
-// run ingests until ctx ends or the source does.
+// run ingests until ctx ends, the source ends, or the publisher fails.
 func (r *ingestRoom) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -143,7 +143,8 @@ func (s *system) startStream(ctx context.Context) error {
 	return nil
 }
 
-// startGatewayRoom starts the gateway and the stream, and the admin API.
+// startGatewayRoom starts the gateway and the stream. With administers set, startKeys starts the
+// admin API before them.
 func (s *system) startGatewayRoom(ctx context.Context) error {
 	s.administers = true
 	if err := s.startGateway(ctx); err != nil {

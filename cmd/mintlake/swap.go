@@ -66,7 +66,7 @@ const swapFolder = "swap"
 func (s *system) swapTrust() trust.Config {
 	var cfg trust.Config
 	var err error
-	// The configuration was validated, so this cannot fail.
+	// The configuration was validated, so ParseAccepted cannot fail.
 	if cfg.Accepted, err = trust.ParseAccepted(s.cfg.Swap.Trust); err == nil {
 		cfg.Dir, err = s.cfg.dataPath(swapFolder)
 	}
@@ -76,8 +76,9 @@ func (s *system) swapTrust() trust.Config {
 	return cfg
 }
 
-// swapOrigin returns the URL of the swap API for the explorer. If the API listens for other
-// machines, only the setting knows its public URL.
+// swapOrigin returns the URL of the swap API for the explorer; empty if there is none. It is the
+// setting, or else the address in this process if that is on loopback. The public URL of an API
+// that listens for other machines is known only from the setting.
 func (s *system) swapOrigin() string {
 	if s.cfg.API.SwapURL != "" {
 		return s.cfg.API.SwapURL
