@@ -14,6 +14,9 @@ const (
 	// joinSlots is how many slots a half waits. A transaction comes when it ran, its step when its
 	// block is complete, each over its own connection.
 	joinSlots = 8
+	// resetSlots is how far below the newest slot another one must be for the chain to have begun
+	// anew. Closer ones are late: a stream that was away tells what it missed.
+	resetSlots = 1000
 	// maxHalves is how many halves of each kind are kept. When there are more, all of the kind are
 	// dropped. joinSlots busy slots have some ten thousand transactions of venues.
 	maxHalves = 1 << 15
@@ -81,7 +84,7 @@ func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
 // too: then the chain has begun anew. It does nothing for most calls: only when slot is some slots
 // above the newest, or far below it.
 func (j *join) age(slot uint64) {
-	if slot < j.newest+joinSlots/4 && slot+joinSlots >= j.newest {
+	if slot < j.newest+joinSlots/4 && slot+resetSlots >= j.newest {
 		return
 	}
 	j.newest = slot

@@ -53,6 +53,9 @@ func (t *Trust) behind() bool {
 func (t *Trust) lookNow(ctx context.Context) {
 	t.mu.Lock()
 	sessions, from := t.sessions, t.least
+	if t.deps.Now().Sub(t.leastAt) > leastWindow {
+		from = 0
+	}
 	t.mu.Unlock()
 	if err := t.look(ctx, from); err != nil {
 		if ctx.Err() == nil {
@@ -70,13 +73,26 @@ func (t *Trust) lookNow(ctx context.Context) {
 func (t *Trust) Live(live bool, slot uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.least = max(t.least, slot)
+	t.raise(slot)
 	t.live.Store(false)
 	t.connected = live
 	t.sessions++
 	if live { // the stream does not report earlier deployments
 		t.lookSoon()
 	}
+}
+
+// leastWindow is how long looks must be at a slot that the stream reported, or later. It ends so
+// that a server that lied once, or a chain that was reset, does not stop looks for ever.
+const leastWindow = 30 * time.Second
+
+// raise makes looks be at slot or later from now on. The caller holds mu.
+func (t *Trust) raise(slot uint64) {
+	now := t.deps.Now()
+	if now.Sub(t.leastAt) > leastWindow {
+		t.least = 0
+	}
+	t.least, t.leastAt = max(t.least, slot), now
 }
 
 // lookSoon triggers a look at the programs.
@@ -188,7 +204,7 @@ func (t *Trust) Wrote(w state.Write) {
 	if w.Key == program || w.Account == nil { // another loader, or closed
 		t.mu.Lock()
 		t.live.Store(false) // each quote reads the programs until this is known
-		t.least = max(t.least, w.Slot)
+		t.raise(w.Slot)
 		t.sessions++
 		t.mu.Unlock()
 		t.lookSoon()

@@ -205,11 +205,14 @@ func TestHalvesThatWaitedTooLongGo(t *testing.T) {
 		require.Empty(t, j.step(state.Step{Slot: slot, Transaction: 1 << 40}))
 	}
 	for slot := range uint64(100) {
-		see(slot)
+		see(2000 + slot)
 	}
 	require.LessOrEqual(t, len(j.seen), joinSlots+joinSlots/4)
 	require.LessOrEqual(t, len(j.steps), joinSlots+joinSlots/4)
 	require.GreaterOrEqual(t, len(j.seen), joinSlots)
+	now := len(j.seen)
+	see(2080) // late: the stream was away
+	require.Equal(t, now+1, len(j.seen))
 	for slot := range uint64(20) { // a chain that began anew
 		see(slot)
 	}

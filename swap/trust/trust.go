@@ -141,7 +141,8 @@ type Trust struct {
 	live      atomic.Bool
 	// least is the slot that a look must have reached to make the stream live: a server may be
 	// behind the stream.
-	least uint64
+	least   uint64
+	leastAt time.Time // when least was raised
 	// wake triggers a look at the programs.
 	wake chan struct{}
 }

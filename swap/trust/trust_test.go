@@ -329,6 +329,13 @@ func TestTheStreamTellsOfADeployment(t *testing.T) {
 	tr.Wrote(state.Write{Slot: s.chain.Slot() + 1, Key: tr.Watched()[1]}) // it is closed
 	tr.lookNow(t.Context())
 	require.False(t, tr.live.Load(), "the server does not have that yet")
+
+	tr.Live(true, 1<<60) // a server that lied
+	tr.lookNow(t.Context())
+	require.False(t, tr.live.Load())
+	tr.leastAt = tr.leastAt.Add(-leastWindow - time.Second)
+	tr.lookNow(t.Context())
+	require.True(t, tr.live.Load())
 }
 
 // TestSwapsAreFoundOverRPC: pools that were asked for are read, and the first swap since is looked

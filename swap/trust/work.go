@@ -92,15 +92,15 @@ func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
 	if mismatches > 0 {
 		t.metrics.mismatches.WithLabelValues(name).Inc()
 	}
+	if !quoted && bits.OnesCount64(mismatches) != 1 { // sampled
+		return
+	}
 	path := "nowhere: there is no folder"
 	if t.cfg.Dir != "" {
 		written, err := vectorOf(e, r, t.book.programsOf(name)).write(t.cfg.Dir)
 		if path = written; err != nil {
 			path = "nowhere: " + err.Error()
 		}
-	}
-	if !quoted && bits.OnesCount64(mismatches) != 1 { // sampled
-		return
 	}
 	t.deps.Logger.Warn("a swap is not what a quote says", "venue", name, "kind", t.kind(name, r.features), "signature", signature, "slot", e.Slot,
 		"chain", Flow{r.chain[in], r.chain[out]}.String(), "quoted", Flow{r.quoted[in], r.quoted[out]}.String(), "mismatches", mismatches, "written", path)
