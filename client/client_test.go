@@ -129,6 +129,25 @@ func TestFollowMissesNothing(t *testing.T) {
 	}
 }
 
+// TestFollowKeepsItsStart: what to go on from is not lost with a first connection that fails.
+func TestFollowKeepsItsStart(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		if len(asked) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	defer server.Close()
+	c, err := New(Config{URL: server.URL})
+	require.NoError(t, err)
+	start := "a-cursor"
+	require.Error(t, c.Follow(t.Context(), &rest.StreamTokensParams{LastEventID: &start}, nil))
+	require.Equal(t, []string{start, start}, asked)
+}
+
 func TestFollowEndsWhereTryingAgainIsOfNoUse(t *testing.T) {
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusBadRequest, 0) })
 	var refused *Error

@@ -72,7 +72,9 @@ func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, ha
 		case errors.As(err, &refusal) && refusal.RetryAfter == 0 && refusal.Status < http.StatusInternalServerError:
 			return err
 		}
-		next.Cursor, next.LastEventID = f.cursor, nil
+		if f.cursor != nil || next.Cursor != nil { // else no connection has told a cursor yet
+			next.Cursor, next.LastEventID = f.cursor, nil
+		}
 		pause := max(pauses.NextBackOff(), f.retry)
 		if refusal != nil {
 			pause = max(pause, refusal.RetryAfter)

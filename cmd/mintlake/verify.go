@@ -246,7 +246,7 @@ const projectBatch = 20_000
 // projectCommitted projects the records that the group has processed: from the topics' first ones
 // to its committed offsets.
 func (s *system) projectCommitted(ctx context.Context, group verify.Group, projection *verify.Projection) error {
-	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: kafka.Deps{Logger: s.logger, Registerer: s.registerer}, name: "verify"}
+	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "verify"}
 	ends, err := s.admin.CommittedOffsets(ctx, group.Name, group.Topics)
 	if err != nil {
 		return err
