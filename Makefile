@@ -52,7 +52,7 @@ test-system:
 	$(GO) test -vet=off -timeout 60m ./e2e/...
 
 test-packages:
-	$(RACE_TEST) -timeout 60m $$($(GO) list ./... | grep -v '/e2e')
+	packages=$$($(GO) list ./...) && $(RACE_TEST) -timeout 60m $$(echo "$$packages" | grep -v /e2e)
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)

@@ -178,10 +178,13 @@ func (s *Server) awaitMints(client string, mints []pubkey.Key, wait time.Duratio
 // stateOf returns the state of a mint that is not in the registry.
 func stateOf(mint string, answers map[pubkey.Key]requests.Answer) mintState {
 	key, err := pubkey.Parse(mint)
+	if err != nil {
+		return mintState{mint: mint, state: stateNotAMint, reason: "no_address"}
+	}
 	answer, asked := answers[key]
 	state := mintState{mint: mint, retryAfter: answer.RetryAfter}
 	switch {
-	case err != nil, !asked:
+	case !asked:
 		state.state, state.reason = stateNotAMint, "no_address"
 	case answer.Outcome == requests.NotAMint:
 		state.state, state.reason = stateNotAMint, "no_mint_there"

@@ -206,8 +206,8 @@ func CopyFile(from, to string) (err error) {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+	if err = errors.Join(err, out.Sync(), out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime())); err != nil {
 		return errors.Join(err, os.Remove(to)) // so that another attempt can create it
 	}
-	return os.Chtimes(to, info.ModTime(), info.ModTime())
+	return nil
 }

@@ -58,6 +58,7 @@ func startProcess(spec childSpec) (*process, error) {
 	err = <-started
 	_ = repliesWrite.Close() // the child has its own
 	if err != nil {
+		_ = stdin.Close() // a command that did start and failed has closed it
 		return nil, errors.Join(fmt.Errorf("start: %w", err), repliesRead.Close())
 	}
 	return p, nil
