@@ -43,6 +43,9 @@ func (f *freshness) observe(now time.Time, age time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	number := int64(now.Sub(f.epoch) / freshnessSlice)
+	if number < 1 {
+		return // the clock was set back to before the start
+	}
 	s := &f.slices[number%freshnessSlices]
 	if s.number != number {
 		s.number, s.counts = number, [freshnessCells]uint32{}

@@ -134,6 +134,9 @@ func TestTimeoutIsBounded(t *testing.T) {
 	f := start(t, Config{Upstreams: []string{n.URL}, timeout: 200 * time.Millisecond})
 	status, _ := f.post(t, getSlot(1))
 	require.Equal(t, http.StatusGatewayTimeout, status)
+	status, body := f.post(t, "["+getSlot(1)+","+getSlot(2)+"]")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, 2, strings.Count(body, "no upstream answered within 200ms"), body)
 }
 
 func TestConcurrencyIsBounded(t *testing.T) {

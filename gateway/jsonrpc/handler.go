@@ -216,7 +216,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	case len(name) > maxSessionName:
 		return refusing(http.StatusBadRequest, "invalid", codeInvalidRequest, SessionHeader+" is over "+itoa(maxSessionName)+" bytes", id)
 	case req.calls() == 0:
-		g.answerBatch(r.Context(), w, req, nil)
+		g.answerBatch(r.Context(), r.Context(), w, req, nil)
 		return nil
 	case len(g.pool.upstreams) == 0 && !g.answersAny(req):
 		return g.refusalOf(r.Context(), errNoUpstream, id)
@@ -236,7 +236,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.timeout)
 	defer cancel()
 	if req.batch {
-		g.answerBatch(ctx, w, req, s)
+		g.answerBatch(ctx, r.Context(), w, req, s)
 		return nil
 	}
 	c := req.items[0].call

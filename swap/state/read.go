@@ -79,7 +79,10 @@ func (f *Feed) list(p pair, from uint64) {
 			}
 		}
 	}
-	f.do(ctx, func() {
+	// The listing may have used up its time, and the pair must not stay in f.listing.
+	done, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	f.do(done, func() {
 		delete(f.listing, p)
 		if err != nil {
 			f.metrics.readings.WithLabelValues("failed").Inc()

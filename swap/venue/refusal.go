@@ -40,6 +40,7 @@ var refusalTexts = map[Refusal]string{
 	ErrMalformed:   "the pool's accounts are malformed",
 	ErrMint:        "the token cannot be traded",
 	ErrUnverified:  "the venue is not verified",
+	ErrStopped:     "the venue gives no quotes for now",
 }
 
 // Error makes a Refusal an error.
