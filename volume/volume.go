@@ -234,7 +234,7 @@ func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, e
 	}), nil
 }
 
-// truncated returns the buckets of size that the minutes are in, sorted, each once.
+// truncated returns the buckets of size that sorted minutes are in, sorted, each once.
 func truncated(minutes []time.Time, size time.Duration) []time.Time {
 	var buckets []time.Time
 	for _, minute := range minutes {

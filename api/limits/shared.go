@@ -73,8 +73,8 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 var silenceOnce sync.Once
 
-// NewShared checks configuration and registers metrics. It does no I/O: until Run has reached
-// Redis, Local decides.
+// NewShared checks configuration, reads the CA file and registers metrics. It does not wait for
+// Redis: until Run has reached it, Local decides.
 func NewShared(cfg SharedConfig, deps SharedDeps) (*Shared, error) {
 	target, err := ParseRedis(cfg.URL, cfg.CAFile)
 	if err != nil {

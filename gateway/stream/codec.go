@@ -55,8 +55,8 @@ func (t *transaction) statusUpdate() []byte {
 	return t.status
 }
 
-// encodeShared encodes the fields transaction and created_at of a SubscribeUpdate. all is both,
-// transaction is the part of all that is the encoded transaction.
+// encodeShared returns the encoded fields transaction and created_at of a SubscribeUpdate, and the
+// part of them that is raw, the encoded transaction.
 func encodeShared(raw []byte, received time.Time) (all, transaction []byte) {
 	const room = 32 // tags, lengths and the time
 	all = protowire.AppendTag(make([]byte, 0, len(raw)+room), fieldUpdateTransaction, protowire.BytesType)

@@ -15,8 +15,10 @@ const blockSize = 64
 // newBlocks lists the blocks of a dictionary.
 func newBlocks(d *dictionary) buckets[uint16] {
 	var entries []bucketEntry[uint16]
-	// last has the number plus 1 of the block that was last listed under a hash, so that a block is
-	// listed once. A byte makes two entries at most, so there are as many cells as buckets.
+	// last has a cell for hashes with the same low bits: the number plus 1 of the block that was
+	// last listed under one of them, and is not listed there again. A byte makes two entries at
+	// most, so there are at least as many cells as buckets: hashes of one cell are in one bucket,
+	// and no bucket lacks a block.
 	last := make([]uint16, bucketsFor(2*len(d.text)))
 	for t := range d.terms() {
 		block := t / blockSize

@@ -27,7 +27,7 @@ func drawing(name, inner string) Case {
 	return Case{Name: "svg: " + name, Body: []byte(head + inner + tail)}
 }
 
-// runs are ways to run a script.
+// runs are ways to run a script, or to load something by HTML, media, an animation or a link.
 func runs() []Case {
 	list := []Case{
 		drawing("script", `<script>evil()</script>`),
