@@ -14,8 +14,8 @@ var authorityTypes = []string{
 	"groupPointer", "groupMemberPointer", "scaledUiAmount", "pause",
 }
 
-// parseToken reads the instructions that Token and Token-2022 share. It does not know those of
-// Token-2022's extensions.
+// parseToken reads the instructions 0 to 20 and 22, which Token and Token-2022 share. For all
+// others, such as those of Token-2022's extensions, it returns nil.
 func parseToken(accounts []string, data []byte) any {
 	a := &arguments{data: data}
 	switch kind := a.byte(); kind {

@@ -233,7 +233,8 @@ func Raw(text string, decimals int) (string, error) {
 	return raw, nil
 }
 
-// Ago formats how long ago something was, in its largest unit: 5 m.
+// Ago formats how long ago something was, in one unit: 5 m. It counts in hours up to 47 h, then in
+// days.
 func Ago(then, now time.Time) string {
 	age := now.Sub(then)
 	switch {

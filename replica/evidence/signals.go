@@ -101,7 +101,7 @@ func (x *Index) homoglyph(l *look) bool {
 }
 
 // plain returns a text without what nobody would call a difference: case, compatibility forms,
-// white space, a leading $ or #.
+// leading $ and #, white space around. Each run of white space inside becomes one space.
 func plain(text string) string {
 	return blanks(strings.TrimLeft(search.Normalise(text), "$#"))
 }

@@ -47,8 +47,8 @@ type Config struct {
 	// Accepted are the builds that the operator accepts, by program; see ParseAccepted.
 	Accepted map[venue.Key][]string
 	// Dir is the folder in which builds, proofs and mismatches are recorded. If it is empty,
-	// nothing is recorded. Then the build that is deployed at a start counts as the first one, and
-	// a deployment during the downtime is not noticed.
+	// nothing is recorded. Then the build that is deployed at a start is trusted, as the first one
+	// that was seen, and a deployment during the downtime is not noticed.
 	Dir string
 	// Endpoint is the Yellowstone server that transactions come from; empty: none. Token is sent as
 	// x-token.

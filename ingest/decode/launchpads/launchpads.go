@@ -36,8 +36,8 @@ type ins struct {
 	mint int
 	// pool is the bonding curve of a launch, or the pool that a graduation makes.
 	pool int
-	// creator and config belong to a launch: who created the token, and the account with the terms
-	// of the site on which that was done.
+	// creator and config belong to a launch: the creator of the token, and the account with the
+	// terms of the site that launches it (LaunchLab's platform_config, DBC's config).
 	creator, config int
 	// creatorOf, if set, reads the creator from the data and takes precedence over creator. It
 	// returns false if the data has none.
