@@ -176,10 +176,10 @@ func command(table string, from, to uint64) string {
 // rangeSum is the number of rows of a range, and the XOR of their checksums.
 type rangeSum struct{ rows, sum uint64 }
 
-// sums counts all rows of a table and returns the XOR of their checksums.
+// sums counts the rows of a table that are compared and returns the XOR of their checksums.
 func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uint64, checksum string, err error) {
 	var sum uint64
-	query := "SELECT count(), groupBitXor(" + s.hash() + ") FROM " + database + "." + s.table + " FINAL" + bounded
+	query := "SELECT count(), groupBitXor(" + s.hash() + ") FROM " + database + "." + s.table + " FINAL" + s.where(database) + bounded
 	err = v.conn.QueryRow(ctx, query).Scan(&rows, &sum)
 	return rows, fmt.Sprintf("%016x", sum), err
 }
