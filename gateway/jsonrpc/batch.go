@@ -28,8 +28,8 @@ type part struct {
 
 // answerBatch makes each call of a batch by itself, never as a batch at an upstream: a call that
 // fails or is slow at one upstream goes to the next one alone. It writes the answers in the order
-// of the calls. If an answer breaks off or the client has left, it breaks off the connection. client
-// ends when the client leaves; limited, its child, also when the time for the request is over.
+// of the calls. If an answer breaks off or the client has left, it breaks off the connection.
+// client ends when the client leaves; limited, its child, also when the request's time is over.
 func (g *Gateway) answerBatch(limited, client context.Context, w http.ResponseWriter, req *request, s *session) {
 	ctx, cancel := context.WithCancel(limited)
 	defer cancel()
