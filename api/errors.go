@@ -108,7 +108,7 @@ func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// linger makes Close read on for a while before it closes the connection: see lingerTime.
+// linger makes Close read on for a while before it closes the connection: see listen.CloseLate.
 func linger(c *fiber.Ctx) {
 	if open, ok := c.Context().Conn().(*connection); ok {
 		open.linger.Store(true)

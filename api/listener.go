@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -12,14 +11,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api/limits"
-)
-
-// A client may still be sending a request that was refused. Its connection is read on for at most
-// lingerTime and lingerBytes before it is closed: if bytes are unread then, TCP discards the
-// response that says why.
-const (
-	lingerTime  = 2 * time.Second
-	lingerBytes = 8 << 20
+	"github.com/mintlake/mintlake/internal/listen"
 )
 
 // A connection's read deadlines are delayed by a random part of readTimeout/deadlineJitter. So a
@@ -261,9 +253,8 @@ func (c *connection) SetDeadline(t time.Time) error {
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	defer c.listener.forget(c)
-	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.linger.Swap(false) && tcp.CloseWrite() == nil {
-		_ = tcp.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, tcp, lingerBytes)
+	if c.linger.Swap(false) {
+		return listen.CloseLate(c.Conn)
 	}
 	return c.Conn.Close()
 }
