@@ -49,7 +49,8 @@ test: deps ## Run every test that must pass
 
 # These run without the race detector. End-to-end tests start the product as processes, which it does not see; the others
 # are long calculations, ten times as long with it. make test-rounds runs those with it.
-WITHOUT_RACE := ./e2e/... ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse
+CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse
+WITHOUT_RACE := ./e2e/... $(CALCULATIONS)
 
 test-system:
 	$(GO) test -vet=off -timeout 60m $(WITHOUT_RACE)
@@ -61,7 +62,7 @@ test-packages:
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
 	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h ./projector ./api/history ./volume ./ingest/simulation ./internal/embedded/...
-	$(RACE_TEST) -count=1 -timeout 1h ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse
+	$(RACE_TEST) -count=1 -timeout 1h $(CALCULATIONS)
 	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e
 	MINTLAKE_TEST_FILTERS=full $(GO) test -count=1 -timeout 3h -run TenThousandRandomFilters ./gateway/stream
