@@ -87,7 +87,7 @@ func (p *programs) others(pool *traded, order venue.Order) {
 // TestRedeployedPrograms changes the programs of pump to another build in the middle of trading:
 // nobody gets a quote that the new build does not keep, and the other venue goes on.
 func TestRedeployedPrograms(t *testing.T) {
-	programCases(t)
+	svmtest.Cases(t)
 	p := newPrograms(t, svmtest.Old)
 	depth := [2]int{44, 46}
 	coins := map[string]venue.Key{}
@@ -146,9 +146,14 @@ func TestRedeployedPrograms(t *testing.T) {
 		stop := f.listedVenue(t, pumpswap.Name).Stopped
 		stopped = stop != nil && stop.Reason == trust.ReasonMismatch
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "mismatches", "*.json"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	// The venue stops first, and then the mismatch is written.
+	var files []string
+	require.Eventually(t, func() bool {
+		var err error
+		files, err = filepath.Glob(filepath.Join(dir, "mismatches", "*.json"))
+		require.NoError(t, err)
+		return len(files) > 0
+	}, hang, time.Millisecond)
 	v, err := trust.ReadVector(files[0])
 	require.NoError(t, err)
 	again, err := v.Verify(all)
