@@ -55,7 +55,7 @@ func shapes() []shape {
 // TestExecutedRoutes runs splits and routes over two pools, with the transactions of the API: the
 // user ends with exactly what was quoted, and on the way stays what residual tells.
 func TestExecutedRoutes(t *testing.T) {
-	cases := max(programCases(t)/8, 1) // of each shape
+	cases := max(svmtest.Cases(t)/8, 1) // of each shape
 	for _, version := range svmtest.Quoted {
 		t.Run(version, func(t *testing.T) {
 			p := newPrograms(t, version)

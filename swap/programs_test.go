@@ -19,18 +19,6 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 )
 
-// programCases is how many cases of each kind run on the venues' programs.
-func programCases(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("MINTLAKE_TEST_PROGRAMS")
-	if text == "" {
-		t.Skip("make test-programs runs this")
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, "MINTLAKE_TEST_PROGRAMS=%s: how many swaps of each venue", text)
-	return n
-}
-
 // programs is a chain whose transactions the venues' programs execute.
 type programs struct {
 	*svmtest.Scene

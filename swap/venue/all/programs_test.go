@@ -28,20 +28,18 @@ func TestKnownBuildsAreRun(t *testing.T) {
 // gets what was quoted, and the compute units stay below the limit that the transaction sets. `make
 // test-programs` runs it: it needs cargo, node and the network.
 func TestPrograms(t *testing.T) {
-	if os.Getenv("MINTLAKE_TEST_PROGRAMS") == "" {
-		t.Skip("make test-programs runs this")
-	}
+	cases := svmtest.Cases(t)
 	tool := svmtest.Tool(t)
 	for _, version := range svmtest.Quoted {
 		t.Run(version, func(t *testing.T) {
 			dir := svmtest.Fetch(t, version)
 			isKnown(t, dir)
-			runBuild(t, tool, dir)
+			runBuild(t, tool, dir, cases)
 		})
 	}
 }
 
-func runBuild(t *testing.T, tool, dir string) {
+func runBuild(t *testing.T, tool, dir string, cases int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "swaps.jsonl")
 	out, err := os.Create(file)
@@ -51,7 +49,7 @@ func runBuild(t *testing.T, tool, dir string) {
 		require.NoError(t, encoder.Encode(map[string]string{"t": "program", "key": program.String(), "file": filepath.Join(dir, name)}))
 	}
 	scene := newScene(t, encoder)
-	scene.run(caseCount(t))
+	scene.run(cases)
 	require.NoError(t, out.Close())
 	var r struct {
 		Cases, Wrong int

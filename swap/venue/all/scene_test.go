@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 
@@ -26,15 +25,6 @@ var venues = func() map[string]venue.Venue {
 	}
 	return byName
 }()
-
-// caseCount is how many swaps of each venue are run.
-func caseCount(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("MINTLAKE_TEST_PROGRAMS")
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, "MINTLAKE_TEST_PROGRAMS=%s: how many swaps of each venue", text)
-	return n
-}
 
 type watch struct {
 	Key   string `json:"key"`
