@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Cases returns how many swaps of each kind run on the venues' programs. make test-programs sets it;
-// otherwise the test is skipped: it needs cargo, node and the network.
+// Cases returns how many swaps of each kind run on the venues' programs. Without make
+// test-programs, which sets it, it skips the test: that needs cargo, node and the network.
 func Cases(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("MINTLAKE_TEST_PROGRAMS")
