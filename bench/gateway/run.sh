@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 go=${GO:-go}
-base=13cb3171e2ce9e8b # the commit before the index
+base=db8d7234485a3c03 # the commit before the index
 cache=${MINTLAKE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mintlake}/bench-gateway
 block=${MINTLAKE_BENCH_BLOCK:-$root/../shared/data/blocks/332254855.confirmedblock.pb}
 only=${ONLY:-}
