@@ -76,16 +76,16 @@ type Venue struct {
 type Reader interface {
 	// Generation returns the number of the latest daily volumes; 0 if there are none yet.
 	Generation(ctx context.Context) (uint64, error)
-	// Volumes returns those of a generation. If all is set, it also returns the last trades of
-	// mints that have no daily figures any more.
+	// Volumes returns the daily volumes of a generation. If all is set, it also returns the last
+	// trades of mints that have no daily figures any more.
 	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) ([]replica.Volume, error)
-	// Candles returns those of the intervals that begin in [from, to): the newest limit of them,
-	// oldest first.
+	// Candles returns the candles of the intervals that begin in [from, to): at most limit of them,
+	// the newest, sorted from the oldest to the newest.
 	Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error)
-	// Pools returns those of a mint, by daily volume.
+	// Pools returns at most limit pools of a mint, the highest daily volume first.
 	Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error)
-	// Venues returns what was traded in the 24 hours of block time that end with asOf, on the
-	// venues that trade most first. asOf is zero before the first valuation.
+	// Venues returns the venues with what was traded on them in the 24 hours of block time that end
+	// with asOf, the highest volume first. asOf is zero if there are no venues.
 	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)
 }
 

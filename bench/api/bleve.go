@@ -18,8 +18,8 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// bleveEngine finds candidates by trigrams and patterns; as Bleve cannot rank like this, the
-// candidates are ranked here.
+// bleveEngine finds candidates with Bleve, by trigrams and patterns. Bleve cannot sort by the order
+// of DESIGN section 9, so bleveEngine ranks the candidates itself.
 type bleveEngine struct {
 	path  string
 	index bleve.Index // once loaded
@@ -69,8 +69,8 @@ func (b *bleveEngine) notes() []string {
 }
 
 func (b *bleveEngine) load(ctx context.Context, c *registrytest.Corpus, tokens int) error {
-	// Built beside and merged once: taken in by and by, two million tokens take three times as
-	// long, and make an index of several segments.
+	// The builder writes the whole index offline and merges it once. Batches on an open index take
+	// three times as long for two million tokens, and leave several segments.
 	builder, err := bleve.NewBuilder(b.path, fields(), map[string]any{"batchSize": 20_000, "mergeMax": 100, "buildPathPrefix": filepath.Dir(b.path)})
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func (b *bleveEngine) load(ctx context.Context, c *registrytest.Corpus, tokens i
 	return err
 }
 
-// candidates find whatever may match: enough shared trigrams, the text as a part, a symbol one edit
-// away.
+// candidates returns a query for all tokens that may match: they share enough trigrams with the
+// text, contain it, or have a symbol one edit away.
 func candidates(text string) blevequery.Query {
 	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(text)
 	var any []blevequery.Query
@@ -181,7 +181,8 @@ func (b *bleveEngine) page(matches []ranked) answer {
 	return a
 }
 
-// rank is the order of DESIGN section 9; tier 7 matches not.
+// rank returns the tier and the score of a token by DESIGN section 9. Tier 7 means that it does not
+// match.
 func rank(row *rankedRow, text, mint string, grams []uint64, runes int) (tier int, score float64) {
 	switch {
 	case row.mint == mint:
@@ -206,7 +207,8 @@ func rank(row *rankedRow, text, mint string, grams []uint64, runes int) (tier in
 	return 7, 0
 }
 
-// isOneEdit cuts off what both begin and end with; one character may be left of each.
+// isOneEdit returns whether one edit (replace, insert or delete a character) makes b of a. It cuts
+// off the common beginning and end: at most one character of each may remain.
 func isOneEdit(a, b string) bool {
 	x, y := []rune(a), []rune(b)
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {

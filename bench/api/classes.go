@@ -17,18 +17,23 @@ import (
 	"github.com/mintlake/mintlake/bench/report"
 )
 
-// clients ask at once when throughput is measured: as many as there are cores.
+// clients is how many goroutines ask at the same time when throughput is measured: one for each
+// core.
 var clients = runtime.NumCPU()
 
-// measured is what was found out of a class of queries.
+// measured has the results of one class of queries.
 type measured struct {
 	answers    []answer
 	throughput float64
-	worked     []time.Duration // see clock
+	worked     []time.Duration // processor time of each query, see clock
 }
 
-// measureAll asks each query once, one after another, then all of them again with all clients, and
-// prints the figures. The first engine to be measured sets what the others are compared with.
+// measureAll measures each class of queries and prints a line for it: latencies, when each query is
+// asked once, one after another, then the throughput, when all clients ask them again. want has the
+// results of the engine that e is compared with; nil compares with nothing.
+//
+// An engine that caches answers (forgetter) is asked with an empty cache. A second line then shows
+// the figures with the answers cached.
 func measureAll(ctx context.Context, e engine, classes []class, want map[string]measured, o *options) map[string]measured {
 	found := map[string]measured{}
 	fmt.Printf("%-12s %-22s %9s %9s %9s %9s %12s  %s\n", "", "", "p50 ms", "p99 ms", "max ms", "queries", "queries/s", "same answers")
@@ -37,15 +42,15 @@ func measureAll(ctx context.Context, e engine, classes []class, want map[string]
 		if len(queries) == 1 {
 			repeat = o.queries
 		}
-		first(ctx, e, classes[i].others, 1, 1, o.budget/4)
+		first(ctx, e, classes[i].others, 1, 1, o.budget/4) // warms up
 		m, times := first(ctx, e, queries, repeat, o.best, o.budget)
-		forgets, remembers := e.(forgetter)
-		if remembers && repeat == 1 {
-			forgets.forget()
+		cache, caches := e.(forgetter)
+		if caches && repeat == 1 {
+			cache.forget()
 		}
 		m.throughput = throughput(ctx, e, queries[:max(1, min(len(queries), len(times)))], o.budget/2)
 		found[classes[i].name] = m
-		if remembers {
+		if caches {
 			printSlowest(queries, m.worked, o.slowest)
 		}
 		slices.Sort(times)
@@ -54,14 +59,14 @@ func measureAll(ctx context.Context, e engine, classes []class, want map[string]
 		slices.Sort(m.worked)
 		ours, compared := want[classes[i].name]
 		o.figure(e, classes[i].name, m, millis(times, 0.99), ours.throughput)
-		if remembers {
+		if caches { // Mintlake, which runs in this process: clock has its time
 			line += fmt.Sprintf("  processor time: p50 %.3f ms, p99 %.3f ms", millis(m.worked, 0.5), millis(m.worked, 0.99))
 		}
 		if compared {
 			line += fmt.Sprintf("  %s; mintlake answers %.0f times as many", compare(queries, ours.answers, m.answers), ours.throughput/m.throughput)
 		}
 		fmt.Println(strings.TrimRight(line, " "))
-		if remembers && repeat == 1 {
+		if caches && repeat == 1 {
 			_, times = first(ctx, e, queries, 1, 1, o.budget)
 			slices.Sort(times)
 			fmt.Printf("%-12s %-22s %9.3f %9.3f %9.3f %9d %12.1f\n", "", "  asked before", millis(times, 0.5), millis(times, 0.99), millis(times, 1), len(times),
@@ -72,8 +77,8 @@ func measureAll(ctx context.Context, e engine, classes []class, want map[string]
 	return found
 }
 
-// figure adds what a class of queries came to: Mintlake's own throughput and p99, of a peer how
-// many times as many queries Mintlake answers.
+// figure reports a class of queries: Mintlake's throughput and p99, or a peer's throughput beside
+// Mintlake's. ours is Mintlake's throughput if m is a peer's, else 0.
 func (o *options) figure(e engine, class string, m measured, p99, ours float64) {
 	if ours == 0 {
 		o.report.Add(report.Figure{Name: class, Value: m.throughput, Unit: "queries/s", Note: fmt.Sprintf("p99 %.3f ms", p99)})
@@ -84,7 +89,7 @@ func (o *options) figure(e engine, class string, m measured, p99, ours float64) 
 	})
 }
 
-// printSlowest tells which queries took the most processor time.
+// printSlowest prints the queries that took the most processor time.
 func printSlowest(queries []query, worked []time.Duration, count int) {
 	order := make([]int, min(len(queries), len(worked)))
 	for i := range order {
@@ -96,8 +101,8 @@ func printSlowest(queries []query, worked []time.Duration, count int) {
 	}
 }
 
-// compare counts equal answers and names the first query that has another: the oracle of package
-// search's tests tells who is right.
+// compare returns a note: how many answers are equal, and the first query whose answers differ. The
+// tests of package search have an oracle that decides which answer is right.
 func compare(queries []query, want, got []answer) string {
 	same, other := 0, ""
 	for i := range got {
@@ -111,8 +116,9 @@ func compare(queries []query, want, got []answer) string {
 	return fmt.Sprintf("%d of %d%s", same, len(got), other)
 }
 
-// first asks each query for the first time, until the time is up; with best as if for the first
-// time so often, of which the best counts.
+// first asks each query, repeat times, until budget is used up. Each time it asks best times and
+// keeps the shortest. If best is above 1, an engine that caches answers forgets them before each of
+// these, so that each is as slow as the first.
 func first(ctx context.Context, e engine, queries []query, repeat, best int, budget time.Duration) (m measured, times []time.Duration) {
 	deadline := time.Now().Add(budget)
 	for range repeat {
@@ -144,7 +150,8 @@ func first(ctx context.Context, e engine, queries []query, repeat, best int, bud
 	return m, times
 }
 
-// throughput asks the same queries with all clients until the time is up, or each was asked once.
+// throughput returns the answers a second. All clients ask until budget is used up or each query
+// was asked once; a single query is asked again and again for up to two seconds.
 func throughput(ctx context.Context, e engine, queries []query, budget time.Duration) float64 {
 	var next atomic.Int64
 	var done atomic.Int64
@@ -174,9 +181,10 @@ func throughput(ctx context.Context, e engine, queries []query, budget time.Dura
 	return float64(done.Load()) / time.Since(started).Seconds()
 }
 
-// forgetter is an engine that remembers answers.
+// forgetter is an engine that caches answers. forget empties the cache.
 type forgetter interface{ forget() }
 
+// millis returns a quantile of sorted times in milliseconds: share is 0.5 for the median.
 func millis(sorted []time.Duration, share float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -184,6 +192,7 @@ func millis(sorted []time.Duration, share float64) float64 {
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))].Seconds() * 1000
 }
 
+// heap returns the live heap in MiB.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -191,7 +200,7 @@ func heap() uint64 {
 	return stats.HeapAlloc >> 20
 }
 
-// resident is the process's memory in MiB, 0 where the system does not tell.
+// resident returns the process's resident memory in MiB; 0 on systems without /proc.
 func resident() int {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

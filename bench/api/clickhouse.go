@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// clickHouseTable keeps the trigrams beside the texts, as ClickHouse has no similarity of
-// PostgreSQL's kind.
+// clickHouseTable keeps the trigrams beside the texts, because ClickHouse has no function for the
+// similarity that pg_trgm computes.
 const clickHouseTable = `CREATE TABLE tokens (
   id UInt32, mint String, symbol String, name String, volume Nullable(Float64), seen Int64,
   symbol_grams Array(UInt64), name_grams Array(UInt64),
@@ -59,7 +59,7 @@ func (c *clickHouse) notes() []string {
 
 func (c *clickHouse) close() {
 	c.stop()
-	_ = <-c.done //nolint:staticcheck // an engine that ends badly has been measured all the same
+	_ = <-c.done //nolint:staticcheck // an error at the end changes no figure
 }
 
 func (c *clickHouse) load(ctx context.Context, corpus *registrytest.Corpus, tokens int) error {
@@ -91,7 +91,8 @@ func (c *clickHouse) load(ctx context.Context, corpus *registrytest.Corpus, toke
 
 const clickHouseTop = `SELECT id, (SELECT count() FROM tokens) FROM tokens ORDER BY coalesce(-volume, 1), seen, mint LIMIT 50`
 
-// clickHouseSearch: the text, its trigrams, its length, the mint.
+// clickHouseSearch is the query for fmt.Sprintf: %[1]s is the text, %[2]s its trigrams, %[3]d its
+// length, %[4]s the mint.
 const clickHouseSearch = `
 WITH '%[1]s' AS q, [%[2]s]::Array(UInt64) AS grams, %[3]d AS n, length(grams) AS g,
   arrayCount(x -> x IN (%[2]s), symbol_grams) AS ss, arrayCount(x -> x IN (%[2]s), name_grams) AS sn,
@@ -107,7 +108,7 @@ func (c *clickHouse) search(ctx context.Context, q *query) (a answer, err error)
 	sql := clickHouseTop
 	if q.normalised != "" {
 		quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-		grams := "0" // none has it
+		grams := "0" // no token has this trigram
 		if list := trigrams(q.normalised); len(list) > 0 {
 			grams = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list)), ","), "[]")
 		}

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock is the time that the process has had cores, all threads together: what a search takes of
-// them, without the waiting for a turn, and with what the runtime does beside. It tells nothing of
-// engines in other processes.
+// clock returns the processor time of this process, of all its threads. Unlike the wall clock it
+// does not count waiting for a core. It includes the Go runtime's own work, such as garbage
+// collection, and leaves out engines in other processes.
 func clock() time.Duration {
 	var spec unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &spec) != nil {

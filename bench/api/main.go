@@ -3,11 +3,11 @@
 //
 // In: the token lists, expanded to a registry of any size (see registrytest.Corpus), and the peers
 // to compare with. Out: a table of latency and throughput for each class of queries. Guarantees:
-// all engines hold the same tokens on the same machine and answer the same whole question, the best
-// 50 tokens in the order of DESIGN section 9 and the exact total; answers that differ from
-// Mintlake's are counted and told. The same seed gives the same tokens and queries.
+// all engines hold the same tokens on the same machine and answer the same question: the best 50
+// tokens in the order of DESIGN section 9, and the exact total. Answers that differ from Mintlake's
+// are counted and printed. The same seed gives the same tokens and queries.
 //
-// It has a module of its own, so that the peers' libraries do not weigh on Mintlake's.
+// It is in a module of its own, so that Mintlake does not depend on the peers' libraries.
 package main
 
 import (
@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string) error {
 	return o.report.Write()
 }
 
-// profiled writes a profile of the processor's time in measure to a file, if one is named.
+// profiled calls measure and writes its CPU profile to file, unless file is empty.
 func profiled(file string, measure func() error) error {
 	if file == "" {
 		return measure()
@@ -136,12 +136,12 @@ type engine interface {
 	name() string
 	load(ctx context.Context, c *registrytest.Corpus, tokens int) error
 	search(ctx context.Context, q *query) (answer, error)
-	// notes say what indexes and settings it has.
+	// notes describe its indexes and settings, for the report.
 	notes() []string
 	close()
 }
 
-// answer is the best 50 tokens, by their numbers in the corpus, and how many match.
+// answer has the best 50 tokens, as numbers in the corpus, and how many match in all.
 type answer struct {
 	ids   []int
 	total int

@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// batchSize is how many tokens the API's copy of the registry hands over at once while it loads.
+// batchSize is how many tokens an index gets at once while it loads, as in an API node.
 const batchSize = 50_000
 
 type mintlake struct{ index *search.Inverted }
@@ -59,12 +59,11 @@ func answerOf(result search.Result) answer {
 	return a
 }
 
-// forget makes the next search of each text a first one: a removal that removes nobody makes a new
-// version.
+// forget empties the cache of answers, so that the next search for each text is computed.
 func (m *mintlake) forget() { m.index.Forget() }
 
-// measureUpdates asks while tokens change: 5,000 a second in batches of 100, half of them other
-// volumes, half other names.
+// measureUpdates measures all classes without updates, and then again while 5,000 tokens change
+// each second, in batches of 100. Each gets another volume, and half of them another name.
 func (m *mintlake) measureUpdates(ctx context.Context, c *registrytest.Corpus, classes []class, o *options) error {
 	measureAll(ctx, m, classes, nil, o)
 	deadline := time.Now().Add(o.updates)

@@ -21,8 +21,8 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// postgresSettings tune a server of its own for two cores and data that fit into memory. Nothing of
-// it needs to survive.
+// postgresSettings tune a server that this program has for itself, for two cores and data that fit
+// into memory. The data need not survive a crash.
 var postgresSettings = map[string]string{
 	"shared_buffers": "2GB", "effective_cache_size": "6GB", "work_mem": "256MB", "maintenance_work_mem": "1GB", "random_page_cost": "1.1", "jit": "off",
 	"max_parallel_workers_per_gather": "2", "max_parallel_maintenance_workers": "2", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
@@ -45,8 +45,8 @@ type postgres struct {
 	pool   *pgxpool.Pool
 }
 
-// newPostgres starts a server in dir that listens on a socket only. Run by root it runs as the user
-// postgres, as it must.
+// newPostgres starts a server in dir that listens only on a Unix socket. PostgreSQL refuses to run
+// as root, so then the server runs as user postgres.
 func newPostgres(ctx context.Context, bin, dir string) (*postgres, error) {
 	attributes := &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() == 0 {
@@ -148,13 +148,17 @@ func (p *postgres) load(ctx context.Context, c *registrytest.Corpus, tokens int)
 	return nil
 }
 
-// withoutNul: PostgreSQL has no text with NUL.
+// withoutNul removes NUL, which PostgreSQL's texts cannot hold.
 func withoutNul(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 const postgresTop = `SELECT id, (SELECT tokens FROM total) FROM tokens ORDER BY volume DESC NULLS LAST, seen ASC NULLS LAST, mint LIMIT 50`
 
-// postgresSearch: $1 the text, $2 as a pattern, $3 its length, $4 the mint; then for each length
-// that a symbol one edit away may have, the patterns of its halves.
+// postgresSearch finds and ranks tokens. $1 is the text, $2 the text as a LIKE pattern, $3 its
+// length, $4 the mint.
+//
+// $5 to $10 find symbols one edit away by an index. Such a symbol has one character less, as many,
+// or one more. The edit is in one half of it, so the other half is as in the text: for each length
+// there is a pattern for the first half, and one for the last half, reversed.
 const postgresSearch = `
 WITH found AS (
   SELECT id, mint, symbol, name, volume, seen, similarity(symbol, $1) AS by_symbol, similarity(name, $1) AS by_name,
@@ -183,6 +187,7 @@ func (p *postgres) search(ctx context.Context, q *query) (answer, error) {
 	return p.rows(ctx, postgresSearch, postgresArgs(q)...)
 }
 
+// postgresArgs returns the arguments of postgresSearch.
 func postgresArgs(q *query) []any {
 	text := withoutNul(q.normalised)
 	runes := []rune(text)
@@ -190,7 +195,7 @@ func postgresArgs(q *query) []any {
 	args := []any{text, pattern.Replace(text), utf8.RuneCountInString(text), strings.TrimSpace(q.text)}
 	for length := len(runes) - 1; length <= len(runes)+1; length++ {
 		if length == 0 {
-			args = append(args, "x", "xx") // none
+			args = append(args, "x", "xx") // match nothing: no symbol of length 0 is like these
 			continue
 		}
 		first, last := length/2, length-length/2

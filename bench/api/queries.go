@@ -14,24 +14,25 @@ const warming = 200
 // pageSize is how many tokens each query asks for.
 const pageSize = 50
 
-// query is what is asked, with what peers need of it.
+// query is one search. Peers search for normalised; Mintlake normalises text itself.
 type query struct {
 	text       string // as a user writes it
 	normalised string
 }
 
-// class is queries of one kind, each text once: what one finds out must not help the next.
+// class is a list of queries of one kind. No text occurs twice, so that no answer comes from a
+// cache.
 type class struct {
 	name    string
 	queries []query
-	// others are asked before: a service that is measured has answered questions, though not these.
+	// others are asked before, to warm the engine up without the queries that are measured.
 	others []query
 }
 
-// makeQueries draws from the tokens, so that what many tokens are called is asked for more often
-// than what few are.
+// makeQueries makes queries of randomly chosen tokens. So common names occur in more queries than
+// rare ones.
 func makeQueries(c *registrytest.Corpus, o *options) []class {
-	random := rand.New(rand.NewPCG(o.seed, 4)) //nolint:gosec // chance that is the same each time
+	random := rand.New(rand.NewPCG(o.seed, 4)) //nolint:gosec // the same queries in each run
 	draw := func(name string, change func(symbol, name []rune) string) class {
 		seen := map[string]bool{}
 		made := class{name: name}
@@ -47,7 +48,7 @@ func makeQueries(c *registrytest.Corpus, o *options) []class {
 				made.queries = append(made.queries, query{text, normalised})
 			}
 		}
-		if count := len(made.queries); count > warming { // of a small registry all are measured
+		if count := len(made.queries); count > warming { // in a small registry all are measured
 			made.queries, made.others = made.queries[:count-warming], made.queries[count-warming:]
 		}
 		return made
@@ -64,7 +65,7 @@ func makeQueries(c *registrytest.Corpus, o *options) []class {
 	}
 }
 
-// typo replaces, drops or doubles a character, of the symbol or of the name.
+// typo returns the symbol or the name with one character replaced, dropped or doubled.
 func typo(random *rand.Rand, symbol, name []rune) string {
 	text := symbol
 	if random.IntN(2) == 0 {

@@ -5,8 +5,9 @@ import (
 	"unicode"
 )
 
-// trigrams are those of pg_trgm, three characters in a number each, for the engines that have none
-// of their own.
+// trigrams returns the sorted trigrams of a text as pg_trgm makes them: each word has two blanks
+// before and one after it. A trigram is packed into a number, 21 bits for each character. Engines
+// without trigrams of their own use them.
 func trigrams(text string) []uint64 {
 	var set []uint64
 	word := []rune("  ")
@@ -31,7 +32,8 @@ func trigrams(text string) []uint64 {
 	return slices.Compact(set)
 }
 
-// sharedShare is the similarity of two sets.
+// sharedShare returns the similarity of two sorted sets as in pg_trgm: the number of trigrams in
+// both over the number in either.
 func sharedShare(a, b []uint64) float64 {
 	shared := 0
 	for _, x := range a {

@@ -19,19 +19,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A client reads whole messages and looks at no more than their kind: what is measured is the
-// server. left counts down the transactions that are still to come, of all clients together.
+// client is a subscriber of the stream over gRPC or WebSocket. It reads whole messages but decodes
+// no more than their kind, so that the machine's time goes to the server, which is measured.
 type client struct {
 	conn    net.Conn
 	grpc    bool
 	read    *bufio.Reader
 	http2   *http2.Framer
-	pending []byte
-	// unsaid is what was read and not yet given back to the window.
-	unsaid uint32
+	pending []byte // a part of a gRPC message
+	// unacked counts the bytes that were read, but not returned to the server by a WINDOW_UPDATE.
+	unacked uint32
 }
 
-// dial opens a stream with one filter and returns when it counts.
+// dial opens a stream with one filter, for addresses. It returns when the filter is in effect.
 func dial(addr string, grpc bool, addresses []string) (*client, error) {
 	return dialWith(addr, grpc, func(c *client) error {
 		if grpc {
@@ -41,7 +41,7 @@ func dial(addr string, grpc bool, addresses []string) (*client, error) {
 	})
 }
 
-// dialWith connects and lets open say what is wanted.
+// dialWith connects and calls open, which sends the subscription.
 func dialWith(addr string, grpc bool, open func(*client) error) (*client, error) {
 	conn, err := net.DialTimeout("tcp", addr, time.Minute)
 	if err != nil {
@@ -80,7 +80,8 @@ func (c *client) openWebSocket(addr string, addresses []string) error {
 	if err != nil {
 		return err
 	}
-	// A client's frame, masked with zeros.
+	// A text frame with a length of 16 bits. A client must mask its frames; a mask of zeros changes
+	// nothing.
 	frame := binary.BigEndian.AppendUint16([]byte{0x81, 0x80 | 126}, uint16(len(call)))
 	if _, err := c.conn.Write(append(append(frame, 0, 0, 0, 0), call...)); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (c *client) openWebSocket(addr string, addresses []string) error {
 	return err
 }
 
-// frame reads a frame and returns its kind and its first bytes.
+// frame reads a WebSocket frame and returns its opcode and its first 60 bytes.
 func (c *client) frame() (kind byte, head []byte, err error) {
 	first, err := c.read.Peek(2)
 	if err != nil {
@@ -129,7 +130,7 @@ func (c *client) openGRPC(addr string, addresses []string) error {
 		&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: 1}}); err != nil {
 		return err
 	}
-	// The pong says that the filter counts.
+	// Requests are handled in order: when the pong comes, the filter is in effect.
 	for {
 		messages, err := c.data()
 		if err != nil {
@@ -143,7 +144,7 @@ func (c *client) openGRPC(addr string, addresses []string) error {
 	}
 }
 
-// sendGRPC begins a stream with requests.
+// sendGRPC opens the HTTP/2 connection and the Subscribe stream, and sends requests.
 func (c *client) sendGRPC(addr string, requests ...*pb.SubscribeRequest) error {
 	if _, err := io.WriteString(c.conn, http2.ClientPreface); err != nil {
 		return err
@@ -180,13 +181,13 @@ func (c *client) sendGRPC(addr string, requests ...*pb.SubscribeRequest) error {
 	return nil
 }
 
-// window is how much of a stream may be on its way.
+// window is the HTTP/2 flow control window, in bytes.
 const window = 1 << 20
 
 // Fields of SubscribeUpdate.
 const fieldTransaction, fieldPong = 4, 9
 
-// data reads a frame and returns the kinds of the messages that are whole with it.
+// data reads an HTTP/2 frame and returns the kinds of the gRPC messages that it completes.
 func (c *client) data() (kinds []protowire.Number, err error) {
 	frame, err := c.http2.ReadFrame()
 	if err != nil {
@@ -204,11 +205,11 @@ func (c *client) data() (kinds []protowire.Number, err error) {
 	case *http2.GoAwayFrame, *http2.RSTStreamFrame:
 		return nil, fmt.Errorf("the server ended the stream: %v", f)
 	case *http2.DataFrame:
-		if c.unsaid += f.Length; c.unsaid >= window/4 {
-			if err := errors.Join(c.http2.WriteWindowUpdate(0, c.unsaid), c.http2.WriteWindowUpdate(1, c.unsaid)); err != nil {
+		if c.unacked += f.Length; c.unacked >= window/4 {
+			if err := errors.Join(c.http2.WriteWindowUpdate(0, c.unacked), c.http2.WriteWindowUpdate(1, c.unacked)); err != nil {
 				return nil, err
 			}
-			c.unsaid = 0
+			c.unacked = 0
 		}
 		c.pending = append(c.pending, f.Data()...)
 		for len(c.pending) >= 5 {
@@ -226,7 +227,7 @@ func (c *client) data() (kinds []protowire.Number, err error) {
 	return kinds, nil
 }
 
-// kindOf is the field of an update that says what it is.
+// kindOf returns fieldTransaction or fieldPong, whichever field the update has; else 0.
 func kindOf(update []byte) protowire.Number {
 	for len(update) > 0 {
 		field, _, n := protowire.ConsumeField(update)
@@ -241,8 +242,8 @@ func kindOf(update []byte) protowire.Number {
 	return 0
 }
 
-// count reads until the connection ends. Each transaction lowers left, and the one that makes it 0
-// closes done.
+// count reads until the connection ends. Each transaction lowers left, which all clients share.
+// count calls done for the one that makes it 0.
 func (c *client) count(left *atomic.Int64, done func()) error {
 	return c.each(func() {
 		if left.Add(-1) == 0 {

@@ -1,5 +1,6 @@
-// Bench-gateway measures the stream: how long a block takes to reach its clients, and what an idle
-// client holds.
+// Bench-gateway measures the stream and the JSON-RPC proxy of a gateway: how long a block takes to
+// reach its clients, how much memory an idle client takes, how fast a replay is, and how fast reads
+// are passed on.
 //
 //	bench-gateway --server bin/mintlake --base /path/to/another/mintlake \
 //	  --block 332254855.confirmedblock.pb
@@ -42,7 +43,7 @@ type options struct {
 	idle                int
 	only                string
 	medians             []float64
-	// chain is how much of the chain is replayed.
+	// chain is how much of the chain is replayed, in the chain's time.
 	chain time.Duration
 	nginx string
 }
@@ -113,9 +114,9 @@ func measure(o options, r *report.Report) error {
 // blockSize is how many transactions a block has: a full block of the chain.
 const blockSize = 1500
 
-// readBlock returns a recorded block's transactions; its first ones again, under other signatures,
-// until it is full. Each has one account more, which no other has: so it is known how many clients
-// want it.
+// readBlock returns blockSize transactions of a recorded block. If it has fewer, they are repeated
+// with other signatures. Each transaction gets an additional account that no other has
+// (ownAccount), so that filters can select single transactions.
 func readBlock(path string) ([]*pb.SubscribeUpdateTransaction, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -138,7 +139,7 @@ func readBlock(path string) ([]*pb.SubscribeUpdateTransaction, error) {
 	return list, nil
 }
 
-// accountsOf are a transaction's accounts in base58.
+// accountsOf returns a transaction's accounts in base58.
 func accountsOf(x *pb.SubscribeUpdateTransaction) (list []string) {
 	info := x.Transaction
 	for _, keys := range [][][]byte{info.Transaction.Message.AccountKeys, info.Meta.LoadedWritableAddresses, info.Meta.LoadedReadonlyAddresses} {
@@ -152,16 +153,16 @@ func accountsOf(x *pb.SubscribeUpdateTransaction) (list []string) {
 // addressesEach is how many addresses a client names.
 const addressesEach = 20
 
-// ownAccount is the account that transaction i has alone.
+// ownAccount returns the account that only transaction i has.
 func ownAccount(i int) []byte {
 	key := make([]byte, 32)
 	binary.BigEndian.PutUint64(key[20:], uint64(i)+1)
 	return key
 }
 
-// pick gives each client twenty addresses so that each of a block's transactions is wanted by two
-// clients of a thousand: the own accounts of some, and addresses that the block does not have. It
-// returns how many deliveries a block makes.
+// pick returns a filter of addressesEach addresses for each client. Of a thousand clients, two
+// match each transaction, by its ownAccount. The other addresses occur in no transaction.
+// deliveries is how many transactions of the block all clients together get.
 func pick(r *rand.Rand, block []*pb.SubscribeUpdateTransaction, clients int) (filters [][]string, deliveries int) {
 	filters = make([][]string, clients)
 	for range max(1, 2*clients/1000) {
@@ -187,10 +188,10 @@ func pick(r *rand.Rand, block []*pb.SubscribeUpdateTransaction, clients int) (fi
 	return filters, deliveries
 }
 
-// topicBefore is where binaries read that are older than chain.transactions.v2.
+// topicBefore is the topic that binaries before chain.transactions.v2 read.
 const topicBefore = "chain.transactions.v1"
 
-// records are a block's, as ingest writes them.
+// records returns the Kafka records of a block, as ingest writes them.
 func records(topic string, block []*pb.SubscribeUpdateTransaction) ([]kafka.Record, error) {
 	list := make([]kafka.Record, 0, len(block))
 	now := fmt.Append(nil, time.Now().UnixMilli())
@@ -205,8 +206,8 @@ func records(topic string, block []*pb.SubscribeUpdateTransaction) ([]kafka.Reco
 	return list, nil
 }
 
-// fanouts tells how long a block takes.
-func fanouts(ctx context.Context, o options, broker *broker, told *report.Report) error {
+// fanouts measures how long a block takes to reach all clients that want a part of it.
+func fanouts(ctx context.Context, o options, broker *broker, results *report.Report) error {
 	block, err := readBlock(o.block)
 	if err != nil {
 		return err
@@ -217,7 +218,7 @@ func fanouts(ctx context.Context, o options, broker *broker, told *report.Report
 		slices.Sort(m.took)
 		slices.Sort(m.cpu)
 		medians[what], cpus[what] = m.took[len(m.took)/2], m.cpu[len(m.cpu)/2]
-		told.Add(report.Figure{
+		results.Add(report.Figure{
 			Name: what, Value: ms(medians[what]), Unit: "ms", Note: fmt.Sprintf("median; %.0f ms of the server's processor time; all: %s", ms(cpus[what]), list(m.took)),
 		})
 	}
@@ -230,7 +231,7 @@ func fanouts(ctx context.Context, o options, broker *broker, told *report.Report
 		every[c] = append(slices.Clone(filters[c][:addressesEach-1]), common)
 	}
 	var ours, base, all measured
-	for range o.rounds { // in turns: the machine may be busy with other things
+	for range o.rounds { // in turns, so that other work of the machine slows all alike
 		if o.base != "" {
 			took, err := fanout(ctx, broker, o.base, topicBefore, filters, block, deliveries, 2)
 			if err != nil {
@@ -255,13 +256,13 @@ func fanouts(ctx context.Context, o options, broker *broker, told *report.Report
 	show(name, ours)
 	show(fmt.Sprintf("5 transactions that all %d want", few), all)
 	if o.base != "" {
-		told.Add(report.Figure{
+		results.Add(report.Figure{
 			Name: "now / before", Value: ms(medians[name]), Unit: "ms", Peer: "before", PeerValue: ms(medians[name+", before"]), Goal: "20 times as fast",
 			Met: ratio(medians[name+", before"], medians[name]) >= 20, Note: fmt.Sprintf("%.1f times by processor time", ratio(cpus[name+", before"], cpus[name])),
 		})
 	}
 	shared := medians[fmt.Sprintf("5 transactions that all %d want", few)]
-	told.Add(report.Figure{Name: "5 that all want", Value: ms(shared), Unit: "ms", Peer: "block", PeerValue: ms(medians[name]), Goal: "ratio <= 2", Met: shared <= 2*medians[name]})
+	results.Add(report.Figure{Name: "5 that all want", Value: ms(shared), Unit: "ms", Peer: "block", PeerValue: ms(medians[name]), Goal: "ratio <= 2", Met: shared <= 2*medians[name]})
 	for _, many := range o.clients[1:] {
 		filters, deliveries := pick(r, block, many)
 		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 5)
@@ -270,7 +271,7 @@ func fanouts(ctx context.Context, o options, broker *broker, told *report.Report
 		}
 		more := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, many, deliveries)
 		show(more, took)
-		told.Add(report.Figure{
+		results.Add(report.Figure{
 			Name: fmt.Sprintf("%d clients", many), Value: ms(medians[more]), Unit: "ms", Peer: fmt.Sprintf("%d clients", few), PeerValue: ms(medians[name]),
 			Goal: fmt.Sprintf("ratio <= %d", many/few), Met: ratio(medians[more], medians[name]) <= float64(many/few),
 		})
@@ -278,7 +279,7 @@ func fanouts(ctx context.Context, o options, broker *broker, told *report.Report
 	return nil
 }
 
-// sharing returns n transactions that have an account; others get it.
+// sharing returns n transactions that have the account. It is added to those that lack it.
 func sharing(block []*pb.SubscribeUpdateTransaction, account string, n int) (list []*pb.SubscribeUpdateTransaction) {
 	raw, err := base58.Decode(account)
 	if err != nil {
@@ -308,10 +309,10 @@ func list(took []time.Duration) string {
 
 var errEnd = errors.New("a client's connection ended")
 
-// quiet says whether an error only tells that the bench closed the connection.
+// quiet returns whether an error only means that the connection was closed.
 func quiet(err error) bool { return errors.Is(err, io.EOF) }
 
-// idleFilter is twenty addresses that no transaction has.
+// idleFilter returns addresses that no transaction has, different ones for each n.
 func idleFilter(n int) (list []string) {
 	r := rand.New(rand.NewPCG(uint64(n), 3)) //nolint:gosec // the same clients in each run
 	for range addressesEach {

@@ -23,18 +23,19 @@ import (
 )
 
 const (
-	// readClients are the connections that ask at one time.
+	// readClients is how many connections ask at the same time.
 	readClients = 32
 	// readTime is how long a server is asked in a round.
 	readTime = 3 * time.Second
-	// longAnswer is the size of a long answer, longAtOnce how many are read at one time.
+	// longAnswer is the size of a long answer in bytes, longAtOnce how many are read at the same
+	// time.
 	longAnswer = 100 << 20
 	longAtOnce = 4
 )
 
-// reads tells how JSON-RPC is passed on beside nginx in front of the same upstream: the rate of
-// small reads, their delay at half of our rate, and long answers.
-func reads(ctx context.Context, o options, broker *broker, told *report.Report) error {
+// reads compares the gateway's JSON-RPC proxy with nginx in front of the same upstream: the rate of
+// small reads, their delay at half of the gateway's rate, and long answers.
+func reads(ctx context.Context, o options, broker *broker, results *report.Report) error {
 	upstream, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func reads(ctx context.Context, o options, broker *broker, told *report.Report) 
 		}
 	}
 	top, theirTop := middle(rates[ours]), middle(rates[theirs])
-	told.Add(report.Figure{
+	results.Add(report.Figure{
 		Name: fmt.Sprintf("small reads, %d connections", readClients), Value: top, Unit: "a second", Peer: "nginx", PeerValue: theirTop, Goal: "ratio >= 0.6", Met: top >= 0.6*theirTop,
 		Note: fmt.Sprintf("all: %.0f; nginx: %.0f", rates[ours], rates[theirs]),
 	})
@@ -93,13 +94,14 @@ func reads(ctx context.Context, o options, broker *broker, told *report.Report) 
 		slices.Sort(r.delays)
 		late[r] = ms(r.delays[len(r.delays)*99/100])
 	}
-	told.Add(report.Figure{
+	results.Add(report.Figure{
 		Name: "small reads at half that rate, p99", Value: late[ours], Unit: "ms", Peer: "nginx", PeerValue: late[theirs], Goal: "ratio <= 3", Met: late[ours] <= 3*late[theirs],
 	})
-	return long(o, s, ours, theirs, told)
+	return long(o, s, ours, theirs, results)
 }
 
-// answer is the upstream: polls, long answers and small ones.
+// answer is the upstream's handler. A batch is a poll by which the gateway checks the upstream.
+// getProgramAccounts gets a long answer, any other call a small one.
 func answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
@@ -139,7 +141,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `"],"id":%s}`, one.ID)
 }
 
-// reader asks one server.
+// reader sends calls to one server. number counts them, delays is what rate noted.
 type reader struct {
 	url, key string
 	client   *http.Client
@@ -154,7 +156,7 @@ func newReader() *http.Client {
 
 // ask makes a call and returns the size of the answer.
 func (r *reader) ask(method string) (int64, error) {
-	id := r.number.Add(1) // distinct calls
+	id := r.number.Add(1) // no two calls are equal, so that none is answered from a cache
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":["%032d"]}`, id, method, id)
 	request, err := http.NewRequest(http.MethodPost, r.url, bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -174,8 +176,9 @@ func (r *reader) ask(method string) (int64, error) {
 	return n, err
 }
 
-// rate asks for a while and returns the answers a second. With a pace above 0 calls are made at
-// that rate, and their delays, from when they were due, are noted.
+// rate calls for readTime and returns the answers a second. If pace is 0, each connection calls as
+// soon as it has an answer. Else pace is the number of calls a second, and r.delays gets the time
+// of each from the moment when it was due.
 func (r *reader) rate(pace float64) (float64, error) {
 	begin := time.Now()
 	var next, answers atomic.Int64
@@ -213,8 +216,8 @@ func (r *reader) rate(pace float64) (float64, error) {
 	}
 }
 
-// long tells the speed of long answers and what the server holds for each.
-func long(o options, s *server, ours, theirs *reader, told *report.Report) error {
+// long reports the speed of long answers, and how much memory the gateway needs for each.
+func long(o options, s *server, ours, theirs *reader, results *report.Report) error {
 	speeds := map[*reader][]float64{}
 	for range o.rounds {
 		for _, r := range []*reader{ours, theirs} {
@@ -227,14 +230,14 @@ func long(o options, s *server, ours, theirs *reader, told *report.Report) error
 		}
 	}
 	mine, peer := middle(speeds[ours]), middle(speeds[theirs])
-	told.Add(report.Figure{Name: "one answer of 100 MB", Value: mine, Unit: "MB a second", Peer: "nginx", PeerValue: peer, Goal: "ratio >= 0.7", Met: mine >= 0.7*peer})
+	results.Add(report.Figure{Name: "one answer of 100 MB", Value: mine, Unit: "MB a second", Peer: "nginx", PeerValue: peer, Goal: "ratio >= 0.7", Met: mine >= 0.7*peer})
 	before, err := s.resident()
 	if err != nil {
 		return err
 	}
 	var asking sync.WaitGroup
 	for range longAtOnce {
-		// An answer that fails makes the figure smaller, and failed above already.
+		// Errors are ignored here: a call that fails for a reason would have failed above too.
 		asking.Go(func() { _, _ = ours.ask("getProgramAccounts") })
 	}
 	over := make(chan struct{})
@@ -253,11 +256,12 @@ func long(o options, s *server, ours, theirs *reader, told *report.Report) error
 		most = max(most, now)
 	}
 	each := float64(most-before) / longAtOnce / (1 << 20)
-	told.Add(report.Figure{Name: fmt.Sprintf("memory of an answer of 100 MB, %d at one time", longAtOnce), Value: each, Unit: "MB each", Goal: "< 2 MB", Met: each < 2,
-		Note: "growth of the resident memory, what waits for the collector among it"})
+	results.Add(report.Figure{Name: fmt.Sprintf("memory of an answer of 100 MB, %d at one time", longAtOnce), Value: each, Unit: "MB each", Goal: "< 2 MB", Met: each < 2,
+		Note: "growth of the resident memory, garbage that is not collected yet included"})
 	return nil
 }
 
+// middle returns the median.
 func middle(list []float64) float64 {
 	list = slices.Clone(list)
 	slices.Sort(list)

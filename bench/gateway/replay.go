@@ -23,10 +23,11 @@ import (
 )
 
 const (
-	// replaySlot is the time of a slot, replayTransactions how many it has: 1,500 a second.
+	// replaySlot is the length of a slot, replayTransactions how many transactions it has: 1,500 a
+	// second.
 	replaySlot         = 400 * time.Millisecond
 	replayTransactions = 600
-	// replayWanted is what the client wants of them: a tenth.
+	// replayWanted is how many of them the client wants: a tenth.
 	replayWanted = replayTransactions / 10
 	// replayFirst is the first slot.
 	replayFirst = uint64(400_000_000)
@@ -43,6 +44,7 @@ type chain struct {
 	next   uint64
 }
 
+// slot returns the records of the next slot: its transactions and its end.
 func (c *chain) slot() ([]kafka.Record, error) {
 	slot := c.next
 	c.next++
@@ -50,7 +52,7 @@ func (c *chain) slot() ([]kafka.Record, error) {
 	for i := range list {
 		info := c.block[i].GetTransaction()
 		signature := slices.Clone(info.GetSignature())
-		for n := range 8 { // each slot has signatures of its own
+		for n := range 8 { // no signature occurs in two slots
 			signature[8+n] ^= byte(slot >> (8 * n))
 		}
 		list[i] = &pb.SubscribeUpdateTransaction{Slot: slot, Transaction: &pb.SubscribeUpdateTransactionInfo{
@@ -69,7 +71,7 @@ func (c *chain) slot() ([]kafka.Record, error) {
 		Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(schemas.TypeStreamBlock)}}}), nil
 }
 
-// write writes so many slots as fast as the broker takes them.
+// write writes a number of slots as fast as the broker takes them.
 func (c *chain) write(ctx context.Context, slots int) error {
 	for range slots {
 		list, err := c.slot()
@@ -83,9 +85,9 @@ func (c *chain) write(ctx context.Context, slots int) error {
 	return nil
 }
 
-// replays tells how fast a replay is beside a plain consumer of the topic, and what live clients
-// feel of it.
-func replays(ctx context.Context, o options, broker *broker, told *report.Report) error {
+// replays compares a replay with a plain consumer that reads the whole topic, and measures how much
+// replays delay live clients.
+func replays(ctx context.Context, o options, broker *broker, results *report.Report) error {
 	block, err := readBlock(o.block)
 	if err != nil {
 		return err
@@ -115,14 +117,15 @@ func replays(ctx context.Context, o options, broker *broker, told *report.Report
 	slices.Sort(ours)
 	slices.Sort(plain)
 	mine, peer := ours[len(ours)/2], plain[len(plain)/2]
-	told.Add(report.Figure{
+	results.Add(report.Figure{
 		Name: fmt.Sprintf("replay of %s of the chain, a tenth of it wanted", o.chain), Value: ms(mine), Unit: "ms", Peer: "kafka-go, thrown away", PeerValue: ms(peer),
 		Goal: "half as fast", Met: mine <= 2*peer, Note: fmt.Sprintf("%d transactions; all: %s; peer: %s", slots*replayTransactions, list(ours), list(plain)),
 	})
-	return feel(ctx, c, s, slots, told)
+	return compareLive(ctx, c, s, slots, results)
 }
 
-// replayClient asks for a tenth of the chain from a slot on; live when it is 0.
+// replayClient subscribes to a tenth of the transactions, from slot from on. If from is 0, it gets
+// only live ones.
 func replayClient(addr string, from uint64) (*client, error) {
 	var addresses []string
 	for i := range replayWanted {
@@ -136,7 +139,8 @@ func replayClient(addr string, from uint64) (*client, error) {
 	return dialWith(addr, true, func(c *client) error { return c.sendGRPC(addr, request) })
 }
 
-// replayOnce is the time from the connection until the last of so many transactions is read.
+// replayOnce replays from the first slot on. It returns the time from the connection until it has
+// read that many transactions.
 func replayOnce(addr string, transactions int) (time.Duration, error) {
 	begin := time.Now()
 	c, err := replayClient(addr, replayFirst)
@@ -157,7 +161,7 @@ func replayOnce(addr string, transactions int) (time.Duration, error) {
 	return took, nil
 }
 
-// consume is how long a plain consumer takes for so many records of the topic.
+// consume returns how long a plain consumer takes to read that many records of the topic.
 func consume(ctx context.Context, broker *broker, records int) (time.Duration, error) {
 	begin := time.Now()
 	reader := kafkago.NewReader(kafkago.ReaderConfig{Brokers: []string{broker.addr}, Topic: schemas.TopicTransactions, Partition: 0, MaxBytes: 10 << 20})
@@ -170,8 +174,9 @@ func consume(ctx context.Context, broker *broker, records int) (time.Duration, e
 	return time.Since(begin), nil
 }
 
-// feel tells the delay of a live client with and without replays beside it, in turns.
-func feel(ctx context.Context, c *chain, s *server, slots int, told *report.Report) error {
+// compareLive reports the delay of a live client with and without replays at the same time, in
+// turns.
+func compareLive(ctx context.Context, c *chain, s *server, slots int, results *report.Report) error {
 	var alone, beside []time.Duration
 	for range 2 {
 		delays, err := live(ctx, c, s)
@@ -187,7 +192,8 @@ func feel(ctx context.Context, c *chain, s *server, slots int, told *report.Repo
 					case <-stop:
 						return
 					default:
-						// A replay that fails is begun again; the delay is what counts here.
+						// A replay that fails is only repeated: what is measured is the live
+						// client.
 						_, _ = replayOnce(s.addr, slots*replayWanted)
 					}
 				}
@@ -204,15 +210,15 @@ func feel(ctx context.Context, c *chain, s *server, slots int, told *report.Repo
 	slices.Sort(alone)
 	slices.Sort(beside)
 	p99 := func(d []time.Duration) float64 { return ms(d[len(d)*99/100]) }
-	told.Add(report.Figure{
+	results.Add(report.Figure{
 		Name: "delay of a live client, p99", Value: p99(beside), Unit: "ms", Peer: "without replays", PeerValue: p99(alone), Goal: "ratio <= 2", Met: p99(beside) <= 2*p99(alone),
 		Note: fmt.Sprintf("%d replays beside it; median %.0f ms, without %.0f ms", replayAtOnce, ms(beside[len(beside)/2]), ms(alone[len(alone)/2])),
 	})
 	return nil
 }
 
-// live writes slots in their time and returns how long each transaction takes from the producer to
-// a client.
+// live writes a slot each replaySlot, and returns how long each transaction takes from the producer
+// to a live client.
 func live(ctx context.Context, c *chain, s *server) ([]time.Duration, error) {
 	client, err := replayClient(s.addr, 0)
 	if err != nil {

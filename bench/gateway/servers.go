@@ -83,8 +83,9 @@ type server struct {
 	process *exec.Cmd
 }
 
-// startServer runs a binary. Settings that the older one does not know are only given where they
-// are needed.
+// startServer starts `mintlake gateway` of a binary, for up to clients subscribers, and waits until
+// it listens. Settings that older binaries do not have are set only if more than 1,000 clients need
+// them.
 func startServer(ctx context.Context, broker *broker, binary string, clients int, more ...string) (*server, error) {
 	dir, err := os.MkdirTemp("", "bench-gateway-")
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *server) stop() {
 	late.Stop()
 }
 
-// resident is what the process holds of memory, in bytes.
+// resident returns the resident memory of the process, in bytes.
 func (s *server) resident() (int, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
 	if err != nil {
@@ -150,14 +151,14 @@ func (s *server) resident() (int, error) {
 	return 0, fmt.Errorf("no VmRSS")
 }
 
-// cpu is the processor time that the process has taken.
+// cpu returns the processor time that the process has used so far.
 func (s *server) cpu() (time.Duration, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name may have spaces; after it come the state and then, as the 12th and 13th field, user
-	// and system time in hundredths of a second.
+	// The second field is the program's name in parentheses, which may have spaces. Of the fields
+	// after it, the 12th and the 13th are user and system time in hundredths of a second.
 	_, rest, _ := strings.Cut(string(raw), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
@@ -174,8 +175,8 @@ func (s *server) cpu() (time.Duration, error) {
 	return total, nil
 }
 
-// measured is what rounds of one server took: by the clock, each, and of the server's processor
-// time, on average.
+// measured has the times of rounds with one server: took has the wall time of each round, cpu the
+// server's mean processor time of a round, for each time that the server was started.
 type measured struct {
 	took []time.Duration
 	cpu  []time.Duration
@@ -186,7 +187,7 @@ func (m *measured) add(other measured) {
 	m.cpu = append(m.cpu, other.cpu...)
 }
 
-// connect opens a client for each filter, half of them gRPC unless kind says which.
+// connect opens a client for each filter. Client i uses gRPC if kind(i) is true, else WebSocket.
 func connect(addr string, filters [][]string, kind func(int) bool) ([]*client, error) {
 	clients := make([]*client, len(filters))
 	var group errgroup.Group
@@ -200,11 +201,12 @@ func connect(addr string, filters [][]string, kind func(int) bool) ([]*client, e
 	return clients, group.Wait()
 }
 
-// patience is what a round may take.
+// patience is how long a round may take.
 const patience = time.Minute
 
-// fanout starts a server, connects the clients, and writes the block `rounds` times after one that
-// warms up.
+// fanout starts a server, connects a client for each filter, and writes the block to the topic
+// rounds times. A round ends when the clients have got all deliveries. A first round that is not
+// counted warms up.
 func fanout(ctx context.Context, broker *broker, binary, topic string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (m measured, err error) {
 	s, err := startServer(ctx, broker, binary, len(filters))
 	if err != nil {
@@ -267,8 +269,8 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 	return m, err
 }
 
-// idle prints what a client holds that has one filter of twenty addresses and gets nothing.
-func idle(ctx context.Context, o options, broker *broker, grpc bool, told *report.Report) error {
+// idle reports how much of the server's memory a client takes that has one filter and gets nothing.
+func idle(ctx context.Context, o options, broker *broker, grpc bool, results *report.Report) error {
 	s, err := startServer(ctx, broker, o.server, o.idle+1)
 	if err != nil {
 		return err
@@ -296,14 +298,14 @@ func idle(ctx context.Context, o options, broker *broker, grpc bool, told *repor
 		defer c.conn.Close() //nolint:errcheck // the run is over
 		go func() { _ = c.count(&left, func() {}) }()
 	}
-	// After a while the collector has seen the connections' beginnings go; pings flow meanwhile.
+	// The garbage of the connections' start is collected meanwhile. Pings are sent and answered.
 	time.Sleep(40 * time.Second)
 	after, err := s.resident()
 	if err != nil {
 		return err
 	}
 	each := float64(after-before) / float64(o.idle) / 1024
-	told.Add(report.Figure{
+	results.Add(report.Figure{
 		Name: fmt.Sprintf("%d idle clients, %s", o.idle, form), Value: each, Unit: "KB each", Goal: fmt.Sprintf("< %d KB", most), Met: each < float64(most),
 		Note: fmt.Sprintf("%d MB in all", after>>20),
 	})

@@ -29,10 +29,10 @@ func dial(ctx context.Context, url string, i int) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
 }
 
-// loris sends requests a byte at a time and never ends them; a connection that the node closes is
-// opened again.
+// loris measures a well-behaved client beside slow-loris clients: each of these sends a request a
+// byte a second and never ends it. It opens a new connection when the node closes the old one.
 func (s *settings) loris(p *process) error {
-	s.others("nobody else", p, nil)
+	s.measureOther("nobody else", p, nil)
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	var open, closed atomic.Int64
@@ -56,13 +56,14 @@ func (s *settings) loris(p *process) error {
 		})
 	}
 	time.Sleep(3 * time.Second)
-	s.others(fmt.Sprintf("%d slow-loris clients", lorisClients), p, func() string { return fmt.Sprintf("%d open, %d were closed", open.Load(), closed.Load()) })
+	s.measureOther(fmt.Sprintf("%d slow-loris clients", lorisClients), p, func() string { return fmt.Sprintf("%d open, %d were closed", open.Load(), closed.Load()) })
 	stop()
 	group.Wait()
 	return nil
 }
 
-// idle opens connections, asks once on every second of them, and leaves them.
+// idle measures a well-behaved client beside idle connections. Half of these send one request, half
+// send nothing; all stay open.
 func (s *settings) idle(p *process) error {
 	ctx := context.Background()
 	var held []net.Conn
@@ -86,12 +87,12 @@ func (s *settings) idle(p *process) error {
 	if len(held) < idleConnections {
 		return errors.New("cannot hold the connections: see ulimit -n")
 	}
-	s.others(fmt.Sprintf("%d idle connections", idleConnections), p, func() string { return fmt.Sprintf("%d not taken", refused) })
+	s.measureOther(fmt.Sprintf("%d idle connections", idleConnections), p, func() string { return fmt.Sprintf("%d not taken", refused) })
 	return nil
 }
 
-// flood asks as fast as it can in the name of many clients, through a trusted proxy, while one
-// other client is measured.
+// flood measures a well-behaved client beside a flood: a trusted proxy that passes on requests of
+// many clients as fast as the node answers.
 func (s *settings) flood(p *process) error {
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -108,17 +109,16 @@ func (s *settings) flood(p *process) error {
 		})
 	}
 	time.Sleep(3 * time.Second)
-	// The well-behaved client is one of its own each second, so that its own limit is not what is
-	// measured.
-	r := s.asOthers(p)
-	s.patient(fmt.Sprintf("flood from %d addresses", floodAddresses), r, r.String()+p.memory()+fmt.Sprintf(", flood %d requests", asked.Load()))
+	r := s.askAsOthers(p)
+	s.reportOther(fmt.Sprintf("flood from %d addresses", floodAddresses), r, r.String()+p.memory()+fmt.Sprintf(", flood %d requests", asked.Load()))
 	stop()
 	group.Wait()
 	return nil
 }
 
-// asOthers asks 100 times a second, each hundred in the name of another client.
-func (s *settings) asOthers(p *process) *result {
+// askAsOthers sends 100 requests a second. Each second they come from another client address, so
+// that no address reaches its rate limit.
+func (s *settings) askAsOthers(p *process) *result {
 	client := clientOf(p.url, 64)
 	var group sync.WaitGroup
 	var failed atomic.Int64

@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/api/apitest"
 )
 
-// result is what a load came to.
+// result has the delays of all requests that one load sent.
 type result struct {
 	times   []time.Duration // sorted
 	failed  int
@@ -25,7 +25,7 @@ type result struct {
 
 func (r *result) perSecond() float64 { return float64(len(r.times)) / r.elapsed.Seconds() }
 
-// p is a percentile.
+// p returns a percentile of the delays; the greatest duration if there are none.
 func (r *result) p(percent float64) time.Duration {
 	if len(r.times) == 0 {
 		return math.MaxInt64
@@ -33,14 +33,14 @@ func (r *result) p(percent float64) time.Duration {
 	return r.times[min(len(r.times)-1, int(float64(len(r.times))*percent/100))]
 }
 
-// String is the percentiles.
+// String shows some percentiles and the failures.
 func (r *result) String() string {
 	return fmt.Sprintf("p50 %.2f, p99 %.2f, max %.2f ms, %d failed", milliseconds(r.p(50)), milliseconds(r.p(99)), milliseconds(r.p(100)), r.failed)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// better is the result with fewer failures, then with the lower p99. a may be nil.
+// better returns the result with fewer failures, then with the lower p99. a may be nil.
 func better(a, b *result) *result {
 	if a == nil || b.failed < a.failed || b.failed == a.failed && b.p(99) < a.p(99) {
 		return b
@@ -48,8 +48,8 @@ func better(a, b *result) *result {
 	return a
 }
 
-// ask does one request: a path, or what follows a space as the body of a POST. look and prepare may
-// be nil.
+// ask sends one request: GET path, or POST if path is a path, a space and a body. prepare may
+// change the request, look reads the response; both may be nil.
 func ask(client *fasthttp.HostClient, base, path string, look func(*fasthttp.Response), prepare func(*fasthttp.Request)) error {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
@@ -81,7 +81,7 @@ func clientOf(url string, connections int) *fasthttp.HostClient {
 	return &fasthttp.HostClient{Addr: strings.TrimPrefix(url, "http://"), MaxConns: connections, MaxIdleConnDuration: time.Minute, NoDefaultUserAgentHeader: true}
 }
 
-// closedLoop asks as fast as the answers come.
+// closedLoop asks on each connection as soon as the answer before has come.
 func closedLoop(url string, paths []string, connections int, length time.Duration) *result {
 	client := clientOf(url, connections)
 	var group sync.WaitGroup
@@ -113,7 +113,8 @@ func closedLoop(url string, paths []string, connections int, length time.Duratio
 	return &r
 }
 
-// openLoop asks at a rate, whatever the answers do; times count from when a request was due.
+// openLoop asks at a fixed rate, however late answers are. A delay counts from when the request was
+// due.
 func openLoop(url string, paths []string, perSecond int, length time.Duration) *result {
 	client := clientOf(url, 1024)
 	var group sync.WaitGroup
@@ -150,7 +151,8 @@ func meanSize(url string, paths []string) (int, error) {
 	return total / n, nil
 }
 
-// searches are queries of all tiers, twenty rows each as a wallet shows them.
+// searches are queries of all kinds (empty, symbol, name, mint), for twenty rows each, as a wallet
+// shows them.
 func searches() []string {
 	var paths []string
 	for i := range 1_000 {
@@ -162,7 +164,8 @@ func searches() []string {
 
 func mint(i int) string { return base58.Encode(apitest.Mint(i)) }
 
-// lookups are mints of the registry, its first aside: that is another one.
+// lookups are requests for mints of the registry. They leave out number 0, in whose place
+// bench/server puts another mint.
 func lookups(tokens int) []string {
 	paths := make([]string, 10_000)
 	for i := range paths {

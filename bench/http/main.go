@@ -55,8 +55,7 @@ func main() {
 	}
 }
 
-// run measures all, each on a node of its own: what one leaves behind is none of the next one's
-// business.
+// run measures each part on a node of its own, so that no part affects the next.
 func (s *settings) run() error {
 	fmt.Printf("registry of %d tokens, %d connections\n", s.tokens, s.connections)
 	for _, part := range []struct {
@@ -118,8 +117,8 @@ func (s *settings) throughput(p *process) error {
 	return nil
 }
 
-// batch asks for 500 mints 50 times a second, in turns with the constant handler: what that takes
-// is the machine's own doing.
+// batch asks for 500 mints 50 times a second, in turns with the constant handler. The latter's time
+// is what the machine and HTTP take.
 func (s *settings) batch(p *process) error {
 	paths := batches(s.tokens)
 	size, err := meanSize(p.url, paths[:5])
@@ -143,19 +142,20 @@ func (s *settings) batch(p *process) error {
 	return nil
 }
 
-// others measures a well-behaved client while something else goes on; long enough for the node's
-// time-outs to come.
-func (s *settings) others(what string, p *process, extra func() string) {
+// measureOther measures a well-behaved client, which sends 100 requests a second, while what goes
+// on. It runs long enough for the node's time-outs to end hostile connections. extra, which may be
+// nil, returns a note for the report.
+func (s *settings) measureOther(what string, p *process, extra func() string) {
 	r := openLoop(p.url, lookups(s.tokens), 100, max(2*s.length(), 12*time.Second))
 	figures := r.String() + p.memory()
 	if extra != nil {
 		figures += ", " + extra()
 	}
-	s.patient(what, r, figures)
+	s.reportOther(what, r, figures)
 }
 
-// patient reports what a well-behaved client saw.
-func (s *settings) patient(what string, r *result, note string) {
+// reportOther reports the delays that a well-behaved client saw while what went on.
+func (s *settings) reportOther(what string, r *result, note string) {
 	s.report.Add(report.Figure{
 		Name: what + ", p99 of another client", Value: milliseconds(r.p(99)), Unit: "ms", Goal: "< 50 ms, none failed",
 		Met: r.p(99) < 50*time.Millisecond && r.failed == 0, Note: note,

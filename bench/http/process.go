@@ -47,7 +47,7 @@ func (p *process) stop() {
 
 var memoryLines = regexp.MustCompile(`(?m)^(VmRSS|VmHWM):\s+(\d+) kB`)
 
-// memory says how much is resident, now and at most.
+// memory returns a note with the resident memory of the process, now and at most.
 func (p *process) memory() string {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
@@ -61,7 +61,8 @@ func (p *process) memory() string {
 	return fmt.Sprintf(", %d MB (at most %d)", megabytes["VmRSS"], megabytes["VmHWM"])
 }
 
-// serveConstant is the handler that others are compared with: fiber as it comes, one body.
+// serveConstant serves one body of size bytes for every request, with plain fiber: the peer that a
+// node is compared with.
 func serveConstant(size int) error {
 	body := []byte(`"` + strings.Repeat("x", max(size-2, 0)) + `"`)
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})

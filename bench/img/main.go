@@ -1,6 +1,6 @@
-// Command img measures GET /img/{mint}: cached hits beside nginx serving the same files,
-// variants beside libvips, and the node's memory while a thousand clients ask for distinct images
-// at once. bench/img/run.sh installs what it needs.
+// Command img measures GET /img/{mint}: cached images compared with nginx, which serves the same
+// files; the making of variants compared with libvips; and the node's memory while a thousand
+// clients ask for different images at the same time. bench/img/run.sh installs what it needs.
 package main
 
 import (
@@ -52,8 +52,8 @@ func main() {
 	}
 }
 
-// draw makes a logo of size by size pixels: a gradient with noise, so that it compresses about as
-// logos do.
+// draw makes a PNG of size by size pixels that compresses about as logos do: 16 by 16 squares of
+// random colours, each with a pattern in red.
 func draw(seed uint64, size int) []byte {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a picture
 	out := image.NewRGBA(image.Rect(0, 0, size, size))
@@ -77,7 +77,7 @@ func draw(seed uint64, size int) []byte {
 func mintOf(i int) string { return apitest.Address(apitest.Mint(i + 1)) }
 
 func measure(images, seconds, rounds, clients int) error {
-	told := report.New("bench-img")
+	results := report.New("bench-img")
 	dir, err := os.MkdirTemp("", "mintlake-bench-img-")
 	if err != nil {
 		return err
@@ -109,20 +109,21 @@ func measure(images, seconds, rounds, clients int) error {
 		return err
 	}
 	defer stopNginx()
-	if err := hits(dir, map[string]int{nginx: nginxPID, node.url: node.pid}, nginx, node.url, images, seconds, rounds, clients, told); err != nil {
+	if err := hits(dir, map[string]int{nginx: nginxPID, node.url: node.pid}, nginx, node.url, images, seconds, rounds, clients, results); err != nil {
 		return err
 	}
-	if err := variants(dir, told); err != nil {
+	if err := variants(dir, results); err != nil {
 		return err
 	}
-	if err := node.memory(images, told); err != nil {
+	if err := node.memory(images, results); err != nil {
 		return err
 	}
-	return told.Write()
+	return results.Write()
 }
 
-// hits compares cached images.
-func hits(dir string, pids map[string]int, nginx, node string, images, seconds, rounds, clients int, told *report.Report) error {
+// hits compares the rate of cached images with nginx, measured by wrk. pids has the process of each
+// URL.
+func hits(dir string, pids map[string]int, nginx, node string, images, seconds, rounds, clients int, results *report.Report) error {
 	script := filepath.Join(dir, "paths.lua")
 	var lua strings.Builder
 	lua.WriteString("local paths = {")
@@ -133,7 +134,9 @@ func hits(dir string, pids map[string]int, nginx, node string, images, seconds, 
 	if err := os.WriteFile(script, []byte(lua.String()), 0o600); err != nil {
 		return err
 	}
-	best, cheapest := map[string]float64{}, map[string]float64{}
+	// best is the highest rate of requests, perCore the most requests for a second of processor
+	// time.
+	best, perCore := map[string]float64{}, map[string]float64{}
 	for range rounds {
 		for _, url := range []string{nginx, node} {
 			before := cpuOf(pids[url])
@@ -153,15 +156,16 @@ func hits(dir string, pids map[string]int, nginx, node string, images, seconds, 
 				return err
 			}
 			best[url] = max(best[url], rate)
-			cheapest[url] = max(cheapest[url], rate*float64(seconds)/(cpuOf(pids[url])-before))
+			perCore[url] = max(perCore[url], rate*float64(seconds)/(cpuOf(pids[url])-before))
 		}
 	}
-	told.Add(report.Figure{Name: "cached hits", Value: best[node], Unit: "requests/s", Peer: "nginx", PeerValue: best[nginx], Goal: "ratio >= 0.50", Met: best[node] >= best[nginx]/2})
-	told.Add(report.Figure{Name: "a second of a core serves", Value: cheapest[node], Unit: "requests", Peer: "nginx", PeerValue: cheapest[nginx]})
+	results.Add(report.Figure{Name: "cached hits", Value: best[node], Unit: "requests/s", Peer: "nginx", PeerValue: best[nginx], Goal: "ratio >= 0.50", Met: best[node] >= best[nginx]/2})
+	results.Add(report.Figure{Name: "a second of a core serves", Value: perCore[node], Unit: "requests", Peer: "nginx", PeerValue: perCore[nginx]})
 	return nil
 }
 
-// cpuOf is the seconds that a process and its children have computed, in ticks of 10 ms.
+// cpuOf returns the processor time of a process and its children, in seconds. The kernel counts it
+// in ticks of 10 ms.
 func cpuOf(pid int) (seconds float64) {
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	for _, id := range append(strings.Fields(string(children)), strconv.Itoa(pid)) {
@@ -177,9 +181,9 @@ func cpuOf(pid int) (seconds float64) {
 	return seconds
 }
 
-// variants compares one core: 512 pixels down to 128, as WebP and as PNG, with the effort that each
-// has by default (libwebp: ours 1, libvips and imgproxy 4).
-func variants(dir string, told *report.Report) error {
+// variants compares the processor time of scaling a picture from 512 to 128 pixels, as WebP and as
+// PNG, with libvips. Both use their default effort of libwebp: 1 here, 4 in libvips and imgproxy.
+func variants(dir string, results *report.Report) error {
 	const count = 100
 	large := filepath.Join(dir, "large")
 	if err := os.Mkdir(large, 0o750); err != nil {
@@ -207,13 +211,13 @@ func variants(dir string, told *report.Report) error {
 			return fmt.Errorf("vipsthumbnail: %w: %s", err, out)
 		}
 		theirs := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()) / count
-		told.Add(report.Figure{Name: "512 to 128 pixels, " + kind, Value: ms(ours), Unit: "ms", Peer: "libvips", PeerValue: ms(theirs), Note: "of a core, decoding included"})
+		results.Add(report.Figure{Name: "512 to 128 pixels, " + kind, Value: ms(ours), Unit: "ms", Peer: "libvips", PeerValue: ms(theirs), Note: "of a core, decoding included"})
 	}
 	return nil
 }
 
-// ourVariants is what one variant costs of a core, here and in the decoder together, its start and
-// the compilation of its codec included.
+// ourVariants returns the processor time of one variant, in this process and in the decoder's. It
+// includes a share of the decoder's start and of the compilation of its codec.
 func ourVariants(bodies [][]byte, kind string) (time.Duration, error) {
 	began := cpu()
 	pool, err := decoder.New(decoder.Config{Processes: 1}, decoder.Deps{})
@@ -226,12 +230,11 @@ func ourVariants(bodies [][]byte, kind string) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	pool.Close() // waits for the decoder, and only then its time is known
+	pool.Close() // waits for the decoder's end: until then the kernel does not count its time
 	return (cpu() - began) / time.Duration(len(bodies)), nil
 }
 
-// cpu is the time that this process and its children that ended have spent computing: others may
-// have the cores too.
+// cpu returns the processor time of this process and of its children that have ended.
 func cpu() (spent time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var usage syscall.Rusage
@@ -243,7 +246,7 @@ func cpu() (spent time.Duration) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// node is the API node in a process of its own.
+// node is an API node that runs in another process.
 type node struct {
 	url string
 	pid int
@@ -272,8 +275,9 @@ func start(folder string, images int) (*node, func(), error) {
 	return &node{strings.TrimSpace(line), cmd.Process.Pid}, stop, nil
 }
 
-// memory asks for a variant of every image at once, each from its own client.
-func (n *node) memory(images int, told *report.Report) error {
+// memory reports the node's highest resident memory after as many clients as there are images have
+// asked, all at once, for a variant of one image each.
+func (n *node) memory(images int, results *report.Report) error {
 	before := n.status("VmRSS")
 	var group sync.WaitGroup
 	failed := make(chan error, images)
@@ -303,14 +307,14 @@ func (n *node) memory(images int, told *report.Report) error {
 	for err := range failed {
 		return err
 	}
-	told.Add(report.Figure{
+	results.Add(report.Figure{
 		Name: fmt.Sprintf("%d distinct variants at once, resident at most", images), Value: float64(n.status("VmHWM")), Unit: "MiB", Peer: "before", PeerValue: float64(before),
 		Note: fmt.Sprintf("%s in all", time.Since(began).Round(time.Millisecond)),
 	})
 	return nil
 }
 
-// status is a line of the process's status, in MiB.
+// status returns a value of /proc/PID/status, in MiB.
 func (n *node) status(name string) int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid))
 	found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(text)
@@ -321,7 +325,8 @@ func (n *node) status(name string) int {
 	return kib >> 10
 }
 
-// startNginx serves the folder with as many workers as there are cores and no log.
+// startNginx starts nginx, which serves dir without a log and with a worker for each core. It
+// returns nginx's URL and process id.
 func startNginx(dir string) (string, int, func(), error) {
 	const port = 18999
 	conf := filepath.Join(dir, "nginx.conf")

@@ -19,8 +19,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// serveImages is an API node over a registry in memory whose tokens' logos are the files of a
-// folder. It prints its address once all are cached.
+// serveImages runs an API node. Its registry is in memory, and the logos of its tokens are the
+// files of folder. It prints the node's URL when all images are cached.
 func serveImages(folder string, images int) error {
 	ctx := context.Background()
 	origin := httptest.NewServer(http.FileServer(http.Dir(folder)))
@@ -81,7 +81,7 @@ func serveImages(folder string, images int) error {
 	return <-ended
 }
 
-// warm asks until the image itself comes.
+// warm asks for an image until the node answers with it, and no longer with the fallback.
 func warm(url string, ended <-chan error) error {
 	for range 1000 {
 		response, err := http.Get(url) //nolint:gosec // our own node

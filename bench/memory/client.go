@@ -18,25 +18,27 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// client asks a node, one question after another. It is a process of its own: beside the broker and
-// the writer of updates it would wait for their goroutines, and take that for the node's time.
+// client sends requests to a node, one after another. It runs in another process than the broker
+// and the writer of updates: otherwise it would wait for their goroutines, and count that as the
+// node's time.
 type client struct {
 	url    string
 	tokens int
 	seed   uint64
 }
 
-// figures are what a client saw, what the node took of its cores meanwhile, and others of the
-// machine.
+// figures are what a client measured, the node's processor time meanwhile, and the share of the
+// machine that other virtual machines took.
 type figures struct {
 	Lookups, Searches times
-	Batches           times // of batchMints
+	Batches           times // of batchMints each
 	node              time.Duration
 	machine           machineTime
 }
 
 type times []time.Duration
 
+// of returns a quantile: q is 0.5 for the median.
 func (t times) of(q float64) time.Duration {
 	slices.Sort(t)
 	return t[min(int(q*float64(len(t))), len(t)-1)].Round(time.Microsecond)
@@ -44,7 +46,7 @@ func (t times) of(q float64) time.Duration {
 
 func (t times) quantiles() string { return fmt.Sprintf("p50 %v p99 %v", t.of(.5), t.of(.99)) }
 
-// p99 is in milliseconds.
+// p99 returns the 99th percentile in milliseconds.
 func (t times) p99() float64 { return t.of(.99).Seconds() * 1000 }
 
 // startClient runs this program again as a client, and waits for its figures.
@@ -67,12 +69,13 @@ func startClient(ctx context.Context, o *options, n *node, size int, seed uint64
 }
 
 const (
-	// batchMints are those of a batch, of which there is one each batchEvery.
+	// batchMints is how many mints a batch asks for. The client sends one each batchEvery.
 	batchMints = 500
 	batchEvery = 20 * time.Millisecond
 )
 
-// run asks until the phase is over, and prints the figures for startClient.
+// run sends requests until the phase is over. It prints the figures as JSON, which startClient
+// reads.
 func (c *client) run(o *options) error {
 	lists, err := registrytest.ReadLists(o.lists)
 	if err != nil {
@@ -114,7 +117,7 @@ func (c *client) run(o *options) error {
 	return err
 }
 
-// batch is the body of a question for many mints.
+// batch returns the body of a request for batchMints mints.
 func (c *client) batch(corpus *registrytest.Corpus, random *rand.Rand) []byte {
 	var body struct {
 		Mints []string `json:"mints"`
@@ -126,8 +129,8 @@ func (c *client) batch(corpus *registrytest.Corpus, random *rand.Rand) []byte {
 	return text
 }
 
-// ask is fasthttp's, and nothing is compressed: a client that took half a core would be what the
-// node waits for. A question with a body is a POST.
+// ask sends a request, a POST if it has a body, and returns how long the answer took. It uses
+// fasthttp and no compression: a client that needs much processor time would slow the node down.
 func ask(address string, body []byte) (time.Duration, error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
@@ -149,5 +152,5 @@ func ask(address string, body []byte) (time.Duration, error) {
 	return took, nil
 }
 
-// patience is how long a question may take at most.
+// patience is how long an answer may take.
 const patience = 10 * time.Second

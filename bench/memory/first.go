@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var told sync.Once
+// warnOnce guards the warning that real-time scheduling is not allowed.
+var warnOnce sync.Once
 
-// runFirst runs a program that gets a core as soon as it wants one, as if it were on a machine of
-// its own: a client that shares its cores with a node, a broker and a database waits for them up to
-// some milliseconds, and would take that for the node's time. Where the system does not allow it
-// the program runs as any other.
+// runFirst runs a program with real-time priority (SCHED_FIFO), so that it gets a core as soon as
+// it wants one, as on another machine. Otherwise a client would wait for the node, the broker and
+// the database up to some milliseconds, and count that as the node's time. Where the system does
+// not allow it, the program runs with the usual priority.
 func runFirst(command *exec.Cmd) error {
 	err := startFirst(command)
 	if err != nil {
@@ -24,7 +25,7 @@ func runFirst(command *exec.Cmd) error {
 	return command.Wait()
 }
 
-// startFirst has the program inherit a thread's scheduling.
+// startFirst starts the program from a thread with real-time priority, which the program inherits.
 func startFirst(command *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -33,7 +34,7 @@ func startFirst(command *exec.Cmd) error {
 		err = unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1}, 0)
 	}
 	if err != nil {
-		told.Do(func() { fmt.Fprintln(os.Stderr, "the client waits for cores as any other process:", err) })
+		warnOnce.Do(func() { fmt.Fprintln(os.Stderr, "the client waits for cores as any other process:", err) })
 		return command.Start()
 	}
 	started := command.Start()

@@ -22,7 +22,7 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// prepare makes tables and topics, and the offsets of a projector that has caught up.
+// prepare makes the tables and topics, and commits the projector's offsets as if it had caught up.
 func (b *backends) prepare(ctx context.Context) error {
 	conn, err := clickhouse.Open(ctx, b.engine.DSN())
 	if err != nil {
@@ -53,7 +53,8 @@ func (b *backends) prepare(ctx context.Context) error {
 
 func (b *backends) brokers() []string { return []string{b.broker.Addr()} }
 
-// project commits an offset for the projector: a node loads the snapshot only if there can be one.
+// project commits an offset for the projector. A node loads its snapshot from ClickHouse only if
+// the projector has committed offsets.
 func (b *backends) project(ctx context.Context) error {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: b.brokers()}, kafka.Deps{})
 	if err != nil {
@@ -77,8 +78,7 @@ func (b *backends) project(ctx context.Context) error {
 	return consumer.Commit(ctx, records)
 }
 
-// settle waits until ClickHouse has merged what was written: a node starts beside one that has been
-// at rest for long.
+// settle waits until ClickHouse has merged what was written, so that no merge slows the node down.
 func (b *backends) settle(ctx context.Context) error {
 	conn, err := clickhouse.Open(ctx, b.engine.DSN())
 	if err != nil {
@@ -103,8 +103,8 @@ func (b *backends) settle(ctx context.Context) error {
 
 const rowsPerInsert = 20_000
 
-// load writes the rows of the tokens from up to end, as the projector would leave them: what the
-// node reads of them.
+// load writes the rows of tokens from to end (exclusive) to ClickHouse, as the projector would. It
+// fills only the columns that the node reads.
 func (b *backends) load(ctx context.Context, corpus *registrytest.Corpus, from, end int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2)

@@ -1,5 +1,5 @@
-// Command memory measures an API node over a registry of millions of tokens: how soon it is
-// ready, what it takes of memory, and how it answers with and without live updates.
+// Command memory measures an API node over a registry of millions of tokens: how soon it is ready,
+// how much memory it takes, and how fast it answers with and without live updates.
 //
 // In: the mintlake binary, the real token lists, the numbers of tokens. Out: a table. Guarantees:
 // the node is `mintlake api` itself, a process of its own, with the embedded ClickHouse and Kafka

@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
-// measure starts a node over what is loaded and prints its figures.
+// measure starts a node over the size tokens that are loaded, and reports its figures.
 func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.Corpus, size int) error {
 	begin := time.Now()
 	n, err := startNode(ctx, o, b)
@@ -23,7 +23,7 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 	}
 	of := fmt.Sprintf("%d tokens, ", size)
 	o.report.Add(report.Figure{Name: of + "ready", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("%.1f s of the node's processor time", n.processorTime().Seconds())})
-	n.tell(o, of+"resident memory when ready")
+	n.reportMemory(o, of+"resident memory when ready")
 	for {
 		s, err := n.status()
 		if err != nil {
@@ -43,16 +43,18 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 	return nil
 }
 
-func (n *node) tell(o *options, what string) {
+// reportMemory reports the node's resident memory now.
+func (n *node) reportMemory(o *options, what string) {
 	now, highest := n.memory()
 	o.report.Add(report.Figure{Name: what, Value: float64(now), Unit: "MiB", Note: fmt.Sprintf("at most so far %d MiB", highest)})
 }
 
-// rounds are in how many parts each rate is measured, in turn: a machine that others use, too, has
-// good moments and bad ones, which no rate must have alone.
+// rounds is in how many parts each rate is measured. The rates take turns, so that other work of
+// the machine slows all of them alike.
 const rounds = 4
 
-// compare asks while updates come at one rate, and at another.
+// compare measures a client's requests while updates come at each of rates, in turns. It reports
+// the later rates beside the first one.
 func compare(ctx context.Context, o *options, b *backends, n *node, corpus *registrytest.Corpus, size int, rates []int) error {
 	seen := make([]figures, len(rates))
 	for range rounds {
@@ -90,11 +92,11 @@ func compare(ctx context.Context, o *options, b *backends, n *node, corpus *regi
 			Note: fmt.Sprintf("p50 %d ms, of %d records of the last five minutes", *s.Freshness.P50, s.Freshness.Count),
 		})
 	}
-	n.tell(o, fmt.Sprintf("%d tokens, resident memory after up to %d updates a second", size, slices.Max(rates)))
+	n.reportMemory(o, fmt.Sprintf("%d tokens, resident memory after up to %d updates a second", size, slices.Max(rates)))
 	return nil
 }
 
-// phase adds what a client sees in a round.
+// phase adds the figures of one round: a client sends requests while rate updates a second come.
 func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, corpus *registrytest.Corpus, size, rate int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

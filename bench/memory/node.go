@@ -52,7 +52,7 @@ func freeAddr(ctx context.Context) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// awaitReady waits for /readyz. The node's end is its log, told.
+// awaitReady waits until /readyz answers with 200. If the node ends before, the error has its log.
 func (n *node) awaitReady(ctx context.Context) error {
 	for {
 		if response, err := http.Get(n.url + "/readyz"); err == nil {
@@ -77,7 +77,7 @@ func (n *node) stop() {
 	_ = n.log.Close()
 }
 
-// memory is what the kernel says of the node's resident memory now and at its highest, in MiB.
+// memory returns the node's resident memory, now and at its highest, in MiB.
 func (n *node) memory() (now, highest int) {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n.command.Process.Pid), "status"))
 	for line := range strings.SplitSeq(string(text), "\n") {
@@ -92,8 +92,8 @@ func (n *node) memory() (now, highest int) {
 	return now, highest
 }
 
-// processorTime is what the node has used so far of all cores: unlike the clock, it does not count
-// what other processes take.
+// processorTime returns the processor time that the node has used so far on all cores. Other
+// processes do not change it, unlike the wall clock.
 func (n *node) processorTime() time.Duration {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n.command.Process.Pid), "stat"))
 	_, fields, _ := strings.Cut(string(text), ") ")

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// machineTime is what the kernel has counted so far of all cores, in its ticks: all of it, and what
-// the host of a virtual machine gave to others. A machine of which much is taken has slow moments
-// that are none of the node's.
+// machineTime is the time of all cores so far, in the kernel's ticks. stolen is the part that the
+// host of this virtual machine gave to other machines (steal time). If it is large, the node's
+// figures are worse through no fault of the node.
 type machineTime struct{ all, stolen uint64 }
 
-// machineTimeNow is zero where the kernel does not tell.
+// machineTimeNow reads /proc/stat. It returns zeros on systems without it.
 func machineTimeNow() (t machineTime) {
 	text, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")
@@ -37,5 +37,5 @@ func (t *machineTime) add(from, to machineTime) {
 	t.stolen += to.stolen - from.stolen
 }
 
-// percent is the part that was stolen.
+// percent returns the stolen part.
 func (t *machineTime) percent() float64 { return 100 * float64(t.stolen) / float64(max(t.all, 1)) }

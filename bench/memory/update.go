@@ -17,12 +17,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// ticks of a second in which updates are written, as blocks come.
+// ticks is how many times a second updates are written: in bursts, as blocks come.
 const ticks = 20
 
-// updates are token events, a list for each tick of a phase: mostly mints and burns, of all tokens
-// alike, which is worse for a node than the few that trade in truth; one in ten names a token anew.
-// They are made before the phase, whose cores they would take otherwise.
+// updates returns token events, a list for each tick of a phase. Most are mints and burns, one in
+// ten sets a name. All tokens are equally likely, which costs a node more than the real chain,
+// where few tokens trade. The events are made before the phase, so that making them takes no core
+// from it.
 func (b *backends) updates(length time.Duration, corpus *registrytest.Corpus, size, rate int) ([][]kafka.Record, error) {
 	random := rand.New(rand.NewPCG(2, b.slot))        //nolint:gosec // a measurement's
 	program, _ := base58.Decode(schemas.ProgramToken) // a constant

@@ -1,4 +1,4 @@
-// Package report is how the benchmark programs tell what they measured.
+// Package report writes the results of the benchmark programs.
 //
 // In: figures, each with its peer in the same run if it has one. Out: a table on standard output,
 // and the same as JSON, with the commit and the machine, in the file NAME.json of the folder that
@@ -23,15 +23,16 @@ type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Peer is what it is compared with; empty: nothing.
+	// Peer is what Value is compared with; empty if with nothing.
 	Peer      string  `json:"peer,omitempty"`
 	PeerValue float64 `json:"peer_value,omitempty"`
 	// Ratio is Value over PeerValue; Add sets it.
 	Ratio float64 `json:"ratio,omitempty"`
-	// Goal is what was wanted, in words; empty: nothing. Met counts only with a goal.
+	// Goal describes the bound that Value must keep; empty if there is none. Met says whether it
+	// does.
 	Goal string `json:"goal,omitempty"`
 	Met  bool   `json:"met,omitempty"`
-	// Note is what else was seen.
+	// Note has further results.
 	Note string `json:"note,omitempty"`
 }
 
@@ -41,7 +42,7 @@ type Machine struct {
 	Arch  string `json:"arch"`
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`
-	// Load is the load average of a minute when the run began: others' work makes figures worse.
+	// Load is the load average of a minute when the run began. A high one makes the figures worse.
 	Load string `json:"load"`
 }
 
@@ -66,7 +67,7 @@ func (r *Report) Add(f Figure) {
 	r.Figures = append(r.Figures, f)
 }
 
-// Missed is how many goals were not met.
+// Missed returns how many goals were not met.
 func (r *Report) Missed() (missed int) {
 	for i := range r.Figures {
 		if r.Figures[i].Goal != "" && !r.Figures[i].Met {
@@ -102,7 +103,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	// Flush tells what went wrong.
+	// Flush returns the first error of these writes.
 	_, _ = fmt.Fprintln(table, "figure\tvalue\tpeer\tratio\tgoal\tnote")
 	for i := range r.Figures {
 		f := &r.Figures[i]
@@ -124,7 +125,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return table.Flush()
 }
 
-// number has four digits at most that say something, and no exponent.
+// number formats v without an exponent, and with fewer decimals for larger numbers.
 func number(v float64) string {
 	switch {
 	case v >= 1000 || v <= -1000:
@@ -135,7 +136,8 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// commit is that of the tree that the program was built in, with a + for changes beside it.
+// commit returns the commit that is checked out in the working folder, with a + if files differ
+// from it.
 func commit() string {
 	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

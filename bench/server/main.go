@@ -1,5 +1,5 @@
-// Command server is an API node over a registry made up in memory: what test-openapi and
-// bench-http ask.
+// Command server is an API node over a made-up registry in memory. test-openapi and bench-http send
+// their requests to it.
 //
 // In: how many tokens, and the settings of the node that matter to a test. Out: the address on
 // standard output once the node is ready, then HTTP until it is interrupted. Guarantees: the same

@@ -8,8 +8,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// noTrades is a market on which every mint has one candle and one pool. It has no daily volumes, so
-// nobody asks the reader that is not there for them.
+// noTrades is a market on which every mint has one candle and one pool. Its generation is 0, which
+// means that there are no daily volumes. So nobody calls Volumes, which the embedded nil Reader
+// would have to answer.
 type noTrades struct{ market.Reader }
 
 // Generation implements market.Reader.

@@ -1,5 +1,5 @@
-// Command swap measures what a quote of a constant product takes, against one division of 256 by
-// 128 bits in the same run. It fails when a bound is missed.
+// Command swap measures how long a quote of a constant-product pool takes, compared with one
+// division of 256 by 128 bits in the same run. It fails when a bound is missed.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run(rounds int) error {
 	var quotient uint256.Int
 	divide := func() { quotient.Div(product, divisor) }
 	var quotes, divisions []float64
-	for range rounds { // in turns, so that whatever else the machine does meets both
+	for range rounds { // in turns, so that other work of the machine slows both alike
 		quotes = append(quotes, timed(quote))
 		divisions = append(divisions, timed(divide))
 	}
@@ -78,7 +78,7 @@ func run(rounds int) error {
 	return nil
 }
 
-// openPool is a pool of the coin and SOL in its state.
+// openPool returns an AMM v4 pool of coin and SOL, made of the accounts of a test chain.
 func openPool(coin venue.Key) (venue.Pool, error) {
 	chain := swaptest.New()
 	chain.Mint(coin, swaptest.TokenProgram, 6)
@@ -101,7 +101,7 @@ func openPool(coin venue.Key) (venue.Pool, error) {
 	return chain.Decode(ref)
 }
 
-// timed is the nanoseconds of one call.
+// timed returns the mean time of a call in nanoseconds.
 func timed(call func()) float64 {
 	began := time.Now()
 	for range batch {

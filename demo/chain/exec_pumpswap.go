@@ -168,7 +168,9 @@ func pumpCheck(x *machine, f *frame) error {
 	return nil
 }
 
-// pumpSettle moves the tokens and emits the event. The liquidity providers' fee goes to the vault.
+// pumpSettle moves the tokens and emits the event. The accounts are those of pumpCheck. The
+// protocol's fee goes to the recipient's account. The liquidity providers' fee stays in the quote
+// vault. base and quote are the vaults' amounts before the swap.
 func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 	a := f.accs
 	baseProgram, quoteProgram := x.key(a[11]), x.key(a[12])
@@ -183,27 +185,26 @@ func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 	if buys {
 		moves = []move{{quoteProgram, a[6], a[8], user, t.gross + t.lp}, {baseProgram, a[7], a[5], pool, t.sends}, {quoteProgram, a[6], a[10], user, t.protocol}}
 	}
-	users := [2]uint64{tokenAmount(x.acc(a[5]).Data), tokenAmount(x.acc(a[6]).Data)}
+	held := [2]uint64{tokenAmount(x.acc(a[5]).Data), tokenAmount(x.acc(a[6]).Data)}
 	for _, m := range moves {
 		if err := swapTransfer(x, f, m.program, m.from, m.to, m.owner, m.amount); err != nil {
 			return err
 		}
 	}
-	event := append([]byte(nil), anchorEventPrefix[:]...)
-	// The event's amounts: base, quote that the vault gains or loses, and the user's quote.
-	amounts := [3]uint64{t.pays, t.gross - t.lp, t.sends}
+	// Both events have the same fields in the same order. Their names differ.
+	tag, baseMoved, vaultQuote, userQuote := pumpSellEvent, t.pays, t.gross-t.lp, t.sends
 	if buys {
-		event = append(event, pumpBuyEvent[:]...)
-		amounts = [3]uint64{t.sends, t.gross + t.lp, t.pays}
-	} else {
-		event = append(event, pumpSellEvent[:]...)
+		tag, baseMoved, vaultQuote, userQuote = pumpBuyEvent, t.sends, t.gross+t.lp, t.pays
 	}
-	limit := binary.LittleEndian.Uint64(f.data[16:])
+	limit := binary.LittleEndian.Uint64(f.data[16:]) // the second argument: the most in or the least out
 	if [8]byte(f.data[:8]) == pumpBuyIn {
-		limit = binary.LittleEndian.Uint64(f.data[8:])
+		limit = binary.LittleEndian.Uint64(f.data[8:]) // all that the user spends
 	}
-	for _, n := range []uint64{uint64(x.now), amounts[0], limit, users[0], users[1], base, quote, t.gross, pumpLPRate, t.lp, pumpProtocol, t.protocol,
-		amounts[1], amounts[2]} {
+	event := append(append([]byte(nil), anchorEventPrefix[:]...), tag[:]...)
+	for _, n := range []uint64{
+		uint64(x.now), baseMoved, limit, held[0], held[1], base, quote,
+		t.gross, pumpLPRate, t.lp, pumpProtocol, t.protocol, vaultQuote, userQuote,
+	} {
 		event = appendU64(event, n)
 	}
 	for _, r := range []ref{a[0], a[1], a[5], a[6], a[9], a[10]} {

@@ -1,6 +1,6 @@
-// Command keychecks measures what a gateway's check of an API key takes when 100,000 keys are
-// issued, against one SHA-256 of the key in the same run, and whether the time tells a key that
-// exists from one that does not. It fails when a bound is missed.
+// Command keychecks measures how long a gateway's check of an API key takes when 100,000 keys are
+// issued, compared with one SHA-256 of the key in the same run. It also measures whether the time
+// reveals if a key exists. It fails when a bound is missed.
 package main
 
 import (
@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// mostHashes is how many times one SHA-256 a check may take, mostSpread how far the medians of
-	// the kinds may lie apart.
+	// mostHashes is how many times as long as a SHA-256 a check may take. mostSpread is how far
+	// apart the medians of the kinds of keys may lie.
 	mostHashes = 3.0
 	mostSpread = 0.20
 	// batch is how many checks are timed together: the clock is too coarse for one.
@@ -59,7 +59,7 @@ func run(count, rounds int) error {
 	checks := make([][]float64, len(kinds))
 	presented := make([]string, batch)
 	var sink byte
-	// The kinds take turns, so that whatever else the machine does meets all of them.
+	// The kinds take turns, so that other work of the machine slows all of them alike.
 	for range rounds {
 		for kind := range kinds {
 			for i := range presented {
@@ -87,6 +87,7 @@ func run(count, rounds int) error {
 	return judge(kinds[0].name, kinds[1].name, kinds[2].name, checks, median(hashes), count)
 }
 
+// judge reports the medians and returns an error if a bound is missed.
 func judge(hit, miss, prefix string, checks [][]float64, hash float64, count int) error {
 	r := report.New("bench-gateway-keys")
 	low, high := 0.0, 0.0
@@ -123,7 +124,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// issue makes keys as the topic would bring them, and a gate in front of them.
+// issue makes keys, puts them on the topic of issued keys, and returns a gate that has read them.
 func issue(count int) (issued []string, gate *keys.Gate, err error) {
 	topic := keystest.New()
 	records := make([]kafka.Record, 0, count)

@@ -92,12 +92,14 @@ func packedNumbers(to []uint64, data []byte) []uint64 {
 	return to
 }
 
-// log adds the current field, a log line, to d.logs. w is after the field in data. The lines of one
-// transaction follow each other without a gap. A field is a tag of one byte, the length and the
-// line.
+// log adds the current field of w, a log line, to d.logs. data is the message that w goes over.
+//
+// d.logs is a part of data, so that no line is copied: log makes that part longer by the field.
+// This relies on the order of writers of protobuf, which put the lines of one transaction side by
+// side.
 func (d *details) log(w *walk, data []byte) {
-	end := len(data) - len(w.rest)
-	start := end - 1 - protowire.SizeBytes(len(w.v))
+	end := len(data) - len(w.rest)                   // of the field
+	start := end - 1 - protowire.SizeBytes(len(w.v)) // the tag has one byte
 	if d.logs != nil {
 		start -= len(d.logs)
 	}
