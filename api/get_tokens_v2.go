@@ -67,17 +67,18 @@ type auditV2 struct {
 	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
 }
 
-// statsV2 is what is known of a window. Volumes are not split by side here, so those of buyers and
-// of sellers are left out.
+// statsV2 has statistics of 24 hours. The volumes of buyers and of sellers are left out, because
+// they are not known.
 type statsV2 struct {
 	PriceChange *float64 `json:"priceChange,omitempty"` // percent
 	Traders     uint64   `json:"numTraders"`
 }
 
-// timeV2 formats a time as that API does.
+// timeV2 formats Unix milliseconds as Jupiter's API does.
 func timeV2(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// toV2 returns a token in that shape.
+// toV2 returns a token in the shape of Jupiter's API. m is nil if nothing is known of its
+// trades.
 func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	v := tokenV2{
 		ID: t.Mint.String(), Name: t.Name, Symbol: t.Symbol, Icon: t.LogoURL, Decimals: t.Decimals, Website: t.ExternalURL,

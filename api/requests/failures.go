@@ -26,8 +26,8 @@ type Failures struct {
 	Logger *slog.Logger
 }
 
-// Run reads until ctx ends. After an error it tries again. A mint that is given up meanwhile is
-// missed, and stays queued for users.
+// Run reads until ctx ends. After an error it opens the topic again, from its end on. It misses the
+// mints that are given up in between: for these, users go on to see that the request is queued.
 func (f *Failures) Run(ctx context.Context) error {
 	delays := backoff.NewExponentialBackOff()
 	for ctx.Err() == nil {

@@ -163,7 +163,8 @@ func withTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func
 	s := newSystem(cfg, logger)
 	defer func() { err = errors.Join(err, s.stop()) }()
 	tablesOnly := *cfg
-	// A broker that has a name is not started, and nothing here connects to it.
+	// With an address set, no embedded broker is started. The address need not exist: nothing here
+	// connects to it.
 	tablesOnly.Kafka.Brokers = []string{"none"}
 	if s.backends, err = startBackends(ctx, &tablesOnly, s.lifecycle, logger, s.registerer); err != nil {
 		return fmt.Errorf("%w (while mintlake up runs on this folder, name its ClickHouse: --clickhouse-dsn http://%s)", err, cfg.ClickHouse.Addr)

@@ -11,12 +11,12 @@ import (
 // addresses do not tell them apart. When it is empty, the right token is refused as well: otherwise
 // a guesser would learn which one is right.
 type failures struct {
-	most  float64
-	every time.Duration
+	most  float64       // the bucket's size
+	every time.Duration // how long it takes until the bucket gets one token more
 
 	mu   sync.Mutex
-	left float64
-	at   time.Time
+	left float64   // tokens in the bucket at the time at
+	at   time.Time // of the last take
 }
 
 // take takes one try from the bucket. giveBack returns it if the token was right.

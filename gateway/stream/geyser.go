@@ -176,7 +176,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		if again != nil {
 			go again.run(stream.Context())
 		}
-		leaseOf(stream.Context()).Named(addressesIn(filters))
+		leaseOf(stream.Context()).SetAddresses(addressesIn(filters))
 	}
 }
 

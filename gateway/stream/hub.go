@@ -40,8 +40,9 @@ type subscriber struct {
 	entries []*entry
 	gone    bool
 
-	// Guarded by shard.mu: hits are the filters that want the transaction that is being matched, if
-	// tick is the shard's. watches are the subscriber's watches.
+	// Guarded by shard.mu: hits are the filters that want the transaction that is being matched.
+	// tick is the number of the pass that set hits. If the shard is at a later pass, hits are old
+	// and count for nothing. watches are the subscriber's watches.
 	tick    uint64
 	hits    []*entry
 	watches []*watch

@@ -241,7 +241,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if again != nil {
 		go again.run(c.life)
 	}
-	c.lease.Named(c.addresses())
+	c.lease.SetAddresses(c.addresses())
 	return c.next, nil
 }
 
@@ -321,6 +321,6 @@ func (c *session) unsubscribe(params []json.RawMessage) (any, error) {
 	}
 	delete(c.filters, id)
 	delete(c.watches, id)
-	c.lease.Named(c.addresses())
+	c.lease.SetAddresses(c.addresses())
 	return true, c.publish()
 }

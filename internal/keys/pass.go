@@ -178,10 +178,10 @@ func (l *Lease) Sent(n int) {
 	}
 }
 
-// Named sets how many addresses the filters of the stream have now, for the key's usage.
-func (l *Lease) Named(addresses int) {
+// SetAddresses sets how many addresses the filters of the stream have now, for the key's usage.
+func (l *Lease) SetAddresses(addresses int) {
 	if l != nil {
-		l.used.Name(addresses)
+		l.used.SetAddresses(addresses)
 	}
 }
 

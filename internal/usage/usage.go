@@ -184,8 +184,8 @@ func (s *Stream) Sent(n int) {
 	}
 }
 
-// Name sets how many addresses the stream's filters have now.
-func (s *Stream) Name(addresses int) {
+// SetAddresses sets how many addresses the stream's filters have now.
+func (s *Stream) SetAddresses(addresses int) {
 	if s == nil {
 		return
 	}

@@ -220,6 +220,9 @@ func among(numbers []uint64) string {
 // a later state. total is the number of expected rows, and expected has that of each range. missing
 // divides the rows by a hash of their keys into shards of some 500,000 rows, because a statement
 // holds a whole shard in memory.
+//
+// In the query, e are the expected rows and a the actual ones. Each has the key k, the order o,
+// which is higher for a later state of a row, and the hash h of all columns.
 func (v *Verifier) missing(ctx context.Context, s *spec, total uint64, expected map[uint64]rangeSum, ranges []uint64) ([]Finding, error) {
 	const shardRows = 500_000
 	shards := total/shardRows + 1

@@ -12,7 +12,8 @@ import (
 // patience is how long a listing or a reading may take.
 const patience = 10 * time.Second
 
-// read starts to read wanted pools, by one call in each lane that is free.
+// read starts to read wanted pools. The pools are divided among lanes by their addresses. Each lane
+// has at most one call under way, so no two calls read the same pool.
 func (f *Feed) read(ctx context.Context) {
 	for lane := range lanes {
 		if f.reading[lane] {

@@ -181,8 +181,9 @@ func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger
 	return part.Run(ctx, missing{ledger}, sink)
 }
 
-// missing is the ledger for slots that are known to be missing. Its Resume is 0, because fetching
-// headers first would only double the calls.
+// missing is a ledger for slots that are known to be missing. Up to Resume, a reader fetches the
+// header of each block first, to skip blocks that the ledger has. Here it has none, so Resume is 0:
+// each block is fetched by one call.
 type missing struct{ source.Ledger }
 
 func (missing) Resume() uint64 { return 0 }
