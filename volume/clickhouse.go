@@ -54,9 +54,9 @@ func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
 const legColumns = "slot, block_time, transaction_index, instruction_index, inner_instruction_index, batch_index, signature_head, signature_rest, venue, program_id, pool, " +
 	"mint_a, mint_b, in_is_a, amount_in, amount_out, decimals_in, decimals_out, trader, agreed, disagreed, aggregator, instruction, stored_on"
 
-// exec runs a statement of sql/ over the buckets, each of the given length. more are further
-// placeholders and their values. Two rounds of replacement, because values of the first contain
-// placeholders of the second.
+// exec runs the statement sql/NAME.sql over the buckets, each of the given length. more are further
+// placeholders and their values. Placeholders are replaced twice, because values of the first round
+// contain placeholders of the second.
 func (c *ClickHouse) exec(ctx context.Context, name string, generation uint64, buckets []time.Time, length time.Duration, more ...string) error {
 	text, err := statements.ReadFile("sql/" + name + ".sql")
 	if err != nil {
@@ -86,7 +86,8 @@ func (c *ClickHouse) PoolMinutes(ctx context.Context, generation uint64, minutes
 	return c.exec(ctx, "1_pool_minutes", generation, minutes, time.Minute)
 }
 
-// Value implements Store.
+// Value implements Store. The statements run in the order of what they need: prices, then the value
+// of each leg, then the sums.
 func (c *ClickHouse) Value(ctx context.Context, generation uint64, minutes []time.Time) error {
 	for _, name := range []string{"2_price_of_sol", "3_prices", "4_values", "5_volume_1m"} {
 		if err := c.exec(ctx, name, generation, minutes, time.Minute); err != nil {

@@ -18,9 +18,9 @@ import (
 
 // Bounds of what the public can make ClickHouse do.
 const (
-	// questionTime bounds a whole question. A page takes two queries for each window that it tries,
-	// mostly one, and three for what holds before it. Each call of the Reader may wait for its
-	// turn.
+	// questionTime bounds a whole question. A page mostly takes five queries: two for its window,
+	// and three for the facts that hold before it. If a window had too few entries, two more read a
+	// wider one. Each call of the Reader may also wait until other reads end.
 	questionTime = 10 * time.Second
 	// concurrent bounds the reads at one time, because the projector uses the same server. Further
 	// reads wait.

@@ -36,8 +36,8 @@ func newFold(mint pubkey.Key) *fold {
 	return &fold{mint: mint, deltas: map[string]delta{}, sum: new(big.Int)}
 }
 
-// applyHeld begins with the facts that hold. Among these, supply deltas may come before the read
-// that they follow: apply takes reads first.
+// applyHeld begins the fold with the facts that hold, in any order. A supply delta may come before
+// the read of the supply that it follows, because apply takes all deltas last.
 func (f *fold) applyHeld(held []Held) {
 	facts := make([]registry.Fact, len(held))
 	for i := range held {

@@ -122,8 +122,8 @@ func (h *History) Page(ctx context.Context, mint pubkey.Key, before Cursor, limi
 	}
 	var groups []Row
 	var from uint64
-	// One entry more than the page shows whether there is a next one. There are fewer entries than
-	// rows, because copies and imports merge.
+	// If there is one entry more than fits the page, there is a next page. Rows that are copies or
+	// imports merge into entries, so the window must have more rows than entries are needed.
 	for rows := 2 * (limit + 1); ; rows *= windowGrowth {
 		window, start, err := h.reader.Window(ctx, mint, to, rows)
 		if err != nil {
@@ -228,8 +228,10 @@ func entries(rows []Row) []Row {
 // has a slot with more instructions for one mint.
 const mostItems = 5_000
 
-// supplyItems returns the items of the rows' supply deltas. An item may also be in an earlier slot,
-// from a fork that lost. The later one holds, so Held must return the earlier one by itself.
+// supplyItems returns the items of the rows' supply deltas, for Reader.Held. An item names the
+// instruction that changed the supply. The same instruction may also be in an earlier slot, in a
+// block that lost its fork: then its row here replaces the earlier one. For that, Held must return
+// the earlier amount apart from the sum of all others.
 func supplyItems(rows []Row) []string {
 	var items []string
 	for i := range rows {

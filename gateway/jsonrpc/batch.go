@@ -11,10 +11,11 @@ import (
 const (
 	// batchAtOnce bounds the calls of one batch that are made at one time.
 	batchAtOnce = 16
-	// batchHeld is how many bytes of answers may wait for those before them. Above that, an answer
-	// keeps its place among batchAtOnce until it is written. An answer with a rest always does
-	// that. So a batch holds at most batchHeld and batchAtOnce more answers: of each at most
-	// peekBytes, or shareBytes if it is a shared read.
+	// batchHeld is how many bytes of finished answers may wait until the answers before them are
+	// written. An answer beyond that counts as a call under way until it is written, so that fewer
+	// new calls begin. So does an answer that was not read to its end (answer.rest). A batch holds
+	// at most batchHeld bytes and batchAtOnce more answers, each of at most peekBytes, or
+	// shareBytes if it is a shared read.
 	batchHeld = 1 << 20
 )
 

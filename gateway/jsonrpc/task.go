@@ -129,9 +129,9 @@ func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.Raw
 	return made
 }
 
-// admits returns whether an answer may be shown. If so, the session remembers its slot. An answer
-// that is an error is always shown. known is the slot that the upstream was known to have before it
-// was asked.
+// admits returns whether an answer may be shown. If so, the session remembers its slot. An error,
+// and the answer to a notification, which nobody sees, may always be shown. known is the slot that
+// the upstream was known to have before it was asked.
 func (t *task) admits(got *answer, known uint64) bool {
 	switch {
 	case got.failure != nil || t.call.notification():

@@ -34,8 +34,8 @@ type change struct {
 	// top is the highest bound of the facts so far, see Tracker.bound.
 	top   uint64
 	begun bool // the place is in use
-	// sealed: the tree has not been given the state at the sealed slot. Until then before and
-	// between are those of an earlier slot.
+	// sealed is true from when a slot is sealed until the tree is given the mint's state at that
+	// slot. Until then before and between are those of an earlier slot.
 	sealed bool
 	// late: a fact came after its slot was sealed, and may have changed the state there.
 	late bool

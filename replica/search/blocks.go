@@ -15,10 +15,10 @@ const blockSize = 64
 // newBlocks lists the blocks of a dictionary.
 func newBlocks(d *dictionary) buckets[uint16] {
 	var entries []bucketEntry[uint16]
-	// last has a cell for hashes with the same low bits: the number plus 1 of the block that was
-	// last listed under one of them, and is not listed there again. A byte makes two entries at
-	// most, so there are at least as many cells as buckets: hashes of one cell are in one bucket,
-	// and no bucket lacks a block.
+	// A bucket needs each block only once, under whatever hash. So last notes, in a cell for the
+	// low bits of a hash, the number plus 1 of the block that was listed last with these bits. A
+	// byte of text makes at most two entries, so there are at least as many cells as buckets.
+	// Hashes of one cell are therefore in one bucket, and no bucket lacks a block.
 	last := make([]uint16, bucketsFor(2*len(d.text)))
 	for t := range d.terms() {
 		block := t / blockSize

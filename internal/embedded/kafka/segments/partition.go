@@ -46,9 +46,9 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 	return nil
 }
 
-// begin returns the offset of the first record that should be there. It is that of the state, or 0
-// without a state. But if records before the first segment can have expired, it is where that
-// segment begins.
+// begin returns the offset of the first record that should be there. That is the first offset of
+// the state; without a state it is 0. But if the records before the first segment can have expired,
+// it is the beginning of that segment.
 func (p *partition) begin(files []file, state *PartitionState) int64 {
 	first := int64(0)
 	if len(files) > 0 {
@@ -97,7 +97,8 @@ func (p *partition) missingFront(from, to int64) {
 }
 
 // take checks one segment, adds it to the partition, and returns the offset behind its last record.
-// expect is the offset at which it should begin.
+// expect is the offset at which it should begin. known is what the state has of the segment, nil if
+// nothing; x is its index file.
 func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, x index) int64 {
 	p.bytes += int64(len(s.data))
 	c := checked{file: f}
@@ -122,7 +123,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			p.damages = append(p.damages, p.damageOf(f.base, piece))
 		}
 		switch piece.kind {
-		case whole, header, flipped:
+		case whole, header, flipped: // a good batch, or one that can be corrected
 			c.batches++
 			c.size = piece.pos + piece.size
 			if c.firstTime == 0 {
@@ -130,7 +131,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			}
 			c.maxTime = max(c.maxTime, piece.batch.maxTime)
 			expect = piece.batch.next()
-		default:
+		default: // no batch: go on behind the offsets that are lost
 			expect = max(expect, piece.to+1)
 		}
 	}
