@@ -197,7 +197,7 @@ func (x *Index) Of(id uint32, token *registry.Token) Evidence {
 		}
 		// Hashes may collide, and rows may have changed: then the token counts as the only one.
 		if place.size == 0 || look.canonical == nil || x.skeletons.Symbol(look.canonical.Symbol) != e.Skeleton {
-			place, look.canonical = place.alone(), token
+			place, look.canonical = onlyMember(id), token
 		}
 		e.Sharing, e.RankByVolume, e.RankByAge, look.copied = place.size, place.byVolume, place.byAge, place.copied
 		e.Canonical = look.canonical.Mint

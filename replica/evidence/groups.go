@@ -45,7 +45,8 @@ type place struct {
 	copied bool
 }
 
-func (place) alone() place { return place{size: 1, byVolume: 1, byAge: 1} }
+// onlyMember is the place of a token that is alone in its group.
+func onlyMember(id uint32) place { return place{size: 1, byVolume: 1, byAge: 1, canonical: id} }
 
 func newGroups() groups { return groups{of: map[uint64]uint32{}} }
 
@@ -69,7 +70,7 @@ func (g *groups) insert(x *Index, id uint32) {
 	members.byVolume = insertAt(members.byVolume, rank(members.byVolume, id, x.byVolume), id)
 	if members.large != nil {
 		members.byAge = insertAt(members.byAge, rank(members.byAge, id, x.byAge), id)
-		members.announce(x, id)
+		members.addName(x, id)
 	} else if len(members.byVolume) > smallGroup {
 		members.grow(x)
 	}
@@ -118,7 +119,7 @@ func (g *groups) remove(x *Index, id uint32) {
 	case members.large != nil:
 		at = rank(members.byAge, id, x.byAge)
 		members.byAge = slices.Delete(members.byAge, at, at+1)
-		members.withdraw(x, id)
+		members.removeName(x, id)
 	}
 }
 
@@ -127,12 +128,12 @@ func (m *group) grow(x *Index) {
 	m.large = &large{byAge: slices.Clone(m.byVolume), names: map[uint32]sharers{}}
 	sort.Slice(m.byAge, func(i, j int) bool { return x.byAge(m.byAge[i], m.byAge[j]) })
 	for _, id := range m.byVolume {
-		m.announce(x, id)
+		m.addName(x, id)
 	}
 }
 
-// announce adds a token to names.
-func (m *group) announce(x *Index, id uint32) {
+// addName adds a token to names.
+func (m *group) addName(x *Index, id uint32) {
 	name := x.at(id).name
 	if name == 0 {
 		return
@@ -145,8 +146,8 @@ func (m *group) announce(x *Index, id uint32) {
 	m.names[name] = s
 }
 
-// withdraw takes a token out of names. It is no longer in byVolume, or will have another name.
-func (m *group) withdraw(x *Index, id uint32) {
+// removeName takes a token out of names. It is no longer in byVolume, or will have another name.
+func (m *group) removeName(x *Index, id uint32) {
 	name := x.at(id).name
 	s, known := m.names[name]
 	if !known {
@@ -172,18 +173,16 @@ func (g *groups) rename(x *Index, id, name uint32) {
 		return
 	}
 	members := &g.many[entry&^manyBit]
-	members.withdraw(x, id)
+	members.removeName(x, id)
 	token.name = name
-	members.announce(x, id)
+	members.addName(x, id)
 }
 
 // placeOf returns where a token stands in its group.
 func (g *groups) placeOf(x *Index, id uint32) place {
 	entry, exists := g.of[x.at(id).symbol]
 	if !exists || entry&manyBit == 0 {
-		p := place{}.alone()
-		p.canonical = id
-		return p
+		return onlyMember(id)
 	}
 	members := &g.many[entry&^manyBit]
 	p := place{size: len(members.byVolume), canonical: members.byVolume[0]}

@@ -124,7 +124,9 @@ func (w *Writer) append(dst []byte) []byte {
 	return append(w.appendPositions(dst), w.values...)
 }
 
-// fact adds a fact to the shape, the positions and the values.
+// fact adds a fact. Its shape has two bytes: the register, with the bit hasItem, then the index of
+// the position (high half) and the kind of the value (low half). A register or an index that does
+// not fit goes to the values.
 func (w *Writer) fact(mint pubkey.Key, fact *registry.Fact) {
 	register := byte(fact.Register)
 	first := min(register, otherRegister)

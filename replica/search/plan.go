@@ -84,8 +84,8 @@ func requiredGrams(text string) []gram {
 	return slices.Compact(required)
 }
 
-// band is the terms that have from to to (exclusive) grams. To be similar, a term must share need
-// of the query's grams.
+// band is the terms with at least from and fewer than to grams. To be similar, such a term must
+// share need of the query's grams.
 type band struct{ from, to, need int }
 
 // bandsOf divides all terms into bands, for a query of n grams. Where need is above n, no term is
