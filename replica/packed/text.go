@@ -29,7 +29,7 @@ func (p *textPacker) append(dst []byte, text string) []byte {
 		}
 	}
 	from, begun := 0, len(text) > 0 && text[0] != '{' // a value has begun at from
-	fresh := begun                                    // an earlier value or an address may follow
+	fresh := begun                                    // an earlier value or an address may come next
 	for at := 0; at < len(text); {
 		rest := text[at:]
 		if fresh {
@@ -89,9 +89,9 @@ func (p *textPacker) span(text string) int {
 	return best
 }
 
-// address appends the code for what text begins with, and returns how long that is in text; 0 if
-// there is no code for it. That is an earlier value, if mayRefer, or 32 bytes written as a CID, in
-// base64url or in base58.
+// address appends a code for the beginning of text, and returns how long the part is for which it
+// stands; 0 if there is no code. There are codes for an earlier value, which is used if mayRefer is
+// true, and for 32 bytes that are written as a CID, in base64url or in base58.
 func (p *textPacker) address(dst []byte, text string, mayRefer bool) ([]byte, int) {
 	if mayRefer {
 		if n := p.span(text); n >= 0 {
@@ -210,8 +210,9 @@ func (r *textReader) read(packed []byte) {
 	}
 }
 
-// word appends a word of the dictionary. The current value begins at from, if begun; both are
-// returned as they are after the word.
+// word appends a word of the dictionary, which may end a value and begin the next one. first is
+// where the text begins in out. If begun, a value began at from and has not ended. word returns
+// from and begun as they are after the word.
 func (r *textReader) word(word string, first, from int, begun bool) (int, bool) {
 	if begun && closes(word) {
 		r.remember(first, from)

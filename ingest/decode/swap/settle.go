@@ -67,7 +67,7 @@ func (l *ledger) withhold(account int, short uint64) bool {
 	if high >= sum {
 		return false
 	}
-	average, _ := bits.Div64(high, low, sum)
+	average, _ := bits.Div64(high, low, sum) // the rate, were no fee rounded
 	for rate := max(average, near) - near; rate <= min(average+near, maxBasisPoints); rate++ {
 		if l.feesAt(account, rate, false) == short {
 			l.feesAt(account, rate, true)
