@@ -149,10 +149,10 @@ func newBook(venues venue.List, terms Terms, accepted map[venue.Key][]string) *b
 	return b
 }
 
-// moved takes in how programs are deployed at a slot. It ignores what is older than what is known,
-// as some servers are behind others. It returns the programs whose executable must be read, and
-// whether anything changed.
-func (b *book) moved(marks map[venue.Key]mark, slot uint64, at time.Time) (unread map[venue.Key]mark, changed bool) {
+// noteDeployments takes in how programs are deployed at a slot. It ignores what is older than what
+// is known, as some servers are behind others. It returns the programs whose executable must be
+// read, and whether anything changed.
+func (b *book) noteDeployments(marks map[venue.Key]mark, slot uint64, at time.Time) (unread map[venue.Key]mark, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	unread = map[venue.Key]mark{}
@@ -189,8 +189,8 @@ func (b *book) moved(marks map[venue.Key]mark, slot uint64, at time.Time) (unrea
 	return unread, changed
 }
 
-// summed takes in the hash of a deployment's executable.
-func (b *book) summed(program venue.Key, m mark, sum string, at time.Time) {
+// noteHash takes in the hash of a deployment's executable.
+func (b *book) noteHash(program venue.Key, m mark, sum string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.sums[program]) >= maxBuilds {

@@ -141,7 +141,7 @@ func (t *Trust) look(ctx context.Context, from uint64) error {
 	if err != nil {
 		return err
 	}
-	t.moved(marks, slot)
+	t.noteDeployments(marks, slot)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if began.After(t.looked) {
@@ -151,9 +151,9 @@ func (t *Trust) look(ctx context.Context, from uint64) error {
 	return nil
 }
 
-// moved takes in how programs are deployed at a slot, and starts to read new executables.
-func (t *Trust) moved(marks map[venue.Key]mark, slot uint64) {
-	unread, changed := t.book.moved(marks, slot, t.deps.Now())
+// noteDeployments takes in how programs are deployed at a slot, and starts to read new executables.
+func (t *Trust) noteDeployments(marks map[venue.Key]mark, slot uint64) {
+	unread, changed := t.book.noteDeployments(marks, slot, t.deps.Now())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirty = t.dirty || changed
@@ -171,7 +171,7 @@ func (t *Trust) readCode(program venue.Key, m mark) {
 	defer cancel()
 	sum, err := t.programs.sum(ctx, t.deps.RPC, program, m)
 	if err == nil {
-		t.summed(program, m, sum)
+		t.noteHash(program, m, sum)
 	} else {
 		t.deps.Logger.Warn("an executable was not read", "program_id", program.String(), "slot", m.slot, "err", err)
 	}
@@ -185,9 +185,9 @@ func (t *Trust) readCode(program venue.Key, m mark) {
 	}
 }
 
-// summed records the hash of an executable.
-func (t *Trust) summed(program venue.Key, m mark, sum string) {
-	t.book.summed(program, m, sum, t.deps.Now())
+// noteHash records the hash of an executable.
+func (t *Trust) noteHash(program venue.Key, m mark, sum string) {
+	t.book.noteHash(program, m, sum, t.deps.Now())
 	t.deps.Logger.Info("a program's build is known", "program_id", program.String(), "slot", m.slot, "sha256", sum)
 	t.mu.Lock()
 	t.dirty = true
@@ -212,7 +212,7 @@ func (t *Trust) Wrote(w state.Write) {
 	}
 	m := dataMark(w.Key, w.Account)
 	if m.at > 0 {
-		t.summed(program, m, Sum(w.Account.Data[m.at:]))
+		t.noteHash(program, m, Sum(w.Account.Data[m.at:]))
 	}
-	t.moved(map[venue.Key]mark{program: m}, w.Slot)
+	t.noteDeployments(map[venue.Key]mark{program: m}, w.Slot)
 }

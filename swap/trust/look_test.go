@@ -22,9 +22,9 @@ func TestAServerThatIsBehindChangesNothing(t *testing.T) {
 	slot := s.deploy("second")
 	s.look(tr)
 	require.False(t, s.quoted(tr))
-	tr.moved(map[venue.Key]mark{cpmm.Program: behind}, slot-1)
+	tr.noteDeployments(map[venue.Key]mark{cpmm.Program: behind}, slot-1)
 	require.False(t, s.quoted(tr))
-	tr.moved(map[venue.Key]mark{cpmm.Program: behind}, slot+1)
+	tr.noteDeployments(map[venue.Key]mark{cpmm.Program: behind}, slot+1)
 	require.True(t, s.quoted(tr), "the block of the deployment lost its fork")
 }
 

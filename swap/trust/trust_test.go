@@ -242,9 +242,9 @@ func TestARecordOfFewerPrograms(t *testing.T) {
 		cpmm.Name: {sum: {Basis: BasisFirst, Programs: []Program{{cpmm.Program.String(), 1, sum}}}},
 	}}))
 	first, second := mark{loaderUpgradeable, 1, other, dataCode}, mark{loaderUpgradeable, 2, other, dataCode}
-	b.moved(map[venue.Key]mark{cpmm.Program: first, other: second}, 3, time.Now())
-	b.summed(cpmm.Program, first, sum, time.Now())
-	b.summed(other, second, "new", time.Now())
+	b.noteDeployments(map[venue.Key]mark{cpmm.Program: first, other: second}, 3, time.Now())
+	b.noteHash(cpmm.Program, first, sum, time.Now())
+	b.noteHash(other, second, "new", time.Now())
 	require.Equal(t, BasisOperator, b.report(cpmm.Name).Basis, "the one is accepted, the other was trusted")
 
 	require.ErrorContains(t, b.load(document{documentFormat, map[string]map[string]*verdict{cpmm.Name: {sum: {Proofs: map[venue.Features]*proof{0: nil}}}}}), "nothing")

@@ -86,16 +86,16 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 	return &ref{address, s.mints, s.liquidity[1]}, nil
 }
 
-// state is a Pool account. feeCapped is its fee version, by which maxFee bounds the fee.
+// state is a Pool account. feeVersion is the index of its highest fee in maxFee.
 type state struct {
-	mints, vaults              [2]venue.Key
-	base                       baseFee
-	dynamic                    dynamicFee
-	liquidity, low, high       uint256.Int
-	price                      uint256.Int
-	activation                 uint64
-	byTime                     bool
-	status, collect, feeCapped byte
+	mints, vaults               [2]venue.Key
+	base                        baseFee
+	dynamic                     dynamicFee
+	liquidity, low, high        uint256.Int
+	price                       uint256.Int
+	activation                  uint64
+	byTime                      bool
+	status, collect, feeVersion byte
 }
 
 func decodeState(data []byte) (state, error) {
@@ -108,7 +108,7 @@ func decodeState(data []byte) (state, error) {
 		base: decodeBaseFee(data[poolBaseFee:]), dynamic: decodeDynamicFee(data[poolDynamicFee:]),
 		liquidity: wide(data[poolLiquidity:]), low: wide(data[poolLow:]), high: wide(data[poolHigh:]), price: wide(data[poolPrice:]),
 		activation: binary.LittleEndian.Uint64(data[poolActivation:]), byTime: data[poolByTime] != 0,
-		status: data[poolStatus], collect: data[poolCollect], feeCapped: data[poolFeeVersion],
+		status: data[poolStatus], collect: data[poolCollect], feeVersion: data[poolFeeVersion],
 	}
 	if s.mints[0] == s.mints[1] {
 		return state{}, fmt.Errorf("%w: one mint on both sides", venue.ErrMalformed)
@@ -121,8 +121,8 @@ func (s *state) check() error {
 	switch {
 	case s.collect > collectOnlyB:
 		return fmt.Errorf("%w: mode %d of collecting fees", venue.ErrUnverified, s.collect)
-	case int(s.feeCapped) >= len(maxFee):
-		return fmt.Errorf("%w: fee version %d", venue.ErrUnverified, s.feeCapped)
+	case int(s.feeVersion) >= len(maxFee):
+		return fmt.Errorf("%w: fee version %d", venue.ErrUnverified, s.feeVersion)
 	case s.low.IsZero() || s.price.Lt(&s.low) || s.price.Gt(&s.high):
 		return fmt.Errorf("%w: the price is out of the range", venue.ErrMalformed)
 	}
@@ -222,7 +222,7 @@ func (s *state) rate(clock venue.Clock) (uint64, error) {
 	if !ok {
 		return 0, fmt.Errorf("%w: a fee below nothing", venue.ErrMalformed)
 	}
-	most := maxFee[s.feeCapped]
+	most := maxFee[s.feeVersion]
 	return min(min(base, most)+s.dynamic.fee(), most), nil
 }
 
