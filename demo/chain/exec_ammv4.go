@@ -124,6 +124,8 @@ func (v4Dex) exactOut(g *Generator, p *pool, in int, amount uint64) uint64 {
 	return v4ExactOut(amount, res[in], res[1-in])
 }
 
+// swap: with base, first is the exact amount in and second the least amount out; without, first is
+// the most in and second the exact amount out.
 func (v4Dex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction {
 	tag := byte(v4BaseIn)
 	if !base {

@@ -211,7 +211,11 @@ func runDAMMv2(x *machine, f *frame) error {
 	return dammSettle(x, f, in, t)
 }
 
-// dammSettle moves the price and the tokens, and emits EvtSwap2. The fee stays in the vault.
+// dammSettle moves the price and the tokens, and emits EvtSwap2. The fee stays in the vault. The
+// numbers in the event, after the instruction's two: the amount in with and without the fee (here
+// both are all of it), what is left of the input, the amount out; the price; four fees, of which
+// only the first is taken; what the user pays, what the vault sends and what the user gets (no mint
+// here has a transfer fee); the time and what the vaults hold.
 func dammSettle(x *machine, f *frame, in int, t dammTrade) error {
 	a := f.accs
 	putWide(x.mutable(a[1]).Data[dammPrice:], t.next)
@@ -253,6 +257,8 @@ func (dammDex) exactOut(g *Generator, p *pool, in int, amount uint64) uint64 {
 	return dammExactOutput(g.st.get(p.key).Data, in, amount).pays
 }
 
+// swap: with base, first is the exact amount in and second the least amount out. Without, first is
+// the most in and second the exact amount out, and the instruction has them in the other order.
 func (dammDex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction {
 	data := appendU64(appendU64(append([]byte(nil), dammSwap[:]...), first), second)
 	if !base {

@@ -236,6 +236,9 @@ func (pumpDex) exactOut(g *Generator, p *pool, in int, amount uint64) uint64 {
 	return pumpBuys(amount, res[0], res[1]).pays
 }
 
+// swap makes a sell if side 0 goes in, else a buy. With base, first is the exact amount in and
+// second the least amount out. Without, first is the most in and second the exact amount out, which
+// only a buy can have.
 func (pumpDex) swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction {
 	quote := p.tokens[1]
 	tag := pumpSell

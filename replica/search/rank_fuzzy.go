@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// offerFuzzy offers the documents of the fuzzy tiers that have a candidate of a segment. The better
-// tiers must have been offered.
+// offerFuzzy offers, for TierSubstring and TierSimilar, the documents of a segment that have one of
+// its candidates (the terms that match) as symbol or name. The documents of the better tiers must
+// have been offered before: what would be ranked below a full page is not looked at.
 func (r *ranking) offerFuzzy(c *candidates) {
 	for t := range c.containing.all() {
 		r.offerContaining(c, t)
