@@ -119,6 +119,7 @@ func (r *Reader) shape() string {
 	return string(r.bytes(r.uvarint()))
 }
 
+// readPositions is the inverse of Writer.appendPositions.
 func (r *Reader) readPositions() {
 	slot := uint64(0)
 	for range r.uvarint() {
@@ -128,9 +129,10 @@ func (r *Reader) readPositions() {
 		slot += uint64(ahead)
 		position := schemas.Position{Slot: slot, Order: ^uint64(0)}
 		if kind == withinSlot {
-			transaction := r.uvarint()
+			packed := r.uvarint()
+			transaction := packed>>1 | (packed&1^1)<<23 // the lowest bit is the highest one inverted
 			outer, inner := r.uvarint(), r.uvarint()
-			position.Order = schemas.JoinOrder(transaction>>1|(transaction&1^1)<<23, outer, inner, r.uvarint())
+			position.Order = schemas.JoinOrder(transaction, outer, inner, r.uvarint())
 		}
 		r.positions = append(r.positions, position)
 	}

@@ -50,6 +50,8 @@ type aligned struct {
 	length int       // characters
 }
 
+// alignedOf multiplies the key, as a number, by 58 once for each character that its text is shorter
+// than 44.
 func alignedOf(k Key) aligned {
 	a := aligned{length: MaxText}
 	for i := range 4 {
@@ -58,7 +60,7 @@ func alignedOf(k Key) aligned {
 	if bytes.Compare(k[:], fullLength[:]) >= 0 {
 		return a
 	}
-	leading := 0 // zero bytes: each is a character
+	leading := 0 // zero bytes: each is a character, the digit 0
 	for leading < Size && k[leading] == 0 {
 		leading++
 	}
@@ -66,7 +68,7 @@ func alignedOf(k Key) aligned {
 		a.length = Size
 		return a
 	}
-	digits := MaxText
+	digits := MaxText // of the number, without the leading zeros
 	for number := a; number.isShort(); digits-- {
 		number.timesBase()
 	}

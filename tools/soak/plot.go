@@ -74,7 +74,7 @@ func (r *record) panel(title string, lines ...line) *plot.Plot {
 	p := newPanel(title)
 	for i, l := range lines {
 		x, y := r.series(l.of)
-		draw1(p, l.name, i, x, y)
+		addCurve(p, l.name, i, x, y)
 	}
 	return p
 }
@@ -88,7 +88,7 @@ func (r *record) rates(title string) *plot.Plot {
 			y[j] = max(0, y[j]-y[j-1]) / max(1e-3, 60*(x[j]-x[j-1]))
 		}
 		if len(y) > 0 {
-			draw1(p, room.room, i, x[1:], y[1:])
+			addCurve(p, room.room, i, x[1:], y[1:])
 		}
 	}
 	return p
@@ -100,11 +100,11 @@ func (r *record) kafkaPanel(title string) *plot.Plot {
 	for i := range r.samples {
 		x[i] = r.samples[i].at.Minutes()
 	}
-	draw1(p, "metadata, offsets", 0, x, r.slowest)
+	addCurve(p, "metadata, offsets", 0, x, r.slowest)
 	return p
 }
 
-func draw1(p *plot.Plot, name string, i int, x, y []float64) {
+func addCurve(p *plot.Plot, name string, i int, x, y []float64) {
 	points := make(plotter.XYs, len(x))
 	for j := range x {
 		points[j] = plotter.XY{X: x[j], Y: y[j]}

@@ -123,7 +123,7 @@ func (b *builder) jsonBalances(r *jsonwalk.Reader, to *[]chain.TokenBalance) err
 	if r.Null() {
 		return nil
 	}
-	b.balanceAt = b.balanceAt[:0]
+	b.scratchBalances = b.scratchBalances[:0]
 	err := r.Array(func(i int) error {
 		if i >= maxBalances {
 			return malformed("more than %d token balances", maxBalances)
@@ -132,10 +132,10 @@ func (b *builder) jsonBalances(r *jsonwalk.Reader, to *[]chain.TokenBalance) err
 		if err := b.jsonBalance(r, &t); err != nil {
 			return fmt.Errorf("token balance %d: %w", i, err)
 		}
-		b.balanceAt = append(b.balanceAt, t)
+		b.scratchBalances = append(b.scratchBalances, t)
 		return nil
 	})
-	*to = b.balances.copyOf(b.balanceAt)
+	*to = b.balances.copyOf(b.scratchBalances)
 	return err
 }
 

@@ -82,21 +82,23 @@ func (l list) Unwrap() []error { return l }
 // builder assembles one block. Its slabs save an allocation for each list, and live as long as the
 // block. The other slices are scratch space.
 type builder struct {
-	block     chain.Block
-	keys      slab[pubkey.Key]
-	calls     slab[chain.Call]
-	outer     slab[chain.Instruction]
-	balances  slab[chain.TokenBalance]
-	bytes     slab[byte]
-	details   slab[details]
-	raws      slab[rawTransaction]
-	scratch   []chain.Call
-	groups    []innerGroup
-	balanceAt []chain.TokenBalance
-	postAt    []chain.TokenBalance
-	rawKeys   [][]byte
-	plain     []byte
-	recent    recentKeys
+	block    chain.Block
+	keys     slab[pubkey.Key]
+	calls    slab[chain.Call]
+	outer    slab[chain.Instruction]
+	balances slab[chain.TokenBalance]
+	bytes    slab[byte]
+	details  slab[details]
+	raws     slab[rawTransaction]
+	scratch  []chain.Call
+	groups   []innerGroup
+	// scratchBalances has the token balances before a transaction, or any list of JSON; scratchPost
+	// those after it.
+	scratchBalances []chain.TokenBalance
+	scratchPost     []chain.TokenBalance
+	rawKeys         [][]byte
+	plain           []byte
+	recent          recentKeys
 	// innerUnknown means that the node did not record the inner instructions of a transaction that
 	// matters.
 	innerUnknown bool

@@ -195,8 +195,8 @@ func protoCall(data []byte) (call chain.Call, err error) {
 func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (recorded bool, err error) {
 	var writable, readonly []pubkey.Key
 	var pre, post []chain.TokenBalance
-	b.scratch, b.groups, b.balanceAt, b.postAt = b.scratch[:0], b.groups[:0], b.balanceAt[:0], b.postAt[:0]
-	pre, post, recorded = b.balanceAt, b.postAt, true
+	b.scratch, b.groups, b.scratchBalances, b.scratchPost = b.scratch[:0], b.groups[:0], b.scratchBalances[:0], b.scratchPost[:0]
+	pre, post, recorded = b.scratchBalances, b.scratchPost, true
 	var d details
 	w := walk{rest: data}
 	for w.next() {
@@ -237,7 +237,7 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 	if tx.Vote {
 		return true, nil
 	}
-	b.balanceAt, b.postAt = pre, post
+	b.scratchBalances, b.scratchPost = pre, post
 	tx.PreBalances, tx.PostBalances = b.balances.copyOf(pre), b.balances.copyOf(post)
 	tx.Signers, tx.Details = m.signatures, b.detailsOf(d)
 	if err := b.load(tx, m, writable, readonly); err != nil {
