@@ -41,7 +41,8 @@ func TestTrafficIsCountedHoweverItIsCut(t *testing.T) {
 	require.Equal(t, cost{bytes: 7}, new(traffic).count([]byte("GET / H")))
 }
 
-// FuzzTraffic: whatever a client sends costs no more than its bytes, and at least a part of them.
+// FuzzTraffic: whatever a client sends, frames and bytes together count as no more than the bytes
+// sent, and no count is negative.
 func FuzzTraffic(f *testing.F) {
 	f.Add([]byte(http2.ClientPreface), 3)
 	f.Add(append([]byte(http2.ClientPreface), 0, 0, 0, 4, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0, 0), 1)
@@ -58,7 +59,8 @@ func FuzzTraffic(f *testing.F) {
 	})
 }
 
-// TestBudgetsDoNotComeAnewWithAConnection: nor does one address have another's.
+// TestBudgetsDoNotComeAnewWithAConnection: a new connection goes on with what its address has left.
+// Another address has a budget of its own.
 func TestBudgetsDoNotComeAnewWithAConnection(t *testing.T) {
 	b := newBounds(10, 5, nil)
 	one, other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2)}

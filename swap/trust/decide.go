@@ -45,7 +45,8 @@ func (b *book) forget(r *record) {
 	delete(r.builds, oldest)
 }
 
-// basis returns why the deployed build is trusted; empty if it is not.
+// basis returns why the deployed build is trusted; empty if it is not. The first build of a venue
+// is trusted, unless a program was deployed anew before the build was known (early).
 func (b *book) basis(r *record) string {
 	switch {
 	case slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.covers(r.programs) }):

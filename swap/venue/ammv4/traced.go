@@ -25,7 +25,12 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 
 // Trade implements venue.Traced. The user's three accounts are always the last.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const plain, book, bookAndTarget, pool, first, second, size = 8, 17, 18, 1, 1, 9, 17
+	const (
+		// Numbers of accounts: without the order book, with it, and with it and the target orders.
+		plain, book, bookAndTarget = 8, 17, 18
+		pool                       = 1        // its place among the accounts
+		first, second, size        = 1, 9, 17 // where the two amounts are in the data, and where it ends
+	)
 	count := len(c.Accounts)
 	if len(c.Data) < size || count < plain {
 		return venue.Trade{}, false

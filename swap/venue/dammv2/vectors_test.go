@@ -44,8 +44,9 @@ func fixture(t testing.TB, name string) *Pool {
 	return p
 }
 
-// TestProgramVectors: a partial fill is an exact-in order that stops at the end of the range, which
-// is not quoted; within the range the two are one.
+// TestProgramVectors compares with what the program did. A partial fill is an exact-in order that
+// may stop at the end of the price range. One that stops there is not quoted; any other is as an
+// exact-in order.
 func TestProgramVectors(t *testing.T) {
 	raw, err := os.ReadFile(testkit.Shared(t, "data/swap-vectors/meteora-damm-v2/litesvm_damm_v2_sdk.json"))
 	require.NoError(t, err)
