@@ -262,7 +262,9 @@ func (pumpDex) swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, fi
 	return ix
 }
 
-// genesisPumpSwap adds the configurations, and the accounts that take the protocol's fee.
+// genesisPumpSwap adds the configurations, and the accounts that take the protocol's fee. Behind
+// its head of 41 bytes, FeeConfig has the flat fees (of liquidity providers, protocol and creator)
+// and a list of one tier: the market capitalization from which on it holds, 0, and the same fees.
 func (g *Generator) genesisPumpSwap() {
 	config := make([]byte, pumpConfigSize)
 	copy(config, pumpConfigDisc[:])

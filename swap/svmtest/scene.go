@@ -165,7 +165,9 @@ func (s *Scene) derived(program venue.Key, seeds ...[]byte) (venue.Key, byte) {
 	return venue.Key(address), bump
 }
 
-// AMMV4 adds a pool of a coin and SOL. deep draws what its vaults hold.
+// AMMV4 adds a pool of a coin and SOL. deep draws what its vaults hold. The offsets are those of
+// AmmInfo in raydium-amm's state.rs: the numbers up to 120 are the status and the order book's
+// parameters, those from 128 on the fees.
 func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key) {
 	pool = swaptest.Named(name)
 	vault0, vault1 := swaptest.Named(name+" coin"), swaptest.Named(name+" price")
@@ -184,7 +186,7 @@ func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key
 }
 
 // PumpSwap adds a pool of a coin and SOL, with mainnet's configuration. The price of a boosted pool
-// counts virtual reserves.
+// counts virtual reserves. The package pumpswap names the offsets (state.go).
 func (s *Scene) PumpSwap(coin venue.Key, depth [2]int, boosted bool) (pool venue.Key) {
 	config := venue.Padded(Recorded(s.t, PumpSwapConfig), 949)
 	config[940] = s.flag() // creators may set their fee
@@ -224,7 +226,8 @@ func (s *Scene) accumulators(program venue.Key) {
 }
 
 // Curve adds a coin's curve against SOL. Its account is a short one, for version 2 of the
-// instructions, or a longer one for version 3. The coin is of Token-2022.
+// instructions, or a longer one for version 3. The coin is of Token-2022. The package pumpcurve
+// names the offsets (state.go).
 func (s *Scene) Curve(coin venue.Key, version int) (address venue.Key) {
 	program := pumpcurve.Program
 	s.Mint(coin, mint.Token2022, 1_000_000_000_000_000)
@@ -260,7 +263,8 @@ func (s *Scene) Curve(coin venue.Key, version int) (address venue.Key) {
 	return address
 }
 
-// curveGlobals adds the accounts that all curves share.
+// curveGlobals adds the accounts that all curves share: the Global of pump.json, with the reserves
+// and fees of mainnet, and the fee configuration.
 func (s *Scene) curveGlobals() {
 	program := pumpcurve.Program
 	data := make([]byte, 1088)
