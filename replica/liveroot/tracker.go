@@ -292,7 +292,7 @@ func (t *Tracker) Highest() uint64 { return t.highest }
 // settle gives the tree a mint's state at the sealed slot. It ends the change if no later state is
 // left.
 func (t *Tracker) settle(c *change) {
-	list := t.dirty.betweens(c)
+	list := t.dirty.betweens(c) // its states at some slots, but not its present one
 	at, found := find(list, t.sealed)
 	state := t.now[:0]
 	if at < len(list) {
@@ -316,6 +316,7 @@ func (t *Tracker) settle(c *change) {
 	}
 	t.dirty.setBefore(c, state)
 	c.late, c.sealed = false, false
+	// The states up to the sealed slot are not needed any more.
 	if found {
 		at++
 	}
