@@ -196,7 +196,7 @@ func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 	if buys {
 		tag, baseMoved, vaultQuote, userQuote = pumpBuyEvent, t.sends, t.gross+t.lp, t.pays
 	}
-	limit := binary.LittleEndian.Uint64(f.data[16:]) // the second argument: the most in or the least out
+	limit := binary.LittleEndian.Uint64(f.data[16:]) // the most in or the least out
 	if [8]byte(f.data[:8]) == pumpBuyIn {
 		limit = binary.LittleEndian.Uint64(f.data[8:]) // all that the user spends
 	}

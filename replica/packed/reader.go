@@ -130,7 +130,7 @@ func (r *Reader) readPositions() {
 		position := schemas.Position{Slot: slot, Order: ^uint64(0)}
 		if kind == withinSlot {
 			packed := r.uvarint()
-			transaction := packed>>1 | (packed&1^1)<<23 // the lowest bit is the highest one inverted
+			transaction := packed>>1 | (packed&1^1)<<23 // the lowest bit is the highest, inverted
 			outer, inner := r.uvarint(), r.uvarint()
 			position.Order = schemas.JoinOrder(transaction, outer, inner, r.uvarint())
 		}

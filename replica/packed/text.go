@@ -29,7 +29,7 @@ func (p *textPacker) append(dst []byte, text string) []byte {
 		}
 	}
 	from, begun := 0, len(text) > 0 && text[0] != '{' // a value has begun at from
-	fresh := begun                                    // an earlier value or an address may come next
+	fresh := begun                                    // an earlier value or an address may follow
 	for at := 0; at < len(text); {
 		rest := text[at:]
 		if fresh {

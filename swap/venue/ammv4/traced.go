@@ -28,8 +28,9 @@ func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
 	const (
 		// Numbers of accounts: without the order book, with it, and with it and the target orders.
 		plain, book, bookAndTarget = 8, 17, 18
-		pool                       = 1        // its place among the accounts
-		first, second, size        = 1, 9, 17 // where the two amounts are in the data, and where it ends
+		pool                       = 1 // its place among the accounts
+		// Where the two amounts are in the data, and where they end.
+		first, second, size = 1, 9, 17
 	)
 	count := len(c.Accounts)
 	if len(c.Data) < size || count < plain {

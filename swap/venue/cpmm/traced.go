@@ -26,8 +26,8 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 
 // Trade implements venue.Traced.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, user, pool, source, destination = 13, 0, 3, 4, 5 // their number, and places among them
-	const first, second, size = 8, 16, 24                            // the amounts in the data, and its end
+	const accounts, user, pool, source, destination = 13, 0, 3, 4, 5 // number and places
+	const first, second, size = 8, 16, 24                            // the amounts in the data
 	if len(c.Accounts) < accounts || len(c.Data) < size {
 		return venue.Trade{}, false
 	}
