@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
 	"github.com/mintlake/mintlake/internal/nearest"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // Config of a demo node. The zero value of a field takes the default named here.

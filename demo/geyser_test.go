@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 func subscribe(t *testing.T, n *Node, req *pb.SubscribeRequest) pb.Geyser_SubscribeClient {

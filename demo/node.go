@@ -22,10 +22,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/mintlake/mintlake/demo/assets"
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/geyser"
-	"github.com/mintlake/mintlake/demo/ledger"
-	"github.com/mintlake/mintlake/demo/rpc"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/geyser"
+	"github.com/mintlake/mintlake/testworld/ledger"
+	"github.com/mintlake/mintlake/testworld/rpc"
 )
 
 // maxQueue is how many submitted transactions may wait for a block.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/demo/chain"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 type metrics struct {

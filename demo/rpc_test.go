@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 func opt(kv ...any) map[string]any {

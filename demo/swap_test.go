@@ -7,7 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // A swap quoted from accounts read over RPC pays exactly what was quoted when it lands: what a

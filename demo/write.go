@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/rpc"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/rpc"
 )
 
 // WriteBlocks generates the chain of cfg and writes the live blocks of the slots from..to (both

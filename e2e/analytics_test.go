@@ -95,7 +95,7 @@ func analyticsQueries(t testing.TB) map[string]string {
 }
 
 // demoPrice is what the demo chain's first pool says that SOL costs: 30,000,000 USDC for 200,000
-// SOL (demo/chain/genesis.go). Trades move it by some percent.
+// SOL (testworld/chain/genesis.go). Trades move it by some percent.
 const demoPrice = 150.0
 
 // TestAnalyticsQueriesAnswer holds every query of docs/analytics.md to what is known of the demo

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // historySlots are those of the chain before anybody listens, liveSlots the least that come after;

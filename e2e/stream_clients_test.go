@@ -20,9 +20,9 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // streamClient is a client of the stream that subscribes again after each break, from the slot that

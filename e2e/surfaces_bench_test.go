@@ -16,13 +16,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // BenchmarkSurfaces prints what a request costs enrich, a gateway and a swap API in processor

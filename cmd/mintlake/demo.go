@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/demo/chain"
 	"github.com/mintlake/mintlake/internal/durable"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // maxFastForward bounds the slots that a restarted demo computes again before it goes on: about a

@@ -24,7 +24,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // Token is what the chain says about a mint. Major is the symbol of a token that exists at genesis,

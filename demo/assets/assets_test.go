@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/demo/chain"
 	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // mintWith finds a mint whose logo has the fate.

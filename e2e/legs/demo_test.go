@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/demo/chain"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // demoSwap is a swap instruction of the demo chain: its pool's place among the accounts, what it

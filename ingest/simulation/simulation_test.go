@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/runner"
-	"github.com/mintlake/mintlake/ingest/simulation"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/accounts"
 	"github.com/mintlake/mintlake/ingest/source/geyser"
@@ -28,6 +27,7 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/simulation"
 )
 
 const slots = 160

@@ -21,6 +21,10 @@ var rooms = []string{"ingest", "enrich", "projector", "api", "gateway", "swap", 
 // uses are the rooms that another one is made for: the API answers from the replica.
 var uses = map[string]string{"api": "replica"}
 
+// world is the test world: the demo is made of it, and tests are. No other code of the product
+// uses it.
+const world = "testworld"
+
 // pure are the folders that every room may import and that import no plumbing.
 var pure = []string{"schemas", "registry"}
 
@@ -76,9 +80,33 @@ func TestPlumbingKnowsNoRoom(t *testing.T) {
 	}
 }
 
+// The test world knows no room, so that the tests of each can use it. Of the product only the demo
+// is made of it.
+func TestTheTestWorldIsOutsideOfTheRooms(t *testing.T) {
+	for _, dep := range list(t, "-deps", "./"+world+"/...") {
+		path := strings.TrimPrefix(dep, module)
+		for _, room := range append([]string{"cmd", "e2e"}, rooms...) {
+			require.False(t, path == room || strings.HasPrefix(path, room+"/"), "%s imports %s", world, path)
+		}
+	}
+	users := 0
+	for _, line := range list(t, "-f", `{{.ImportPath}},{{join .Imports ","}}`, "./...") {
+		packages := strings.Split(strings.ReplaceAll(line, module, ""), ",")
+		user, _, _ := strings.Cut(packages[0], "/")
+		for _, used := range packages[1:] {
+			if !strings.HasPrefix(used, world+"/") {
+				continue
+			}
+			users++
+			require.Contains(t, []string{world, "demo", "e2e", "tools"}, user, "%s imports %s", packages[0], used)
+		}
+	}
+	require.Positive(t, users)
+}
+
 // Every folder at the top has a place in the map of the design.
 func TestEveryFolderIsARoom(t *testing.T) {
-	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "bin"}, rooms...)
+	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "bin", world}, rooms...)
 	entries, err := os.ReadDir(testkit.Root(t))
 	require.NoError(t, err)
 	for _, entry := range entries {

@@ -1,6 +1,6 @@
 // Replays a sample of the demo chain in LiteSVM and compares what happens with what the chain says.
 //
-// In: a JSON Lines file (argument 1) written by demo/chain's TestLiteSVMAgrees:
+// In: a JSON Lines file (argument 1) written by testworld/chain's TestLiteSVMAgrees:
 //   {"t":"account",…}  an account that exists before the first transaction
 //   {"t":"slot",slot,time}  the clock moves on
 //   {"t":"tx",…}  a whole transaction whose programs LiteSVM has: error, inner instructions and every account after it must agree

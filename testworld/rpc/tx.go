@@ -7,7 +7,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 type txJSON struct {

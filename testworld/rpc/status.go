@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // slotsPerEpoch is mainnet's.

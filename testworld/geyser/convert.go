@@ -6,7 +6,7 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // converted is a block in protobuf form. It is made once and shared by all subscribers, who must

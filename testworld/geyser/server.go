@@ -27,8 +27,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/mr-tron/base58"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // The real node's limits (agave, rpc-client-api and rpc).

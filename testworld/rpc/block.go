@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // maxRange is the most slots that getBlocks and getBlocksWithLimit cover.

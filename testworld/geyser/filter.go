@@ -11,9 +11,9 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
 	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // Bounds of a subscription, so that a hostile request costs little.

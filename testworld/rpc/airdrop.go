@@ -3,8 +3,8 @@ package rpc
 import (
 	"encoding/json"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // maxAirdrop is the most lamports that one requestAirdrop gives: 1,000 SOL.

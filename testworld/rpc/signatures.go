@@ -3,7 +3,7 @@ package rpc
 import (
 	"encoding/json"
 
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // The real node's bounds: signatures of getSignaturesForAddress, which is also the default, and of

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"github.com/mintlake/mintlake/demo/chain"
-	"github.com/mintlake/mintlake/demo/ledger"
+	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // The shapes of jsonParsed accounts (agave, account-decoder): mints and token accounts of both

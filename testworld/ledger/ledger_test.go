@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 func key(i byte) chain.Key { return chain.Key{i} }

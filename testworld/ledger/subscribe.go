@@ -3,7 +3,7 @@ package ledger
 import (
 	"sort"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // Subscription receives events until it is closed or lags.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // maxRecentAge is how many blocks a blockhash stays valid for new transactions (Solana's

@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mintlake/mintlake/demo/chain"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // Commitment is how sure a block is.
