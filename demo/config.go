@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/nearest"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
@@ -43,11 +44,11 @@ type Config struct {
 	genesisTime time.Time
 	// GenesisHash is what getGenesisHash answers; zero: a function of Seed. A chain that goes on
 	// under other settings keeps it.
-	GenesisHash chain.Hash
+	GenesisHash pubkey.Key
 	// Anchors are what Anchors() returned in the last run of this chain. With them a restart gives
 	// the slots of that run the block times that they had, and the slots from a little after
 	// StartSlot on the time of day. Without them a real-time node begins its own.
-	Anchors []chain.Anchor
+	Anchors []Anchor
 	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block;
 	// defaults 0.
 	ForkRate, SkipRate float64
@@ -70,6 +71,9 @@ type Config struct {
 	// pingInterval is the time between Geyser pings; default 10 s.
 	pingInterval time.Duration
 }
+
+// Anchor fixes the block time of a slot.
+type Anchor = chain.Anchor
 
 const defaultTokens = 300
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
@@ -72,7 +73,7 @@ func TestTokenAccountsByOwner(t *testing.T) {
 	require.Nil(t, call(t, n, &got, "getTokenAccountsByOwner", owner, byMint, opt("encoding", "base64")))
 	require.Len(t, got.Value, 1)
 	require.NotZero(t, got.Context.Slot)
-	require.Equal(t, chain.AssociatedAddress(key.PublicKey(), chain.USDCMint, chain.TokenProgram).String(), got.Value[0].Pubkey)
+	require.Equal(t, chain.AssociatedAddress(chain.Key(key.PublicKey()), chain.USDCMint, chain.TokenProgram).String(), got.Value[0].Pubkey)
 	require.Equal(t, chain.TokenProgram.String(), got.Value[0].Account.Owner)
 	require.Equal(t, 165, got.Value[0].Account.Space)
 	var data []byteText
@@ -245,7 +246,7 @@ func TestGenesisTokensHaveLogos(t *testing.T) {
 	require.Nil(t, call(t, n, &mints, "getProgramAccounts", chain.TokenProgram.String(), map[string]any{"encoding": "base64", "commitment": "processed", "filters": []any{map[string]int{"dataSize": 82}}}))
 	majors := 0
 	for _, m := range mints {
-		if n.gen.Major(solana.MustPublicKeyFromBase58(m.Pubkey)) == "" {
+		if n.gen.Major(pubkey.MustParse(m.Pubkey)) == "" {
 			continue
 		}
 		majors++

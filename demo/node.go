@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/mintlake/mintlake/demo/assets"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/geyser"
 	"github.com/mintlake/mintlake/testworld/ledger"
@@ -208,11 +209,11 @@ func (n *Node) BaseURL() string { return n.base.Load().(string) }
 
 // Anchors returns the clock of this chain so far. Give it back in Config.Anchors when the chain is
 // to go on. Call it after WaitReady.
-func (n *Node) Anchors() []chain.Anchor { return n.gen.Config().Anchors }
+func (n *Node) Anchors() []Anchor { return n.gen.Config().Anchors }
 
 // GenesisHash returns the hash that names the chain. Call it after WaitReady.
-func (n *Node) GenesisHash() chain.Hash {
-	if n.cfg.GenesisHash != (chain.Hash{}) {
+func (n *Node) GenesisHash() pubkey.Key {
+	if n.cfg.GenesisHash != (pubkey.Key{}) {
 		return n.cfg.GenesisHash
 	}
 	return n.gen.GenesisHash()

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -22,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // canary is a service of the operator's network that nobody outside may reach through Mintlake.
@@ -114,14 +114,14 @@ func TestHostileURLs(t *testing.T) {
 
 // tellOfURLs writes, for each URL, a token whose logo it is, and a request for the document that it
 // would be.
-func tellOfURLs(t *testing.T, brokers, urls []string) (mints []solana.PublicKey) {
+func tellOfURLs(t *testing.T, brokers, urls []string) (mints []pubkey.Key) {
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
 	require.NoError(t, err)
 	defer producer.Close()
 	program, err := base58.Decode(schemas.ProgramToken)
 	require.NoError(t, err)
 	for n, url := range urls {
-		mint := solana.PublicKey(sha256.Sum256(fmt.Appendf(nil, "a mint with a hostile URL %d", n)))
+		mint := pubkey.Key(sha256.Sum256(fmt.Appendf(nil, "a mint with a hostile URL %d", n)))
 		mints = append(mints, mint)
 		uri := []byte("https://example.org/" + mint.String())
 		request, err := proto.Marshal(&eventspb.EnrichmentRequest{
@@ -147,7 +147,7 @@ func tellOfURLs(t *testing.T, brokers, urls []string) (mints []solana.PublicKey)
 }
 
 // awaitLogo waits until the logo of a mint has a status that the pattern matches.
-func (i *instance) awaitLogo(mint solana.PublicKey, want, of string) {
+func (i *instance) awaitLogo(mint pubkey.Key, want, of string) {
 	i.t.Helper()
 	pattern := regexp.MustCompile(`"logo_status":"` + want + `"`)
 	for deadline := time.Now().Add(hang); ; time.Sleep(100 * time.Millisecond) {

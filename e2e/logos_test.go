@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -25,6 +24,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // logoMints is how many mints the test has; MINTLAKE_TEST_LOGO_MINTS=100000 is the full run
@@ -98,7 +98,7 @@ const breaksOff = assets.Fate(255)
 
 func fateOf(r *http.Request) assets.Fate {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/logo/"), ".")
-	mint, err := solana.PublicKeyFromBase58(name)
+	mint, err := pubkey.Parse(name)
 	switch {
 	case err != nil:
 		return assets.LogoMissing
@@ -159,7 +159,7 @@ func (h *imageHost) forgive() {
 }
 
 // logoMint is the i-th mint, its logo's URL, and what must become of it.
-func logoMint(i int, hosts []*imageHost) (mint solana.PublicKey, url, status string) {
+func logoMint(i int, hosts []*imageHost) (mint pubkey.Key, url, status string) {
 	mint = sha256.Sum256(fmt.Appendf(nil, "a mint with a logo %d", i))
 	host := hosts[i%len(hosts)]
 	url, status = fmt.Sprintf("%s/logo/%s.%s", host.url, mint, []string{"png", "svg"}[i/7%2]), "ok"

@@ -17,7 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/durable"
-	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxFastForward bounds the slots that a restarted demo computes again before it goes on: about a
@@ -38,9 +38,9 @@ type demoState struct {
 	HTTPAddr    string `json:"http_addr"`
 	// GenesisHash identifies the chain, even after its settings have changed. It is zero in the
 	// files of earlier versions.
-	GenesisHash chain.Hash `json:"genesis_hash"`
+	GenesisHash pubkey.Key `json:"genesis_hash"`
 	// Anchors are the chain's clock: slots that are computed again get the same block times.
-	Anchors []chain.Anchor `json:"anchors"`
+	Anchors []demo.Anchor `json:"anchors"`
 }
 
 // startDemo runs the demo chain if it is the source. The demo node becomes the RPC upstream too,

@@ -22,8 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
-
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 
@@ -76,10 +75,10 @@ func Handler(baseURL func() string, lookup Lookup) http.Handler {
 // allowed.
 func parse(file string, allowed ...string) (chain.Key, string, bool) {
 	name, ext, ok := strings.Cut(file, ".")
-	if !ok || len(name) > maxMintLength {
+	if !ok {
 		return chain.Key{}, "", false
 	}
-	mint, err := solana.PublicKeyFromBase58(name)
+	mint, err := pubkey.Parse(name)
 	if err != nil {
 		return chain.Key{}, "", false
 	}
@@ -90,9 +89,6 @@ func parse(file string, allowed ...string) (chain.Key, string, bool) {
 	}
 	return chain.Key{}, "", false
 }
-
-// maxMintLength is how many characters 32 bytes have in base58 at most.
-const maxMintLength = 44
 
 // traits returns pseudo-random bytes that depend on the mint alone. Each decides one property of
 // its document or logo.

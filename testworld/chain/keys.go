@@ -6,13 +6,15 @@ import (
 	"encoding/binary"
 
 	"github.com/gagliardetto/solana-go"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Key is a 32-byte account address.
-type Key = solana.PublicKey
+// Key is an account's address.
+type Key = pubkey.Key
 
-// Hash is a 32-byte block hash.
-type Hash = solana.Hash
+// Hash is a block's hash.
+type Hash = pubkey.Key
 
 // Signature is an ed25519 signature of a message.
 type Signature = solana.Signature
@@ -20,28 +22,28 @@ type Signature = solana.Signature
 // Addresses of the programs and accounts that the chain knows; all are those of mainnet except
 // LauncherProgram.
 var (
-	SystemProgram         = solana.SystemProgramID
-	TokenProgram          = solana.TokenProgramID
-	Token2022Program      = solana.Token2022ProgramID
-	AssociatedProgram     = solana.SPLAssociatedTokenAccountProgramID
-	MetaplexProgram       = solana.MustPublicKeyFromBase58("metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s")
-	ComputeBudgetProgram  = solana.ComputeBudget
-	VoteProgram           = solana.VoteProgramID
-	MemoProgram           = solana.MemoProgramID
-	LookupTableProgram    = solana.AddressLookupTableProgramID
-	CPMMProgram           = solana.MustPublicKeyFromBase58("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
-	CPMMAuthority         = solana.MustPublicKeyFromBase58("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
-	AMMv4Program          = solana.MustPublicKeyFromBase58("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")
-	AMMv4Authority        = solana.MustPublicKeyFromBase58("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
-	PumpSwapProgram       = solana.MustPublicKeyFromBase58("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
-	PumpFeeProgram        = solana.MustPublicKeyFromBase58("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
-	DAMMv2Program         = solana.MustPublicKeyFromBase58("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
-	NativeMint            = solana.WrappedSol
-	USDCMint              = solana.MustPublicKeyFromBase58("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
-	RentSysvar            = solana.SysVarRentPubkey
-	NativeLoader          = solana.MustPublicKeyFromBase58("NativeLoader1111111111111111111111111111111")
-	UpgradeableLoader     = solana.BPFLoaderUpgradeableProgramID
-	cpmmCreatePoolFeeDest = solana.MustPublicKeyFromBase58("DNXgeM9EiiaAbaWvwjHj9fQQLAX5ZsfHyvmYUNRAdNC8")
+	SystemProgram         = Key(solana.SystemProgramID)
+	TokenProgram          = Key(solana.TokenProgramID)
+	Token2022Program      = Key(solana.Token2022ProgramID)
+	AssociatedProgram     = Key(solana.SPLAssociatedTokenAccountProgramID)
+	MetaplexProgram       = pubkey.MustParse("metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s")
+	ComputeBudgetProgram  = Key(solana.ComputeBudget)
+	VoteProgram           = Key(solana.VoteProgramID)
+	MemoProgram           = Key(solana.MemoProgramID)
+	LookupTableProgram    = Key(solana.AddressLookupTableProgramID)
+	CPMMProgram           = pubkey.MustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	CPMMAuthority         = pubkey.MustParse("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
+	AMMv4Program          = pubkey.MustParse("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")
+	AMMv4Authority        = pubkey.MustParse("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
+	PumpSwapProgram       = pubkey.MustParse("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
+	PumpFeeProgram        = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
+	DAMMv2Program         = pubkey.MustParse("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
+	NativeMint            = Key(solana.WrappedSol)
+	USDCMint              = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+	RentSysvar            = Key(solana.SysVarRentPubkey)
+	NativeLoader          = pubkey.MustParse("NativeLoader1111111111111111111111111111111")
+	UpgradeableLoader     = Key(solana.BPFLoaderUpgradeableProgramID)
+	cpmmCreatePoolFeeDest = pubkey.MustParse("DNXgeM9EiiaAbaWvwjHj9fQQLAX5ZsfHyvmYUNRAdNC8")
 	// LauncherProgram stands for a launch pad that creates mints through CPI. It is no program of
 	// mainnet: its address is a hash.
 	LauncherProgram = Key(sha256.Sum256([]byte("mintlake demo launcher program")))
@@ -81,11 +83,11 @@ func deriveSigner(seed uint64, family string, i uint64) *Signer {
 // pda is solana.FindProgramAddress without its error, which comes only if no bump fits (probability
 // 2^-255).
 func pda(program Key, seeds ...[]byte) (Key, uint8) {
-	k, bump, err := solana.FindProgramAddress(seeds, program)
+	k, bump, err := solana.FindProgramAddress(seeds, solana.PublicKey(program))
 	if err != nil {
 		panic("chain: no bump for a program address")
 	}
-	return k, bump
+	return Key(k), bump
 }
 
 // AssociatedAddress is the associated token account of owner for mint under the token program that

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
 	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
@@ -33,7 +33,7 @@ func parseKeys(list []string) (keySet, error) {
 	}
 	set := make(keySet, len(list))
 	for _, s := range list {
-		k, err := solana.PublicKeyFromBase58(s)
+		k, err := pubkey.Parse(s)
 		if err != nil {
 			return nil, fmt.Errorf("invalid pubkey %q: %w", s, err)
 		}

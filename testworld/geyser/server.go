@@ -25,8 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/gagliardetto/solana-go"
-
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
@@ -383,7 +382,7 @@ func (s *Server) IsBlockhashValid(_ context.Context, req *pb.IsBlockhashValidReq
 		return nil, err
 	}
 	level, _ := commitment(req.Commitment)
-	h, err := solana.HashFromBase58(req.GetBlockhash())
+	h, err := pubkey.Parse(req.GetBlockhash())
 	return &pb.IsBlockhashValidResponse{Slot: b.Slot, Valid: err == nil && s.ledger.BlockhashValid(h, level)}, nil
 }
 

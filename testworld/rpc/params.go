@@ -5,6 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
@@ -115,7 +116,7 @@ func parseKey(text string) (chain.Key, error) {
 	if len(text) > 44 {
 		return chain.Key{}, &Error{Code: codeInvalidParams, Message: "Invalid param: WrongSize"}
 	}
-	k, err := solana.PublicKeyFromBase58(text)
+	k, err := pubkey.Parse(text)
 	if err != nil {
 		return chain.Key{}, &Error{Code: codeInvalidParams, Message: "Invalid param: Invalid"}
 	}

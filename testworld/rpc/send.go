@@ -69,14 +69,14 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 	}
 	out := &chain.Tx{Signatures: tx.Signatures}
 	out.Message = chain.Message{Versioned: m.IsVersioned(), Header: [3]uint8{h.NumRequiredSignatures, h.NumReadonlySignedAccounts, h.NumReadonlyUnsignedAccounts},
-		Keys: m.AccountKeys, Blockhash: m.RecentBlockhash}
+		Keys: keysOf(m.AccountKeys), Blockhash: chain.Hash(m.RecentBlockhash)}
 	for _, l := range m.AddressTableLookups {
-		list, _ := s.ledger.Accounts([]chain.Key{l.AccountKey}, ledger.Processed)
+		list, _ := s.ledger.Accounts([]chain.Key{chain.Key(l.AccountKey)}, ledger.Processed)
 		w, r, err := chain.ResolveLookup(list[0], l.WritableIndexes, l.ReadonlyIndexes)
 		if err != nil {
 			return nil, invalidParams("invalid transaction: %v", err)
 		}
-		out.Message.Lookups = append(out.Message.Lookups, chain.Lookup{Table: l.AccountKey, Writable: l.WritableIndexes, Readonly: l.ReadonlyIndexes})
+		out.Message.Lookups = append(out.Message.Lookups, chain.Lookup{Table: chain.Key(l.AccountKey), Writable: l.WritableIndexes, Readonly: l.ReadonlyIndexes})
 		out.Message.LoadedWritable = append(out.Message.LoadedWritable, w...)
 		out.Message.LoadedReadonly = append(out.Message.LoadedReadonly, r...)
 	}
@@ -98,6 +98,14 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 		out.Message.Instructions = append(out.Message.Instructions, c)
 	}
 	return out, nil
+}
+
+func keysOf(list []solana.PublicKey) []chain.Key {
+	out := make([]chain.Key, len(list))
+	for i, k := range list {
+		out[i] = chain.Key(k)
+	}
+	return out
 }
 
 // sendTransaction checks a transaction as a real node's preflight does, and queues it for the next

@@ -3,8 +3,7 @@ package rpc
 import (
 	"encoding/json"
 
-	"github.com/gagliardetto/solana-go"
-
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 
@@ -91,7 +90,7 @@ func isBlockhashValid(s *Server, params []json.RawMessage) (any, error) {
 	if len(text) > 44 {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: WrongSize"}
 	}
-	h, err := solana.HashFromBase58(text)
+	h, err := pubkey.Parse(text)
 	if err != nil {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: Invalid"}
 	}
