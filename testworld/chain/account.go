@@ -1,5 +1,7 @@
 package chain
 
+import "github.com/mintlake/mintlake/testworld/layout"
+
 // Account is one account's state. It is immutable once a block has published it: a change makes a
 // new Account.
 type Account struct {
@@ -55,13 +57,13 @@ func (s *state) rollback() {
 
 // IsTokenAccount returns whether a is an initialized token account of either token program.
 func IsTokenAccount(a *Account) bool {
-	return (a.Owner == TokenProgram || a.Owner == Token2022Program) && isTokenAccount(a.Data)
+	return (a.Owner == TokenProgram || a.Owner == Token2022Program) && layout.IsTokenAccount(a.Data)
 }
 
 // MintSupply is the supply and decimals of an initialized mint of either token program.
 func MintSupply(a *Account) (supply uint64, decimals uint8, ok bool) {
-	if a.Owner != TokenProgram && a.Owner != Token2022Program || !isMint(a.Data) {
+	if a.Owner != TokenProgram && a.Owner != Token2022Program || !layout.IsMint(a.Data) {
 		return 0, 0, false
 	}
-	return mintSupply(a.Data), a.Data[mintDecimalsAt], true
+	return layout.Supply(a.Data), a.Data[layout.MintDecimalsAt], true
 }

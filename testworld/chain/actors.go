@@ -3,6 +3,8 @@ package chain
 import (
 	"encoding/binary"
 	"math/rand/v2"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // actor plans one transaction; nil means that it found nothing to do.
@@ -58,8 +60,8 @@ func (g *Generator) lamports(k Key) uint64 {
 
 // balance returns what a token account holds; 0 if there is none or it is frozen.
 func (g *Generator) balance(account Key) uint64 {
-	if a := g.st.get(account); a != nil && isTokenAccount(a.Data) && a.Data[accountStateAt] == stateInitialized {
-		return tokenAmount(a.Data)
+	if a := g.st.get(account); a != nil && layout.IsTokenAccount(a.Data) && a.Data[layout.AccountStateAt] == layout.StateInitialized {
+		return layout.Amount(a.Data)
 	}
 	return 0
 }
@@ -171,7 +173,7 @@ func planBatch(g *Generator, r *rand.Rand) *plan {
 	var subs []Instruction
 	for range 2 + r.IntN(3) {
 		dst := g.ata(g.wallets[pick(r, t.holders)].Key, t)
-		if a := g.st.get(dst); a == nil || dst == src || !isTokenAccount(a.Data) || a.Data[accountStateAt] != stateInitialized {
+		if a := g.st.get(dst); a == nil || dst == src || !layout.IsTokenAccount(a.Data) || a.Data[layout.AccountStateAt] != layout.StateInitialized {
 			continue
 		}
 		subs = append(subs, ixTransferChecked(TokenProgram, src, t.mint, dst, from.Key, have/1000, t.decimals))

@@ -1,6 +1,10 @@
 package chain
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // planCreation makes a new mint in one of three ways: SPL with Metaplex, Token-2022 with its own
 // metadata, or through the launcher.
@@ -56,7 +60,7 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 	t.mintAuth, t.updateAuth, t.metadata = creator, creator, g.x.derived.metadata(mint.Key)
 	ata := g.ata(creator.Key, t)
 	supply := (1_000 + r.Uint64N(1_000_000_000)) * pow10(t.decimals)
-	ixs := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(mintSize), mintSize, TokenProgram))
+	ixs := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(layout.MintSize), layout.MintSize, TokenProgram))
 	if r.IntN(6) == 0 {
 		ixs = append(ixs, ixInitMintOld(mint.Key, t.decimals, creator.Key, freeze))
 	} else {
@@ -66,7 +70,7 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 	if bare {
 		t.metadata = Key{}
 	} else {
-		d := metaplexData{Name: t.name, Symbol: t.symbol, URI: t.uri, Fee: pick(r, []uint16{0, 0, 0, 100, 500})}
+		d := layout.MetaplexData{Name: t.name, Symbol: t.symbol, URI: t.uri, Fee: pick(r, []uint16{0, 0, 0, 100, 500})}
 		ixs = append(ixs, ixMetaplexCreate(t.metadata, mint.Key, creator.Key, creator.Key, creator.Key, d, r.IntN(8) > 0))
 	}
 	ixs = append(ixs, ixCreateATA(creator.Key, ata, creator.Key, mint.Key, TokenProgram, r.IntN(2) == 0))
@@ -76,7 +80,7 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 		ixs = append(ixs, ixMintTo(TokenProgram, mint.Key, ata, creator.Key, supply))
 	}
 	if r.IntN(3) == 0 {
-		ixs = append(ixs, ixSetAuthority(TokenProgram, mint.Key, creator.Key, authorityMint, nil))
+		ixs = append(ixs, ixSetAuthority(TokenProgram, mint.Key, creator.Key, layout.AuthorityMint, nil))
 		t.mintAuth = nil
 	}
 	rank := g.rank(r)
@@ -95,29 +99,29 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 	if r.IntN(4) == 0 {
 		freeze, t.freezeAuth = &creator.Key, creator
 	}
-	size := tlvStart + 4 + 64
+	size := layout.ExtensionsAt + 4 + 64
 	ixs := []Instruction{ixPointer(mint.Key, creator.Key, mint.Key)}
 	switch r.IntN(6) {
 	case 0:
 		t.feeBPS, t.feeAuth = pick(r, []uint16{50, 100, 500, 1000}), creator
-		size += 4 + feeConfigSize
+		size += 4 + layout.FeeConfigSize
 		ixs = append(ixs, ixFeeConfig(mint.Key, creator.Key, t.feeBPS, pick(r, []uint64{1 << 60, 5_000 * pow10(t.decimals)})))
 	case 1:
 		size += 4 + 32
 		t.unpoolable = true
 		ixs = append(ixs, ixMintClose(mint.Key, creator.Key))
 	}
-	meta := tokenMetadata{Mint: mint.Key, Name: t.name, Symbol: t.symbol, URI: t.uri}
+	meta := layout.TokenMetadata{Mint: mint.Key, Name: t.name, Symbol: t.symbol, URI: t.uri}
 	ata := g.ata(creator.Key, t)
 	supply := (1_000 + r.Uint64N(1_000_000_000)) * pow10(t.decimals)
-	head := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(size+4+len(meta.encode())), size, Token2022Program))
+	head := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(size+4+len(meta.Bytes())), size, Token2022Program))
 	ixs = append(append(head, ixs...),
 		ixInitMint(Token2022Program, mint.Key, t.decimals, creator.Key, freeze),
 		ixMetadataInit(mint.Key, creator.Key, creator.Key, t.name, t.symbol, t.uri),
 		ixCreateATA(creator.Key, ata, creator.Key, mint.Key, Token2022Program, true),
 		ixMintTo(Token2022Program, mint.Key, ata, creator.Key, supply))
 	if r.IntN(4) == 0 {
-		ixs = append(ixs, ixSetAuthority(Token2022Program, mint.Key, creator.Key, authorityMint, nil))
+		ixs = append(ixs, ixSetAuthority(Token2022Program, mint.Key, creator.Key, layout.AuthorityMint, nil))
 		t.mintAuth = nil
 	}
 	rank := g.rank(r)

@@ -1,6 +1,10 @@
 package chain
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // choose returns a token that ok accepts, popular ones more often, or nil. It tries a few only.
 func (g *Generator) choose(r *rand.Rand, ok func(*token) bool) *token {
@@ -30,7 +34,7 @@ func planSupply(g *Generator, r *rand.Rand) *plan {
 	account := g.ata(w.Key, t)
 	amount := 1 + have/uint64(50+r.IntN(1000))
 	if mint {
-		if supply := mintSupply(g.st.get(t.mint).Data); supply > 1<<62 {
+		if supply := layout.Supply(g.st.get(t.mint).Data); supply > 1<<62 {
 			return nil
 		}
 		if r.IntN(2) == 0 {
@@ -84,10 +88,10 @@ func planAuthority(g *Generator, r *rand.Rand) *plan {
 		next = nil
 	}
 	if kind == 0 {
-		return &plan{payer: t.mintAuth, ixs: []Instruction{ixSetAuthority(t.program, t.mint, t.mintAuth.Key, authorityMint, to)},
+		return &plan{payer: t.mintAuth, ixs: []Instruction{ixSetAuthority(t.program, t.mint, t.mintAuth.Key, layout.AuthorityMint, to)},
 			done: func() { t.mintAuth = next }}
 	}
-	return &plan{payer: t.freezeAuth, ixs: []Instruction{ixSetAuthority(t.program, t.mint, t.freezeAuth.Key, authorityFreeze, to)},
+	return &plan{payer: t.freezeAuth, ixs: []Instruction{ixSetAuthority(t.program, t.mint, t.freezeAuth.Key, layout.AuthorityFreeze, to)},
 		done: func() { t.freezeAuth = next }}
 }
 
@@ -123,7 +127,7 @@ func (g *Generator) planFreeze(r *rand.Rand, t *token) *plan {
 		return nil
 	}
 	account := g.ata(g.wallets[pick(r, t.holders)].Key, t)
-	if a := g.st.get(account); a == nil || !isTokenAccount(a.Data) || a.Data[accountStateAt] != stateInitialized {
+	if a := g.st.get(account); a == nil || !layout.IsTokenAccount(a.Data) || a.Data[layout.AccountStateAt] != layout.StateInitialized {
 		return nil
 	}
 	return &plan{payer: t.freezeAuth, ixs: []Instruction{ixFreeze(t.program, account, t.mint, t.freezeAuth.Key, true)}, done: func() {
@@ -149,7 +153,7 @@ func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 	if t.program == Token2022Program {
 		return g.planUpdateField(r, t, name, symbol, uri, done)
 	}
-	if t.metadata.IsZero() || g.st.get(t.metadata) == nil || g.st.get(t.metadata).Data[mplMutableAt] == 0 {
+	if t.metadata.IsZero() || g.st.get(t.metadata) == nil || g.st.get(t.metadata).Data[layout.MetaplexMutableAt] == 0 {
 		return nil
 	}
 	if r.IntN(6) == 0 {
@@ -157,7 +161,7 @@ func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 		return &plan{payer: t.updateAuth, ixs: []Instruction{ixMetaplexUpdate(t.metadata, t.updateAuth.Key, nil, &next.Key, r.IntN(3) == 0)},
 			done: func() { t.updateAuth = next }}
 	}
-	d := &metaplexData{Name: name, Symbol: symbol, URI: uri}
+	d := &layout.MetaplexData{Name: name, Symbol: symbol, URI: uri}
 	return &plan{payer: t.updateAuth, v0: r.IntN(2) == 0, ixs: append(budget(r, 40_000), ixMetaplexUpdate(t.metadata, t.updateAuth.Key, d, nil, false)), done: done}
 }
 
@@ -165,11 +169,11 @@ func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 // the rent for that.
 func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri string, done func()) *plan {
 	a := g.st.get(t.mint)
-	at, n := tlv(a.Data, extTokenMetadata)
+	at, n := layout.Extension(a.Data, layout.ExtTokenMetadata)
 	if at < 0 {
 		return nil
 	}
-	m, ok := decodeTokenMetadata(a.Data[at : at+n])
+	m, ok := layout.ReadTokenMetadata(a.Data[at : at+n])
 	if !ok || m.UpdateAuthority != t.updateAuth.Key {
 		return nil
 	}
@@ -186,9 +190,9 @@ func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri st
 	}
 	ixs := budget(r, 60_000)
 	for _, e := range edits {
-		m.set(e.field, e.key, e.value)
+		setField(m, e.field, e.key, e.value)
 	}
-	if need := RentExempt(at + len(m.encode())); need > a.Lamports {
+	if need := RentExempt(at + len(m.Bytes())); need > a.Lamports {
 		ixs = append(ixs, ixTransferSOL(t.updateAuth.Key, t.mint, need-a.Lamports))
 	}
 	for _, e := range edits {

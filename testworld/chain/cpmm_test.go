@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // The formula gives what the real program gave, on every vector of exact input that it accepted.
@@ -78,9 +79,9 @@ func TestSupplyIsTheSumOfAccounts(t *testing.T) {
 	sum := map[Key]uint64{}
 	for _, a := range g.st.accounts {
 		if IsTokenAccount(a) {
-			sum[tokenMint(a.Data)] += tokenAmount(a.Data)
+			sum[layout.MintOf(a.Data)] += layout.Amount(a.Data)
 			if w := withheld(a.Data); w != nil {
-				sum[tokenMint(a.Data)] += binary.LittleEndian.Uint64(w)
+				sum[layout.MintOf(a.Data)] += binary.LittleEndian.Uint64(w)
 			}
 		}
 	}
@@ -92,7 +93,7 @@ func TestSupplyIsTheSumOfAccounts(t *testing.T) {
 		}
 		mints++
 		if c := feeConfig(a.Data); c != nil {
-			sum[k] += binary.LittleEndian.Uint64(c[feeWithheldAt:])
+			sum[k] += binary.LittleEndian.Uint64(c[layout.FeeWithheldAt:])
 		}
 		require.Equal(t, supply, sum[k], "mint %s", k)
 	}

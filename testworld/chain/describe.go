@@ -1,18 +1,22 @@
 package chain
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // Metadata is what a metadata account or extension has, without padding.
 type Metadata struct{ Name, Symbol, URI string }
 
 // ReadMetaplex decodes a Metaplex metadata account.
 func ReadMetaplex(a *Account) (Metadata, bool) {
-	if a == nil || a.Owner != MetaplexProgram || len(a.Data) < mplFeeAt {
+	if a == nil || a.Owner != MetaplexProgram || len(a.Data) < layout.MetaplexFeeAt {
 		return Metadata{}, false
 	}
-	r := reader{b: a.Data[mplDataAt:]}
-	m := Metadata{Name: trimPadding(r.str()), Symbol: trimPadding(r.str()), URI: trimPadding(r.str())}
-	return m, !r.bad
+	r := layout.Reader{Rest: a.Data[layout.MetaplexDataAt:]}
+	m := Metadata{Name: trimPadding(r.String()), Symbol: trimPadding(r.String()), URI: trimPadding(r.String())}
+	return m, !r.Bad
 }
 
 // ReadExtension decodes the TokenMetadata extension of a Token-2022 mint.
@@ -20,11 +24,11 @@ func ReadExtension(a *Account) (Metadata, bool) {
 	if a == nil || a.Owner != Token2022Program {
 		return Metadata{}, false
 	}
-	at, n := tlv(a.Data, extTokenMetadata)
+	at, n := layout.Extension(a.Data, layout.ExtTokenMetadata)
 	if at < 0 {
 		return Metadata{}, false
 	}
-	m, ok := decodeTokenMetadata(a.Data[at : at+n])
+	m, ok := layout.ReadTokenMetadata(a.Data[at : at+n])
 	if !ok {
 		return Metadata{}, false
 	}

@@ -1,6 +1,10 @@
 package chain
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // dex is what the generator knows of a program that swaps: enough to trade on its pools.
 type dex interface {
@@ -50,7 +54,7 @@ func (g *Generator) mintData(p *pool, side int) []byte { return g.st.get(p.token
 // balances returns what a pool's vaults hold, by side.
 func (g *Generator) balances(p *pool) (out [2]uint64) {
 	for i := range out {
-		out[i] = tokenAmount(g.st.get(p.vaults[i]).Data)
+		out[i] = layout.Amount(g.st.get(p.vaults[i]).Data)
 	}
 	return out
 }
@@ -62,13 +66,13 @@ func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
 // transfer fee, so Transfer will do for TransferChecked.
 func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
 	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},
-		appendU64([]byte{tagTransfer}, amount))
+		layout.AppendU64([]byte{layout.TagTransfer}, amount))
 }
 
 // holds returns whether an account is a token account of the mint.
 func (x *machine) holds(r ref, mint Key) bool {
 	a := x.acc(r)
-	return IsTokenAccount(a) && tokenMint(a.Data) == mint
+	return IsTokenAccount(a) && layout.MintOf(a.Data) == mint
 }
 
 // genesisVenue adds a pool of a program other than CPMM at genesis. encode makes its account's

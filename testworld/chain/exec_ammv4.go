@@ -3,6 +3,8 @@ package chain
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Raydium AMM v4: places in AmmInfo and the instructions without an order book (raydium-amm,
@@ -85,7 +87,7 @@ func runAMMv4(x *machine, f *frame) error {
 func v4Swap(x *machine, f *frame, in int, first, second uint64) error {
 	a := f.accs
 	vaults := [2]ref{a[3], a[4]}
-	reserves := [2]uint64{tokenAmount(x.acc(a[3]).Data), tokenAmount(x.acc(a[4]).Data)}
+	reserves := [2]uint64{layout.Amount(x.acc(a[3]).Data), layout.Amount(x.acc(a[4]).Data)}
 	pays, sends := first, v4ExactIn(first, reserves[in], reserves[1-in])
 	log, told, slipped := byte(v4LogBaseIn), sends, sends < second
 	if f.data[0] == v4BaseOut {
@@ -100,9 +102,9 @@ func v4Swap(x *machine, f *frame, in int, first, second uint64) error {
 		x.log("Program log: Error: exceeds desired slippage limit")
 		return failCustom(v4Exceeded)
 	}
-	ray := appendU64(appendU64([]byte{log}, first), second)
-	ray = appendU64(appendU64(ray, uint64(2-in)), tokenAmount(x.acc(a[5]).Data))
-	ray = appendU64(appendU64(appendU64(ray, reserves[0]), reserves[1]), told)
+	ray := layout.AppendU64(layout.AppendU64([]byte{log}, first), second)
+	ray = layout.AppendU64(layout.AppendU64(ray, uint64(2-in)), layout.Amount(x.acc(a[5]).Data))
+	ray = layout.AppendU64(layout.AppendU64(layout.AppendU64(ray, reserves[0]), reserves[1]), told)
 	x.log("Program log: ray_log: " + base64Std(ray))
 	if err := swapTransfer(x, f, TokenProgram, a[5], vaults[in], a[7], pays); err != nil {
 		return err
@@ -131,7 +133,7 @@ func (v4Dex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, firs
 	if !base {
 		tag = v4BaseOut
 	}
-	return Instruction{Program: AMMv4Program, Data: appendU64(appendU64([]byte{tag}, first), second), Accounts: []AccountMeta{readonly(TokenProgram),
+	return Instruction{Program: AMMv4Program, Data: layout.AppendU64(layout.AppendU64([]byte{tag}, first), second), Accounts: []AccountMeta{readonly(TokenProgram),
 		writable(p.key), readonly(AMMv4Authority), writable(p.vaults[0]), writable(p.vaults[1]), writable(accounts[in]), writable(accounts[1-in]),
 		signer(user)}}
 }

@@ -1,6 +1,10 @@
 package chain
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
@@ -82,7 +86,7 @@ func runAssociated(x *machine, f *frame) error {
 		x.log("Program log: Error: Associated address does not match seed derivation")
 		return fail(ErrInvalidSeeds)
 	}
-	if idempotent && x.acc(ata).Owner == x.key(token) && isTokenAccount(x.acc(ata).Data) {
+	if idempotent && x.acc(ata).Owner == x.key(token) && layout.IsTokenAccount(x.acc(ata).Data) {
 		return nil
 	}
 	if x.acc(ata).Owner != SystemProgram {
@@ -95,11 +99,11 @@ func runAssociated(x *machine, f *frame) error {
 // size, creates the account and initializes it with an immutable owner.
 func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) error {
 	program := x.key(token)
-	sizeData := []byte{tagAccountDataSize, extImmutableOwner, 0}
+	sizeData := []byte{layout.TagAccountDataSize, layout.ExtImmutableOwner, 0}
 	if err := x.call(f, program, []ref{{idx: mint.idx}}, sizeData); err != nil {
 		return err
 	}
-	size := accountSize
+	size := layout.TokenAccountSize
 	if len(x.meta.ReturnData) == 8 {
 		size = int(x.meta.ReturnData[0]) | int(x.meta.ReturnData[1])<<8
 	}
@@ -109,9 +113,9 @@ func createAssociated(x *machine, f *frame, payer, ata, owner, mint, token ref) 
 		return err
 	}
 	x.log("Program log: Initialize the associated token account")
-	if err := x.call(f, program, []ref{{idx: ata.idx, writable: true}}, []byte{tagImmutableOwner}); err != nil {
+	if err := x.call(f, program, []ref{{idx: ata.idx, writable: true}}, []byte{layout.TagImmutableOwner}); err != nil {
 		return err
 	}
 	k := x.key(owner)
-	return x.call(f, program, []ref{{idx: ata.idx, writable: true}, {idx: mint.idx}}, append([]byte{tagInitializeAccount3}, k[:]...))
+	return x.call(f, program, []ref{{idx: ata.idx, writable: true}, {idx: mint.idx}}, append([]byte{layout.TagInitializeAccount3}, k[:]...))
 }

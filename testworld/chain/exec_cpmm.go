@@ -3,37 +3,14 @@ package chain
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
-// Raydium CPMM: discriminators, the PoolState size and offsets (raydium-cp-swap, states/pool.rs and
-// config.rs).
-var (
-	cpmmSwapBaseInput  = [8]byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
-	cpmmSwapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
-	cpmmPoolDisc       = [8]byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}
-	cpmmConfigDisc     = [8]byte{0xda, 0xf4, 0x21, 0x68, 0xcb, 0xcb, 0x2b, 0x6f}
-	cpmmSwapEvent      = [8]byte{0x40, 0xc6, 0xcd, 0xe8, 0x26, 0x08, 0x71, 0xe2}
-)
+// cpmmSwapEvent begins the event of a swap (raydium-cp-swap, states/events.rs).
+var cpmmSwapEvent = [8]byte{0x40, 0xc6, 0xcd, 0xe8, 0x26, 0x08, 0x71, 0xe2}
 
-const (
-	cpmmPoolSize        = 637
-	cpmmConfigSize      = 236
-	cpmmObservationSize = 4075
-
-	poolConfig        = 8
-	poolVault0        = 72
-	poolMint0         = 168
-	poolProgram0      = 232
-	poolObservation   = 296
-	poolStatus        = 329
-	poolLPSupply      = 333
-	poolProtocolFees0 = 341
-	poolFundFees0     = 357
-	poolOpenTime      = 373
-	poolRecentEpoch   = 381
-
-	cpmmRateDenominator = 1_000_000
-)
+const cpmmRateDenominator = 1_000_000
 
 // CPMM error codes (raydium-cp-swap, error.rs; Anchor's own start at 6000).
 const (
@@ -52,11 +29,11 @@ func runCPMM(x *machine, f *frame) error {
 	if len(f.data) < 8 {
 		return failCustom(anchorInstructionMissing)
 	}
-	if [8]byte(f.data[:8]) == cpmmSwapBaseInput && len(f.data) >= 24 {
+	if [8]byte(f.data[:8]) == layout.CPMMSwapBaseInput && len(f.data) >= 24 {
 		x.log("Program log: Instruction: SwapBaseInput")
 		return cpmmSwap(x, f, binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), true)
 	}
-	if [8]byte(f.data[:8]) == cpmmSwapBaseOutput && len(f.data) >= 24 {
+	if [8]byte(f.data[:8]) == layout.CPMMSwapBaseOutput && len(f.data) >= 24 {
 		x.log("Program log: Instruction: SwapBaseOutput")
 		return cpmmSwap(x, f, binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), false)
 	}
@@ -80,8 +57,8 @@ func (s poolSide) at(first int) int {
 
 // reserve returns the vault's amount less the fees that are still in it.
 func (s poolSide) reserve(pool, vault []byte) uint64 {
-	return tokenAmount(vault) - binary.LittleEndian.Uint64(pool[s.at(poolProtocolFees0):]) -
-		binary.LittleEndian.Uint64(pool[s.at(poolFundFees0):])
+	return layout.Amount(vault) - binary.LittleEndian.Uint64(pool[s.at(layout.PoolProtocolFees0):]) -
+		binary.LittleEndian.Uint64(pool[s.at(layout.PoolFundFees0):])
 }
 
 func addU64(b []byte, n uint64) { binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+n) }
@@ -156,14 +133,14 @@ func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 	}
 	pool, inVault, outVault := f.accs[3], f.accs[6], f.accs[7]
 	p := x.acc(pool)
-	if p.Owner != CPMMProgram || len(p.Data) != cpmmPoolSize || x.acc(f.accs[2]).Owner != CPMMProgram {
+	if p.Owner != CPMMProgram || len(p.Data) != layout.CPMMPoolSize || x.acc(f.accs[2]).Owner != CPMMProgram {
 		return failCustom(anchorWrongOwner)
 	}
 	zero, ok := cpmmSides(x, f, p.Data)
 	if !ok {
 		return failCustom(anchorConstraintRaw)
 	}
-	if p.Data[poolStatus]&4 != 0 || uint64(x.now) < binary.LittleEndian.Uint64(p.Data[poolOpenTime:]) {
+	if p.Data[layout.PoolStatus]&4 != 0 || uint64(x.now) < binary.LittleEndian.Uint64(p.Data[layout.PoolOpenTime:]) {
 		return failCustom(cpmmNotApproved)
 	}
 	in, out := poolSide{zero}, poolSide{!zero}
@@ -194,8 +171,8 @@ func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 func (x *machine) settle(f *frame, q quote, in poolSide, ri, ro uint64) error {
 	config := x.acc(f.accs[2]).Data
 	d := x.mutable(f.accs[3]).Data
-	addU64(d[in.at(poolProtocolFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[20:]), cpmmRateDenominator))
-	addU64(d[in.at(poolFundFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[28:]), cpmmRateDenominator))
+	addU64(d[in.at(layout.PoolProtocolFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[20:]), cpmmRateDenominator))
+	addU64(d[in.at(layout.PoolFundFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[28:]), cpmmRateDenominator))
 	x.logSwapEvent(f, ri, ro, q)
 	if err := cpmmTransfer(x, f, f.accs[4], f.accs[6], f.accs[0], f.accs[8], f.accs[10], q.pays); err != nil {
 		return err
@@ -205,7 +182,7 @@ func (x *machine) settle(f *frame, q quote, in poolSide, ri, ro uint64) error {
 		return err
 	}
 	x.used += 3000
-	binary.LittleEndian.PutUint64(x.mutable(f.accs[3]).Data[poolRecentEpoch:], x.epoch)
+	binary.LittleEndian.PutUint64(x.mutable(f.accs[3]).Data[layout.PoolRecentEpoch:], x.epoch)
 	return nil
 }
 
@@ -216,18 +193,18 @@ func cpmmSides(x *machine, f *frame, pool []byte) (zero, ok bool) {
 		k := x.key(f.accs[i])
 		return string(pool[at:at+32]) == string(k[:])
 	}
-	zero = is(6, poolVault0)
+	zero = is(6, layout.PoolVault0)
 	in, out := 0, 32
 	if !zero {
 		in, out = 32, 0
 	}
-	ok = f.accs[0].signer && x.key(f.accs[1]) == CPMMAuthority && is(2, poolConfig) && is(6, poolVault0+in) && is(7, poolVault0+out) &&
-		is(8, poolProgram0+in) && is(9, poolProgram0+out) && is(10, poolMint0+in) && is(11, poolMint0+out) && is(12, poolObservation)
-	return zero, ok && isTokenAccount(x.acc(f.accs[6]).Data) && isTokenAccount(x.acc(f.accs[7]).Data)
+	ok = f.accs[0].signer && x.key(f.accs[1]) == CPMMAuthority && is(2, layout.PoolConfig) && is(6, layout.PoolVault0+in) && is(7, layout.PoolVault0+out) &&
+		is(8, layout.PoolProgram0+in) && is(9, layout.PoolProgram0+out) && is(10, layout.PoolMint0+in) && is(11, layout.PoolMint0+out) && is(12, layout.PoolObservation)
+	return zero, ok && layout.IsTokenAccount(x.acc(f.accs[6]).Data) && layout.IsTokenAccount(x.acc(f.accs[7]).Data)
 }
 
 func cpmmTransfer(x *machine, f *frame, from, to, auth, program, mint ref, amount uint64) error {
-	data := append(appendU64([]byte{tagTransferChecked}, amount), x.decimals(x.key(mint)))
+	data := layout.TransferChecked(amount, x.decimals(x.key(mint)))
 	return x.call(f, x.key(program), []ref{{idx: from.idx, writable: true}, {idx: mint.idx}, {idx: to.idx, writable: true},
 		{idx: auth.idx, signer: auth.signer, writable: auth.writable}}, data)
 }
@@ -238,9 +215,9 @@ func (x *machine) logSwapEvent(f *frame, reserveIn, reserveOut uint64, q quote) 
 	b = append(b, cpmmSwapEvent[:]...)
 	k := x.key(f.accs[3])
 	b = append(b, k[:]...)
-	b = appendU64(appendU64(b, reserveIn), reserveOut)
-	b = appendU64(appendU64(b, q.pays-q.inFee), q.sends)
-	b = appendU64(appendU64(b, q.inFee), q.outFee)
+	b = layout.AppendU64(layout.AppendU64(b, reserveIn), reserveOut)
+	b = layout.AppendU64(layout.AppendU64(b, q.pays-q.inFee), q.sends)
+	b = layout.AppendU64(layout.AppendU64(b, q.inFee), q.outFee)
 	if q.base {
 		b = append(b, 1)
 	} else {
@@ -248,7 +225,7 @@ func (x *machine) logSwapEvent(f *frame, reserveIn, reserveOut uint64, q quote) 
 	}
 	inMint, outMint := x.key(f.accs[10]), x.key(f.accs[11])
 	b = append(append(b, inMint[:]...), outMint[:]...)
-	b = appendU64(appendU64(b, q.fee), 0)
+	b = layout.AppendU64(layout.AppendU64(b, q.fee), 0)
 	b = append(b, 1)
 	x.log("Program data: " + base64Std(b))
 }

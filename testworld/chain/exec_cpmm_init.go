@@ -1,6 +1,10 @@
 package chain
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // sha256("global:initialize")
 var cpmmInitialize = [8]byte{0xaf, 0xaf, 0x6d, 0x1f, 0x0d, 0x98, 0x9b, 0xed}
@@ -53,14 +57,14 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 		return failCustom(anchorNotSigner)
 	}
 	config := x.acc(a[initConfig])
-	if config.Owner != CPMMProgram || len(config.Data) != cpmmConfigSize {
+	if config.Owner != CPMMProgram || len(config.Data) != layout.CPMMConfigSize {
 		return failCustom(anchorWrongOwner)
 	}
 	if err := cpmmPoolAddresses(x, f); err != nil {
 		return err
 	}
 	for i := range 2 {
-		if at, _ := tlv(x.acc(a[initMint0+i]).Data, extMintClose); at >= 0 {
+		if at, _ := layout.Extension(x.acc(a[initMint0+i]).Data, layout.ExtMintClose); at >= 0 {
 			return failCustom(cpmmNotSupportMint)
 		}
 	}
@@ -74,7 +78,7 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 		return err
 	}
 	if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), x.signedBy(f, initPool)},
-		createAccountData(RentExempt(cpmmPoolSize), cpmmPoolSize, CPMMProgram)); err != nil {
+		createAccountData(RentExempt(layout.CPMMPoolSize), layout.CPMMPoolSize, CPMMProgram)); err != nil {
 		return err
 	}
 	for i, amount := range []uint64{amount0, amount1} {
@@ -82,7 +86,7 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 			return err
 		}
 	}
-	amount0, amount1 = tokenAmount(x.acc(a[initVault0]).Data), tokenAmount(x.acc(a[initVault1]).Data)
+	amount0, amount1 = layout.Amount(x.acc(a[initVault0]).Data), layout.Amount(x.acc(a[initVault1]).Data)
 	return cpmmOpen(x, f, amount0, amount1, open, binary.LittleEndian.Uint64(config.Data[36:]))
 }
 
@@ -113,10 +117,10 @@ func cpmmPoolAddresses(x *machine, f *frame) error {
 func cpmmInits(x *machine, f *frame) error {
 	creator := x.signedBy(f, initCreator)
 	lp := x.signedBy(f, initLP)
-	if err := x.call(f, SystemProgram, []ref{creator, lp}, createAccountData(RentExempt(mintSize), mintSize, TokenProgram)); err != nil {
+	if err := x.call(f, SystemProgram, []ref{creator, lp}, createAccountData(RentExempt(layout.MintSize), layout.MintSize, TokenProgram)); err != nil {
 		return err
 	}
-	if err := x.call(f, TokenProgram, []ref{{idx: lp.idx, writable: true}}, initMintData(9, x.key(f.accs[initAuthority]), nil)); err != nil {
+	if err := x.call(f, TokenProgram, []ref{{idx: lp.idx, writable: true}}, layout.InitializeMint2(9, x.key(f.accs[initAuthority]), nil)); err != nil {
 		return err
 	}
 	if err := x.call(f, AssociatedProgram, []ref{creator, {idx: f.accs[initCreatorLP].idx, writable: true}, {idx: creator.idx}, {idx: lp.idx},
@@ -124,14 +128,10 @@ func cpmmInits(x *machine, f *frame) error {
 		return err
 	}
 	if err := x.call(f, SystemProgram, []ref{creator, x.signedBy(f, initObservation)},
-		createAccountData(RentExempt(cpmmObservationSize), cpmmObservationSize, CPMMProgram)); err != nil {
+		createAccountData(RentExempt(layout.CPMMObservationSize), layout.CPMMObservationSize, CPMMProgram)); err != nil {
 		return err
 	}
-	disc := anchorDiscriminator("account:ObservationState")
-	d := x.mutable(f.accs[initObservation]).Data
-	copy(d, disc[:])
-	k := x.key(f.accs[initPool])
-	copy(d[11:43], k[:])
+	copy(x.mutable(f.accs[initObservation]).Data, layout.CPMMObservation(x.key(f.accs[initPool])))
 	return nil
 }
 
@@ -141,7 +141,7 @@ func cpmmVaults(x *machine, f *frame) error {
 	for i := range 2 {
 		program := x.key(f.accs[initProgram0+i])
 		vault := x.signedBy(f, initVault0+i)
-		size := accountSize
+		size := layout.TokenAccountSize
 		if n := accountExtensions(x.acc(f.accs[initMint0+i]).Data); n > 0 {
 			size += 1 + n
 		}
@@ -149,7 +149,7 @@ func cpmmVaults(x *machine, f *frame) error {
 			return err
 		}
 		if err := x.call(f, program, []ref{{idx: vault.idx, writable: true}, {idx: f.accs[initMint0+i].idx}},
-			append([]byte{tagInitializeAccount3}, authority[:]...)); err != nil {
+			append([]byte{layout.TagInitializeAccount3}, authority[:]...)); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 	}
 	authority := ref{idx: a[initAuthority].idx, signer: true}
 	if err := x.call(f, TokenProgram, []ref{{idx: a[initLP].idx, writable: true}, {idx: a[initCreatorLP].idx, writable: true}, authority},
-		appendU64([]byte{tagMintTo}, liquidity-cpmmLockedLP)); err != nil {
+		layout.MintTo(liquidity-cpmmLockedLP)); err != nil {
 		return err
 	}
 	if fee > 0 {
@@ -174,21 +174,16 @@ func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 		if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), dst}, transferData(fee)); err != nil {
 			return err
 		}
-		if err := x.call(f, TokenProgram, []ref{dst}, []byte{tagSyncNative}); err != nil {
+		if err := x.call(f, TokenProgram, []ref{dst}, []byte{layout.TagSyncNative}); err != nil {
 			return err
 		}
 	}
-	d := x.mutable(a[initPool]).Data
-	copy(d, cpmmPoolDisc[:])
-	at := 8
-	for _, i := range []int{initConfig, initCreator, initVault0, initVault1, initLP, initMint0, initMint1, initProgram0, initProgram1, initObservation} {
-		k := x.key(a[i])
-		at += copy(d[at:], k[:])
-	}
-	_, d[328] = pda(CPMMProgram, []byte(cpmmAuthoritySeed))
-	d[330], d[331], d[332] = 9, x.decimals(x.key(a[initMint0])), x.decimals(x.key(a[initMint1]))
-	binary.LittleEndian.PutUint64(d[poolLPSupply:], liquidity)
-	binary.LittleEndian.PutUint64(d[poolOpenTime:], open)
-	binary.LittleEndian.PutUint64(d[poolRecentEpoch:], x.epoch)
+	k := func(i int) Key { return x.key(a[i]) }
+	_, bump := pda(CPMMProgram, []byte(cpmmAuthoritySeed))
+	pool := layout.CPMMPool{Config: k(initConfig), Creator: k(initCreator), Vaults: [2]Key{k(initVault0), k(initVault1)}, LP: k(initLP),
+		Mints: [2]Key{k(initMint0), k(initMint1)}, Programs: [2]Key{k(initProgram0), k(initProgram1)}, Observation: k(initObservation),
+		AuthorityBump: bump, LPDecimals: 9, Decimals: [2]byte{x.decimals(k(initMint0)), x.decimals(k(initMint1))},
+		LPSupply: liquidity, OpenTime: open, RecentEpoch: x.epoch}
+	copy(x.mutable(a[initPool]).Data, pool.Bytes())
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/holiman/uint256"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Meteora DAMM v2: places in Pool, instructions and the event (IDL 0.2.0). The demo's pools have a
@@ -230,12 +232,12 @@ func dammSettle(x *machine, f *frame, in int, t dammTrade) error {
 	event := append(append(append([]byte(nil), anchorEventPrefix[:]...), dammSwapEvent[:]...), pool[:]...)
 	event = append(event, byte(in), 1, 0)
 	event = append(append(event, f.data[8:24]...), 0)
-	event = appendU64(appendU64(appendU64(appendU64(event, t.pays), t.pays), 0), t.sends)
-	event = appendU64(appendU64(event, t.next[0]), t.next[1])
-	event = appendU64(appendU64(appendU64(appendU64(event, t.fee), 0), 0), 0)
-	event = appendU64(appendU64(appendU64(event, t.pays), t.sends), t.sends)
-	event = appendU64(event, uint64(x.now))
-	event = appendU64(appendU64(event, tokenAmount(x.acc(a[4]).Data)), tokenAmount(x.acc(a[5]).Data))
+	event = layout.AppendU64(layout.AppendU64(layout.AppendU64(layout.AppendU64(event, t.pays), t.pays), 0), t.sends)
+	event = layout.AppendU64(layout.AppendU64(event, t.next[0]), t.next[1])
+	event = layout.AppendU64(layout.AppendU64(layout.AppendU64(layout.AppendU64(event, t.fee), 0), 0), 0)
+	event = layout.AppendU64(layout.AppendU64(layout.AppendU64(event, t.pays), t.sends), t.sends)
+	event = layout.AppendU64(event, uint64(x.now))
+	event = layout.AppendU64(layout.AppendU64(event, layout.Amount(x.acc(a[4]).Data)), layout.Amount(x.acc(a[5]).Data))
 	return x.call(f, DAMMv2Program, []ref{{idx: a[12].idx, signer: true}}, event)
 }
 
@@ -260,9 +262,9 @@ func (dammDex) exactOut(g *Generator, p *pool, in int, amount uint64) uint64 {
 // swap: with base, first is the exact amount in and second the least amount out. Without, first is
 // the most in and second the exact amount out, and the instruction has them in the other order.
 func (dammDex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, first, second uint64, base bool) Instruction {
-	data := appendU64(appendU64(append([]byte(nil), dammSwap[:]...), first), second)
+	data := layout.AppendU64(layout.AppendU64(append([]byte(nil), dammSwap[:]...), first), second)
 	if !base {
-		data = append(appendU64(appendU64(append([]byte(nil), dammSwap2[:]...), second), first), dammExactOut)
+		data = append(layout.AppendU64(layout.AppendU64(append([]byte(nil), dammSwap2[:]...), second), first), dammExactOut)
 	}
 	return Instruction{Program: DAMMv2Program, Data: data, Accounts: []AccountMeta{readonly(DAMMv2Authority), writable(p.key), writable(accounts[in]),
 		writable(accounts[1-in]), writable(p.vaults[0]), writable(p.vaults[1]), readonly(p.tokens[0].mint), readonly(p.tokens[1].mint), signer(user),

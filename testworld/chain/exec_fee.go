@@ -3,19 +3,14 @@ package chain
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
-// Token-2022's transfer fee extension (spl-token-2022, extension/transfer_fee): type numbers,
-// sizes, offsets inside the mint's value and errors.
+// Token-2022's transfer fee extension (spl-token-2022, extension/transfer_fee): the denominator of
+// rates, and errors.
 const (
-	extTransferFeeConfig = 1
-	extTransferFeeAmount = 2
-	extMintClose         = 3
-	feeConfigSize        = 108
-	feeWithheldAt        = 64
-	feeOlderAt           = 72
-	feeNewerAt           = 90
-	feeDenominator       = 10_000
+	feeDenominator = 10_000
 
 	tokHasWithheld     = 35
 	tokFeeMismatch     = 30
@@ -25,11 +20,11 @@ const (
 
 // feeConfig returns the transfer fee extension of a mint; nil if it has none.
 func feeConfig(mint []byte) []byte {
-	if len(mint) <= accountSize || mint[accountSize] != typeMint {
+	if len(mint) <= layout.TokenAccountSize || mint[layout.TokenAccountSize] != layout.TypeMint {
 		return nil
 	}
-	at, n := tlv(mint, extTransferFeeConfig)
-	if at < 0 || n != feeConfigSize {
+	at, n := layout.Extension(mint, layout.ExtTransferFeeConfig)
+	if at < 0 || n != layout.FeeConfigSize {
 		return nil
 	}
 	return mint[at : at+n]
@@ -42,9 +37,9 @@ func TransferFee(mint []byte, epoch, amount uint64) uint64 {
 	if c == nil || amount == 0 {
 		return 0
 	}
-	rate := c[feeOlderAt:]
-	if epoch >= binary.LittleEndian.Uint64(c[feeNewerAt:]) {
-		rate = c[feeNewerAt:]
+	rate := c[layout.FeeOlderAt:]
+	if epoch >= binary.LittleEndian.Uint64(c[layout.FeeNewerAt:]) {
+		rate = c[layout.FeeNewerAt:]
 	}
 	maximum, bps := binary.LittleEndian.Uint64(rate[8:]), uint64(binary.LittleEndian.Uint16(rate[16:]))
 	hi, lo := bits.Mul64(amount, bps)
@@ -62,9 +57,9 @@ func InverseTransferFee(mint []byte, epoch, after uint64) uint64 {
 	if c == nil || after == 0 {
 		return 0
 	}
-	rate := c[feeOlderAt:]
-	if epoch >= binary.LittleEndian.Uint64(c[feeNewerAt:]) {
-		rate = c[feeNewerAt:]
+	rate := c[layout.FeeOlderAt:]
+	if epoch >= binary.LittleEndian.Uint64(c[layout.FeeNewerAt:]) {
+		rate = c[layout.FeeNewerAt:]
 	}
 	maximum, bps := binary.LittleEndian.Uint64(rate[8:]), uint64(binary.LittleEndian.Uint16(rate[16:]))
 	if bps >= feeDenominator {
@@ -89,20 +84,20 @@ func token22Fee(x *machine, f *frame) error {
 	}
 	body := f.data[2:]
 	switch f.data[1] {
-	case feeTagInitialize:
+	case layout.FeeTagInitialize:
 		x.log("Program log: TransferFeeInstruction: InitializeTransferFeeConfig")
 		return feeInitialize(x, f, body)
-	case feeTagTransfer:
+	case layout.FeeTagTransfer:
 		x.log("Program log: TransferFeeInstruction: TransferCheckedWithFee")
 		if len(body) < 17 {
 			return fail(ErrInvalidInstructionData)
 		}
 		fee := binary.LittleEndian.Uint64(body[9:])
 		return tokenTransfer(x, f, true, body, &fee)
-	case feeTagWithdraw:
+	case layout.FeeTagWithdraw:
 		x.log("Program log: TransferFeeInstruction: WithdrawWithheldTokensFromMint")
 		return feeWithdraw(x, f)
-	case feeTagHarvest:
+	case layout.FeeTagHarvest:
 		x.log("Program log: TransferFeeInstruction: HarvestWithheldTokensToMint")
 		return feeHarvest(x, f)
 	}
@@ -111,45 +106,40 @@ func token22Fee(x *machine, f *frame) error {
 
 // feeInitialize runs InitializeTransferFeeConfig: the older and the newer fee start out the same.
 func feeInitialize(x *machine, f *frame, body []byte) error {
-	r := reader{b: body}
+	r := layout.Reader{Rest: body}
 	option := func() (k Key) {
-		if r.u8() == 1 {
-			k = r.key()
+		if r.U8() == 1 {
+			k = r.Key()
 		}
 		return k
 	}
 	authority, withdraw := option(), option()
-	bps := r.u16()
-	maximum := r.take(8)
-	if r.bad || f.need(1) != nil {
+	bps := r.U16()
+	maximum := r.Take(8)
+	if r.Bad || f.need(1) != nil {
 		return fail(ErrInvalidInstructionData)
 	}
 	if bps > feeDenominator {
 		return failCustom(tokFeeExceedsLimit)
 	}
 	a := x.acc(f.accs[0])
-	if a.Owner != Token2022Program || len(a.Data) <= accountSize || a.Data[mintInitializedAt] != 0 || tlvEnd(a.Data)+4+feeConfigSize > len(a.Data) {
+	if a.Owner != Token2022Program || len(a.Data) <= layout.TokenAccountSize || a.Data[layout.MintInitializedAt] != 0 || layout.ExtensionsEnd(a.Data)+4+layout.FeeConfigSize > len(a.Data) {
 		return fail(ErrInvalidAccountData)
 	}
-	v := make([]byte, 0, feeConfigSize)
-	v = append(append(v, authority[:]...), withdraw[:]...)
-	v = appendU64(v, 0)
-	for range 2 {
-		v = append(appendU64(v, x.epoch), maximum...)
-		v = binary.LittleEndian.AppendUint16(v, bps)
-	}
+	fee := layout.TransferFee{ConfigAuthority: authority, WithdrawAuthority: withdraw, Older: x.epoch, Newer: x.epoch, BasisPoints: bps,
+		Maximum: binary.LittleEndian.Uint64(maximum)}
 	d := x.mutable(f.accs[0]).Data
-	putTLV(d, tlvEnd(d), extTransferFeeConfig, v)
-	d[accountSize] = typeMint
+	layout.PutExtension(d, layout.ExtensionsEnd(d), layout.ExtTransferFeeConfig, fee.Bytes())
+	d[layout.TokenAccountSize] = layout.TypeMint
 	return nil
 }
 
 // withheld returns the counter of the fees that an account keeps back; nil if it has none.
 func withheld(d []byte) []byte {
-	if len(d) <= accountSize || d[accountSize] != typeAccount {
+	if len(d) <= layout.TokenAccountSize || d[layout.TokenAccountSize] != layout.TypeAccount {
 		return nil
 	}
-	at, n := tlv(d, extTransferFeeAmount)
+	at, n := layout.Extension(d, layout.ExtTransferFeeAmount)
 	if at < 0 || n != 8 {
 		return nil
 	}
@@ -168,11 +158,11 @@ func feeHarvest(x *machine, f *frame) error {
 	}
 	for _, r := range f.accs[1:] {
 		a := x.acc(r)
-		if r.idx == mint.idx || a.Owner != Token2022Program || !isTokenAccount(a.Data) || tokenMint(a.Data) != x.key(mint) || withheld(a.Data) == nil {
+		if r.idx == mint.idx || a.Owner != Token2022Program || !layout.IsTokenAccount(a.Data) || layout.MintOf(a.Data) != x.key(mint) || withheld(a.Data) == nil {
 			continue
 		}
 		w := withheld(x.mutable(r).Data)
-		addU64(feeConfig(x.mutable(mint).Data)[feeWithheldAt:], binary.LittleEndian.Uint64(w))
+		addU64(feeConfig(x.mutable(mint).Data)[layout.FeeWithheldAt:], binary.LittleEndian.Uint64(w))
 		clear(w)
 	}
 	return nil
@@ -198,15 +188,15 @@ func feeWithdraw(x *machine, f *frame) error {
 	if err := tokenAccount(x, f, dst); err != nil {
 		return err
 	}
-	if tokenMint(x.acc(dst).Data) != x.key(mint) {
+	if layout.MintOf(x.acc(dst).Data) != x.key(mint) {
 		return failCustom(tokMintMismatch)
 	}
-	if x.acc(dst).Data[accountStateAt] == stateFrozen {
+	if x.acc(dst).Data[layout.AccountStateAt] == layout.StateFrozen {
 		return failCustom(tokFrozen)
 	}
-	w := feeConfig(x.mutable(mint).Data)[feeWithheldAt : feeWithheldAt+8]
+	w := feeConfig(x.mutable(mint).Data)[layout.FeeWithheldAt : layout.FeeWithheldAt+8]
 	d := x.mutable(dst).Data
-	setTokenAmount(d, tokenAmount(d)+binary.LittleEndian.Uint64(w))
+	layout.SetAmount(d, layout.Amount(d)+binary.LittleEndian.Uint64(w))
 	clear(w)
 	return nil
 }
@@ -214,21 +204,21 @@ func feeWithdraw(x *machine, f *frame) error {
 // mintCloseInitialize runs instruction 25, which sets who may close the mint.
 func mintCloseInitialize(x *machine, f *frame) error {
 	x.log("Program log: Instruction: InitializeMintCloseAuthority")
-	r := reader{b: f.data[1:]}
+	r := layout.Reader{Rest: f.data[1:]}
 	var k Key
-	if r.u8() == 1 {
-		k = r.key()
+	if r.U8() == 1 {
+		k = r.Key()
 	}
-	if r.bad || f.need(1) != nil {
+	if r.Bad || f.need(1) != nil {
 		return fail(ErrInvalidInstructionData)
 	}
 	a := x.acc(f.accs[0])
-	if a.Owner != Token2022Program || len(a.Data) <= accountSize || a.Data[mintInitializedAt] != 0 || tlvEnd(a.Data)+4+32 > len(a.Data) {
+	if a.Owner != Token2022Program || len(a.Data) <= layout.TokenAccountSize || a.Data[layout.MintInitializedAt] != 0 || layout.ExtensionsEnd(a.Data)+4+32 > len(a.Data) {
 		return fail(ErrInvalidAccountData)
 	}
 	d := x.mutable(f.accs[0]).Data
-	putTLV(d, tlvEnd(d), extMintClose, k[:])
-	d[accountSize] = typeMint
+	layout.PutExtension(d, layout.ExtensionsEnd(d), layout.ExtMintClose, k[:])
+	d[layout.TokenAccountSize] = layout.TypeMint
 	return nil
 }
 

@@ -1,10 +1,12 @@
 package chain
 
+import "github.com/mintlake/mintlake/testworld/layout"
+
 // The launcher's instruction and event discriminators, made as Anchor makes them, and the prefix of
 // Anchor's self-CPI events.
 var (
-	launchCreate      = anchorDiscriminator("global:create")
-	launchCreateEvent = anchorDiscriminator("event:CreateEvent")
+	launchCreate      = layout.Discriminator("global:create")
+	launchCreateEvent = layout.Discriminator("event:CreateEvent")
 	anchorEventPrefix = [8]byte{0xe4, 0x45, 0xa5, 0x2e, 0x51, 0xcb, 0x9a, 0x1d}
 	// launchAuthority is the mint authority while a launch runs.
 	launchAuthority, _ = pda(LauncherProgram, []byte("mint-authority"))
@@ -41,9 +43,9 @@ func runLauncher(x *machine, f *frame) error {
 // launch runs the demo launchpad's one instruction: it makes a token with its metadata, and mints
 // all of it to the curve.
 func launch(x *machine, f *frame) error {
-	r := reader{b: f.data[8:]}
-	d := metaplexData{Name: r.str(), Symbol: r.str(), URI: r.str()}
-	if r.bad {
+	r := layout.Reader{Rest: f.data[8:]}
+	d := layout.MetaplexData{Name: r.String(), Symbol: r.String(), URI: r.String()}
+	if r.Bad {
 		return failCustom(anchorNotDeserialized)
 	}
 	if err := f.need(12); err != nil {
@@ -78,12 +80,12 @@ func launchMint(x *machine, f *frame, size, rentFor int) error {
 	}
 	if program == Token2022Program {
 		a, m := x.key(authority), x.key(mint)
-		data := append(append([]byte{tagMetadataPointer, pointerTagInitialize}, a[:]...), m[:]...)
+		data := append(append([]byte{layout.TagMetadataPointer, layout.PointerTagInitialize}, a[:]...), m[:]...)
 		if err := x.call(f, program, []ref{{idx: mint.idx, writable: true}}, data); err != nil {
 			return err
 		}
 	}
-	return x.call(f, program, []ref{{idx: mint.idx, writable: true}}, initMintData(launchDecimals, x.key(authority), nil))
+	return x.call(f, program, []ref{{idx: mint.idx, writable: true}}, layout.InitializeMint2(launchDecimals, x.key(authority), nil))
 }
 
 func launchCurveAccount(x *machine, f *frame) error {
@@ -93,8 +95,8 @@ func launchCurveAccount(x *machine, f *frame) error {
 }
 
 // launchSPL makes an SPL mint with Metaplex metadata.
-func launchSPL(x *machine, f *frame, d *metaplexData) error {
-	if err := launchMint(x, f, mintSize, mintSize); err != nil {
+func launchSPL(x *machine, f *frame, d *layout.MetaplexData) error {
+	if err := launchMint(x, f, layout.MintSize, layout.MintSize); err != nil {
 		return err
 	}
 	if err := launchCurveAccount(x, f); err != nil {
@@ -102,15 +104,15 @@ func launchSPL(x *machine, f *frame, d *metaplexData) error {
 	}
 	authority := ref{idx: f.accs[1].idx, signer: true}
 	creator := ref{idx: f.accs[4].idx, signer: true, writable: true}
-	data := append(d.append([]byte{mplCreateV3}), 1, 0)
+	data := append(d.Append([]byte{mplCreateV3}), 1, 0)
 	return x.call(f, MetaplexProgram, []ref{{idx: f.accs[8].idx, writable: true}, {idx: f.accs[0].idx}, authority, creator,
 		{idx: creator.idx, signer: true}, {idx: f.accs[5].idx}}, data)
 }
 
 // launchToken2022 makes a Token-2022 mint that holds its metadata itself. The launchpad signs for
 // the metadata and then hands its update authority to the creator.
-func launchToken2022(x *machine, f *frame, d *metaplexData) error {
-	const base = tlvStart + 4 + 64
+func launchToken2022(x *machine, f *frame, d *layout.MetaplexData) error {
+	const base = layout.ExtensionsAt + 4 + 64
 	full := base + 4 + 64 + 12 + len(d.Name) + len(d.Symbol) + len(d.URI) + 4
 	if err := launchMint(x, f, base, full); err != nil {
 		return err
@@ -120,7 +122,7 @@ func launchToken2022(x *machine, f *frame, d *metaplexData) error {
 	}
 	mint := ref{idx: f.accs[0].idx, writable: true}
 	authority := ref{idx: f.accs[1].idx, signer: true}
-	data := appendString(appendString(appendString(append([]byte(nil), tmInitialize[:]...), d.Name), d.Symbol), d.URI)
+	data := layout.AppendString(layout.AppendString(layout.AppendString(append([]byte(nil), tmInitialize[:]...), d.Name), d.Symbol), d.URI)
 	if err := x.call(f, Token2022Program, []ref{mint, {idx: authority.idx}, {idx: mint.idx}, authority}, data); err != nil {
 		return err
 	}
@@ -130,19 +132,19 @@ func launchToken2022(x *machine, f *frame, d *metaplexData) error {
 
 // launchFinish mints the whole supply to the curve, gives up the mint authority and emits the
 // event.
-func launchFinish(x *machine, f *frame, d *metaplexData) error {
+func launchFinish(x *machine, f *frame, d *layout.MetaplexData) error {
 	program := x.key(f.accs[6])
 	mint := ref{idx: f.accs[0].idx, writable: true}
 	authority := ref{idx: f.accs[1].idx, signer: true}
-	if err := x.call(f, program, []ref{mint, {idx: f.accs[3].idx, writable: true}, authority}, appendU64([]byte{tagMintTo}, launchSupply)); err != nil {
+	if err := x.call(f, program, []ref{mint, {idx: f.accs[3].idx, writable: true}, authority}, layout.AppendU64([]byte{layout.TagMintTo}, launchSupply)); err != nil {
 		return err
 	}
-	if err := x.call(f, program, []ref{mint, authority}, []byte{tagSetAuthority, authorityMint, 0}); err != nil {
+	if err := x.call(f, program, []ref{mint, authority}, []byte{layout.TagSetAuthority, layout.AuthorityMint, 0}); err != nil {
 		return err
 	}
 	m, c := x.key(f.accs[0]), x.key(f.accs[4])
 	event := append(append([]byte(nil), anchorEventPrefix[:]...), launchCreateEvent[:]...)
-	event = appendString(appendString(appendString(event, d.Name), d.Symbol), d.URI)
+	event = layout.AppendString(layout.AppendString(layout.AppendString(event, d.Name), d.Symbol), d.URI)
 	event = append(append(event, m[:]...), c[:]...)
 	return x.call(f, LauncherProgram, []ref{{idx: f.accs[10].idx, signer: true}}, event)
 }

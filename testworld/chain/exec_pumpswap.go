@@ -3,6 +3,8 @@ package chain
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // PumpSwap: places in Pool, GlobalConfig and FeeConfig, instructions and events (pump_amm.json of
@@ -122,7 +124,7 @@ func runPumpSwap(x *machine, f *frame) error {
 		return err
 	}
 	first, second := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:])
-	base, quote := tokenAmount(x.acc(f.accs[7]).Data), tokenAmount(x.acc(f.accs[8]).Data)
+	base, quote := layout.Amount(x.acc(f.accs[7]).Data), layout.Amount(x.acc(f.accs[8]).Data)
 	var t pumpTrade
 	var slipped bool
 	switch [8]byte(f.data[:8]) {
@@ -162,7 +164,7 @@ func pumpCheck(x *machine, f *frame) error {
 	base, quote := keyAt(pool.Data, pumpBaseMint), keyAt(pool.Data, pumpQuoteMint)
 	if !a[1].signer || x.key(a[2]) != pumpGlobal || x.key(a[3]) != base || x.key(a[4]) != quote || !x.holds(a[5], base) || !x.holds(a[6], quote) ||
 		x.key(a[7]) != keyAt(pool.Data, pumpBaseVault) || x.key(a[8]) != keyAt(pool.Data, pumpQuoteVault) || x.key(a[9]) != pumpRecipient ||
-		!x.holds(a[10], quote) || tokenOwner(x.acc(a[10]).Data) != pumpRecipient || x.key(a[15]) != pumpEvents || x.key(a[16]) != PumpSwapProgram {
+		!x.holds(a[10], quote) || layout.OwnerOf(x.acc(a[10]).Data) != pumpRecipient || x.key(a[15]) != pumpEvents || x.key(a[16]) != PumpSwapProgram {
 		return failCustom(anchorConstraintRaw)
 	}
 	return nil
@@ -185,7 +187,7 @@ func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 	if buys {
 		moves = []move{{quoteProgram, a[6], a[8], user, t.gross + t.lp}, {baseProgram, a[7], a[5], pool, t.sends}, {quoteProgram, a[6], a[10], user, t.protocol}}
 	}
-	held := [2]uint64{tokenAmount(x.acc(a[5]).Data), tokenAmount(x.acc(a[6]).Data)}
+	held := [2]uint64{layout.Amount(x.acc(a[5]).Data), layout.Amount(x.acc(a[6]).Data)}
 	for _, m := range moves {
 		if err := swapTransfer(x, f, m.program, m.from, m.to, m.owner, m.amount); err != nil {
 			return err
@@ -205,7 +207,7 @@ func pumpSettle(x *machine, f *frame, t pumpTrade, base, quote uint64) error {
 		uint64(x.now), baseMoved, limit, held[0], held[1], base, quote,
 		t.gross, pumpLPRate, t.lp, pumpProtocol, t.protocol, vaultQuote, userQuote,
 	} {
-		event = appendU64(event, n)
+		event = layout.AppendU64(event, n)
 	}
 	for _, r := range []ref{a[0], a[1], a[5], a[6], a[9], a[10]} {
 		k := x.key(r)
@@ -248,7 +250,7 @@ func (pumpDex) swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, fi
 	case in == 1:
 		tag, first, second = pumpBuy, second, first
 	}
-	ix := Instruction{Program: PumpSwapProgram, Data: appendU64(appendU64(append([]byte(nil), tag[:]...), first), second), Accounts: []AccountMeta{
+	ix := Instruction{Program: PumpSwapProgram, Data: layout.AppendU64(layout.AppendU64(append([]byte(nil), tag[:]...), first), second), Accounts: []AccountMeta{
 		writable(p.key), signerW(user), readonly(pumpGlobal), readonly(p.tokens[0].mint), readonly(quote.mint), writable(accounts[0]),
 		writable(accounts[1]), writable(p.vaults[0]), writable(p.vaults[1]), readonly(pumpRecipient),
 		writable(g.ata(pumpRecipient, quote)), readonly(p.tokens[0].program), readonly(quote.program),
@@ -272,9 +274,9 @@ func (g *Generator) genesisPumpSwap() {
 	g.place(pumpGlobal, &Account{Lamports: RentExempt(len(config)), Owner: PumpSwapProgram, Data: config})
 	fees := make([]byte, 41)
 	copy(fees, pumpFeeDisc[:])
-	fees = appendU64(appendU64(appendU64(fees, pumpLPRate), pumpProtocol), 0)
+	fees = layout.AppendU64(layout.AppendU64(layout.AppendU64(fees, pumpLPRate), pumpProtocol), 0)
 	fees = append(binary.LittleEndian.AppendUint32(fees, 1), make([]byte, 16)...)
-	fees = appendU64(appendU64(appendU64(fees, pumpLPRate), pumpProtocol), 0)
+	fees = layout.AppendU64(layout.AppendU64(layout.AppendU64(fees, pumpLPRate), pumpProtocol), 0)
 	g.place(pumpFeeConfig, &Account{Lamports: RentExempt(len(fees)), Owner: PumpFeeProgram, Data: fees})
 	for _, t := range g.tokens[:2] {
 		g.place(AssociatedAddress(pumpRecipient, t.mint, t.program), g.tokenAccount(t, pumpRecipient, 0))

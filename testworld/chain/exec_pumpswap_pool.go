@@ -1,11 +1,15 @@
 package chain
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // PumpSwap's instructions that make a pool and take liquidity out of it.
 var (
-	pumpCreate   = anchorDiscriminator("global:create_pool")
-	pumpWithdraw = anchorDiscriminator("global:withdraw")
+	pumpCreate   = layout.Discriminator("global:create_pool")
+	pumpWithdraw = layout.Discriminator("global:withdraw")
 )
 
 // pumpLockedLP is the liquidity of a new pool that belongs to nobody.
@@ -43,10 +47,10 @@ func pumpCreatePool(x *machine, f *frame) error {
 	if err := x.call(f, SystemProgram, []ref{payer, pool}, createAccountData(RentExempt(pumpPoolSize), pumpPoolSize, PumpSwapProgram)); err != nil {
 		return err
 	}
-	if err := x.call(f, SystemProgram, []ref{payer, x.signedBy(f, 5)}, createAccountData(RentExempt(mintSize), mintSize, Token2022Program)); err != nil {
+	if err := x.call(f, SystemProgram, []ref{payer, x.signedBy(f, 5)}, createAccountData(RentExempt(layout.MintSize), layout.MintSize, Token2022Program)); err != nil {
 		return err
 	}
-	if err := x.call(f, Token2022Program, []ref{{idx: a[5].idx, writable: true}}, initMintData(9, key, nil)); err != nil {
+	if err := x.call(f, Token2022Program, []ref{{idx: a[5].idx, writable: true}}, layout.InitializeMint2(9, key, nil)); err != nil {
 		return err
 	}
 	for _, made := range []struct{ account, owner, mint, program int }{{8, 2, 5, 12}, {9, 0, 3, 13}, {10, 0, 4, 14}} {
@@ -61,7 +65,7 @@ func pumpCreatePool(x *machine, f *frame) error {
 		}
 	}
 	if err := x.call(f, Token2022Program, []ref{{idx: a[5].idx, writable: true}, {idx: a[8].idx, writable: true}, pool},
-		appendU64([]byte{tagMintTo}, liquidity-pumpLockedLP)); err != nil {
+		layout.AppendU64([]byte{layout.TagMintTo}, liquidity-pumpLockedLP)); err != nil {
 		return err
 	}
 	copy(x.mutable(a[0]).Data, pumpPoolData(creator, base, quote, lp, [2]Key{x.key(a[9]), x.key(a[10])}, liquidity))
@@ -90,12 +94,12 @@ func pumpWithdrawAll(x *machine, f *frame) error {
 		return failCustom(pumpZero)
 	}
 	if err := x.call(f, Token2022Program, []ref{{idx: a[8].idx, writable: true}, {idx: a[5].idx, writable: true}, a[2]},
-		appendU64([]byte{tagBurn}, amount)); err != nil {
+		layout.AppendU64([]byte{layout.TagBurn}, amount)); err != nil {
 		return err
 	}
 	authority := ref{idx: a[0].idx, signer: true}
 	for side := range 2 {
-		out := mulDiv(tokenAmount(x.acc(a[9+side]).Data), amount, supply)
+		out := mulDiv(layout.Amount(x.acc(a[9+side]).Data), amount, supply)
 		if out < binary.LittleEndian.Uint64(f.data[16+8*side:]) {
 			return failCustom(pumpExceeded)
 		}
@@ -110,14 +114,14 @@ func pumpWithdrawAll(x *machine, f *frame) error {
 func ixPumpCreate(creator Key, p *pool, accounts [2]Key, lp Key, amounts [2]uint64) Instruction {
 	base, quote := p.tokens[0], p.tokens[1]
 	data := append(append([]byte(nil), pumpCreate[:]...), 0, 0)
-	return Instruction{Program: PumpSwapProgram, Data: append(appendU64(appendU64(data, amounts[0]), amounts[1]), make([]byte, 32)...), Accounts: []AccountMeta{
+	return Instruction{Program: PumpSwapProgram, Data: append(layout.AppendU64(layout.AppendU64(data, amounts[0]), amounts[1]), make([]byte, 32)...), Accounts: []AccountMeta{
 		writable(p.key), readonly(pumpGlobal), signerW(creator), readonly(base.mint), readonly(quote.mint), writable(p.lp), writable(accounts[0]),
 		writable(accounts[1]), writable(lp), writable(p.vaults[0]), writable(p.vaults[1]), readonly(SystemProgram), readonly(Token2022Program),
 		readonly(base.program), readonly(quote.program), readonly(AssociatedProgram), readonly(pumpEvents), readonly(PumpSwapProgram)}}
 }
 
 func ixPumpWithdraw(user Key, p *pool, accounts [2]Key, lp Key, amount uint64) Instruction {
-	data := appendU64(appendU64(appendU64(append([]byte(nil), pumpWithdraw[:]...), amount), 0), 0)
+	data := layout.AppendU64(layout.AppendU64(layout.AppendU64(append([]byte(nil), pumpWithdraw[:]...), amount), 0), 0)
 	return Instruction{Program: PumpSwapProgram, Data: data, Accounts: []AccountMeta{writable(p.key), readonly(pumpGlobal), signerW(user),
 		readonly(p.tokens[0].mint), readonly(p.tokens[1].mint), writable(p.lp), writable(accounts[0]), writable(accounts[1]), writable(lp),
 		writable(p.vaults[0]), writable(p.vaults[1]), readonly(TokenProgram), readonly(Token2022Program), readonly(pumpEvents), readonly(PumpSwapProgram)}}

@@ -3,12 +3,8 @@ package chain
 import (
 	"bytes"
 	"encoding/binary"
-)
 
-// Sizes of the base layouts (spl-token, state.rs).
-const (
-	mintSize    = 82
-	accountSize = 165
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Token program error codes (spl-token, error.rs).
@@ -33,33 +29,6 @@ const (
 	tokNonNative          = 19
 )
 
-// isTokenAccount returns whether the data is an initialized token account: 165 bytes, or more with
-// account type 2 after these.
-func isTokenAccount(d []byte) bool {
-	return (len(d) == accountSize || len(d) > accountSize && d[accountSize] == typeAccount) && d[accountStateAt] != 0
-}
-
-func isMint(d []byte) bool {
-	return (len(d) == mintSize || len(d) > accountSize && d[accountSize] == typeMint) && d[mintInitializedAt] != 0
-}
-
-func tokenAmount(d []byte) uint64       { return binary.LittleEndian.Uint64(d[accountAmountAt:]) }
-func setTokenAmount(d []byte, n uint64) { binary.LittleEndian.PutUint64(d[accountAmountAt:], n) }
-func mintSupply(d []byte) uint64        { return binary.LittleEndian.Uint64(d[mintSupplyAt:]) }
-func setMintSupply(d []byte, n uint64)  { binary.LittleEndian.PutUint64(d[mintSupplyAt:], n) }
-func optionKey(d []byte) (Key, bool)    { var k Key; copy(k[:], d[4:36]); return k, d[0] == 1 }
-func isNative(d []byte) bool            { return d[accountNativeAt] == 1 }
-func tokenMint(d []byte) (k Key)        { copy(k[:], d[:32]); return k }
-func tokenOwner(d []byte) (k Key)       { copy(k[:], d[32:64]); return k }
-func setOptionKey(d []byte, k Key, ok bool) {
-	if !ok {
-		copy(d[:4], []byte{0, 0, 0, 0}) // SPL Token clears the tag only; the old key stays
-		return
-	}
-	copy(d[:4], []byte{1, 0, 0, 0})
-	copy(d[4:36], k[:])
-}
-
 // runToken runs SPL Token (as p-token does: without logs) and, for the Token-2022 program, its
 // extensions.
 func runToken(x *machine, f *frame) error {
@@ -69,7 +38,7 @@ func runToken(x *machine, f *frame) error {
 	if f.p.id == Token2022Program {
 		return runToken2022(x, f)
 	}
-	if f.data[0] == tagBatch {
+	if f.data[0] == layout.TagBatch {
 		return tokenBatch(x, f)
 	}
 	return tokenBase(x, f, f.data[0], f.data[1:])
@@ -87,7 +56,7 @@ func tokenBatch(x *machine, f *frame) error {
 			return fail(ErrInvalidInstructionData)
 		}
 		n, body := int(data[0]), data[2:2+int(data[1])]
-		if body[0] == tagBatch {
+		if body[0] == layout.TagBatch {
 			return fail(ErrInvalidInstructionData)
 		}
 		sub := *f
@@ -103,37 +72,37 @@ func tokenBatch(x *machine, f *frame) error {
 // tokenBase runs the instructions that SPL Token and Token-2022 have in common.
 func tokenBase(x *machine, f *frame, tag byte, body []byte) error {
 	switch tag {
-	case tagInitializeMint, tagInitializeMint2:
+	case layout.TagInitializeMint, layout.TagInitializeMint2:
 		return tokenInitMint(x, f, body)
-	case tagInitializeAccount3:
+	case layout.TagInitializeAccount3:
 		return tokenInitAccount(x, f, body)
-	case tagImmutableOwner:
+	case layout.TagImmutableOwner:
 		x.used += 60
 		return nil // InitializeImmutableOwner does nothing in SPL Token
-	case tagAccountDataSize:
+	case layout.TagAccountDataSize:
 		x.used += 100
 		if err := f.need(1); err != nil {
 			return err
 		}
-		x.returnData(f, binary.LittleEndian.AppendUint64(nil, accountSize))
+		x.returnData(f, binary.LittleEndian.AppendUint64(nil, layout.TokenAccountSize))
 		return nil
-	case tagTransfer, tagTransferChecked:
-		return tokenTransfer(x, f, tag == tagTransferChecked, body, nil)
-	case tagMintTo, tagMintToChecked, tagBurn, tagBurnChecked:
-		return tokenSupply(x, f, tag == tagMintTo || tag == tagMintToChecked, tag >= tagMintToChecked, body)
-	case tagSetAuthority:
+	case layout.TagTransfer, layout.TagTransferChecked:
+		return tokenTransfer(x, f, tag == layout.TagTransferChecked, body, nil)
+	case layout.TagMintTo, layout.TagMintToChecked, layout.TagBurn, layout.TagBurnChecked:
+		return tokenSupply(x, f, tag == layout.TagMintTo || tag == layout.TagMintToChecked, tag >= layout.TagMintToChecked, body)
+	case layout.TagSetAuthority:
 		return tokenSetAuthority(x, f, body)
-	case tagCloseAccount:
+	case layout.TagCloseAccount:
 		return tokenClose(x, f)
-	case tagFreezeAccount, tagThawAccount:
-		return tokenFreeze(x, f, tag == tagFreezeAccount)
-	case tagSyncNative:
+	case layout.TagFreezeAccount, layout.TagThawAccount:
+		return tokenFreeze(x, f, tag == layout.TagFreezeAccount)
+	case layout.TagSyncNative:
 		return tokenSyncNative(x, f)
-	case tagApprove, tagRevoke:
-		return tokenApprove(x, f, tag == tagApprove, body)
-	case tagWithdrawExcess:
+	case layout.TagApprove, layout.TagRevoke:
+		return tokenApprove(x, f, tag == layout.TagApprove, body)
+	case layout.TagWithdrawExcess:
 		return tokenWithdrawExcess(x, f)
-	case tagUnwrap:
+	case layout.TagUnwrap:
 		return tokenUnwrap(x, f, body)
 	}
 	return fail(ErrInvalidInstructionData)
@@ -156,10 +125,10 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 	}
 	r := f.accs[0]
 	a := x.acc(r)
-	if a.Owner != f.p.id || len(a.Data) < mintSize {
+	if a.Owner != f.p.id || len(a.Data) < layout.MintSize {
 		return fail(ErrInvalidAccountData)
 	}
-	if a.Data[mintInitializedAt] != 0 {
+	if a.Data[layout.MintInitializedAt] != 0 {
 		return failCustom(tokAlreadyInUse)
 	}
 	if a.Lamports < RentExempt(len(a.Data)) {
@@ -168,15 +137,15 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 	d := x.mutable(r).Data
 	copy(d[:4], []byte{1, 0, 0, 0})
 	copy(d[4:36], body[1:33])
-	d[mintDecimalsAt], d[mintInitializedAt] = body[0], 1
+	d[layout.MintDecimalsAt], d[layout.MintInitializedAt] = body[0], 1
 	if body[33] == 1 {
 		if len(body) < 66 {
 			return fail(ErrInvalidInstructionData)
 		}
-		setOptionKey(d[mintFreezeAt:], Key(body[34:66]), true)
+		layout.SetOption(d[layout.MintFreezeAt:], Key(body[34:66]), true)
 	}
-	if len(d) > accountSize {
-		d[accountSize] = typeMint
+	if len(d) > layout.TokenAccountSize {
+		d[layout.TokenAccountSize] = layout.TypeMint
 	}
 	return nil
 }
@@ -193,13 +162,13 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 		return err
 	}
 	r, m := f.accs[0], f.accs[1]
-	if x.acc(r).Owner != f.p.id || len(x.acc(r).Data) < accountSize {
+	if x.acc(r).Owner != f.p.id || len(x.acc(r).Data) < layout.TokenAccountSize {
 		return fail(ErrInvalidAccountData)
 	}
-	if x.acc(r).Data[accountStateAt] != 0 {
+	if x.acc(r).Data[layout.AccountStateAt] != 0 {
 		return failCustom(tokAlreadyInUse)
 	}
-	if !isMint(x.acc(m).Data) || x.acc(m).Owner != f.p.id {
+	if !layout.IsMint(x.acc(m).Data) || x.acc(m).Owner != f.p.id {
 		return failCustom(tokInvalidMint)
 	}
 	if x.acc(r).Lamports < RentExempt(len(x.acc(r).Data)) {
@@ -209,22 +178,21 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	k := x.key(m)
 	copy(a.Data[:32], k[:])
 	copy(a.Data[32:64], body[:32])
-	a.Data[accountStateAt] = stateInitialized
+	a.Data[layout.AccountStateAt] = layout.StateInitialized
 	if k == NativeMint {
 		rent := RentExempt(len(a.Data))
-		copy(a.Data[accountNativeAt:], []byte{1, 0, 0, 0})
-		binary.LittleEndian.PutUint64(a.Data[accountReserveAt:], rent)
-		setTokenAmount(a.Data, a.Lamports-rent)
+		layout.SetNative(a.Data, rent)
+		layout.SetAmount(a.Data, a.Lamports-rent)
 	}
-	if len(a.Data) > accountSize {
-		a.Data[accountSize] = typeAccount
+	if len(a.Data) > layout.TokenAccountSize {
+		a.Data[layout.TokenAccountSize] = layout.TypeAccount
 	}
 	if n := accountExtensions(x.acc(m).Data); n > 0 {
-		if tlvEnd(a.Data)+n > len(a.Data) {
+		if layout.ExtensionsEnd(a.Data)+n > len(a.Data) {
 			return fail(ErrInvalidAccountData)
 		}
-		putTLV(a.Data, tlvEnd(a.Data), extTransferFeeAmount, make([]byte, 8))
-		a.Data[accountSize] = typeAccount
+		layout.PutExtension(a.Data, layout.ExtensionsEnd(a.Data), layout.ExtTransferFeeAmount, make([]byte, 8))
+		a.Data[layout.TokenAccountSize] = layout.TypeAccount
 	}
 	return nil
 }
@@ -234,7 +202,7 @@ func tokenAccount(x *machine, f *frame, r ref) error {
 	if x.acc(r).Owner != f.p.id {
 		return fail(ErrIncorrectProgramID)
 	}
-	if len(x.acc(r).Data) < accountSize || !isTokenAccount(x.acc(r).Data) {
+	if len(x.acc(r).Data) < layout.TokenAccountSize || !layout.IsTokenAccount(x.acc(r).Data) {
 		return fail(ErrUninitializedAccount)
 	}
 	return nil
@@ -267,7 +235,7 @@ func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint
 	if err := transferChecks(x, f, s, x.acc(dst).Data, amount, checked, body); err != nil {
 		return err
 	}
-	if tokenOwner(s) != x.key(auth) {
+	if layout.OwnerOf(s) != x.key(auth) {
 		return failCustom(tokOwnerMismatch)
 	}
 	if !auth.signer {
@@ -286,12 +254,12 @@ func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint
 		return nil
 	}
 	sd, dd := x.mutable(src), x.mutable(dst)
-	setTokenAmount(sd.Data, tokenAmount(sd.Data)-amount)
-	setTokenAmount(dd.Data, tokenAmount(dd.Data)+amount-fee)
+	layout.SetAmount(sd.Data, layout.Amount(sd.Data)-amount)
+	layout.SetAmount(dd.Data, layout.Amount(dd.Data)+amount-fee)
 	if w := withheld(dd.Data); fee > 0 && w != nil {
 		addU64(w, fee)
 	}
-	if isNative(sd.Data) {
+	if layout.IsNative(sd.Data) {
 		moveLamports(x, src, dst, amount)
 	}
 	return nil
@@ -300,10 +268,10 @@ func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint
 // transferChecks checks a transfer's two accounts, whose data is s and d. A checked transfer must
 // also name the mint and its decimals.
 func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bool, body []byte) error {
-	if s[accountStateAt] == stateFrozen || d[accountStateAt] == stateFrozen {
+	if s[layout.AccountStateAt] == layout.StateFrozen || d[layout.AccountStateAt] == layout.StateFrozen {
 		return failCustom(tokFrozen)
 	}
-	if tokenAmount(s) < amount {
+	if layout.Amount(s) < amount {
 		return failCustom(tokInsufficientFunds)
 	}
 	if !bytes.Equal(s[:32], d[:32]) {
@@ -311,10 +279,10 @@ func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bo
 	}
 	if checked {
 		m := f.accs[1]
-		if tokenMint(s) != x.key(m) {
+		if layout.MintOf(s) != x.key(m) {
 			return failCustom(tokMintMismatch)
 		}
-		if len(x.acc(m).Data) < mintSize || x.acc(m).Data[mintDecimalsAt] != body[8] {
+		if len(x.acc(m).Data) < layout.MintSize || x.acc(m).Data[layout.MintDecimalsAt] != body[8] {
 			return failCustom(tokDecimalsMismatch)
 		}
 	}

@@ -2,17 +2,9 @@ package chain
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
-)
 
-// Token-2022 extension types (spl-token-2022, extension/mod.rs) and TLV offsets: base padded to
-// 165, account type, then entries.
-const (
-	extImmutableOwner  = 7
-	extMetadataPointer = 18
-	extTokenMetadata   = 19
-	tlvStart           = accountSize + 1
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Discriminators of the token metadata interface (spl-token-metadata-interface, instruction.rs).
@@ -24,33 +16,33 @@ var (
 
 func token22Name(tag byte) string {
 	switch tag {
-	case tagTransfer:
+	case layout.TagTransfer:
 		return "Transfer"
-	case tagSetAuthority:
+	case layout.TagSetAuthority:
 		return "SetAuthority"
-	case tagMintTo:
+	case layout.TagMintTo:
 		return "MintTo"
-	case tagBurn:
+	case layout.TagBurn:
 		return "Burn"
-	case tagCloseAccount:
+	case layout.TagCloseAccount:
 		return "CloseAccount"
-	case tagFreezeAccount:
+	case layout.TagFreezeAccount:
 		return "FreezeAccount"
-	case tagThawAccount:
+	case layout.TagThawAccount:
 		return "ThawAccount"
-	case tagTransferChecked:
+	case layout.TagTransferChecked:
 		return "TransferChecked"
-	case tagMintToChecked:
+	case layout.TagMintToChecked:
 		return "MintToChecked"
-	case tagBurnChecked:
+	case layout.TagBurnChecked:
 		return "BurnChecked"
-	case tagInitializeAccount3:
+	case layout.TagInitializeAccount3:
 		return "InitializeAccount3"
-	case tagInitializeMint2:
+	case layout.TagInitializeMint2:
 		return "InitializeMint2"
-	case tagAccountDataSize:
+	case layout.TagAccountDataSize:
 		return "GetAccountDataSize"
-	case tagImmutableOwner:
+	case layout.TagImmutableOwner:
 		return "InitializeImmutableOwner"
 	}
 	return ""
@@ -73,19 +65,19 @@ func runToken2022(x *machine, f *frame) error {
 		x.log("Program log: Instruction: " + name)
 	}
 	switch tag {
-	case tagMintCloseAuthority:
+	case layout.TagMintCloseAuthority:
 		return mintCloseInitialize(x, f)
-	case tagTransferFee:
+	case layout.TagTransferFee:
 		return token22Fee(x, f)
-	case tagMetadataPointer:
+	case layout.TagMetadataPointer:
 		return pointerInitialize(x, f)
-	case tagImmutableOwner:
+	case layout.TagImmutableOwner:
 		return immutableOwner(x, f)
-	case tagAccountDataSize:
+	case layout.TagAccountDataSize:
 		return token22AccountSize(x, f)
-	case tagInitializeMint2:
+	case layout.TagInitializeMint2:
 		return token22InitMint(x, f)
-	case tagBatch:
+	case layout.TagBatch:
 		return fail(ErrInvalidInstructionData)
 	}
 	return tokenBase(x, f, tag, f.data[1:])
@@ -98,46 +90,16 @@ func token22InitMint(x *machine, f *frame) error {
 		return err
 	}
 	d := x.acc(f.accs[0]).Data
-	if len(d) != mintSize && tlvEnd(d) != len(d) {
+	if len(d) != layout.MintSize && layout.ExtensionsEnd(d) != len(d) {
 		return fail(ErrInvalidAccountData)
 	}
-	return tokenBase(x, f, tagInitializeMint2, f.data[1:])
-}
-
-// tlvEnd returns the offset after the last TLV entry.
-func tlvEnd(d []byte) int {
-	at := tlvStart
-	for at+4 <= len(d) && binary.LittleEndian.Uint16(d[at:]) != 0 {
-		at += 4 + int(binary.LittleEndian.Uint16(d[at+2:]))
-	}
-	return at
-}
-
-// tlv returns the offset and the length of an extension's value; -1 if it is not there.
-func tlv(d []byte, ext uint16) (at, n int) {
-	for at = tlvStart; at+4 <= len(d); {
-		t, size := binary.LittleEndian.Uint16(d[at:]), int(binary.LittleEndian.Uint16(d[at+2:]))
-		if t == 0 || at+4+size > len(d) {
-			break
-		}
-		if t == ext {
-			return at + 4, size
-		}
-		at += 4 + size
-	}
-	return -1, 0
-}
-
-func putTLV(d []byte, at int, ext uint16, value []byte) {
-	binary.LittleEndian.PutUint16(d[at:], ext)
-	binary.LittleEndian.PutUint16(d[at+2:], uint16(len(value)))
-	copy(d[at+4:], value)
+	return tokenBase(x, f, layout.TagInitializeMint2, f.data[1:])
 }
 
 // pointerInitialize writes the MetadataPointer extension of a mint that is not yet initialized.
 func pointerInitialize(x *machine, f *frame) error {
 	x.log("Program log: MetadataPointerInstruction::Initialize")
-	if len(f.data) != 66 || f.data[1] != pointerTagInitialize {
+	if len(f.data) != 66 || f.data[1] != layout.PointerTagInitialize {
 		return fail(ErrInvalidInstructionData)
 	}
 	if err := f.need(1); err != nil {
@@ -145,15 +107,15 @@ func pointerInitialize(x *machine, f *frame) error {
 	}
 	r := f.accs[0]
 	a := x.acc(r)
-	if a.Owner != Token2022Program || len(a.Data) < tlvStart+4+64 || a.Data[mintInitializedAt] != 0 {
+	if a.Owner != Token2022Program || len(a.Data) < layout.ExtensionsAt+4+64 || a.Data[layout.MintInitializedAt] != 0 {
 		return fail(ErrInvalidAccountData)
 	}
-	if at := tlvEnd(a.Data); at+4+64 > len(a.Data) {
+	if at := layout.ExtensionsEnd(a.Data); at+4+64 > len(a.Data) {
 		return fail(ErrInvalidAccountData)
 	}
 	d := x.mutable(r).Data
-	putTLV(d, tlvEnd(d), extMetadataPointer, f.data[2:66])
-	d[accountSize] = typeMint
+	layout.PutExtension(d, layout.ExtensionsEnd(d), layout.ExtMetadataPointer, f.data[2:66])
+	d[layout.TokenAccountSize] = layout.TypeMint
 	return nil
 }
 
@@ -163,15 +125,15 @@ func immutableOwner(x *machine, f *frame) error {
 		return err
 	}
 	a := x.acc(f.accs[0])
-	if a.Owner != Token2022Program || len(a.Data) < tlvStart+4 || a.Data[accountStateAt] != 0 {
+	if a.Owner != Token2022Program || len(a.Data) < layout.ExtensionsAt+4 || a.Data[layout.AccountStateAt] != 0 {
 		return fail(ErrInvalidAccountData)
 	}
-	if tlvEnd(a.Data)+4 > len(a.Data) {
+	if layout.ExtensionsEnd(a.Data)+4 > len(a.Data) {
 		return fail(ErrInvalidAccountData)
 	}
 	d := x.mutable(f.accs[0]).Data
-	putTLV(d, tlvEnd(d), extImmutableOwner, nil)
-	d[accountSize] = typeAccount
+	layout.PutExtension(d, layout.ExtensionsEnd(d), layout.ExtImmutableOwner, nil)
+	d[layout.TokenAccountSize] = layout.TypeAccount
 	return nil
 }
 
@@ -181,16 +143,16 @@ func token22AccountSize(x *machine, f *frame) error {
 		return err
 	}
 	m := x.acc(f.accs[0])
-	if m.Owner != Token2022Program || !isMint(m.Data) {
+	if m.Owner != Token2022Program || !layout.IsMint(m.Data) {
 		return failCustom(tokInvalidMint)
 	}
 	// An account has one empty entry for each extension asked for.
 	extra := accountExtensions(m.Data) + 4*((len(f.data)-1)/2)
-	size := uint64(accountSize)
+	size := uint64(layout.TokenAccountSize)
 	if extra > 0 {
 		size += 1 + uint64(extra)
 	}
-	x.returnData(f, appendU64(nil, size))
+	x.returnData(f, layout.AppendU64(nil, size))
 	return nil
 }
 
@@ -202,60 +164,31 @@ const (
 	fieldKey
 )
 
-// tokenMetadata is the value of the TokenMetadata extension.
-type tokenMetadata struct {
-	UpdateAuthority   Key
-	Mint              Key
-	Name, Symbol, URI string
-	Extra             [][2]string
-}
-
-func (m *tokenMetadata) encode() []byte {
-	b := make([]byte, 0, 128+len(m.Name)+len(m.Symbol)+len(m.URI))
-	b = append(b, m.UpdateAuthority[:]...)
-	b = append(b, m.Mint[:]...)
-	b = appendString(appendString(appendString(b, m.Name), m.Symbol), m.URI)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Extra)))
-	for _, kv := range m.Extra {
-		b = appendString(appendString(b, kv[0]), kv[1])
-	}
-	return b
-}
-
-func decodeTokenMetadata(b []byte) (*tokenMetadata, bool) {
-	r := reader{b: b}
-	m := &tokenMetadata{UpdateAuthority: r.key(), Mint: r.key(), Name: r.str(), Symbol: r.str(), URI: r.str()}
-	for n := r.u32(); n > 0 && !r.bad; n-- {
-		m.Extra = append(m.Extra, [2]string{r.str(), r.str()})
-	}
-	return m, !r.bad
-}
-
 // metadataInitialize runs Initialize. Accounts: metadata, update authority, mint, mint authority
 // (signer). Data: name, symbol, URI.
 func metadataInitialize(x *machine, f *frame, body []byte) error {
 	x.used += 3500
 	x.log("Program log: TokenMetadataInstruction: Initialize")
-	r := reader{b: body}
-	m := &tokenMetadata{Name: r.str(), Symbol: r.str(), URI: r.str()}
-	if r.bad {
+	r := layout.Reader{Rest: body}
+	m := &layout.TokenMetadata{Name: r.String(), Symbol: r.String(), URI: r.String()}
+	if r.Bad {
 		return fail(ErrInvalidInstructionData)
 	}
 	if err := f.need(4); err != nil {
 		return err
 	}
 	mint, auth := f.accs[2], f.accs[3]
-	if f.accs[0].idx != mint.idx || !isMint(x.acc(mint).Data) {
+	if f.accs[0].idx != mint.idx || !layout.IsMint(x.acc(mint).Data) {
 		return fail(ErrInvalidAccountData)
 	}
-	k, ok := optionKey(x.acc(mint).Data)
+	k, ok := layout.ReadOption(x.acc(mint).Data)
 	if !ok || k != x.key(auth) {
 		return failCustom(tmIncorrectMintAuthority)
 	}
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
 	}
-	if at, _ := tlv(x.acc(mint).Data, extTokenMetadata); at >= 0 {
+	if at, _ := layout.Extension(x.acc(mint).Data, layout.ExtTokenMetadata); at >= 0 {
 		return failCustom(tokAlreadyInUse)
 	}
 	m.Mint, m.UpdateAuthority = x.key(mint), x.key(f.accs[1])
@@ -268,33 +201,33 @@ const maxGrowth = 10_240
 
 // storeMetadata writes the extension as the last entry of the mint, growing or shrinking the
 // account to fit.
-func storeMetadata(x *machine, mint ref, m *tokenMetadata) error {
+func storeMetadata(x *machine, mint ref, m *layout.TokenMetadata) error {
 	d := x.acc(mint).Data
-	end := tlvEnd(d)
-	if at, _ := tlv(d, extTokenMetadata); at >= 0 {
+	end := layout.ExtensionsEnd(d)
+	if at, _ := layout.Extension(d, layout.ExtTokenMetadata); at >= 0 {
 		end = at - 4 // it is always the last entry: no extension is initialized after it
 	}
-	value := m.encode()
+	value := m.Bytes()
 	if end > len(d) || end+4+len(value) > len(d)+maxGrowth || len(value) > math.MaxUint16 {
 		return fail(ErrInvalidRealloc)
 	}
 	a := x.resize(mint, end+4+len(value))
-	putTLV(a.Data, end, extTokenMetadata, value)
+	layout.PutExtension(a.Data, end, layout.ExtTokenMetadata, value)
 	return nil
 }
 
 // loadMetadata reads the mint's metadata for a change, which the update authority must sign.
 // Accounts: metadata, update authority.
-func loadMetadata(x *machine, f *frame) (*tokenMetadata, error) {
+func loadMetadata(x *machine, f *frame) (*layout.TokenMetadata, error) {
 	if err := f.need(2); err != nil {
 		return nil, err
 	}
 	d := x.acc(f.accs[0]).Data
-	at, n := tlv(d, extTokenMetadata)
+	at, n := layout.Extension(d, layout.ExtTokenMetadata)
 	if at < 0 {
 		return nil, fail(ErrInvalidAccountData)
 	}
-	m, ok := decodeTokenMetadata(d[at : at+n])
+	m, ok := layout.ReadTokenMetadata(d[at : at+n])
 	if !ok {
 		return nil, fail(ErrInvalidAccountData)
 	}
@@ -320,21 +253,22 @@ func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	if err != nil {
 		return err
 	}
-	r := reader{b: body}
-	field := r.u8()
+	r := layout.Reader{Rest: body}
+	field := r.U8()
 	key := ""
 	if field == fieldKey {
-		key = r.str()
+		key = r.String()
 	}
-	value := r.str()
-	if r.bad || field > fieldKey {
+	value := r.String()
+	if r.Bad || field > fieldKey {
 		return fail(ErrInvalidInstructionData)
 	}
-	m.set(field, key, value)
+	setField(m, field, key, value)
 	return storeMetadata(x, f.accs[0], m)
 }
 
-func (m *tokenMetadata) set(field byte, key, value string) {
+// setField sets a field of the metadata; key is used with fieldKey only.
+func setField(m *layout.TokenMetadata, field byte, key, value string) {
 	switch field {
 	case fieldName:
 		m.Name = value

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 func base64Std(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
@@ -26,13 +28,13 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 	if err := tokenAccount(x, f, dst); err != nil {
 		return err
 	}
-	if x.acc(mint).Owner != f.p.id || !isMint(x.acc(mint).Data) {
+	if x.acc(mint).Owner != f.p.id || !layout.IsMint(x.acc(mint).Data) {
 		return fail(ErrInvalidAccountData)
 	}
 	if err := supplyChecks(x, mint, dst, amount, mintTo); err != nil {
 		return err
 	}
-	if checked && x.acc(mint).Data[mintDecimalsAt] != body[8] {
+	if checked && x.acc(mint).Data[layout.MintDecimalsAt] != body[8] {
 		return failCustom(tokDecimalsMismatch)
 	}
 	if err := supplyAuthority(x, mint, dst, auth, mintTo); err != nil {
@@ -40,31 +42,31 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 	}
 	md, dd := x.mutable(mint).Data, x.mutable(dst).Data
 	if mintTo {
-		setMintSupply(md, mintSupply(md)+amount)
-		setTokenAmount(dd, tokenAmount(dd)+amount)
+		layout.SetSupply(md, layout.Supply(md)+amount)
+		layout.SetAmount(dd, layout.Amount(dd)+amount)
 		return nil
 	}
-	setMintSupply(md, mintSupply(md)-amount)
-	setTokenAmount(dd, tokenAmount(dd)-amount)
+	layout.SetSupply(md, layout.Supply(md)-amount)
+	layout.SetAmount(dd, layout.Amount(dd)-amount)
 	return nil
 }
 
 // supplyChecks checks the account that an amount is minted to or burnt from.
 func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
 	d := x.acc(dst).Data
-	if d[accountStateAt] == stateFrozen {
+	if d[layout.AccountStateAt] == layout.StateFrozen {
 		return failCustom(tokFrozen)
 	}
-	if isNative(d) {
+	if layout.IsNative(d) {
 		return failCustom(tokNativeNotSupported)
 	}
-	if tokenMint(d) != x.key(mint) {
+	if layout.MintOf(d) != x.key(mint) {
 		return failCustom(tokMintMismatch)
 	}
-	if !mintTo && tokenAmount(d) < amount {
+	if !mintTo && layout.Amount(d) < amount {
 		return failCustom(tokInsufficientFunds)
 	}
-	if mintTo && mintSupply(x.acc(mint).Data) > math.MaxUint64-amount {
+	if mintTo && layout.Supply(x.acc(mint).Data) > math.MaxUint64-amount {
 		return failCustom(tokOverflow)
 	}
 	return nil
@@ -72,9 +74,9 @@ func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
 
 // supplyAuthority checks who signs: the mint authority to mint, the account's owner to burn.
 func supplyAuthority(x *machine, mint, dst, auth ref, mintTo bool) error {
-	want := tokenOwner(x.acc(dst).Data)
+	want := layout.OwnerOf(x.acc(dst).Data)
 	if mintTo {
-		k, ok := optionKey(x.acc(mint).Data)
+		k, ok := layout.ReadOption(x.acc(mint).Data)
 		if !ok {
 			return failCustom(tokFixedSupply)
 		}
@@ -88,14 +90,6 @@ func supplyAuthority(x *machine, mint, dst, auth ref, mintTo bool) error {
 	}
 	return nil
 }
-
-// Authority types of SetAuthority (spl-token, instruction.rs).
-const (
-	authorityMint         = 0
-	authorityFreeze       = 1
-	authorityAccountOwner = 2
-	authorityClose        = 3
-)
 
 // tokenSetAuthority changes a mint's or an account's authority. Accounts: owned account, current
 // authority.
@@ -116,29 +110,29 @@ func tokenSetAuthority(x *machine, f *frame, body []byte) error {
 	if some {
 		copy(next[:], body[2:34])
 	}
-	if isMint(x.acc(r).Data) {
+	if layout.IsMint(x.acc(r).Data) {
 		return mintAuthority(x, r, auth, body[0], next, some)
 	}
 	if err := tokenAccount(x, f, r); err != nil {
 		return err
 	}
-	if body[0] != authorityAccountOwner && body[0] != authorityClose {
+	if body[0] != layout.AuthorityAccountOwner && body[0] != layout.AuthorityClose {
 		return failCustom(tokInvalidInstr)
 	}
-	if tokenOwner(x.acc(r).Data) != x.key(auth) {
+	if layout.OwnerOf(x.acc(r).Data) != x.key(auth) {
 		return failCustom(tokOwnerMismatch)
 	}
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
 	}
-	if body[0] == authorityClose {
-		x.setOption(r, accountCloseAuthorityAt, next, some)
+	if body[0] == layout.AuthorityClose {
+		x.setOption(r, layout.AccountCloseAuthorityAt, next, some)
 		return nil
 	}
 	if !some {
 		return failCustom(tokInvalidInstr)
 	}
-	copy(x.mutable(r).Data[accountOwnerAt:], next[:])
+	copy(x.mutable(r).Data[layout.AccountOwnerAt:], next[:])
 	return nil
 }
 
@@ -146,13 +140,13 @@ func tokenSetAuthority(x *machine, f *frame, body []byte) error {
 func mintAuthority(x *machine, r, auth ref, kind byte, next Key, some bool) error {
 	at, none := 0, uint32(tokFixedSupply)
 	switch kind {
-	case authorityMint:
-	case authorityFreeze:
-		at, none = mintFreezeAt, tokMintCannotFreeze
+	case layout.AuthorityMint:
+	case layout.AuthorityFreeze:
+		at, none = layout.MintFreezeAt, tokMintCannotFreeze
 	default:
 		return failCustom(tokInvalidInstr)
 	}
-	cur, ok := optionKey(x.acc(r).Data[at:])
+	cur, ok := layout.ReadOption(x.acc(r).Data[at:])
 	if !ok {
 		return failCustom(none)
 	}
@@ -170,7 +164,7 @@ func mintAuthority(x *machine, r, auth ref, kind byte, next Key, some bool) erro
 // the key too.
 func (x *machine) setOption(r ref, at int, k Key, ok bool) {
 	a := x.mutable(r)
-	setOptionKey(a.Data[at:], k, ok)
+	layout.SetOption(a.Data[at:], k, ok)
 	if !ok && a.Owner == Token2022Program {
 		clear(a.Data[at+4 : at+36])
 	}
@@ -188,10 +182,10 @@ func tokenClose(x *machine, f *frame) error {
 		return err
 	}
 	d := x.acc(r).Data
-	if !isNative(d) && tokenAmount(d) != 0 {
+	if !layout.IsNative(d) && layout.Amount(d) != 0 {
 		return failCustom(tokNonNativeBalance)
 	}
-	if tokenOwner(d) != x.key(auth) {
+	if layout.OwnerOf(d) != x.key(auth) {
 		return failCustom(tokOwnerMismatch)
 	}
 	if !auth.signer {
@@ -216,13 +210,13 @@ func tokenFreeze(x *machine, f *frame, freeze bool) error {
 	if err := tokenAccount(x, f, r); err != nil {
 		return err
 	}
-	if (x.acc(r).Data[accountStateAt] == stateFrozen) == freeze {
+	if (x.acc(r).Data[layout.AccountStateAt] == layout.StateFrozen) == freeze {
 		return failCustom(tokInvalidState)
 	}
-	if tokenMint(x.acc(r).Data) != x.key(mint) {
+	if layout.MintOf(x.acc(r).Data) != x.key(mint) {
 		return failCustom(tokMintMismatch)
 	}
-	k, ok := optionKey(x.acc(mint).Data[mintFreezeAt:])
+	k, ok := layout.ReadOption(x.acc(mint).Data[layout.MintFreezeAt:])
 	if !ok {
 		return failCustom(tokMintCannotFreeze)
 	}
@@ -232,11 +226,11 @@ func tokenFreeze(x *machine, f *frame, freeze bool) error {
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
 	}
-	st := byte(stateInitialized)
+	st := byte(layout.StateInitialized)
 	if freeze {
-		st = stateFrozen
+		st = layout.StateFrozen
 	}
-	x.mutable(r).Data[accountStateAt] = st
+	x.mutable(r).Data[layout.AccountStateAt] = st
 	return nil
 }
 
@@ -251,13 +245,13 @@ func tokenSyncNative(x *machine, f *frame) error {
 		return err
 	}
 	d := x.acc(r).Data
-	if !isNative(d) {
+	if !layout.IsNative(d) {
 		return failCustom(tokNonNative)
 	}
-	reserve := binary.LittleEndian.Uint64(d[accountReserveAt:])
+	reserve := binary.LittleEndian.Uint64(d[layout.AccountReserveAt:])
 	if x.acc(r).Lamports < reserve {
 		return failCustom(tokInvalidState)
 	}
-	setTokenAmount(x.mutable(r).Data, x.acc(r).Lamports-reserve)
+	layout.SetAmount(x.mutable(r).Data, x.acc(r).Lamports-reserve)
 	return nil
 }

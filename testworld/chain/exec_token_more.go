@@ -1,6 +1,10 @@
 package chain
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner), or
 // removes both (source, owner). Only owners sign the demo's transfers, so no allowance is ever
@@ -21,22 +25,22 @@ func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	if err := tokenAccount(x, f, src); err != nil {
 		return err
 	}
-	if x.acc(src).Data[accountStateAt] == stateFrozen {
+	if x.acc(src).Data[layout.AccountStateAt] == layout.StateFrozen {
 		return failCustom(tokFrozen)
 	}
-	if tokenOwner(x.acc(src).Data) != x.key(auth) {
+	if layout.OwnerOf(x.acc(src).Data) != x.key(auth) {
 		return failCustom(tokOwnerMismatch)
 	}
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
 	}
 	if !approve {
-		x.setOption(src, accountDelegateAt, Key{}, false)
-		binary.LittleEndian.PutUint64(x.mutable(src).Data[accountDelegatedAmountAt:], 0)
+		x.setOption(src, layout.AccountDelegateAt, Key{}, false)
+		binary.LittleEndian.PutUint64(x.mutable(src).Data[layout.AccountDelegatedAmountAt:], 0)
 		return nil
 	}
-	x.setOption(src, accountDelegateAt, x.key(f.accs[1]), true)
-	copy(x.mutable(src).Data[accountDelegatedAmountAt:], body[:8])
+	x.setOption(src, layout.AccountDelegateAt, x.key(f.accs[1]), true)
+	copy(x.mutable(src).Data[layout.AccountDelegatedAmountAt:], body[:8])
 	return nil
 }
 
@@ -54,16 +58,16 @@ func tokenWithdrawExcess(x *machine, f *frame) error {
 	}
 	var want Key
 	switch {
-	case isMint(a.Data):
-		k, ok := optionKey(a.Data)
+	case layout.IsMint(a.Data):
+		k, ok := layout.ReadOption(a.Data)
 		if want = k; !ok {
 			want = x.key(src) // a mint without authority must sign itself
 		}
-	case isTokenAccount(a.Data):
-		if isNative(a.Data) {
+	case layout.IsTokenAccount(a.Data):
+		if layout.IsNative(a.Data) {
 			return failCustom(tokNativeNotSupported)
 		}
-		want = tokenOwner(a.Data)
+		want = layout.OwnerOf(a.Data)
 	default:
 		return failCustom(tokInvalidState)
 	}
@@ -96,16 +100,16 @@ func tokenUnwrap(x *machine, f *frame, body []byte) error {
 		return err
 	}
 	d := x.acc(src).Data
-	if !isNative(d) {
+	if !layout.IsNative(d) {
 		return failCustom(tokNonNative)
 	}
-	if tokenOwner(d) != x.key(auth) {
+	if layout.OwnerOf(d) != x.key(auth) {
 		return failCustom(tokOwnerMismatch)
 	}
 	if !auth.signer {
 		return fail(ErrMissingRequiredSignature)
 	}
-	amount := tokenAmount(d)
+	amount := layout.Amount(d)
 	if body[0] == 1 {
 		n := binary.LittleEndian.Uint64(body[1:])
 		if n > amount {
@@ -116,7 +120,7 @@ func tokenUnwrap(x *machine, f *frame, body []byte) error {
 	if amount == 0 || src.idx == dst.idx {
 		return nil
 	}
-	setTokenAmount(x.mutable(src).Data, tokenAmount(d)-amount)
+	layout.SetAmount(x.mutable(src).Data, layout.Amount(d)-amount)
 	moveLamports(x, src, dst, amount)
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // token is what the generator knows of a mint.
@@ -64,7 +66,7 @@ func (g *Generator) buildGenesis() {
 	sol := g.genesisToken(r, NativeMint, TokenProgram, 9, "Wrapped SOL", "SOL", 0)
 	usdc := g.genesisToken(r, USDCMint, TokenProgram, 6, "USD Coin", "USDC", 20)
 	g.genesisFunds(r, sol, usdc)
-	g.place(cpmmConfigKey(), &Account{Lamports: RentExempt(cpmmConfigSize), Owner: CPMMProgram, Data: cpmmConfigData()})
+	g.place(cpmmConfigKey(), &Account{Lamports: RentExempt(layout.CPMMConfigSize), Owner: CPMMProgram, Data: cpmmConfigData()})
 	g.genesisPool(sol, usdc, 200_000*lamportsPerSOL, 200_000*150*1_000_000)
 	for i, m := range majors {
 		g.genesisMajor(r, i, m, sol, usdc)
@@ -89,7 +91,7 @@ func (g *Generator) genesisPrograms() {
 	}
 	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram, AMMv4Program,
 		PumpSwapProgram, PumpFeeProgram, DAMMv2Program} {
-		data := append([]byte{2, 0, 0, 0}, k[:]...)
+		data := layout.UpgradeableProgram(k)
 		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
 	}
 	g.place(CPMMAuthority, &Account{Lamports: 50 * lamportsPerSOL})
@@ -102,18 +104,19 @@ func (g *Generator) genesisToken(r *rand.Rand, mint, program Key, decimals uint8
 	if mint == NativeMint {
 		t.mintAuth = nil
 	}
-	d := make([]byte, mintSize)
-	d[mintDecimalsAt], d[mintInitializedAt] = decimals, 1
-	setOptionKey(d, g.treasury.Key, t.mintAuth != nil)
+	m := layout.Mint{Decimals: decimals}
+	if t.mintAuth != nil {
+		m.MintAuthority = layout.Some(t.mintAuth.Key)
+	}
 	if mint == USDCMint {
 		t.freezeAuth = g.treasury
-		setOptionKey(d[mintFreezeAt:], g.treasury.Key, true)
+		m.FreezeAuthority = layout.Some(g.treasury.Key)
 	}
-	g.place(mint, &Account{Lamports: RentExempt(mintSize), Owner: program, Data: d})
+	g.place(mint, &Account{Lamports: RentExempt(layout.MintSize), Owner: program, Data: m.Bytes()})
 	t.metadata = MetadataAddress(mint)
-	md := make([]byte, mplAccountSize)
-	encodeMetaplex(md, g.treasury.Key, mint, &metaplexData{Name: name, Symbol: symbol, URI: t.uri, Fee: feeBP}, true, editionNonce(mint), decimals)
-	g.place(t.metadata, &Account{Lamports: RentExempt(mplAccountSize) + mplCreateFee, Owner: MetaplexProgram, Data: md})
+	md := make([]byte, layout.MetaplexSize)
+	encodeMetaplex(md, g.treasury.Key, mint, &layout.MetaplexData{Name: name, Symbol: symbol, URI: t.uri, Fee: feeBP}, true, editionNonce(mint), decimals)
+	g.place(t.metadata, &Account{Lamports: RentExempt(layout.MetaplexSize) + mplCreateFee, Owner: MetaplexProgram, Data: md})
 	g.tokens = append(g.tokens, t)
 	return t
 }
@@ -121,20 +124,16 @@ func (g *Generator) genesisToken(r *rand.Rand, mint, program Key, decimals uint8
 // tokenAccount makes an initialized SPL token account and adds the amount to the mint's supply
 // (wrapped SOL: to the lamports).
 func (g *Generator) tokenAccount(t *token, owner Key, amount uint64) *Account {
-	a := &Account{Lamports: RentExempt(accountSize), Owner: t.program, Data: make([]byte, accountSize)}
-	copy(a.Data[:32], t.mint[:])
-	copy(a.Data[32:64], owner[:])
-	setTokenAmount(a.Data, amount)
-	a.Data[accountStateAt] = stateInitialized
+	data := layout.TokenAccount{Mint: t.mint, Owner: owner, Amount: amount}
+	lamports := RentExempt(layout.TokenAccountSize)
 	if t.mint == NativeMint {
-		copy(a.Data[accountNativeAt:], []byte{1, 0, 0, 0})
-		binary.LittleEndian.PutUint64(a.Data[accountReserveAt:], RentExempt(accountSize))
-		a.Lamports += amount
-		return a
+		data.Native, data.Reserve = true, lamports
+		return &Account{Lamports: lamports + amount, Owner: t.program, Data: data.Bytes()}
 	}
 	m := g.st.get(t.mint)
-	setMintSupply(m.Data, mintSupply(m.Data)+amount) // genesis only: nothing has been published yet
-	return a
+	// In place, as nothing has been published yet.
+	layout.SetSupply(m.Data, layout.Supply(m.Data)+amount)
+	return &Account{Lamports: lamports, Owner: t.program, Data: data.Bytes()}
 }
 
 // genesisFunds gives USDC to all wallets, and wrapped SOL to those that keep it wrapped. The others
@@ -206,14 +205,9 @@ func cpmmConfigKey() Key {
 // cpmmConfigData is AmmConfig 0 of mainnet: trade fee 0.25 %, of which 12 % protocol and 4 % fund;
 // 0.15 SOL to create a pool.
 func cpmmConfigData() []byte {
-	d := make([]byte, cpmmConfigSize)
-	copy(d, cpmmConfigDisc[:])
-	_, d[8] = pda(CPMMProgram, []byte("amm_config"), []byte{0, 0})
-	binary.LittleEndian.PutUint64(d[12:], 2_500)
-	binary.LittleEndian.PutUint64(d[20:], 120_000)
-	binary.LittleEndian.PutUint64(d[28:], 40_000)
-	binary.LittleEndian.PutUint64(d[36:], 150_000_000)
-	return d
+	_, bump := pda(CPMMProgram, []byte("amm_config"), []byte{0, 0})
+	config := layout.CPMMConfig{Bump: bump, TradeRate: 2_500, ProtocolRate: 120_000, FundRate: 40_000, CreateFee: 150_000_000}
+	return config.Bytes()
 }
 
 // newPool derives the addresses of a pool. Token 0 is the one with the lower address, as the
@@ -246,18 +240,12 @@ func (g *Generator) genesisPool(base, quote *token, baseAmount, quoteAmount uint
 		g.place(p.vaults[i], g.tokenAccount(t, CPMMAuthority, amounts[i]))
 	}
 	_, bump := pda(CPMMProgram, []byte(cpmmAuthoritySeed))
-	g.place(p.key, &Account{Lamports: RentExempt(cpmmPoolSize), Owner: CPMMProgram, Data: encodePool(p, g.treasury.Key, bump,
+	g.place(p.key, &Account{Lamports: RentExempt(layout.CPMMPoolSize), Owner: CPMMProgram, Data: encodePool(p, g.treasury.Key, bump,
 		isqrt(amounts[0], amounts[1]), g.cfg.GenesisTime.Unix())})
-	obs := make([]byte, cpmmObservationSize)
-	disc := anchorDiscriminator("account:ObservationState")
-	copy(obs, disc[:])
-	copy(obs[11:43], p.key[:])
+	obs := layout.CPMMObservation(p.key)
 	g.place(p.observation, &Account{Lamports: RentExempt(len(obs)), Owner: CPMMProgram, Data: obs})
-	lp := make([]byte, mintSize)
-	setOptionKey(lp, CPMMAuthority, true)
-	lp[mintDecimalsAt], lp[mintInitializedAt] = 9, 1
-	setMintSupply(lp, isqrt(amounts[0], amounts[1]))
-	g.place(p.lp, &Account{Lamports: RentExempt(mintSize), Owner: TokenProgram, Data: lp})
+	lp := layout.Mint{MintAuthority: layout.Some(CPMMAuthority), Supply: isqrt(amounts[0], amounts[1]), Decimals: 9}
+	g.place(p.lp, &Account{Lamports: RentExempt(layout.MintSize), Owner: TokenProgram, Data: lp.Bytes()})
 	p.table = g.genesisTable(p)
 	base.pool = p
 	p.setTarget(amounts)
@@ -288,17 +276,10 @@ func (g *Generator) genesisTable(p *pool) *Table {
 
 // encodePool returns a PoolState as it is right after initialize: without fees.
 func encodePool(p *pool, creator Key, bump uint8, lp uint64, open int64) []byte {
-	d := make([]byte, cpmmPoolSize)
-	copy(d, cpmmPoolDisc[:])
-	at := 8
-	for _, k := range []Key{p.config, creator, p.vaults[0], p.vaults[1], p.lp, p.tokens[0].mint, p.tokens[1].mint, p.tokens[0].program,
-		p.tokens[1].program, p.observation} {
-		at += copy(d[at:], k[:])
-	}
-	d[328], d[329], d[330], d[331], d[332] = bump, 0, 9, p.tokens[0].decimals, p.tokens[1].decimals
-	binary.LittleEndian.PutUint64(d[poolLPSupply:], lp)
-	binary.LittleEndian.PutUint64(d[poolOpenTime:], uint64(open))
-	return d
+	pool := layout.CPMMPool{Config: p.config, Creator: creator, Vaults: p.vaults, LP: p.lp, Mints: [2]Key{p.tokens[0].mint, p.tokens[1].mint},
+		Programs: [2]Key{p.tokens[0].program, p.tokens[1].program}, Observation: p.observation, AuthorityBump: bump, LPDecimals: 9,
+		Decimals: [2]byte{p.tokens[0].decimals, p.tokens[1].decimals}, LPSupply: lp, OpenTime: uint64(open)}
+	return pool.Bytes()
 }
 
 // metadataURI returns where a token's JSON is served. Unless always is set, a few tokens get none,

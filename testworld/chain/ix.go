@@ -1,6 +1,10 @@
 package chain
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 func signerW(k Key) AccountMeta  { return AccountMeta{Key: k, Signer: true, Writable: true} }
 func signer(k Key) AccountMeta   { return AccountMeta{Key: k, Signer: true} }
@@ -8,18 +12,12 @@ func writable(k Key) AccountMeta { return AccountMeta{Key: k, Writable: true} }
 func readonly(k Key) AccountMeta { return AccountMeta{Key: k} }
 
 func createAccountData(lamports uint64, size int, owner Key) []byte {
-	b := appendU64(appendU64([]byte{sysCreateAccount, 0, 0, 0}, lamports), uint64(size))
+	b := layout.AppendU64(layout.AppendU64([]byte{sysCreateAccount, 0, 0, 0}, lamports), uint64(size))
 	return append(b, owner[:]...)
 }
 
-func transferData(lamports uint64) []byte { return appendU64([]byte{sysTransfer, 0, 0, 0}, lamports) }
-
-func initMintData(decimals uint8, authority Key, freeze *Key) []byte {
-	b := append([]byte{tagInitializeMint2, decimals}, authority[:]...)
-	if freeze == nil {
-		return append(b, 0)
-	}
-	return append(append(b, 1), freeze[:]...)
+func transferData(lamports uint64) []byte {
+	return layout.AppendU64([]byte{sysTransfer, 0, 0, 0}, lamports)
 }
 
 func ixCreateAccount(from, to Key, lamports uint64, size int, owner Key) Instruction {
@@ -35,13 +33,13 @@ func ixComputeLimit(units uint32) Instruction {
 }
 
 func ixComputePrice(microLamports uint64) Instruction {
-	return Instruction{Program: ComputeBudgetProgram, Data: appendU64([]byte{3}, microLamports)}
+	return Instruction{Program: ComputeBudgetProgram, Data: layout.AppendU64([]byte{3}, microLamports)}
 }
 
 func ixMemo(text string) Instruction { return Instruction{Program: MemoProgram, Data: []byte(text)} }
 
 func ixInitMint(program, mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint)}, Data: initMintData(decimals, authority, freeze)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint)}, Data: layout.InitializeMint2(decimals, authority, freeze)}
 }
 
 func ixCreateATA(payer, ata, owner, mint, program Key, idempotent bool) Instruction {
@@ -54,59 +52,55 @@ func ixCreateATA(payer, ata, owner, mint, program Key, idempotent bool) Instruct
 }
 
 func ixMintTo(program, mint, dst, authority Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: appendU64([]byte{tagMintTo}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: layout.MintTo(amount)}
 }
 
 func ixMintToChecked(program, mint, dst, authority Key, amount uint64, decimals uint8) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)},
-		Data: append(appendU64([]byte{tagMintToChecked}, amount), decimals)}
+		Data: layout.MintToChecked(amount, decimals)}
 }
 
 func ixBurn(program, src, mint, owner Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)}, Data: appendU64([]byte{tagBurn}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)}, Data: layout.Burn(amount)}
 }
 
 func ixBurnChecked(program, src, mint, owner Key, amount uint64, decimals uint8) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(mint), signer(owner)},
-		Data: append(appendU64([]byte{tagBurnChecked}, amount), decimals)}
+		Data: layout.BurnChecked(amount, decimals)}
 }
 
 func ixTransferChecked(program, src, mint, dst, owner Key, amount uint64, decimals uint8) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), readonly(mint), writable(dst), signer(owner)},
-		Data: append(appendU64([]byte{tagTransferChecked}, amount), decimals)}
+		Data: layout.TransferChecked(amount, decimals)}
 }
 
 func ixTransfer(program, src, dst, owner Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(dst), signer(owner)}, Data: appendU64([]byte{tagTransfer}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(src), writable(dst), signer(owner)}, Data: layout.Transfer(amount)}
 }
 
 func ixSetAuthority(program, account, authority Key, kind byte, next *Key) Instruction {
-	data := []byte{tagSetAuthority, kind, 0}
-	if next != nil {
-		data = append([]byte{tagSetAuthority, kind, 1}, next[:]...)
-	}
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), signer(authority)}, Data: data}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), signer(authority)}, Data: layout.SetAuthority(kind, next)}
 }
 
 func ixFreeze(program, account, mint, authority Key, freeze bool) Instruction {
-	tag := byte(tagThawAccount)
+	tag := byte(layout.TagThawAccount)
 	if freeze {
-		tag = tagFreezeAccount
+		tag = layout.TagFreezeAccount
 	}
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), readonly(mint), signer(authority)}, Data: []byte{tag}}
 }
 
 func ixSyncNative(account Key) Instruction {
-	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(account)}, Data: []byte{tagSyncNative}}
+	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(account)}, Data: []byte{layout.TagSyncNative}}
 }
 
 func ixCloseAccount(program, account, dst, owner Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), writable(dst), signer(owner)}, Data: []byte{tagCloseAccount}}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(account), writable(dst), signer(owner)}, Data: []byte{layout.TagCloseAccount}}
 }
 
 // ixBatch joins token instructions into one p-token Batch.
 func ixBatch(ixs ...Instruction) Instruction {
-	out := Instruction{Program: TokenProgram, Data: []byte{tagBatch}}
+	out := Instruction{Program: TokenProgram, Data: []byte{layout.TagBatch}}
 	for _, ix := range ixs {
 		out.Data = append(out.Data, byte(len(ix.Accounts)), byte(len(ix.Data)))
 		out.Data = append(out.Data, ix.Data...)
@@ -116,12 +110,12 @@ func ixBatch(ixs ...Instruction) Instruction {
 }
 
 func ixPointer(mint, authority, metadata Key) Instruction {
-	data := append(append([]byte{tagMetadataPointer, pointerTagInitialize}, authority[:]...), metadata[:]...)
+	data := append([]byte{layout.TagMetadataPointer, layout.PointerTagInitialize}, layout.MetadataPointer(authority, metadata)...)
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: data}
 }
 
 func ixMetadataInit(mint, updateAuthority, mintAuthority Key, name, symbol, uri string) Instruction {
-	data := appendString(appendString(appendString(append([]byte(nil), tmInitialize[:]...), name), symbol), uri)
+	data := layout.AppendString(layout.AppendString(layout.AppendString(append([]byte(nil), tmInitialize[:]...), name), symbol), uri)
 	return Instruction{Program: Token2022Program, Data: data,
 		Accounts: []AccountMeta{writable(mint), readonly(updateAuthority), readonly(mint), signer(mintAuthority)}}
 }
@@ -130,13 +124,13 @@ func ixMetadataInit(mint, updateAuthority, mintAuthority Key, name, symbol, uri 
 func ixUpdateField(mint, authority Key, field byte, key, value string) Instruction {
 	data := append(append([]byte(nil), tmUpdateField[:]...), field)
 	if field == fieldKey {
-		data = appendString(data, key)
+		data = layout.AppendString(data, key)
 	}
-	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), signer(authority)}, Data: appendString(data, value)}
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), signer(authority)}, Data: layout.AppendString(data, value)}
 }
 
-func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key, d metaplexData, mutable bool) Instruction {
-	data := d.append([]byte{mplCreateV3})
+func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key, d layout.MetaplexData, mutable bool) Instruction {
+	data := d.Append([]byte{mplCreateV3})
 	m := byte(0)
 	if mutable {
 		m = 1
@@ -147,10 +141,10 @@ func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key,
 
 // ixMetaplexUpdate sets the data to d and the update authority to next (nil: unchanged). authority
 // signs. frozen makes the metadata immutable.
-func ixMetaplexUpdate(metadata, authority Key, d *metaplexData, next *Key, frozen bool) Instruction {
+func ixMetaplexUpdate(metadata, authority Key, d *layout.MetaplexData, next *Key, frozen bool) Instruction {
 	data := []byte{mplUpdateV2, 0}
 	if d != nil {
-		data = d.append([]byte{mplUpdateV2, 1})
+		data = d.Append([]byte{mplUpdateV2, 1})
 	}
 	if next != nil {
 		data = append(append(data, 1), next[:]...)
@@ -167,7 +161,7 @@ func ixMetaplexUpdate(metadata, authority Key, d *metaplexData, next *Key, froze
 }
 
 func ixLaunch(mint, curve, curveAccount, creator, tokenProgram, metadata, authority, events Key, name, symbol, uri string) Instruction {
-	data := appendString(appendString(appendString(append([]byte(nil), launchCreate[:]...), name), symbol), uri)
+	data := layout.AppendString(layout.AppendString(layout.AppendString(append([]byte(nil), launchCreate[:]...), name), symbol), uri)
 	return Instruction{Program: LauncherProgram, Data: append(data, creator[:]...), Accounts: []AccountMeta{signerW(mint), readonly(authority),
 		writable(curve), writable(curveAccount), signerW(creator), readonly(SystemProgram), readonly(tokenProgram),
 		readonly(AssociatedProgram), writable(metadata), readonly(MetaplexProgram), readonly(events), readonly(LauncherProgram)}}
@@ -180,19 +174,14 @@ func ixSwap(user Key, p *pool, zeroForOne bool, inAccount, outAccount Key, first
 	if !zeroForOne {
 		in, out = 1, 0
 	}
-	disc := cpmmSwapBaseInput
-	if !base {
-		disc = cpmmSwapBaseOutput
-	}
-	data := appendU64(appendU64(append([]byte(nil), disc[:]...), first), second)
-	return Instruction{Program: CPMMProgram, Data: data, Accounts: []AccountMeta{signer(user), readonly(CPMMAuthority), readonly(p.config),
+	return Instruction{Program: CPMMProgram, Data: layout.CPMMSwap(!base, first, second), Accounts: []AccountMeta{signer(user), readonly(CPMMAuthority), readonly(p.config),
 		writable(p.key), writable(inAccount), writable(outAccount), writable(p.vaults[in]), writable(p.vaults[out]),
 		readonly(p.tokens[in].program), readonly(p.tokens[out].program), readonly(p.tokens[in].mint), readonly(p.tokens[out].mint),
 		writable(p.observation)}}
 }
 
 func ixCreatePool(creator Key, p *pool, accounts [2]Key, creatorLP Key, amounts [2]uint64) Instruction {
-	data := appendU64(appendU64(appendU64(append([]byte(nil), cpmmInitialize[:]...), amounts[0]), amounts[1]), 0)
+	data := layout.AppendU64(layout.AppendU64(layout.AppendU64(append([]byte(nil), cpmmInitialize[:]...), amounts[0]), amounts[1]), 0)
 	return Instruction{Program: CPMMProgram, Data: data, Accounts: []AccountMeta{signerW(creator), readonly(p.config), readonly(CPMMAuthority),
 		writable(p.key), readonly(p.tokens[0].mint), readonly(p.tokens[1].mint), writable(p.lp), writable(accounts[0]), writable(accounts[1]),
 		writable(creatorLP), writable(p.vaults[0]), writable(p.vaults[1]), writable(cpmmCreatePoolFeeDest), writable(p.observation),
@@ -201,23 +190,23 @@ func ixCreatePool(creator Key, p *pool, accounts [2]Key, creatorLP Key, amounts 
 }
 
 func ixFeeConfig(mint, authority Key, bps uint16, maximum uint64) Instruction {
-	data := append(append([]byte{tagTransferFee, feeTagInitialize, 1}, authority[:]...), 1)
+	data := append(append([]byte{layout.TagTransferFee, layout.FeeTagInitialize, 1}, authority[:]...), 1)
 	data = append(data, authority[:]...)
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)},
-		Data: appendU64(binary.LittleEndian.AppendUint16(data, bps), maximum)}
+		Data: layout.AppendU64(binary.LittleEndian.AppendUint16(data, bps), maximum)}
 }
 
 func ixMintClose(mint, authority Key) Instruction {
-	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: append([]byte{tagMintCloseAuthority, 1}, authority[:]...)}
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: append([]byte{layout.TagMintCloseAuthority, 1}, authority[:]...)}
 }
 
 func ixTransferWithFee(src, mint, dst, owner Key, amount uint64, decimals uint8, fee uint64) Instruction {
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(src), readonly(mint), writable(dst), signer(owner)},
-		Data: appendU64(append(appendU64([]byte{tagTransferFee, feeTagTransfer}, amount), decimals), fee)}
+		Data: layout.AppendU64(append(layout.AppendU64([]byte{layout.TagTransferFee, layout.FeeTagTransfer}, amount), decimals), fee)}
 }
 
 func ixHarvest(mint Key, sources []Key) Instruction {
-	ix := Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: []byte{tagTransferFee, feeTagHarvest}}
+	ix := Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: []byte{layout.TagTransferFee, layout.FeeTagHarvest}}
 	for _, k := range sources {
 		ix.Accounts = append(ix.Accounts, writable(k))
 	}
@@ -225,33 +214,33 @@ func ixHarvest(mint Key, sources []Key) Instruction {
 }
 
 func ixWithdrawFees(mint, dst, authority Key) Instruction {
-	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: []byte{tagTransferFee, feeTagWithdraw}}
+	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), writable(dst), signer(authority)}, Data: []byte{layout.TagTransferFee, layout.FeeTagWithdraw}}
 }
 
 // ixInitMintOld is InitializeMint of the first token program, which names the rent sysvar.
 func ixInitMintOld(mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
-	data := initMintData(decimals, authority, freeze)
-	data[0] = tagInitializeMint
+	data := layout.InitializeMint2(decimals, authority, freeze)
+	data[0] = layout.TagInitializeMint
 	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(mint), readonly(RentSysvar)}, Data: data}
 }
 
 func ixWithdrawExcess(program, source, dst, authority Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), writable(dst), signer(authority)}, Data: []byte{tagWithdrawExcess}}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), writable(dst), signer(authority)}, Data: []byte{layout.TagWithdrawExcess}}
 }
 
 // ixUnwrap pays out an amount of wrapped SOL, or all of it for nil.
 func ixUnwrap(source, dst, owner Key, amount *uint64) Instruction {
-	data := []byte{tagUnwrap, 0}
+	data := []byte{layout.TagUnwrap, 0}
 	if amount != nil {
-		data = appendU64([]byte{tagUnwrap, 1}, *amount)
+		data = layout.AppendU64([]byte{layout.TagUnwrap, 1}, *amount)
 	}
 	return Instruction{Program: TokenProgram, Accounts: []AccountMeta{writable(source), writable(dst), signer(owner)}, Data: data}
 }
 
 func ixApprove(program, source, delegate, owner Key, amount uint64) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), readonly(delegate), signer(owner)}, Data: appendU64([]byte{tagApprove}, amount)}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), readonly(delegate), signer(owner)}, Data: layout.AppendU64([]byte{layout.TagApprove}, amount)}
 }
 
 func ixRevoke(program, source, owner Key) Instruction {
-	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), signer(owner)}, Data: []byte{tagRevoke}}
+	return Instruction{Program: program, Accounts: []AccountMeta{writable(source), signer(owner)}, Data: []byte{layout.TagRevoke}}
 }

@@ -3,6 +3,8 @@ package chain
 import (
 	"math/rand/v2"
 	"strings"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 var (
@@ -66,7 +68,7 @@ func inventName(r *rand.Rand) (name, symbol string) {
 			symbol = letters(r, 3+r.IntN(3))
 		}
 	}
-	return clip(name, mplNameLen), clip(symbol, mplSymbolLen)
+	return clip(name, layout.MetaplexNameLen), clip(symbol, layout.MetaplexSymbolLen)
 }
 
 func initials(s string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/layout"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -177,8 +178,7 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 	if !chain.IsTokenAccount(a) {
 		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: not a Token account"}
 	}
-	var mint chain.Key
-	copy(mint[:], a.Data[:32])
+	mint := layout.MintOf(a.Data)
 	o, err := opts(params, 1)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func compileFilters(list []filter) ([]compiled, error) {
 			at := f.Memcmp.Offset
 			out = append(out, func(d []byte) bool { return at <= uint64(len(d)) && bytes.HasPrefix(d[at:], want) })
 		case len(f.TokenAccountState) > 0:
-			out = append(out, func(d []byte) bool { return len(d) >= accountBaseSize && d[accountStateAt] != 0 })
+			out = append(out, func(d []byte) bool { return len(d) >= layout.TokenAccountSize && d[layout.AccountStateAt] != 0 })
 		default:
 			return nil, invalidParams("unknown filter")
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/layout"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) parse(a *chain.Account, c ledger.Commitment) *parsedAccount {
 	if !chain.IsTokenAccount(a) {
 		return nil
 	}
-	list, _ := s.ledger.Accounts([]chain.Key{chain.Key(a.Data[:32])}, c)
+	list, _ := s.ledger.Accounts([]chain.Key{layout.MintOf(a.Data)}, c)
 	if list[0] == nil {
 		return nil // without its mint the node does not know the decimals
 	}
@@ -72,8 +73,8 @@ func (s *Server) parse(a *chain.Account, c ledger.Commitment) *parsedAccount {
 
 func parseMint(d []byte) parsedMint {
 	return parsedMint{
-		Decimals: d[44], Extensions: parseExtensions(d), FreezeAuthority: text(optionKey(d[46:])), IsInitialized: d[45] == 1,
-		MintAuthority: text(optionKey(d)), Supply: decimal(binary.LittleEndian.Uint64(d[36:])),
+		Decimals: d[layout.MintDecimalsAt], Extensions: parseExtensions(d), FreezeAuthority: option(d[layout.MintFreezeAt:]), IsInitialized: d[layout.MintInitializedAt] == 1,
+		MintAuthority: option(d), Supply: decimal(layout.Supply(d)),
 	}
 }
 
@@ -85,27 +86,29 @@ func parseTokenAccount(d []byte, decimals uint8) parsedTokenAccount {
 		return &v
 	}
 	out := parsedTokenAccount{
-		CloseAuthority: text(optionKey(d[accountCloseAuthorityAt:])), Delegate: text(optionKey(d[accountDelegateAt:])), Extensions: parseExtensions(d),
-		Mint: chain.Key(d[:32]).String(), Owner: chain.Key(d[accountOwnerAt : accountOwnerAt+32]).String(), State: "uninitialized",
-		TokenAmount: *amount(u64(accountAmountAt)),
+		CloseAuthority: option(d[layout.AccountCloseAuthorityAt:]), Delegate: option(d[layout.AccountDelegateAt:]), Extensions: parseExtensions(d),
+		Mint: layout.MintOf(d).String(), Owner: layout.OwnerOf(d).String(), State: "uninitialized",
+		TokenAmount: *amount(layout.Amount(d)),
 	}
-	switch d[accountStateAt] {
-	case 1:
+	switch d[layout.AccountStateAt] {
+	case layout.StateInitialized:
 		out.State = "initialized"
-	case 2:
+	case layout.StateFrozen:
 		out.State = "frozen"
 	}
 	if out.Delegate != nil {
-		out.DelegatedAmount = amount(u64(accountDelegatedAmountAt))
+		out.DelegatedAmount = amount(u64(layout.AccountDelegatedAmountAt))
 	}
-	if binary.LittleEndian.Uint32(d[accountNativeAt:]) != 0 {
-		out.IsNative, out.RentExemptReserve = true, amount(u64(accountNativeAt+4))
+	if layout.IsNative(d) {
+		out.IsNative, out.RentExemptReserve = true, amount(u64(layout.AccountReserveAt))
 	}
 	return out
 }
 
-func text(k *chain.Key) *string {
-	if k == nil {
+// option returns an optional address; nil for none.
+func option(d []byte) *string {
+	k, set := layout.ReadOption(d)
+	if !set {
 		return nil
 	}
 	v := k.String()
@@ -115,20 +118,21 @@ func text(k *chain.Key) *string {
 // text32 returns an address as extensions store it: 32 zero bytes stand for null.
 func text32(d []byte) *string {
 	k := chain.Key(d[:32])
-	if k == (chain.Key{}) {
+	if k.IsZero() {
 		return nil
 	}
-	return text(&k)
+	v := k.String()
+	return &v
 }
 
 // parseExtensions decodes the entries after the account's type byte, each a type, a length and a
 // value.
 func parseExtensions(d []byte) []any {
-	if len(d) <= accountBaseSize+1 {
+	if len(d) <= layout.ExtensionsAt {
 		return nil
 	}
 	var out []any
-	for rest := d[accountBaseSize+1:]; len(rest) >= 4; {
+	for rest := d[layout.ExtensionsAt:]; len(rest) >= 4; {
 		kind, n := binary.LittleEndian.Uint16(rest), int(binary.LittleEndian.Uint16(rest[2:]))
 		if kind == 0 || len(rest) < 4+n {
 			break
@@ -138,16 +142,6 @@ func parseExtensions(d []byte) []any {
 	}
 	return out
 }
-
-// Token-2022 extension types that the demo chain makes (spl-token-2022, ExtensionType).
-const (
-	extTransferFeeConfig  = 1
-	extTransferFeeAmount  = 2
-	extMintCloseAuthority = 3
-	extImmutableOwner     = 7
-	extMetadataPointer    = 18
-	extTokenMetadata      = 19
-)
 
 type extension struct {
 	Name  string `json:"extension"`
@@ -159,21 +153,22 @@ type extension struct {
 func parseExtension(kind uint16, d []byte) extension {
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(d[at:]) }
 	switch {
-	case kind == extImmutableOwner:
+	case kind == layout.ExtImmutableOwner:
 		return extension{Name: "immutableOwner"}
-	case kind == extMintCloseAuthority && len(d) == 32:
+	case kind == layout.ExtMintClose && len(d) == 32:
 		return extension{"mintCloseAuthority", map[string]any{"closeAuthority": text32(d)}}
-	case kind == extMetadataPointer && len(d) == 64:
+	case kind == layout.ExtMetadataPointer && len(d) == 64:
 		return extension{"metadataPointer", map[string]any{"authority": text32(d), "metadataAddress": text32(d[32:])}}
-	case kind == extTransferFeeAmount && len(d) == 8:
+	case kind == layout.ExtTransferFeeAmount && len(d) == 8:
 		return extension{"transferFeeAmount", map[string]any{"withheldAmount": u64(0)}}
-	case kind == extTransferFeeConfig && len(d) == 108:
+	case kind == layout.ExtTransferFeeConfig && len(d) == layout.FeeConfigSize:
 		fee := func(at int) map[string]any {
 			return map[string]any{"epoch": u64(at), "maximumFee": u64(at + 8), "transferFeeBasisPoints": binary.LittleEndian.Uint16(d[at+16:])}
 		}
 		return extension{"transferFeeConfig", map[string]any{"transferFeeConfigAuthority": text32(d), "withdrawWithheldAuthority": text32(d[32:]),
-			"withheldAmount": u64(64), "olderTransferFee": fee(72), "newerTransferFee": fee(90)}}
-	case kind == extTokenMetadata:
+			"withheldAmount": u64(layout.FeeWithheldAt), "olderTransferFee": fee(layout.FeeOlderAt),
+			"newerTransferFee": fee(layout.FeeNewerAt)}}
+	case kind == layout.ExtTokenMetadata:
 		if state := parseTokenMetadata(d); state != nil {
 			return extension{"tokenMetadata", state}
 		}
@@ -183,47 +178,12 @@ func parseExtension(kind uint16, d []byte) extension {
 
 // parseTokenMetadata reads the TokenMetadata extension; nil if it is cut short.
 func parseTokenMetadata(d []byte) map[string]any {
-	if len(d) < 64 {
+	m, ok := layout.ReadTokenMetadata(d)
+	if !ok {
 		return nil
 	}
-	rest := d[64:]
-	number := func() (int, bool) {
-		if len(rest) < 4 {
-			return 0, false
-		}
-		n := binary.LittleEndian.Uint32(rest)
-		rest = rest[4:]
-		return int(n), true
-	}
-	word := func() (string, bool) {
-		n, ok := number()
-		if !ok || n > len(rest) {
-			return "", false
-		}
-		v := string(rest[:n])
-		rest = rest[n:]
-		return v, true
-	}
-	out := map[string]any{"updateAuthority": text32(d), "mint": chain.Key(d[32:64]).String()}
-	for _, name := range []string{"name", "symbol", "uri"} {
-		v, ok := word()
-		if !ok {
-			return nil
-		}
-		out[name] = v
-	}
-	pairs := [][2]string{}
-	n, _ := number()
-	for range min(n, len(d)) {
-		k, ok := word()
-		v, ok2 := word()
-		if !ok || !ok2 {
-			return nil
-		}
-		pairs = append(pairs, [2]string{k, v})
-	}
-	out["additionalMetadata"] = pairs
-	return out
+	return map[string]any{"updateAuthority": text32(m.UpdateAuthority[:]), "mint": m.Mint.String(), "name": m.Name, "symbol": m.Symbol, "uri": m.URI,
+		"additionalMetadata": append([][2]string{}, m.Extra...)}
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -2,28 +2,16 @@ package rpc
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/layout"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // maxLargest is how many accounts getTokenLargestAccounts lists (agave, NUM_LARGEST_ACCOUNTS).
 const maxLargest = 20
-
-// Offsets in a token account (spl-token, state.rs). Options have a tag of four bytes before them.
-const (
-	accountOwnerAt           = 32
-	accountAmountAt          = 64
-	accountDelegateAt        = 72
-	accountStateAt           = 108
-	accountNativeAt          = 109
-	accountDelegatedAmountAt = 121
-	accountCloseAuthorityAt  = 129
-	accountBaseSize          = 165
-)
 
 // tokenFilter is the second parameter of getTokenAccountsByOwner and getTokenAccountsByDelegate:
 // one of the two.
@@ -33,13 +21,13 @@ type tokenFilter struct {
 }
 
 func getTokenAccountsByOwner(s *Server, params []json.RawMessage) (any, error) {
-	return s.tokenAccountsOf(params, func(data []byte, k chain.Key) bool { return chain.Key(data[accountOwnerAt:accountOwnerAt+32]) == k })
+	return s.tokenAccountsOf(params, func(data []byte, k chain.Key) bool { return layout.OwnerOf(data) == k })
 }
 
 func getTokenAccountsByDelegate(s *Server, params []json.RawMessage) (any, error) {
 	return s.tokenAccountsOf(params, func(data []byte, k chain.Key) bool {
-		delegate := optionKey(data[accountDelegateAt:])
-		return delegate != nil && *delegate == k
+		delegate, set := layout.ReadOption(data[layout.AccountDelegateAt:])
+		return set && delegate == k
 	})
 }
 
@@ -62,7 +50,7 @@ func (s *Server) tokenAccountsOf(params []json.RawMessage, belongs func(data []b
 		return nil, err
 	}
 	list, slot := s.ledger.Program(program, c, func(_ chain.Key, a *chain.Account) bool {
-		return chain.IsTokenAccount(a) && (mint == nil || chain.Key(a.Data[:32]) == *mint) && belongs(a.Data, k)
+		return chain.IsTokenAccount(a) && (mint == nil || layout.MintOf(a.Data) == *mint) && belongs(a.Data, k)
 	})
 	out, err := s.encodeList(list, &o, c)
 	if err != nil {
@@ -133,7 +121,7 @@ func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
 	}
 	_, decimals, _ := chain.MintSupply(account)
 	list, slot := s.ledger.Program(account.Owner, c, func(_ chain.Key, a *chain.Account) bool {
-		return chain.IsTokenAccount(a) && chain.Key(a.Data[:32]) == mint
+		return chain.IsTokenAccount(a) && layout.MintOf(a.Data) == mint
 	})
 	slices.SortStableFunc(list, func(a, b chain.Write) int { return cmp.Compare(rawAmount(b.Account), rawAmount(a.Account)) })
 	type row struct {
@@ -147,7 +135,7 @@ func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
 	return withContext(slot, out), nil
 }
 
-func rawAmount(a *chain.Account) uint64 { return binary.LittleEndian.Uint64(a.Data[accountAmountAt:]) }
+func rawAmount(a *chain.Account) uint64 { return layout.Amount(a.Data) }
 
 // accountAmount is tokenAmount for methods about accounts, which write uiAmount 0 where a
 // transaction's balances write null.
@@ -157,13 +145,4 @@ func accountAmount(n uint64, decimals uint8) amountJSON {
 		out.UI = new(float64)
 	}
 	return out
-}
-
-// optionKey reads an optional address: a tag of four bytes, then 32 bytes.
-func optionKey(data []byte) *chain.Key {
-	if binary.LittleEndian.Uint32(data) == 0 {
-		return nil
-	}
-	k := chain.Key(data[4:36])
-	return &k
 }
