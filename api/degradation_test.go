@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/api/history"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/schemas"
 )
 

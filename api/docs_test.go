@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 // The text for language models has every operation, and examples that run here.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 // TestHostsOfALoopbackAddress: a web page whose own name was pointed at 127.0.0.1 must not read the

@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/bootstrap/rpctest"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/testworld/bulk"
 )
 
 // nodeEnv makes the test binary a simulated node with so many mints, so that its memory is not the
@@ -35,7 +35,7 @@ func serveNode() {
 	if err != nil {
 		return
 	}
-	node := &rpctest.Server{Chain: rpctest.NewChain(mints, 123)}
+	node := &bulk.Server{Chain: bulk.NewChain(mints, 123)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
 		fmt.Println("http://" + listener.Addr().String())

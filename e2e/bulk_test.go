@@ -15,12 +15,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/bootstrap/rpctest"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/testworld/bulk"
 )
 
 // bulkMints is the chain of the tests below: small, so the projector is told to take a small log
@@ -36,7 +36,7 @@ func bulkFlags(more []string) []string {
 // simulatedNode serves a chain of mints; every answer takes a moment while slow is set.
 func simulatedNode(t testing.TB, mints int) (url string, slow *atomic.Bool) {
 	slow = &atomic.Bool{}
-	node := &rpctest.Server{Chain: rpctest.NewChain(mints, 123)}
+	node := &bulk.Server{Chain: bulk.NewChain(mints, 123)}
 	node.Before = func(int64, string, http.ResponseWriter) bool {
 		if slow.Load() {
 			time.Sleep(2 * time.Millisecond)

@@ -13,9 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/damage"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 )
 
 // logRoot is what `mintlake root` says of a folder on which nothing runs.

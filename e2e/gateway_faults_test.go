@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 )
 
 // gatewaySystem is what the stream needs: a broker, ingest and a gateway, each a process of its

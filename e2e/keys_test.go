@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
 )
 

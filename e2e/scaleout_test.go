@@ -24,7 +24,7 @@ import (
 
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/schemas"
 )

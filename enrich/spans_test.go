@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit/tracetest"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/internal/tracing/tracetest"
 	"github.com/mintlake/mintlake/schemas"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 // BenchmarkLoad folds 100,000 tokens from the topics and reports what the copy weighs.

@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/openapi"
-	"github.com/mintlake/mintlake/swap/swaptest"
 )
 
 // schemas compiles those of the OpenAPI document, whose dialect is JSON Schema 2020-12, once each.

@@ -10,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 // ammV4 puts a pool of the coin and wrapped SOL.

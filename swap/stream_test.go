@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 

@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 var analyticsLegs = flag.String("analytics-legs", "2,4,8", "millions of legs at which BenchmarkAnalytics asks its questions, growing")

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 

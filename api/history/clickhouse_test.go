@@ -17,12 +17,12 @@ import (
 
 	"github.com/mintlake/mintlake/api/history"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	// the rooms meet in ClickHouse; only here one test looks at both sides
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/registry/registrytest"
 	tables "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"

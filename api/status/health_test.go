@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 func TestClickHouseIsAskedNowAndThen(t *testing.T) {

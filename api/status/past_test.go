@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 // An hour is kept, whatever happens in it, and no more.

@@ -14,7 +14,7 @@ import (
 	"github.com/blevesearch/bleve/v2/mapping"
 	blevequery "github.com/blevesearch/bleve/v2/search/query"
 
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/replica/search"
 )
 

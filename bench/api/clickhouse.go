@@ -11,7 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/replica/search"
 )
 

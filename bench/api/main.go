@@ -24,7 +24,7 @@ import (
 	"github.com/mintlake/mintlake/bench/report"
 
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 
 func main() {

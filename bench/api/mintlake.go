@@ -10,7 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/bench/report"
 
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/replica/search"
 )
 

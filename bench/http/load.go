@@ -13,7 +13,7 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/valyala/fasthttp"
 
-	"github.com/mintlake/mintlake/api/apitest"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 // result has the delays of all requests that one load sent.

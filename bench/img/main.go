@@ -26,10 +26,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mintlake/mintlake/api/apitest"
 	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/internal/testkit/apitest"
 )
 
 func main() {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 
 // client sends requests to a node, one after another. It runs in another process than the broker

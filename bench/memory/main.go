@@ -23,7 +23,7 @@ import (
 	"github.com/mintlake/mintlake/bench/report"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 
 type options struct {

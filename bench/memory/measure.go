@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/registry/registrytest"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 
 // measure starts a node over the size tokens that are loaded, and reports its figures.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
 )

@@ -17,12 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/bootstrap/accounts"
-	"github.com/mintlake/mintlake/bootstrap/rpctest"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/bulk"
 )
 
 // log is a producer that folds what it is given, as the registry does.
@@ -76,13 +76,13 @@ func apply(states map[pubkey.Key]*registry.State, enrichment *eventspb.Enrichmen
 }
 
 // want is the registry that a bootstrap of the chain must give, made without a request.
-func want(t testing.TB, c *rpctest.Chain) map[pubkey.Key]*registry.State {
+func want(t testing.TB, c *bulk.Chain) map[pubkey.Key]*registry.State {
 	states := map[pubkey.Key]*registry.State{}
 	require.NoError(t, c.Enrichments(func(enrichment *eventspb.Enrichment) { apply(states, enrichment) }))
 	return states
 }
 
-func serve(t testing.TB, fake *rpctest.Server) string {
+func serve(t testing.TB, fake *bulk.Server) string {
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
 	return server.URL
@@ -103,11 +103,11 @@ func run(t testing.TB, cfg accounts.Config, out *log) (accounts.Summary, error) 
 }
 
 func TestEveryAccountOnce(t *testing.T) {
-	c := rpctest.NewChain(5000, 77)
+	c := bulk.NewChain(5000, 77)
 	want := want(t, c)
 	for cuts := range 2 {
 		t.Run(fmt.Sprint(cuts, " cuts"), func(t *testing.T) {
-			fake := &rpctest.Server{Chain: c}
+			fake := &bulk.Server{Chain: c}
 			cfg := configOf(t, serve(t, fake))
 			cfg.Cuts = &cuts
 			out := newLog()
@@ -127,8 +127,8 @@ func TestEveryAccountOnce(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	c := rpctest.NewChain(3000, 5)
-	fake := &rpctest.Server{Chain: c}
+	c := bulk.NewChain(3000, 5)
+	fake := &bulk.Server{Chain: c}
 	cfg := configOf(t, serve(t, fake))
 	cfg.Paged, cfg.PageLimit = true, 100
 	out := newLog()
@@ -139,8 +139,8 @@ func TestPages(t *testing.T) {
 }
 
 func TestFaultsAreRiddenOut(t *testing.T) {
-	c := rpctest.NewChain(4000, 9)
-	fake := &rpctest.Server{Chain: c}
+	c := bulk.NewChain(4000, 9)
+	fake := &bulk.Server{Chain: c}
 	fake.Before = func(number int64, _ string, w http.ResponseWriter) bool {
 		switch number % 13 {
 		case 1:
@@ -175,8 +175,8 @@ func TestFaultsAreRiddenOut(t *testing.T) {
 }
 
 func TestShardsTooLargeAreCut(t *testing.T) {
-	c := rpctest.NewChain(20_000, 9)
-	for name, fake := range map[string]*rpctest.Server{
+	c := bulk.NewChain(20_000, 9)
+	for name, fake := range map[string]*bulk.Server{
 		"refused":        {Chain: c, MaxAccounts: 400},
 		"cut connection": {Chain: c, CutAfter: func(int64) int { return 400 }},
 	} {
@@ -191,8 +191,8 @@ func TestShardsTooLargeAreCut(t *testing.T) {
 }
 
 func TestSilentServerIsLeft(t *testing.T) {
-	c := rpctest.NewChain(300, 9)
-	fake := &rpctest.Server{Chain: c}
+	c := bulk.NewChain(300, 9)
+	fake := &bulk.Server{Chain: c}
 	release := make(chan struct{})
 	fake.Before = func(number int64, _ string, w http.ResponseWriter) bool {
 		if number > 2 {
@@ -217,21 +217,21 @@ func TestSilentServerIsLeft(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	c := rpctest.NewChain(300, 9)
+	c := bulk.NewChain(300, 9)
 	answer := func(text string) func(int64, string, http.ResponseWriter) bool {
 		return func(_ int64, _ string, w http.ResponseWriter) bool { _, _ = fmt.Fprint(w, text); return true }
 	}
 	for name, c := range map[string]struct {
-		fake *rpctest.Server
+		fake *bulk.Server
 		want string
 	}{
-		"no context":         {&rpctest.Server{Chain: c, WithoutContext: true}, "does not say its slot"},
-		"context at the end": {&rpctest.Server{Chain: c, ContextLast: true}, "does not say its slot"},
-		"unknown method":     {&rpctest.Server{Before: answer(`{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}`)}, "Method not found"},
-		"not indexed":        {&rpctest.Server{Before: answer(`{"error":{"code":-32010,"message":"excluded from account secondary indexes"}}`)}, "excluded"},
-		"never small enough": {&rpctest.Server{Before: answer(`{"error":{"code":-32600,"message":"too large"}}`)}, "--paged"},
-		"forbidden":          {&rpctest.Server{Before: func(_ int64, _ string, w http.ResponseWriter) bool { w.WriteHeader(http.StatusForbidden); return true }}, "403"},
-		"huge element":       {&rpctest.Server{Before: answer(`{"result":{"context":{"slot":1},"value":[{"pubkey":"` + string(make([]byte, 3<<20)))}, "malformed"},
+		"no context":         {&bulk.Server{Chain: c, WithoutContext: true}, "does not say its slot"},
+		"context at the end": {&bulk.Server{Chain: c, ContextLast: true}, "does not say its slot"},
+		"unknown method":     {&bulk.Server{Before: answer(`{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}`)}, "Method not found"},
+		"not indexed":        {&bulk.Server{Before: answer(`{"error":{"code":-32010,"message":"excluded from account secondary indexes"}}`)}, "excluded"},
+		"never small enough": {&bulk.Server{Before: answer(`{"error":{"code":-32600,"message":"too large"}}`)}, "--paged"},
+		"forbidden":          {&bulk.Server{Before: func(_ int64, _ string, w http.ResponseWriter) bool { w.WriteHeader(http.StatusForbidden); return true }}, "403"},
+		"huge element":       {&bulk.Server{Before: answer(`{"result":{"context":{"slot":1},"value":[{"pubkey":"` + string(make([]byte, 3<<20)))}, "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := configOf(t, serve(t, c.fake))
@@ -244,8 +244,8 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestKafkaErrorEndsTheRunAndTheNextGoesOn(t *testing.T) {
-	c := rpctest.NewChain(3000, 9)
-	fake := &rpctest.Server{Chain: c}
+	c := bulk.NewChain(3000, 9)
+	fake := &bulk.Server{Chain: c}
 	cfg := configOf(t, serve(t, fake))
 	out := newLog()
 	full := errors.New("disk full")
@@ -266,7 +266,7 @@ func TestKafkaErrorEndsTheRunAndTheNextGoesOn(t *testing.T) {
 }
 
 func TestProgressOfOtherSettingsIsRefused(t *testing.T) {
-	fake := &rpctest.Server{Chain: rpctest.NewChain(100, 9)}
+	fake := &bulk.Server{Chain: bulk.NewChain(100, 9)}
 	cfg := configOf(t, serve(t, fake))
 	out := newLog()
 	out.fail = func(records int) error {

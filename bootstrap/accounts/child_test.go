@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/bootstrap/accounts"
-	"github.com/mintlake/mintlake/bootstrap/rpctest"
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/bulk"
 )
 
 // childEnv makes the test binary a bootstrap with its broker, as the command is: "folder url".
@@ -130,8 +130,8 @@ func TestKilledAtAnyMomentEndsWithTheSameRegistry(t *testing.T) {
 	if testing.Short() {
 		mints, kills = 8_000, 3
 	}
-	c := rpctest.NewChain(mints, 123)
-	fake := &rpctest.Server{Chain: c}
+	c := bulk.NewChain(mints, 123)
+	fake := &bulk.Server{Chain: c}
 	url := serve(t, fake)
 	folder := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
@@ -175,7 +175,7 @@ func BenchmarkBootstrap(b *testing.B) {
 		_, err := fmt.Sscan(text, &mints)
 		require.NoError(b, err)
 	}
-	fake := &rpctest.Server{Chain: rpctest.NewChain(mints, 123)}
+	fake := &bulk.Server{Chain: bulk.NewChain(mints, 123)}
 	url := serve(b, fake)
 	for b.Loop() {
 		folder := b.TempDir()

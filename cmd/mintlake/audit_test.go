@@ -15,8 +15,8 @@ import (
 
 	"github.com/mintlake/mintlake/enrich/audit"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	"github.com/mintlake/mintlake/internal/decoder"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )

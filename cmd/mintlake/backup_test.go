@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/meter/metertest"
+	"github.com/mintlake/mintlake/internal/testkit/metertest"
 	"github.com/mintlake/mintlake/schemas"
 )
 

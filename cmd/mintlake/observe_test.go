@@ -18,7 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/tracing/tracetest"
+	"github.com/mintlake/mintlake/internal/testkit/tracetest"
 )
 
 // TestObservability runs the demo in this process: counters exist before the first event, probes

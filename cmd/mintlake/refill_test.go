@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/meter/metertest"
+	"github.com/mintlake/mintlake/internal/testkit/metertest"
 )
 
 // The tables come nearer to a log that grows, while Kafka is away for a moment.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/source/file"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

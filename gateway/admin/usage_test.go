@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 

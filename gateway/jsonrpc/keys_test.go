@@ -12,8 +12,8 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/keys/keystest"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/testkit/keystest"
 	"github.com/mintlake/mintlake/internal/usage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/usage/usagetest"
+	"github.com/mintlake/mintlake/internal/testkit/usagetest"
 )
 
 // Each call counts under its method, in a batch too, with the bytes of its answer.

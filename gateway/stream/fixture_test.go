@@ -20,7 +20,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/keys/keystest"
+	"github.com/mintlake/mintlake/internal/testkit/keystest"
 	"github.com/mintlake/mintlake/internal/usage"
 	"github.com/mintlake/mintlake/schemas"
 )

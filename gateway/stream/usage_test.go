@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/usage/usagetest"
+	"github.com/mintlake/mintlake/internal/testkit/usagetest"
 )
 
 // Streams of both forms count while they are open, with their addresses and what they sent.

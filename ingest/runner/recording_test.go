@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 // longRecording writes a recording of at least so many transactions: the recorded mainnet blocks

@@ -17,9 +17,9 @@ import (
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

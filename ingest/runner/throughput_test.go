@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/source/parse"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 // task is one way to read the recorded blocks, and what proto.Unmarshal does to the same blocks.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/meter/metertest"
+	"github.com/mintlake/mintlake/internal/testkit/metertest"
 )
 
 func TestWhatChangedIsFound(t *testing.T) {

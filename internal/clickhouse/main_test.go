@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 )
 
 const benchBatch = 10_000

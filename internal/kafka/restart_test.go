@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 )
 
 // TestBrokerRestartsLoseNothing kills and stops the broker under a producer, a group consumer and a

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/internal/testkit/certs"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 )
 
 // TestSecurityOfApacheKafka holds TLS and logins to Apache Kafka itself: one broker with a port of

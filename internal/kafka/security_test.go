@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/kafka/kafkatest"
 	"github.com/mintlake/mintlake/internal/testkit/certs"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 )
 
 func startSecure(t *testing.T, opts ...kfake.Opt) string {

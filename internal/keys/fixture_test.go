@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys/keystest"
+	"github.com/mintlake/mintlake/internal/testkit/keystest"
 )
 
 func openFrom(from *keystest.Topic) func([]string, map[kafka.TopicPartition]int64) (Tailer, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/meter"
-	"github.com/mintlake/mintlake/internal/meter/metertest"
+	"github.com/mintlake/mintlake/internal/testkit/metertest"
 )
 
 func TestAFolderThatGrowsIsTold(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit/tracetest"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/internal/tracing/tracetest"
 )
 
 func TestSpansReachTheCollector(t *testing.T) {

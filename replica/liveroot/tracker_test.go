@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/liveroot"
 	"github.com/mintlake/mintlake/replica/packed"

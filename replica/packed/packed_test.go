@@ -12,8 +12,8 @@ import (
 
 	"github.com/mintlake/mintlake/internal/testkit"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/replica/packed"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"

@@ -6,11 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
 	"github.com/mintlake/mintlake/swap/venue/guard"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 // TestAVenueThatPanicsDoesNotEndTheFold: accounts of the stream reach a venue's code in the feed's

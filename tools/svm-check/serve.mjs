@@ -1,4 +1,4 @@
-// Serves one LiteSVM over stdin and stdout, for tests that are a chain (swap/svmtest).
+// Serves one LiteSVM over stdin and stdout, for tests that are a chain (internal/testkit/svmtest).
 //
 // In: JSON Lines. Out: one JSON line for each, in order.
 //   {"t":"program",key,file}        loads a program, or exchanges it

@@ -13,9 +13,9 @@ import (
 	"syscall"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap"
-	"github.com/mintlake/mintlake/swap/swaptest"
 )
 
 func main() {

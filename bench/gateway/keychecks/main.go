@@ -19,7 +19,7 @@ import (
 	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/keys/keystest"
+	"github.com/mintlake/mintlake/internal/testkit/keystest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

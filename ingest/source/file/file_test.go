@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/source"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 func gz(t testing.TB, data []byte) []byte {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 func TestRecorderIsReadBackAlsoWhenKilled(t *testing.T) {

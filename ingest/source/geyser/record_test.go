@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

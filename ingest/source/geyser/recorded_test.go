@@ -13,8 +13,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/accounts"
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/repair"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 // TestRecordedStatuses feeds a recorded live stream through the follower: its slot statuses as they

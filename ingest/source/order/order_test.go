@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source/parse"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 	"github.com/mintlake/mintlake/schemas"
 )
 

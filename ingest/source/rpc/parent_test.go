@@ -7,7 +7,7 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 // TestBlocksThatAreTheirOwnParents: a development node says parentSlot == slot, with whatever

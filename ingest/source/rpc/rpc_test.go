@@ -16,8 +16,8 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 // node is a fake server over a made-up chain.

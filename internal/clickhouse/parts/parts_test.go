@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }

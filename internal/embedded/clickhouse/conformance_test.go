@@ -12,7 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 func run(t *testing.T, conn driver.Conn, statements ...string) {

@@ -15,8 +15,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 // encodings are the ones of HTTP that both directions know.

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 func TestMain(m *testing.M) {

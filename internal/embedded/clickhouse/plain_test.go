@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 func residentMiB(t *testing.T, pid int) int {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse/chtest"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 // in returns the URL parameters of a session, and more.

@@ -9,7 +9,7 @@ import (
 
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
-	"github.com/mintlake/mintlake/internal/meter/metertest"
+	"github.com/mintlake/mintlake/internal/testkit/metertest"
 )
 
 // TestCopyOfALog copies the log of a broker that was killed: every whole batch is in the copy, the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/swap/svmtest"
+	"github.com/mintlake/mintlake/internal/testkit/svmtest"
 	"github.com/mintlake/mintlake/swap/trust"
 )
 

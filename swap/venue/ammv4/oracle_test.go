@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 // TestTheFormulaInNumbersWithoutASize compares quotes with the formula in big numbers.

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 // TestExactOutOfATaxedToken: the program takes and sends what the Token-2022 fees are added to.

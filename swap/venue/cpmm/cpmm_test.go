@@ -15,8 +15,8 @@ import (
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )

@@ -16,10 +16,10 @@ import (
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 func TestAuthority(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/swap/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 // scene is a pool of a venue that panics where the test says, and a clock.

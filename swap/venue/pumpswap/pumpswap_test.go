@@ -11,11 +11,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
-	"github.com/mintlake/mintlake/swap/venue/venuetest"
 )
 
 func TestProperties(t *testing.T) {

@@ -33,7 +33,7 @@ func StartBroker(t testing.TB) *Broker {
 	} else {
 		dir := t.TempDir()
 		binary := filepath.Join(dir, "brokerd")
-		run(t, testkit.Root(t), "go", "build", "-o", binary, "./internal/kafka/kafkatest/brokerd")
+		run(t, testkit.Root(t), "go", "build", "-o", binary, "./internal/testkit/kafkatest/brokerd")
 		b.runner = newProcess(t, dir, []string{binary, filepath.Join(dir, "data"), b.addr})
 	}
 	waitAnswer(t, b.addr)

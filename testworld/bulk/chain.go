@@ -1,9 +1,9 @@
-// Package rpctest is a simulated Solana node for tests and benchmarks of bootstraps.
+// Package bulk is a simulated Solana node for tests and benchmarks of bootstraps.
 //
 // In: a number of mints. Out: an HTTP handler that answers getProgramAccounts and
 // getProgramAccountsV2 for both token programs and Metaplex, and what a registry must hold after
 // reading it. Guarantees: the same number gives the same accounts.
-package rpctest
+package bulk
 
 import (
 	"crypto/sha256"
