@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Chain is a deterministic set of mints and their metadata: the n-th account is made when it is
@@ -60,7 +61,7 @@ func NewChain(mints int, slot uint64) *Chain {
 // others.
 var platform = hash("platform", 0)
 
-func hash(what string, n uint32) [32]byte {
+func hash(what string, n uint32) pubkey.Key {
 	return sha256.Sum256(binary.BigEndian.AppendUint32([]byte(what), n))
 }
 
@@ -83,59 +84,30 @@ func mintData(n uint32, out []byte) []byte {
 	if n%8 == 0 {
 		authority = platform
 	}
-	tag := uint32(1)
-	if n%3 == 0 {
-		tag = 0 // revoked: the old key stays after the tag
-	}
-	out = binary.LittleEndian.AppendUint32(out, tag)
-	out = append(out, authority[:]...)
-	out = binary.LittleEndian.AppendUint64(out, uint64(n)*1_000_003)
-	out = append(out, byte(n%10), 1)
-	out = binary.LittleEndian.AppendUint32(out, 0)
-	out = append(out, make([]byte, 32)...)
+	// Every third authority was given up: the old key stays behind the tag.
+	m := layout.Mint{MintAuthority: layout.Option{Key: authority, Set: n%3 != 0}, Supply: uint64(n) * 1_000_003, Decimals: byte(n % 10)}
 	if kindOfMint(n) != kindExtended {
-		return out
+		return m.Append(out)
 	}
-	out = append(out, make([]byte, 165-82)...)
-	out = append(out, 1)
 	mint := hash("mint", n)
-	pointer := append(append([]byte{}, authority[:]...), mint[:]...)
-	out = appendTLV(out, 18, pointer)
-	metadata := append(append([]byte{}, authority[:]...), mint[:]...)
-	for _, text := range []string{fmt.Sprintf("A token with its metadata in an extension, number %d: long enough not to be taken for a multisig", n), fmt.Sprintf("X%d", n), "https://x.example/" + strconv.Itoa(int(n))} {
-		metadata = appendText(metadata, text)
+	metadata := layout.TokenMetadata{
+		UpdateAuthority: authority, Mint: mint, Symbol: fmt.Sprintf("X%d", n), URI: "https://x.example/" + strconv.Itoa(int(n)),
+		Name: fmt.Sprintf("A token with its metadata in an extension, number %d: long enough not to be taken for a multisig", n),
 	}
-	return appendTLV(out, 19, binary.LittleEndian.AppendUint32(metadata, 0))
-}
-
-func appendTLV(out []byte, kind uint16, value []byte) []byte {
-	out = binary.LittleEndian.AppendUint16(out, kind)
-	out = binary.LittleEndian.AppendUint16(out, uint16(len(value)))
-	return append(out, value...)
-}
-
-func appendText(out []byte, text string) []byte {
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(text)))
-	return append(out, text...)
-}
-
-func padded(text string, length int) string {
-	return text + string(make([]byte, length-len(text)))
+	m.Extensions = layout.AppendExtension(nil, layout.ExtMetadataPointer, layout.MetadataPointer(authority, mint))
+	m.Extensions = layout.AppendExtension(m.Extensions, layout.ExtTokenMetadata, metadata.Bytes())
+	return m.Append(out)
 }
 
 // metadataData appends the data of the n-th mint's Metaplex account, in the 679 bytes that most
 // such accounts have.
 func metadataData(n uint32, out []byte) []byte {
-	authority, mint := hash("update", n), hash("mint", n)
-	out = append(out, 4)
-	out = append(out, authority[:]...)
-	out = append(out, mint[:]...)
-	out = appendText(out, padded(fmt.Sprintf("Token number %d", n), 32))
-	out = appendText(out, padded(fmt.Sprintf("T%d", n), 10))
-	out = appendText(out, padded(fmt.Sprintf("https://arweave.example/%x", mint[:16]), 200))
-	out = append(out, 0, 0, 0, 1, 1) // fee, no creators, sold, mutable
-	out = append(out, 1, 255, 1, 2)  // edition nonce, token standard: fungible
-	return append(out, make([]byte, 679-len(out))...)
+	mint := hash("mint", n)
+	m := layout.Metaplex{UpdateAuthority: hash("update", n), Mint: mint, Sold: true, Mutable: true, EditionNonce: 255, Standard: layout.StandardFungible,
+		MetaplexData: layout.MetaplexData{Name: fmt.Sprintf("Token number %d", n), Symbol: fmt.Sprintf("T%d", n), URI: fmt.Sprintf("https://arweave.example/%x", mint[:16])}}
+	size := len(out) + layout.MetaplexSizeOld
+	out = m.Append(out)
+	return append(out, make([]byte, size-len(out))...)
 }
 
 // metadataAddress returns a made-up address: deriving the real one would be most of the server's
@@ -146,7 +118,7 @@ func metadataAddress(n uint32) pubkey.Key { return hash("metadata", n) }
 func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
 	for i := range c.Mints {
 		n := uint32(i)
-		key := pubkey.Key(hash("mint", n))
+		key := hash("mint", n)
 		program := tokenaccount.ProgramToken2022
 		if kindOfMint(n) == kindSPL {
 			program = tokenaccount.ProgramToken

@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Now is the time of the chain in all scenes.
@@ -91,23 +92,18 @@ func (s *Scene) set(key, owner venue.Key, data []byte) {
 
 // Mint adds a mint with 6 decimals.
 func (s *Scene) Mint(key, program venue.Key, supply uint64) {
-	data := make([]byte, 82)
-	binary.LittleEndian.PutUint64(data[36:], supply)
-	data[44], data[45] = 6, 1
-	s.set(key, program, data)
+	data := layout.Mint{Supply: supply, Decimals: 6}
+	s.set(key, program, data.Bytes())
 }
 
 // token adds a token account. An account for wrapped SOL has the amount in lamports too.
 func (s *Scene) token(key, owner, of venue.Key, amount uint64) {
-	data := make([]byte, 165)
-	copy(data, of[:])
-	copy(data[32:], owner[:])
-	binary.LittleEndian.PutUint64(data[64:], amount)
-	data[108] = 1
-	s.set(key, s.Held[of].Owner, data)
+	account := layout.TokenAccount{Mint: of, Owner: owner, Amount: amount}
 	if of == mint.WrappedSOL {
-		data[109] = 1
-		binary.LittleEndian.PutUint64(data[113:], TokenRent)
+		account.Native, account.Reserve = true, TokenRent
+	}
+	s.set(key, s.Held[of].Owner, account.Bytes())
+	if account.Native {
 		s.Held[key].Lamports = TokenRent + amount
 	}
 }

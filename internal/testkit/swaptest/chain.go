@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Key is an address.
@@ -89,11 +89,8 @@ func (c *Chain) Replace(accounts map[Key]*rpc.Account) {
 
 // At moves the chain to a slot and a time, which the Clock sysvar has from then on.
 func (c *Chain) At(now venue.Clock) {
-	clock := make([]byte, 40)
-	binary.LittleEndian.PutUint64(clock, now.Slot)
-	binary.LittleEndian.PutUint64(clock[16:], now.Epoch)
-	binary.LittleEndian.PutUint64(clock[32:], uint64(now.UnixTime))
-	c.Set(Clock, Key{}, clock)
+	clock := layout.Clock{Slot: now.Slot, Epoch: now.Epoch, UnixTime: now.UnixTime}
+	c.Set(Clock, Key{}, clock.Bytes())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.slot = now.Slot
@@ -146,42 +143,24 @@ func (c *Chain) Calls(method string) int {
 
 // Mint adds a mint. extensions are type-length-value bytes; a mint of SPL Token has none.
 func (c *Chain) Mint(address, program Key, decimals byte, extensions ...byte) {
-	data := make([]byte, 82)
-	data[44], data[45] = decimals, 1
-	if len(extensions) > 0 {
-		data = append(data, make([]byte, 165-82)...)
-		data = append(data, 1)
-		data = append(data, extensions...)
-	}
-	c.Set(address, program, data)
+	mint := layout.Mint{Decimals: decimals, Extensions: extensions}
+	c.Set(address, program, mint.Bytes())
 }
 
 // TokenAccount adds a token account that holds an amount of a mint.
 func (c *Chain) TokenAccount(key, program, mint Key, amount uint64) {
-	data := make([]byte, 165)
-	copy(data, mint[:])
-	binary.LittleEndian.PutUint64(data[64:], amount)
-	data[108] = 1
-	c.Set(key, program, data)
+	account := layout.TokenAccount{Mint: mint, Amount: amount}
+	c.Set(key, program, account.Bytes())
 }
 
 // Extension returns the type-length-value bytes of an extension.
-func Extension(extensionType uint16, value []byte) []byte {
-	out := binary.LittleEndian.AppendUint16(nil, extensionType)
-	out = binary.LittleEndian.AppendUint16(out, uint16(len(value)))
-	return append(out, value...)
-}
+func Extension(kind uint16, value []byte) []byte { return layout.AppendExtension(nil, kind, value) }
 
 // TransferFee returns a transfer fee extension. Its two rules are equal, so one fee holds from
 // epoch 0 on.
 func TransferFee(bps uint16, maximum uint64) []byte {
-	value := make([]byte, 72)
-	for i := range 2 {
-		value = binary.LittleEndian.AppendUint64(value, uint64(i))
-		value = binary.LittleEndian.AppendUint64(value, maximum)
-		value = binary.LittleEndian.AppendUint16(value, bps)
-	}
-	return Extension(1, value)
+	fee := layout.TransferFee{Newer: 1, BasisPoints: bps, Maximum: maximum}
+	return Extension(layout.ExtTransferFeeConfig, fee.Bytes())
 }
 
 // Slices is the name under which Calls counts getMultipleAccounts with a data slice.

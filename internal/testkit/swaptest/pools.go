@@ -2,12 +2,12 @@ package swaptest
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"testing"
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Pool describes a CPMM pool.
@@ -39,31 +39,15 @@ func (c *Chain) CPMM(p Pool) PoolKeys {
 	}
 	keys := PoolKeys{Named(p.Name), Named(p.Name + " config"), Named(p.Name + " observation"),
 		[2]Key{Named(p.Name + " vault 0"), Named(p.Name + " vault 1")}, p.Mints}
-	config := make([]byte, 236)
-	copy(config, []byte{0xda, 0xf4, 0x21, 0x68, 0xcb, 0xcb, 0x2b, 0x6f})
-	binary.LittleEndian.PutUint64(config[12:], p.TradeRate)
-	binary.LittleEndian.PutUint64(config[108:], p.CreatorRate)
-	c.Set(keys.Config, CPMMProgram, config)
-	data := make([]byte, 637)
-	copy(data, []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46})
-	copy(data[8:], keys.Config[:])
+	config := layout.CPMMConfig{TradeRate: p.TradeRate, Creator: p.CreatorRate}
+	c.Set(keys.Config, CPMMProgram, config.Bytes())
+	pool := layout.CPMMPool{Config: keys.Config, Vaults: keys.Vaults, Mints: p.Mints, Observation: keys.Observation, Status: p.Status, OpenTime: p.OpenTime,
+		ProtocolFees: [2]uint64{p.ProtocolFees0}, CreatorFees: [2]uint64{0, p.CreatorFees1}, CreatorFeeOn: p.CreatorFeeOn, CreatorFee: p.EnableCreatorFee}
 	for side := range 2 {
-		program := c.accounts[p.Mints[side]].Owner
-		copy(data[72+32*side:], keys.Vaults[side][:])
-		copy(data[168+32*side:], p.Mints[side][:])
-		copy(data[232+32*side:], program[:])
-		c.TokenAccount(keys.Vaults[side], program, p.Mints[side], p.Amounts[side])
+		pool.Programs[side] = c.accounts[p.Mints[side]].Owner
+		c.TokenAccount(keys.Vaults[side], pool.Programs[side], p.Mints[side], p.Amounts[side])
 	}
-	copy(data[296:], keys.Observation[:])
-	data[329] = p.Status
-	binary.LittleEndian.PutUint64(data[341:], p.ProtocolFees0)
-	binary.LittleEndian.PutUint64(data[373:], p.OpenTime)
-	data[389] = p.CreatorFeeOn
-	if p.EnableCreatorFee {
-		data[390] = 1
-	}
-	binary.LittleEndian.PutUint64(data[405:], p.CreatorFees1)
-	c.Set(keys.Pool, CPMMProgram, data)
+	c.Set(keys.Pool, CPMMProgram, pool.Bytes())
 	return keys
 }
 

@@ -2,7 +2,6 @@ package swaptest
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Ran is a transaction that swapped on a CPMM pool.
@@ -32,8 +32,7 @@ func UserAccount(mint Key) Key { return Named("user's " + mint.String()) }
 
 // Instruction returns the swap's instruction: swap_base_input.
 func (r Ran) Instruction() venue.Instruction {
-	data := []byte{0x8f, 0xbe, 0x5a, 0xda, 0xc4, 0x1e, 0x33, 0xde}
-	data = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(data, r.In), 1)
+	data := layout.CPMMSwap(false, r.In, 1)
 	k, to := r.Pool, 1-r.Side
 	return venue.Instruction{Program: CPMMProgram, Data: data, Accounts: []venue.Meta{
 		{Key: user, Signer: true, Writable: true}, {Key: Named("authority")}, {Key: k.Config}, {Key: k.Pool, Writable: true},
@@ -135,7 +134,7 @@ func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64
 func (c *Chain) move(key Key, by int64) {
 	account := *c.accounts[key]
 	account.Data = slices.Clone(account.Data)
-	binary.LittleEndian.PutUint64(account.Data[64:], uint64(int64(binary.LittleEndian.Uint64(account.Data[64:]))+by))
+	layout.SetAmount(account.Data, uint64(int64(layout.Amount(account.Data))+by))
 	c.accounts[key] = &account
 }
 
@@ -153,9 +152,10 @@ func (c *Chain) balances(keys []solana.PublicKey) (b balances) {
 			continue
 		}
 		b.lamports = append(b.lamports, account.Lamports)
-		if account.Owner == TokenProgram && len(account.Data) == 165 || account.Owner == Token2022Program && len(account.Data) >= 165 {
-			b.tokens = append(b.tokens, map[string]any{"accountIndex": i, "mint": Key(account.Data[:32]).String(),
-				"uiTokenAmount": map[string]any{"amount": fmt.Sprint(binary.LittleEndian.Uint64(account.Data[64:]))}})
+		size := len(account.Data)
+		if account.Owner == TokenProgram && size == layout.TokenAccountSize || account.Owner == Token2022Program && size >= layout.TokenAccountSize {
+			b.tokens = append(b.tokens, map[string]any{"accountIndex": i, "mint": layout.MintOf(account.Data).String(),
+				"uiTokenAmount": map[string]any{"amount": fmt.Sprint(layout.Amount(account.Data))}})
 		}
 	}
 	return b
@@ -168,8 +168,6 @@ func (c *Chain) Deploy(program Key, slot uint64, code []byte) {
 	if err != nil {
 		panic(err)
 	}
-	c.Set(program, loader, append([]byte{2, 0, 0, 0}, address[:]...))
-	data := binary.LittleEndian.AppendUint64([]byte{3, 0, 0, 0}, slot)
-	data = append(data, make([]byte, 33)...)
-	c.Set(address, loader, append(data, code...))
+	c.Set(program, loader, layout.UpgradeableProgram(address))
+	c.Set(address, loader, layout.ProgramData(slot, code))
 }
