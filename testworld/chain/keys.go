@@ -62,6 +62,11 @@ var (
 	pumpRecipient       = Key(sha256.Sum256([]byte("mintlake demo fee recipient")))
 )
 
+// MadeUp returns the key that stands for a name and a number. Nobody can sign for it.
+func MadeUp(name string, number uint64, more ...byte) Key {
+	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(name), number), more...))
+}
+
 // Signer is a key pair that the chain owns.
 type Signer struct {
 	Key  Key

@@ -105,6 +105,52 @@ func blockMeta(b *chain.Block) *pb.SubscribeUpdateBlockMeta {
 		ExecutedTransactionCount: uint64(len(b.Txs)), EntriesCount: uint64(b.Entries())}
 }
 
+// blockUpdate returns a block without its transactions, accounts and entries.
+func blockUpdate(b *chain.Block) *pb.SubscribeUpdateBlock {
+	m := blockMeta(b)
+	u := &pb.SubscribeUpdateBlock{Slot: m.Slot, Blockhash: m.Blockhash, Rewards: m.Rewards, BlockTime: m.BlockTime, BlockHeight: m.BlockHeight,
+		ParentSlot: m.ParentSlot, ParentBlockhash: m.ParentBlockhash, ExecutedTransactionCount: m.ExecutedTransactionCount,
+		EntriesCount: m.EntriesCount}
+	for _, tx := range b.Txs {
+		u.UpdatedAccountCount += uint64(len(tx.Writes))
+	}
+	return u
+}
+
+// Update returns a block as a subscriber to whole blocks gets it, without accounts and entries. If
+// keep is set, the block has only the transactions for which keep returns true.
+func Update(b *chain.Block, keep func(*chain.Tx) bool) *pb.SubscribeUpdateBlock {
+	u := blockUpdate(b)
+	for i, tx := range convertBlock(b).txs {
+		if keep == nil || keep(b.Txs[i]) {
+			u.Transactions = append(u.Transactions, tx)
+		}
+	}
+	return u
+}
+
+// Confirmed returns a block as the Bigtable of Solana's archives keeps it.
+func Confirmed(b *pb.SubscribeUpdateBlock) *pb.ConfirmedBlock {
+	out := &pb.ConfirmedBlock{PreviousBlockhash: b.ParentBlockhash, Blockhash: b.Blockhash, ParentSlot: b.ParentSlot, BlockTime: b.BlockTime,
+		BlockHeight: b.BlockHeight, Rewards: b.Rewards.GetRewards()}
+	for _, tx := range b.Transactions {
+		out.Transactions = append(out.Transactions, &pb.ConfirmedTransaction{Transaction: tx.Transaction, Meta: tx.Meta})
+	}
+	return out
+}
+
+// AccountUpdates returns what the block's transactions wrote, as a subscriber to all accounts gets
+// it.
+func AccountUpdates(b *chain.Block) (out []*pb.SubscribeUpdateAccount) {
+	for _, tx := range b.Txs {
+		for _, w := range tx.Writes {
+			info := accountInfo(w, writeVersion(b.Slot, len(out)+1), tx.Signatures[0])
+			out = append(out, &pb.SubscribeUpdateAccount{Account: info, Slot: b.Slot})
+		}
+	}
+	return out
+}
+
 // entries splits the block's transactions into runs of chain.TxsPerEntry and ends with an empty
 // tick entry that has the block hash. The other hashes are made up: the demo has no proof of
 // history.

@@ -194,17 +194,16 @@ func (s *session) metas(c *converted) error {
 func (s *session) blocks(c *converted) error {
 	for i := range s.filter.blocks {
 		f := &s.filter.blocks[i]
-		m := blockMeta(c.block)
-		u := &pb.SubscribeUpdateBlock{Slot: m.Slot, Blockhash: m.Blockhash, Rewards: m.Rewards, BlockTime: m.BlockTime, BlockHeight: m.BlockHeight,
-			ParentSlot: m.ParentSlot, ParentBlockhash: m.ParentBlockhash, ExecutedTransactionCount: m.ExecutedTransactionCount,
-			EntriesCount: m.EntriesCount}
+		u := blockUpdate(c.block)
 		if f.txs {
 			u.Transactions = c.txs
 			if len(f.include) > 0 {
 				u.Transactions = c.selected(f.include)
 			}
 		}
-		u.UpdatedAccountCount, u.Accounts = s.blockAccounts(c, f)
+		if f.accounts {
+			u.Accounts = s.blockAccounts(c, f)
+		}
 		if f.entries {
 			u.Entries = entries(c.block)
 		}
@@ -224,19 +223,16 @@ func (c *converted) selected(include keySet) (out []*pb.SubscribeUpdateTransacti
 	return out
 }
 
-// blockAccounts returns how many writes the block has, and those that the filter wants.
-func (s *session) blockAccounts(c *converted, f *blockFilter) (count uint64, out []*pb.SubscribeUpdateAccountInfo) {
+// blockAccounts returns the block's writes that the filter wants.
+func (s *session) blockAccounts(c *converted, f *blockFilter) (out []*pb.SubscribeUpdateAccountInfo) {
 	n := 0
 	for _, tx := range c.block.Txs {
 		for _, w := range tx.Writes {
 			n++
-			if !f.accounts {
-				continue
-			}
 			if _, ok := f.include[w.Key]; ok || len(f.include) == 0 {
 				out = append(out, s.slice(accountInfo(w, writeVersion(c.block.Slot, n), tx.Signatures[0])))
 			}
 		}
 	}
-	return uint64(n), out
+	return out
 }

@@ -102,9 +102,14 @@ func encodeBlock(b *chain.Block, o *options) (*Block, error) {
 
 // Encode gives a block as getBlock's result with encoding base64 and full details, for files that a
 // `file:` source reads.
-func Encode(b *chain.Block) ([]byte, error) {
+func Encode(b *chain.Block) ([]byte, error) { return encode(b, "full") }
+
+// EncodeHeader is like Encode, without the transactions.
+func EncodeHeader(b *chain.Block) ([]byte, error) { return encode(b, "none") }
+
+func encode(b *chain.Block, details string) ([]byte, error) {
 	v := uint8(0)
-	r, err := encodeBlock(b, &options{Encoding: "base64", MaxSupportedTransactionVersion: &v})
+	r, err := encodeBlock(b, &options{Encoding: "base64", TransactionDetails: details, MaxSupportedTransactionVersion: &v})
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,10 @@
 package simulation
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"math/rand/v2"
 	"time"
 
-	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 // Fate is what happened to a slot.
@@ -74,7 +72,7 @@ func NewWorld(seed uint64, slots int) *World {
 	calmSlots := int(calmTime / w.SlotTime)
 	slots += calmSlots
 	skip, fork, dead := rng.Float64()*0.3, rng.Float64()*0.15, rng.Float64()*0.1
-	tip := &Block{Slot: firstSlot - 1, Hash: hash(firstSlot-1, "genesis"), states: genesis()}
+	tip := &Block{Block: chain.Block{Slot: firstSlot - 1, Hash: chain.MadeUp("genesis", firstSlot-1)}, states: genesis()}
 	branch, left := tip, 0 // a losing fork under way, and how long it may go on
 	m := newMinter(rng, !w.Alpenglow)
 	var confirmed time.Duration
@@ -145,10 +143,6 @@ func (w *World) Last() uint64 { return firstSlot + uint64(len(w.Slots)) - 1 }
 // Goal returns the slot that ingest must reach. It is not the last one: nothing later can show what
 // a stream loses at its very end.
 func (w *World) Goal() uint64 { return w.Last() - uint64(10*time.Second/w.SlotTime) }
-
-func hash(slot uint64, salt string, more ...byte) pubkey.Key {
-	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(salt), slot), more...))
-}
 
 // random returns one of several independent generators of a seed.
 func random(seed, stream uint64) *rand.Rand {

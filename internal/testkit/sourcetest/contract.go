@@ -140,12 +140,12 @@ func (b *Block) Require(t testing.TB, got *chain.Block) {
 	for i := range got.Transactions {
 		tx := &got.Transactions[i]
 		require.Equal(t, i, tx.Index)
-		require.Equal(t, b.signatures[i], tx.Signature[:])
+		require.Equal(t, b.signatures[i][:], tx.Signature[:])
 		require.Len(t, tx.Instructions, 1)
 		mint, ok := tx.Account(&tx.Instructions[0].Call, 0)
 		require.True(t, ok)
-		require.Equal(t, b.mints[i], mint[:])
-		require.Equal(t, mintTo(b.Slot), tx.Instructions[0].Data)
+		require.Equal(t, b.mints[i], mint)
+		require.Equal(t, mintTo(b.Slot).Data, tx.Instructions[0].Data)
 		require.Len(t, tx.PostBalances, 1)
 	}
 }

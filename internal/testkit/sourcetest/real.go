@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/testworld/geyser"
 )
 
 // voteProgram marks the transactions that Geyser flags as votes.
@@ -75,16 +76,7 @@ func (b *RealBlock) add(tx *pb.Transaction, meta *pb.TransactionStatusMeta) {
 }
 
 // Confirmed returns the block as solana.storage.ConfirmedBlock.
-func (b RealBlock) Confirmed() *pb.ConfirmedBlock {
-	out := &pb.ConfirmedBlock{
-		PreviousBlockhash: b.ParentBlockhash, Blockhash: b.Blockhash, ParentSlot: b.ParentSlot, BlockTime: b.BlockTime, BlockHeight: b.BlockHeight,
-		Rewards: b.Rewards.GetRewards(),
-	}
-	for _, tx := range b.Transactions {
-		out.Transactions = append(out.Transactions, &pb.ConfirmedTransaction{Transaction: tx.Transaction, Meta: tx.Meta})
-	}
-	return out
-}
+func (b RealBlock) Confirmed() *pb.ConfirmedBlock { return geyser.Confirmed(b.SubscribeUpdateBlock) }
 
 // jsonBlock is a getBlock result.
 type jsonBlock struct {

@@ -1,0 +1,54 @@
+package chain
+
+// Places of the keys of an Unexecuted transaction.
+const (
+	PlaceAuthority = iota // signs and pays
+	PlaceAccount          // a token account
+	PlaceMint
+	PlaceProgram
+)
+
+// Unexecuted describes a transaction of one mint that no program runs. So it may say what could not
+// happen: tests of ingest need only what the chain reports.
+type Unexecuted struct {
+	Signature Signature
+	Keys      [4]Key
+	// Calls are the outer instructions. Inner, if it is set, is called by the first of them.
+	Calls []CompiledInstruction
+	Inner *CompiledInstruction
+	// Balance, if it is set, is the mint's balance after the transaction, of PlaceAccount.
+	Balance *TokenBalance
+	Failed  bool
+	Vote    bool
+}
+
+// unexecutedBalance is the lamports of each account of an Unexecuted transaction.
+const unexecutedBalance = 1_000_000_000
+
+// Tx makes the transaction: a legacy one, with one signer and one read-only key.
+func (u *Unexecuted) Tx(blockhash Hash) *Tx {
+	tx := &Tx{Signatures: []Signature{u.Signature}, Vote: u.Vote, Message: Message{
+		Header: [3]uint8{1, 0, 1}, Keys: u.Keys[:], Blockhash: blockhash, Instructions: u.Calls,
+	}}
+	m := &tx.Meta
+	m.Fee, m.Logs = signatureFee, []string{"Program log: hi"}
+	for range u.Keys {
+		m.Pre, m.Post = append(m.Pre, unexecutedBalance), append(m.Post, unexecutedBalance)
+	}
+	m.Post[PlaceAuthority] -= m.Fee
+	if u.Failed {
+		m.Err = &TxError{Kind: ErrCustom, Custom: 1}
+	}
+	if u.Inner != nil {
+		m.Inner = []Inner{{Instructions: []InnerInstruction{{CompiledInstruction: *u.Inner, StackHeight: 2}}}}
+	}
+	if u.Balance != nil {
+		m.PostTokens = []TokenBalance{*u.Balance}
+	}
+	return tx
+}
+
+// TokenCall is a call of the program of an Unexecuted transaction.
+func TokenCall(data []byte, accounts ...byte) CompiledInstruction {
+	return CompiledInstruction{Program: PlaceProgram, Accounts: accounts, Data: data}
+}
