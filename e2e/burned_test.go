@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -15,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
 // chainAccount is an account as the programs left it.
@@ -69,53 +66,19 @@ func metaplexChain(t *testing.T) (transactions []json.RawMessage, left map[strin
 // accountsNode answers getProgramAccounts.
 func accountsNode(t *testing.T, accounts map[string]*chainAccount) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var call struct {
-			ID     json.RawMessage   `json:"id"`
-			Method string            `json:"method"`
-			Params []json.RawMessage `json:"params"`
-		}
-		if json.NewDecoder(r.Body).Decode(&call) != nil || call.Method != "getProgramAccounts" {
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, call.ID)
-			return
-		}
-		var program string
-		var asked struct {
-			Filters []accountFilter `json:"filters"`
-		}
-		_, _ = json.Unmarshal(call.Params[0], &program), json.Unmarshal(call.Params[1], &asked)
-		found := []any{}
-		for _, address := range slices.Sorted(maps.Keys(accounts)) {
-			account := accounts[address]
-			if account.Owner == program && !slices.ContainsFunc(asked.Filters, func(f accountFilter) bool { return !f.takes(account.Data) }) {
-				found = append(found, map[string]any{"pubkey": address, "account": map[string]any{
-					"data": []string{base64.StdEncoding.EncodeToString(account.Data), "base64"}, "owner": program, "lamports": 1, "executable": false, "rentEpoch": 0,
-				}})
+	server := httptest.NewServer(&jsonrpc.Handler{Methods: map[string]jsonrpc.Method{
+		"getProgramAccounts": jsonrpc.ProgramAccounts(func(program pubkey.Key, matches func([]byte) bool, part *jsonrpc.DataSlice) (uint64, []jsonrpc.Keyed) {
+			found := []jsonrpc.Keyed{}
+			for _, address := range slices.Sorted(maps.Keys(accounts)) {
+				if account := accounts[address]; account.Owner == program.String() && matches(account.Data) {
+					found = append(found, jsonrpc.Keyed{Pubkey: address, Account: jsonrpc.AccountOf(program, 1, account.Data, part)})
+				}
 			}
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"jsonrpc": "2.0", "id": call.ID, "result": map[string]any{"context": map[string]any{"slot": 400_001_000}, "value": found},
-		})
-	}))
+			return 400_001_000, found
+		}),
+	}})
 	t.Cleanup(server.Close)
 	return server.URL
-}
-
-// accountFilter is one of getProgramAccounts.
-type accountFilter struct {
-	DataSize int `json:"dataSize"`
-	Memcmp   *struct {
-		Offset int    `json:"offset"`
-		Bytes  string `json:"bytes"`
-	} `json:"memcmp"`
-}
-
-func (f accountFilter) takes(data []byte) bool {
-	if f.Memcmp == nil {
-		return f.DataSize == len(data)
-	}
-	want, err := base58.Decode(f.Memcmp.Bytes)
-	return err == nil && f.Memcmp.Offset <= len(data) && bytes.HasPrefix(data[f.Memcmp.Offset:], want)
 }
 
 // TestABurnedNonFungibleIsNobodysToken: who followed the chain and who read its accounts by

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -14,25 +12,22 @@ import (
 
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
 // genesisNode answers getGenesisHash with the number's hash, or, for 0, that it does not know the
 // method.
 func genesisNode(t *testing.T, number *atomic.Int32) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var call struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		_ = json.NewDecoder(r.Body).Decode(&call)
+	methods := map[string]jsonrpc.Method{"getGenesisHash": func([]json.RawMessage) (any, error) {
 		hash := [32]byte{byte(number.Load())}
-		if call.Method != "getGenesisHash" || hash == [32]byte{} {
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, call.ID)
-			return
+		if hash == [32]byte{} {
+			return nil, &jsonrpc.Error{Code: -32601, Message: "Method not found"}
 		}
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%q}`, call.ID, base58.Encode(hash[:]))
-	}))
+		return base58.Encode(hash[:]), nil
+	}}
+	server := httptest.NewServer(&jsonrpc.Handler{Methods: methods})
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -2,8 +2,6 @@ package enrich
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,42 +18,24 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
 // serveRPC is a JSON-RPC server that knows getMultipleAccounts.
 func serveRPC(t *testing.T, l *ledger) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var call struct {
-			ID     json.RawMessage   `json:"id"`
-			Params []json.RawMessage `json:"params"`
-		}
-		var names []string
-		var options struct{ DataSlice solana.DataSlice }
-		if json.NewDecoder(r.Body).Decode(&call) != nil || json.Unmarshal(call.Params[0], &names) != nil ||
-			json.Unmarshal(call.Params[1], &options) != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		keys := make([]pubkey.Key, len(names))
-		for i, name := range names {
-			key, _ := pubkey.Parse(name)
-			keys[i] = key
-		}
-		slot, accounts, _ := l.GetMultipleAccounts(r.Context(), keys, solana.AccountOptions{DataSlice: &options.DataSlice})
-		values := make([]any, len(accounts))
-		for i, account := range accounts {
-			if account != nil {
-				values[i] = map[string]any{
-					"owner": account.Owner.String(), "lamports": 1, "executable": false,
-					"data": []string{base64.StdEncoding.EncodeToString(account.Data), "base64"},
+	server := httptest.NewServer(&jsonrpc.Handler{Methods: map[string]jsonrpc.Method{
+		"getMultipleAccounts": jsonrpc.MultipleAccounts(func(keys []pubkey.Key, part *jsonrpc.DataSlice) (uint64, []*jsonrpc.Account) {
+			slot, found, _ := l.GetMultipleAccounts(t.Context(), keys, solana.AccountOptions{})
+			accounts := make([]*jsonrpc.Account, len(found))
+			for i, account := range found {
+				if account != nil {
+					accounts[i] = jsonrpc.AccountOf(account.Owner, 1, account.Data, part)
 				}
 			}
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"jsonrpc": "2.0", "id": call.ID, "result": map[string]any{"context": map[string]any{"slot": slot}, "value": values},
-		})
-	}))
+			return slot, accounts
+		}),
+	}})
 	t.Cleanup(server.Close)
 	return server.URL
 }

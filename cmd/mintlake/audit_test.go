@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"io/fs"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -17,8 +15,12 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 func TestMain(m *testing.M) {
@@ -28,30 +30,18 @@ func TestMain(m *testing.M) {
 
 // serveMints is a JSON-RPC server on which every second account asked for is a mint of 6 decimals
 // and the given supply; the others, its metadata, do not exist.
-func serveMints(t *testing.T, slot uint64, supply byte) string {
+func serveMints(t *testing.T, slot, supply uint64) string {
 	t.Helper()
-	data := make([]byte, 82)
-	data[36], data[44], data[45] = supply, 6, 1
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var call struct {
-			ID     json.RawMessage   `json:"id"`
-			Params []json.RawMessage `json:"params"`
-		}
-		var keys []string
-		if json.NewDecoder(r.Body).Decode(&call) != nil || json.Unmarshal(call.Params[0], &keys) != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		values := make([]any, len(keys))
-		for i := 0; i < len(keys); i += 2 {
-			values[i] = map[string]any{
-				"owner": schemas.ProgramToken, "lamports": 1, "executable": false, "data": []string{base64.StdEncoding.EncodeToString(data), "base64"},
+	mint := layout.Mint{Supply: supply, Decimals: 6}
+	server := httptest.NewServer(&jsonrpc.Handler{Methods: map[string]jsonrpc.Method{
+		"getMultipleAccounts": jsonrpc.MultipleAccounts(func(keys []pubkey.Key, part *jsonrpc.DataSlice) (uint64, []*jsonrpc.Account) {
+			accounts := make([]*jsonrpc.Account, len(keys))
+			for i := 0; i < len(keys); i += 2 {
+				accounts[i] = jsonrpc.AccountOf(tokenaccount.ProgramToken, 1, mint.Bytes(), part)
 			}
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"jsonrpc": "2.0", "id": call.ID, "result": map[string]any{"context": map[string]any{"slot": slot}, "value": values},
-		})
-	}))
+			return slot, accounts
+		}),
+	}})
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,26 +12,16 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
-type rpcFilter struct {
-	DataSize int `json:"dataSize"`
-	Memcmp   *struct {
-		Offset int    `json:"offset"`
-		Bytes  string `json:"bytes"`
-	} `json:"memcmp"`
-}
-
 type rpcConfig struct {
-	WithContext bool        `json:"withContext"`
-	Encoding    string      `json:"encoding"`
-	Filters     []rpcFilter `json:"filters"`
-	DataSlice   *struct {
-		Offset int `json:"offset"`
-		Length int `json:"length"`
-	} `json:"dataSlice"`
-	Limit         int     `json:"limit"`
-	PaginationKey *string `json:"paginationKey"`
+	WithContext   bool               `json:"withContext"`
+	Encoding      string             `json:"encoding"`
+	Filters       []jsonrpc.Filter   `json:"filters"`
+	DataSlice     *jsonrpc.DataSlice `json:"dataSlice"`
+	Limit         int                `json:"limit"`
+	PaginationKey *string            `json:"paginationKey"`
 }
 
 // Server serves a chain as a node does.
@@ -63,7 +52,7 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var program string
 	var config rpcConfig
 	if json.NewDecoder(r.Body).Decode(&req) != nil || len(req.Params) != 2 || json.Unmarshal(req.Params[0], &program) != nil ||
-		json.Unmarshal(req.Params[1], &config) != nil || config.Encoding != "base64" || len(config.Filters) > 4 {
+		json.Unmarshal(req.Params[1], &config) != nil || config.Encoding != "base64" {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
@@ -99,8 +88,8 @@ type entry struct {
 
 // find returns the accounts that pass the filters. It looks only into the index's bucket for the
 // first byte of the field that cuts shards, if a filter is for that.
-func (c *Chain) find(program string, filters []rpcFilter) ([]entry, error) {
-	kinds, cutField := []string{kindSPL}, 4
+func (c *Chain) find(program string, filters []jsonrpc.Filter) ([]entry, error) {
+	kinds, cutField := []string{kindSPL}, uint64(4)
 	switch program {
 	case schemas.ProgramToken:
 	case schemas.ProgramToken2022:
@@ -110,20 +99,20 @@ func (c *Chain) find(program string, filters []rpcFilter) ([]entry, error) {
 	default:
 		return nil, fmt.Errorf("unknown program %s", program)
 	}
+	matches, err := jsonrpc.Filters(filters)
+	if err != nil {
+		return nil, err
+	}
 	low, high := 0, 255
-	prefixes := map[int][]byte{}
 	for _, filter := range filters {
-		if filter.Memcmp == nil {
+		if filter.Memcmp == nil || filter.Memcmp.Offset != cutField {
 			continue
 		}
-		value, err := base58.Decode(filter.Memcmp.Bytes)
+		value, err := filter.Memcmp.Value()
 		if err != nil {
 			return nil, err
 		}
-		prefixes[filter.Memcmp.Offset] = value
-		if filter.Memcmp.Offset == cutField {
-			low, high = int(value[0]), int(value[0])
-		}
+		low, high = int(value[0]), int(value[0])
 	}
 	var found []entry
 	var data []byte
@@ -132,7 +121,7 @@ func (c *Chain) find(program string, filters []rpcFilter) ([]entry, error) {
 			for _, n := range c.index[kind][first] {
 				e := entry{n, kind == kindMetadata}
 				data = e.data(data[:0])
-				if matches(data, filters, prefixes) {
+				if matches(data) {
 					found = append(found, e)
 				}
 			}
@@ -146,20 +135,6 @@ func (e entry) data(out []byte) []byte {
 		return metadataData(e.number, out)
 	}
 	return mintData(e.number, out)
-}
-
-func matches(data []byte, filters []rpcFilter, prefixes map[int][]byte) bool {
-	for _, filter := range filters {
-		if filter.DataSize != 0 && filter.DataSize != len(data) {
-			return false
-		}
-	}
-	for offset, value := range prefixes {
-		if offset+len(value) > len(data) || !bytes.Equal(data[offset:offset+len(value)], value) {
-			return false
-		}
-	}
-	return true
 }
 
 type answerWriter struct {
@@ -231,15 +206,13 @@ func (a *answerWriter) accounts(found []entry) {
 
 func (a *answerWriter) account(e entry) {
 	a.data = e.data(a.data[:0])
-	if slice := a.config.DataSlice; slice != nil {
-		a.data = a.data[min(slice.Offset, len(a.data)):min(slice.Offset+slice.Length, len(a.data))]
-	}
+	part := a.config.DataSlice.Of(a.data)
 	key := hash("mint", e.number)
 	if e.metadata {
 		key = metadataAddress(e.number)
 	}
 	a.line = append(a.line[:0], `{"account":{"data":["`...)
-	a.line = base64.StdEncoding.AppendEncode(a.line, a.data)
+	a.line = base64.StdEncoding.AppendEncode(a.line, part)
 	a.line = append(a.line, `","base64"],"executable":false,"lamports":1461600,"owner":"`...)
 	a.line = append(a.line, a.program...)
 	a.line = append(a.line, `","rentEpoch":18446744073709551615,"space":82},"pubkey":"`...)

@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,27 +10,16 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/layout"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // The real node's limits (agave, rpc-client-api and rpc).
 const (
-	maxMultiple       = 100 // accounts of getMultipleAccounts
-	maxAccountFilters = 4   // filters of getProgramAccounts
-	maxMemcmp         = 128 // bytes of a memcmp filter
-	maxMemcmpText     = 175 // characters of these in base58
-	maxBase58Data     = 128 // bytes of data in base58
+	maxMultiple   = 100 // accounts of getMultipleAccounts
+	maxBase58Data = 128 // bytes of data in base58
 )
-
-type accountJSON struct {
-	Data       any    `json:"data"`
-	Executable bool   `json:"executable"`
-	Lamports   uint64 `json:"lamports"`
-	Owner      string `json:"owner"`
-	RentEpoch  uint64 `json:"rentEpoch"`
-	Space      int    `json:"space"`
-}
 
 // encodeAccount gives an account in the encoding asked for, or in fallback if none is. A missing
 // account gives null. space is the length of all the data, even where a slice of it was asked for.
@@ -39,20 +27,16 @@ func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c 
 	if a == nil {
 		return nil, nil
 	}
-	data := a.Data
-	if d := o.DataSlice; d != nil {
-		from := min(d.Offset, uint64(len(data)))
-		data = data[from : from+min(d.Length, uint64(len(data))-from)]
-	}
+	data := o.DataSlice.Of(a.Data)
 	enc := o.Encoding
 	if enc == "" {
 		enc = fallback
 	}
-	out := accountJSON{Executable: a.Executable, Lamports: a.Lamports, Owner: a.Owner.String(), RentEpoch: math.MaxUint64, Space: len(a.Data)}
+	out := jsonrpc.Account{Executable: a.Executable, Lamports: a.Lamports, Owner: a.Owner.String(), RentEpoch: math.MaxUint64, Space: len(a.Data)}
 	switch enc {
 	case "binary", "base58":
 		if len(data) > maxBase58Data {
-			return nil, &Error{Code: codeInvalidRequest, Message: "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding."}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding."}
 		}
 		out.Data = []string{base58.Encode(data), "base58"}
 		if enc == "binary" {
@@ -65,7 +49,7 @@ func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c 
 		}
 		fallthrough // as the real node, where it has no parser
 	case "base64":
-		out.Data = []string{base64.StdEncoding.EncodeToString(data), "base64"}
+		out.Data = jsonrpc.Base64(data)
 	case "base64+zstd":
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 		if err != nil {
@@ -73,13 +57,13 @@ func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c 
 		}
 		out.Data = []string{base64.StdEncoding.EncodeToString(z.EncodeAll(data, nil)), "base64+zstd"}
 	default:
-		return nil, invalidParams("unknown variant `%s`, expected one of `binary`, `base58`, `base64`, `jsonParsed`, `base64+zstd`", enc)
+		return nil, jsonrpc.InvalidParams("unknown variant `%s`, expected one of `binary`, `base58`, `base64`, `jsonParsed`, `base64+zstd`", enc)
 	}
 	return out, nil
 }
 
 func getAccountInfo(s *Server, params []json.RawMessage) (any, error) {
-	k, err := keyArg(params, 0)
+	k, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -92,20 +76,20 @@ func getAccountInfo(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withContext(slot, v), nil
+	return jsonrpc.WithContext(slot, v), nil
 }
 
 func getMultipleAccounts(s *Server, params []json.RawMessage) (any, error) {
-	texts, err := arg[[]string](params, 0, "pubkeys")
+	texts, err := jsonrpc.Arg[[]string](params, 0, "pubkeys")
 	if err != nil {
 		return nil, err
 	}
 	if len(texts) > maxMultiple {
-		return nil, &Error{Code: codeInvalidParams, Message: fmt.Sprintf("Too many inputs provided; max %d", maxMultiple)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Too many inputs provided; max %d", maxMultiple)}
 	}
 	keys := make([]chain.Key, len(texts))
 	for i, t := range texts {
-		if keys[i], err = parseKey(t); err != nil {
+		if keys[i], err = jsonrpc.ParseKey(t); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +104,7 @@ func getMultipleAccounts(s *Server, params []json.RawMessage) (any, error) {
 			return nil, err
 		}
 	}
-	return withContext(slot, out), nil
+	return jsonrpc.WithContext(slot, out), nil
 }
 
 func getBalance(s *Server, params []json.RawMessage) (any, error) {
@@ -129,14 +113,14 @@ func getBalance(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if a == nil {
-		return withContext(slot, 0), nil
+		return jsonrpc.WithContext(slot, 0), nil
 	}
-	return withContext(slot, a.Lamports), nil
+	return jsonrpc.WithContext(slot, a.Lamports), nil
 }
 
 // readOne reads the account of params[0] under the options of params[1].
 func (s *Server) readOne(params []json.RawMessage) (*chain.Account, uint64, error) {
-	k, err := keyArg(params, 0)
+	k, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -158,13 +142,13 @@ func getTokenSupply(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if a == nil {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: could not find account"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: could not find account"}
 	}
 	supply, decimals, ok := chain.MintSupply(a)
 	if !ok {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: not a Token mint"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: not a Token mint"}
 	}
-	return withContext(slot, accountAmount(supply, decimals)), nil
+	return jsonrpc.WithContext(slot, accountAmount(supply, decimals)), nil
 }
 
 func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
@@ -173,10 +157,10 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if a == nil {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: could not find account"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: could not find account"}
 	}
 	if !chain.IsTokenAccount(a) {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: not a Token account"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: not a Token account"}
 	}
 	mint := layout.MintOf(a.Data)
 	o, err := opts(params, 1)
@@ -192,62 +176,11 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 	if list[0] != nil {
 		_, decimals, _ = chain.MintSupply(list[0])
 	}
-	return withContext(slot, accountAmount(rawAmount(a), decimals)), nil
-}
-
-// compiled is one getProgramAccounts filter.
-type compiled func(data []byte) bool
-
-// compileFilters checks the filters of getProgramAccounts and makes a test of each.
-func compileFilters(list []filter) ([]compiled, error) {
-	if len(list) > maxAccountFilters {
-		return nil, invalidParams("Too many filters provided; max 4")
-	}
-	var out []compiled
-	for _, f := range list {
-		switch {
-		case f.DataSize != nil:
-			size := *f.DataSize
-			out = append(out, func(d []byte) bool { return uint64(len(d)) == size })
-		case f.Memcmp != nil:
-			want, err := memcmpBytes(f.Memcmp.Bytes, f.Memcmp.Encoding)
-			if err != nil {
-				return nil, err
-			}
-			at := f.Memcmp.Offset
-			out = append(out, func(d []byte) bool { return at <= uint64(len(d)) && bytes.HasPrefix(d[at:], want) })
-		case len(f.TokenAccountState) > 0:
-			out = append(out, func(d []byte) bool { return len(d) >= layout.TokenAccountSize && d[layout.AccountStateAt] != 0 })
-		default:
-			return nil, invalidParams("unknown filter")
-		}
-	}
-	return out, nil
-}
-
-// memcmpBytes decodes the bytes of a memcmp filter, base58 unless another encoding is named.
-func memcmpBytes(text, encoding string) ([]byte, error) {
-	if len(text) > maxMemcmpText {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: encoded data too large"}
-	}
-	var b []byte
-	var err error
-	switch encoding {
-	case "", "base58":
-		b, err = base58.Decode(text)
-	case "base64":
-		b, err = base64.StdEncoding.DecodeString(text)
-	default:
-		return nil, invalidParams("unknown memcmp encoding `%s`", encoding)
-	}
-	if err != nil || len(b) > maxMemcmp {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: memcmp bytes"}
-	}
-	return b, nil
+	return jsonrpc.WithContext(slot, accountAmount(rawAmount(a), decimals)), nil
 }
 
 func getProgramAccounts(s *Server, params []json.RawMessage) (any, error) {
-	owner, err := keyArg(params, 0)
+	owner, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -255,24 +188,17 @@ func getProgramAccounts(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	filters, err := compileFilters(o.Filters)
+	matches, err := jsonrpc.Filters(o.Filters)
 	if err != nil {
 		return nil, err
 	}
-	list, slot := s.ledger.Program(owner, c, func(_ chain.Key, a *chain.Account) bool {
-		for _, f := range filters {
-			if !f(a.Data) {
-				return false
-			}
-		}
-		return true
-	})
+	list, slot := s.ledger.Program(owner, c, func(_ chain.Key, a *chain.Account) bool { return matches(a.Data) })
 	out, err := s.encodeList(list, &o, c)
 	if err != nil {
 		return nil, err
 	}
 	if o.WithContext {
-		return withContext(slot, out), nil
+		return jsonrpc.WithContext(slot, out), nil
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -12,16 +13,16 @@ const maxAirdrop = 1_000_000_000_000
 
 // requestAirdrop sends lamports from the chain's treasury, in a transaction of the next block.
 func requestAirdrop(s *Server, params []json.RawMessage) (any, error) {
-	to, err := keyArg(params, 0)
+	to, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, err
 	}
-	lamports, err := arg[uint64](params, 1, "lamports")
+	lamports, err := jsonrpc.Arg[uint64](params, 1, "lamports")
 	if err != nil {
 		return nil, err
 	}
 	if lamports == 0 || lamports > maxAirdrop {
-		return nil, invalidParams("lamports %d: an airdrop is 1 to at most %d", lamports, uint64(maxAirdrop))
+		return nil, jsonrpc.InvalidParams("lamports %d: an airdrop is 1 to at most %d", lamports, uint64(maxAirdrop))
 	}
 	if o, err := opts(params, 2); err != nil {
 		return nil, err
@@ -30,17 +31,17 @@ func requestAirdrop(s *Server, params []json.RawMessage) (any, error) {
 	}
 	tx, err := s.submit.Airdrop(to, lamports)
 	if err != nil {
-		return nil, &Error{Code: codeInternal, Message: err.Error()}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 	}
 	sim := &chain.Tx{Signatures: tx.Signatures, Message: tx.Message}
 	if err := s.submit.Simulate(sim); err != nil {
-		return nil, &Error{Code: codeInternal, Message: err.Error()}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 	}
 	if sim.Meta.Err != nil { // too little to keep a new account alive
 		return nil, preflight(sim.Meta.Err.Text(), encodeErr(sim.Meta.Err), sim)
 	}
 	if err := s.submit.Submit(tx); err != nil {
-		return nil, &Error{Code: codeInternal, Message: err.Error()}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 	}
 	return tx.Signatures[0].String(), nil
 }
@@ -52,7 +53,7 @@ func getSupply(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	total, slot := s.ledger.Lamports(c)
-	return withContext(slot, map[string]any{"total": total, "circulating": total, "nonCirculating": 0, "nonCirculatingAccounts": []string{}}), nil
+	return jsonrpc.WithContext(slot, map[string]any{"total": total, "circulating": total, "nonCirculating": 0, "nonCirculatingAccounts": []string{}}), nil
 }
 
 // The real node's bounds of getRecentPrioritizationFees: accounts asked about, and blocks looked
@@ -68,15 +69,15 @@ const (
 func getRecentPrioritizationFees(s *Server, params []json.RawMessage) (any, error) {
 	var accounts []chain.Key
 	if len(params) > 0 && string(params[0]) != "null" {
-		texts, err := arg[[]string](params, 0, "addresses")
+		texts, err := jsonrpc.Arg[[]string](params, 0, "addresses")
 		if err != nil {
 			return nil, err
 		}
 		if len(texts) > maxFeeAccounts {
-			return nil, &Error{Code: codeInvalidParams, Message: "Too many inputs provided; max 128"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Too many inputs provided; max 128"}
 		}
 		for _, t := range texts {
-			k, err := parseKey(t)
+			k, err := jsonrpc.ParseKey(t)
 			if err != nil {
 				return nil, err
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -12,7 +13,7 @@ import (
 const maxRange = 500_000
 
 func getBlock(s *Server, params []json.RawMessage) (any, error) {
-	slot, err := arg[uint64](params, 0, "slot")
+	slot, err := jsonrpc.Arg[uint64](params, 0, "slot")
 	if err != nil {
 		return nil, err
 	}
@@ -25,18 +26,18 @@ func getBlock(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if c == ledger.Processed {
-		return nil, invalidParams("Method does not support commitment below `confirmed`")
+		return nil, jsonrpc.InvalidParams("Method does not support commitment below `confirmed`")
 	}
 	b, level, ok := s.ledger.Block(slot)
 	switch {
 	case ok && level >= c:
 		return encodeBlock(b, &o)
 	case slot < s.ledger.First():
-		return nil, &Error{Code: codeBlockCleanedUp, Message: fmt.Sprintf("Block %d cleaned up, does not exist on node. First available block: %d", slot, s.ledger.First())}
+		return nil, &jsonrpc.Error{Code: codeBlockCleanedUp, Message: fmt.Sprintf("Block %d cleaned up, does not exist on node. First available block: %d", slot, s.ledger.First())}
 	case slot > s.ledger.Slot(c):
-		return nil, &Error{Code: codeBlockNotAvailable, Message: fmt.Sprintf("Block not available for slot %d", slot)}
+		return nil, &jsonrpc.Error{Code: codeBlockNotAvailable, Message: fmt.Sprintf("Block not available for slot %d", slot)}
 	}
-	return nil, &Error{Code: codeSlotSkipped, Message: fmt.Sprintf("Slot %d was skipped, or missing due to ledger jump to recent snapshot", slot)}
+	return nil, &jsonrpc.Error{Code: codeSlotSkipped, Message: fmt.Sprintf("Slot %d was skipped, or missing due to ledger jump to recent snapshot", slot)}
 }
 
 // blockOptions decodes the second parameter: an object, or only the encoding as a string.
@@ -87,7 +88,7 @@ func encodeBlock(b *chain.Block, o *options) (*Block, error) {
 		return out, nil
 	case "", "full", "accounts":
 	default:
-		return nil, invalidParams("unknown variant `%s`, expected one of `full`, `signatures`, `none`, `accounts`", o.TransactionDetails)
+		return nil, jsonrpc.InvalidParams("unknown variant `%s`, expected one of `full`, `signatures`, `none`, `accounts`", o.TransactionDetails)
 	}
 	out.Transactions = make([]any, len(b.Txs))
 	for i, tx := range b.Txs {
@@ -123,14 +124,14 @@ func encode(b *chain.Block, details string) ([]byte, error) {
 // getBlocks lists the slots with blocks. The second parameter is the end slot or, if it is an
 // object, already the options.
 func getBlocks(s *Server, params []json.RawMessage) (any, error) {
-	from, err := arg[uint64](params, 0, "start_slot")
+	from, err := jsonrpc.Arg[uint64](params, 0, "start_slot")
 	if err != nil {
 		return nil, err
 	}
 	at := 1
 	var end *uint64
 	if len(params) > 1 && len(params[1]) > 0 && params[1][0] != '{' {
-		if end, err = arg[*uint64](params, 1, "end_slot"); err != nil {
+		if end, err = jsonrpc.Arg[*uint64](params, 1, "end_slot"); err != nil {
 			return nil, err
 		}
 		at = 2
@@ -147,7 +148,7 @@ func getBlocks(s *Server, params []json.RawMessage) (any, error) {
 	if end != nil {
 		to = min(to, *end)
 		if *end > from && *end-from > maxRange {
-			return nil, invalidParams("Slot range too large; max %d", maxRange)
+			return nil, jsonrpc.InvalidParams("Slot range too large; max %d", maxRange)
 		}
 	}
 	return s.ledger.Slots(from, to, maxRange, c), nil
@@ -156,17 +157,17 @@ func getBlocks(s *Server, params []json.RawMessage) (any, error) {
 func confirmedAtLeast(o *options) (ledger.Commitment, error) {
 	c, err := o.level()
 	if err == nil && c == ledger.Processed {
-		err = invalidParams("Method does not support commitment below `confirmed`")
+		err = jsonrpc.InvalidParams("Method does not support commitment below `confirmed`")
 	}
 	return c, err
 }
 
 func getBlocksWithLimit(s *Server, params []json.RawMessage) (any, error) {
-	from, err := arg[uint64](params, 0, "start_slot")
+	from, err := jsonrpc.Arg[uint64](params, 0, "start_slot")
 	if err != nil {
 		return nil, err
 	}
-	limit, err := arg[int](params, 1, "limit")
+	limit, err := jsonrpc.Arg[int](params, 1, "limit")
 	if err != nil {
 		return nil, err
 	}
@@ -179,19 +180,19 @@ func getBlocksWithLimit(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if limit < 0 || limit > maxRange {
-		return nil, invalidParams("Limit too large; max %d", maxRange)
+		return nil, jsonrpc.InvalidParams("Limit too large; max %d", maxRange)
 	}
 	return s.ledger.Slots(from, s.ledger.Slot(c), limit, c), nil
 }
 
 func getBlockTime(s *Server, params []json.RawMessage) (any, error) {
-	slot, err := arg[uint64](params, 0, "slot")
+	slot, err := jsonrpc.Arg[uint64](params, 0, "slot")
 	if err != nil {
 		return nil, err
 	}
 	b, _, ok := s.ledger.Block(slot)
 	if !ok {
-		return nil, &Error{Code: codeLongTermSkipped, Message: fmt.Sprintf("Slot %d was skipped, or missing in long-term storage", slot)}
+		return nil, &jsonrpc.Error{Code: codeLongTermSkipped, Message: fmt.Sprintf("Slot %d was skipped, or missing in long-term storage", slot)}
 	}
 	return b.Time, nil
 }

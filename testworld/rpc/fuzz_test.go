@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -44,7 +45,7 @@ func testServer(t testing.TB) (*Server, *chain.Block) {
 // FuzzHandle: any body gets an answer that is JSON-RPC, or none at all for notifications.
 func FuzzHandle(f *testing.F) {
 	s, _ := testServer(f)
-	for name := range s.methods {
+	for name := range s.Methods {
 		f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + name + `"}`))
 		f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + name + `","params":[1001,{"encoding":"base64","maxSupportedTransactionVersion":0,"commitment":"confirmed"}]}`))
 		f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + name + `","params":["` + chain.USDCMint.String() + `",{"commitment":"processed","encoding":"base64","filters":[{"memcmp":{"offset":0,"bytes":"3Mc6vR"}}],"dataSlice":{"offset":18446744073709551615,"length":18446744073709551615}}]}`))
@@ -72,7 +73,7 @@ func FuzzSend(f *testing.F) {
 		text := base64.StdEncoding.EncodeToString(wire)
 		raw, _, err := decodeTransaction(text, "base64")
 		if err != nil {
-			var e *Error
+			var e *jsonrpc.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("not an RPC error: %v", err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -33,26 +34,26 @@ func decodeTransaction(text, encoding string) (*solana.Transaction, []byte, erro
 	case "", "base58":
 		// The decoder is quadratic, so the bound comes first.
 		if len(text) > maxBase58 {
-			return nil, nil, invalidParams("base58 encoded transaction too large: %d bytes (max: encoded/raw 1683/1232)", len(text))
+			return nil, nil, jsonrpc.InvalidParams("base58 encoded transaction too large: %d bytes (max: encoded/raw 1683/1232)", len(text))
 		}
 		wire, err = base58.Decode(text)
 	case "base64":
 		if len(text) > maxBase64 {
-			return nil, nil, invalidParams("base64 encoded transaction too large: %d bytes (max: encoded/raw 1644/1232)", len(text))
+			return nil, nil, jsonrpc.InvalidParams("base64 encoded transaction too large: %d bytes (max: encoded/raw 1644/1232)", len(text))
 		}
 		wire, err = base64.StdEncoding.DecodeString(text)
 	default:
-		return nil, nil, invalidParams("unsupported encoding: %s. Supported encodings: base58, base64", encoding)
+		return nil, nil, jsonrpc.InvalidParams("unsupported encoding: %s. Supported encodings: base58, base64", encoding)
 	}
 	if err != nil {
-		return nil, nil, invalidParams("invalid encoding: %v", err)
+		return nil, nil, jsonrpc.InvalidParams("invalid encoding: %v", err)
 	}
 	if len(wire) > packetSize {
-		return nil, nil, invalidParams("decoded transaction too large: %d bytes (max: %d bytes)", len(wire), packetSize)
+		return nil, nil, jsonrpc.InvalidParams("decoded transaction too large: %d bytes (max: %d bytes)", len(wire), packetSize)
 	}
 	tx, err := solana.TransactionFromBytes(wire)
 	if err != nil {
-		return nil, nil, invalidParams("failed to deserialize transaction: %v", err)
+		return nil, nil, jsonrpc.InvalidParams("failed to deserialize transaction: %v", err)
 	}
 	return tx, wire, nil
 }
@@ -65,7 +66,7 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 	switch {
 	case h.NumRequiredSignatures == 0, int(h.NumRequiredSignatures) != len(tx.Signatures), int(h.NumRequiredSignatures) > n,
 		h.NumReadonlySignedAccounts >= h.NumRequiredSignatures, int(h.NumReadonlyUnsignedAccounts) > n-int(h.NumRequiredSignatures):
-		return nil, invalidParams("invalid transaction: Transaction failed to sanitize accounts offsets correctly")
+		return nil, jsonrpc.InvalidParams("invalid transaction: Transaction failed to sanitize accounts offsets correctly")
 	}
 	out := &chain.Tx{Signatures: tx.Signatures}
 	out.Message = chain.Message{Versioned: m.IsVersioned(), Header: [3]uint8{h.NumRequiredSignatures, h.NumReadonlySignedAccounts, h.NumReadonlyUnsignedAccounts},
@@ -74,7 +75,7 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 		list, _ := s.ledger.Accounts([]chain.Key{chain.Key(l.AccountKey)}, ledger.Processed)
 		w, r, err := chain.ResolveLookup(list[0], l.WritableIndexes, l.ReadonlyIndexes)
 		if err != nil {
-			return nil, invalidParams("invalid transaction: %v", err)
+			return nil, jsonrpc.InvalidParams("invalid transaction: %v", err)
 		}
 		out.Message.Lookups = append(out.Message.Lookups, chain.Lookup{Table: chain.Key(l.AccountKey), Writable: l.WritableIndexes, Readonly: l.ReadonlyIndexes})
 		out.Message.LoadedWritable = append(out.Message.LoadedWritable, w...)
@@ -82,16 +83,16 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 	}
 	total := n + len(out.Message.LoadedWritable) + len(out.Message.LoadedReadonly)
 	if total > maxAccounts {
-		return nil, invalidParams("invalid transaction: too many accounts")
+		return nil, jsonrpc.InvalidParams("invalid transaction: too many accounts")
 	}
 	for _, ix := range m.Instructions {
 		c := chain.CompiledInstruction{Program: uint8(ix.ProgramIDIndex), Data: ix.Data, Accounts: make([]byte, len(ix.Accounts))}
 		if int(ix.ProgramIDIndex) >= n || ix.ProgramIDIndex == 0 {
-			return nil, invalidParams("invalid transaction: Transaction failed to sanitize accounts offsets correctly")
+			return nil, jsonrpc.InvalidParams("invalid transaction: Transaction failed to sanitize accounts offsets correctly")
 		}
 		for i, a := range ix.Accounts {
 			if int(a) >= total {
-				return nil, invalidParams("invalid transaction: Transaction failed to sanitize accounts offsets correctly")
+				return nil, jsonrpc.InvalidParams("invalid transaction: Transaction failed to sanitize accounts offsets correctly")
 			}
 			c.Accounts[i] = byte(a)
 		}
@@ -111,7 +112,7 @@ func keysOf(list []solana.PublicKey) []chain.Key {
 // sendTransaction checks a transaction as a real node's preflight does, and queues it for the next
 // slot. With skipPreflight it is not simulated.
 func sendTransaction(s *Server, params []json.RawMessage) (any, error) {
-	text, err := arg[string](params, 0, "transaction")
+	text, err := jsonrpc.Arg[string](params, 0, "transaction")
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func sendTransaction(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if err := raw.VerifySignatures(); err != nil {
-		return nil, &Error{Code: codeSignatureFailure, Message: "Transaction signature verification failure"}
+		return nil, &jsonrpc.Error{Code: codeSignatureFailure, Message: "Transaction signature verification failure"}
 	}
 	if _, dup := s.ledger.Transaction(tx.Signatures[0]); dup {
 		return nil, preflight("This transaction has already been processed", "AlreadyProcessed", nil)
@@ -150,24 +151,24 @@ func sendTransaction(s *Server, params []json.RawMessage) (any, error) {
 		}
 	}
 	if err := s.submit.Submit(tx); err != nil {
-		return nil, &Error{Code: codeInternal, Message: err.Error()}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 	}
 	return tx.Signatures[0].String(), nil
 }
 
-func preflight(message string, detail any, sim *chain.Tx) *Error {
+func preflight(message string, detail any, sim *chain.Tx) *jsonrpc.Error {
 	data := map[string]any{"accounts": nil, "err": detail, "innerInstructions": nil, "logs": []string{}, "returnData": nil, "unitsConsumed": 0}
 	if sim != nil {
 		data["logs"], data["unitsConsumed"] = sim.Meta.Logs, sim.Meta.ComputeUnits
 	}
-	return &Error{Code: codePreflight, Message: "Transaction simulation failed: " + message, Data: data}
+	return &jsonrpc.Error{Code: codePreflight, Message: "Transaction simulation failed: " + message, Data: data}
 }
 
 // simulateTransaction runs a transaction without effect. What makes it fail is part of the result,
 // except that it is malformed or, with sigVerify, has a wrong signature: these are errors of the
 // call.
 func simulateTransaction(s *Server, params []json.RawMessage) (any, error) {
-	text, err := arg[string](params, 0, "transaction")
+	text, err := jsonrpc.Arg[string](params, 0, "transaction")
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func simulateTransaction(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if o.SigVerify && raw.VerifySignatures() != nil {
-		return nil, &Error{Code: codeSignatureFailure, Message: "Transaction signature verification failure"}
+		return nil, &jsonrpc.Error{Code: codeSignatureFailure, Message: "Transaction signature verification failure"}
 	}
 	slot := s.ledger.Slot(ledger.Processed)
 	value := map[string]any{"accounts": nil, "err": nil, "logs": []string{}, "unitsConsumed": 0, "returnData": nil, "innerInstructions": nil, "replacementBlockhash": nil}
@@ -199,24 +200,24 @@ func simulateTransaction(s *Server, params []json.RawMessage) (any, error) {
 			value["returnData"] = r
 		}
 	}
-	return withContext(slot, value), nil
+	return jsonrpc.WithContext(slot, value), nil
 }
 
 func getFeeForMessage(s *Server, params []json.RawMessage) (any, error) {
-	text, err := arg[string](params, 0, "message")
+	text, err := jsonrpc.Arg[string](params, 0, "message")
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxBase64 {
-		return nil, invalidParams("message too large")
+		return nil, jsonrpc.InvalidParams("message too large")
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil, invalidParams("invalid base64 encoding: %v", err)
+		return nil, jsonrpc.InvalidParams("invalid base64 encoding: %v", err)
 	}
 	var m solana.Message
 	if err := m.UnmarshalBase64(base64.StdEncoding.EncodeToString(b)); err != nil {
-		return nil, invalidParams("failed to deserialize message: %v", err)
+		return nil, jsonrpc.InvalidParams("failed to deserialize message: %v", err)
 	}
-	return withContext(s.ledger.Slot(ledger.Processed), lamportsPerSignature*uint64(m.Header.NumRequiredSignatures)), nil
+	return jsonrpc.WithContext(s.ledger.Slot(ledger.Processed), lamportsPerSignature*uint64(m.Header.NumRequiredSignatures)), nil
 }

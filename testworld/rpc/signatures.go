@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/json"
 
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
@@ -20,7 +21,7 @@ func levelName(c ledger.Commitment) string {
 // getSignaturesForAddress lists the address's transactions, the newest first: those older than
 // "before", up to "until", which is not listed.
 func getSignaturesForAddress(s *Server, params []json.RawMessage) (any, error) {
-	k, err := keyArg(params, 0)
+	k, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func getSignaturesForAddress(s *Server, params []json.RawMessage) (any, error) {
 		limit = *o.Limit
 	}
 	if limit < 1 || limit > maxSignatures {
-		return nil, invalidParams("Invalid limit; max 1000")
+		return nil, jsonrpc.InvalidParams("Invalid limit; max 1000")
 	}
 	type row struct {
 		BlockTime int64   `json:"blockTime"`
@@ -65,12 +66,12 @@ func getSignaturesForAddress(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getSignatureStatuses(s *Server, params []json.RawMessage) (any, error) {
-	texts, err := arg[[]string](params, 0, "signatures")
+	texts, err := jsonrpc.Arg[[]string](params, 0, "signatures")
 	if err != nil {
 		return nil, err
 	}
 	if len(texts) > maxStatuses {
-		return nil, &Error{Code: codeInvalidParams, Message: "Too many inputs provided; max 256"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Too many inputs provided; max 256"}
 	}
 	out := make([]any, len(texts))
 	tip := s.ledger.Slot(ledger.Processed)
@@ -92,5 +93,5 @@ func getSignatureStatuses(s *Server, params []json.RawMessage) (any, error) {
 		}
 		out[i] = st
 	}
-	return withContext(tip, out), nil
+	return jsonrpc.WithContext(tip, out), nil
 }

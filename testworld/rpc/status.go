@@ -5,6 +5,7 @@ import (
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
 // slotsPerEpoch is mainnet's.
@@ -30,7 +31,7 @@ func getBlockHeight(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getVersion(*Server, []json.RawMessage) (any, error) {
-	return map[string]any{"solana-core": solanaVersion, "feature-set": uint32(3294202862)}, nil
+	return map[string]any{"solana-core": jsonrpc.SolanaVersion, "feature-set": uint32(3294202862)}, nil
 }
 
 func getHealth(*Server, []json.RawMessage) (any, error) { return "ok", nil }
@@ -72,14 +73,14 @@ func getLatestBlockhash(s *Server, params []json.RawMessage) (any, error) {
 	if b == nil {
 		// the first seconds: nothing is finalized yet, and a client must be able to start
 		if b = s.ledger.Tip(0); b == nil {
-			return nil, &Error{Code: codeInternal, Message: "Blockhash not available yet"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "Blockhash not available yet"}
 		}
 	}
-	return withContext(b.Slot, map[string]any{"blockhash": b.Hash.String(), "lastValidBlockHeight": b.Height + 150}), nil
+	return jsonrpc.WithContext(b.Slot, map[string]any{"blockhash": b.Hash.String(), "lastValidBlockHeight": b.Height + 150}), nil
 }
 
 func isBlockhashValid(s *Server, params []json.RawMessage) (any, error) {
-	text, err := arg[string](params, 0, "blockhash")
+	text, err := jsonrpc.Arg[string](params, 0, "blockhash")
 	if err != nil {
 		return nil, err
 	}
@@ -88,22 +89,22 @@ func isBlockhashValid(s *Server, params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if len(text) > 44 {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: WrongSize"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: WrongSize"}
 	}
 	h, err := pubkey.Parse(text)
 	if err != nil {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: Invalid"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: Invalid"}
 	}
-	return withContext(s.ledger.Slot(c), s.ledger.BlockhashValid(h, c)), nil
+	return jsonrpc.WithContext(s.ledger.Slot(c), s.ledger.BlockhashValid(h, c)), nil
 }
 
 func getMinimumBalance(_ *Server, params []json.RawMessage) (any, error) {
-	n, err := arg[uint64](params, 0, "length")
+	n, err := jsonrpc.Arg[uint64](params, 0, "length")
 	if err != nil {
 		return nil, err
 	}
 	if n > 10<<20 {
-		return nil, invalidParams("length %d is more than an account can hold", n)
+		return nil, jsonrpc.InvalidParams("length %d is more than an account can hold", n)
 	}
 	return chain.RentExempt(int(n)), nil
 }

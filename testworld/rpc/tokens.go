@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/layout"
 	"github.com/mintlake/mintlake/testworld/ledger"
 )
@@ -33,11 +34,11 @@ func getTokenAccountsByDelegate(s *Server, params []json.RawMessage) (any, error
 
 // tokenAccountsOf lists the token accounts that belong to the key of params[0].
 func (s *Server) tokenAccountsOf(params []json.RawMessage, belongs func(data []byte, k chain.Key) bool) (any, error) {
-	k, err := keyArg(params, 0)
+	k, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := arg[tokenFilter](params, 1, "filter")
+	wanted, err := jsonrpc.Arg[tokenFilter](params, 1, "filter")
 	if err != nil {
 		return nil, err
 	}
@@ -56,21 +57,21 @@ func (s *Server) tokenAccountsOf(params []json.RawMessage, belongs func(data []b
 	if err != nil {
 		return nil, err
 	}
-	return withContext(slot, out), nil
+	return jsonrpc.WithContext(slot, out), nil
 }
 
 // resolveFilter finds the program whose accounts are meant, and the mint if one is named.
 func (s *Server) resolveFilter(f tokenFilter, c ledger.Commitment) (program chain.Key, mint *chain.Key, err error) {
 	switch {
 	case (f.Mint == nil) == (f.ProgramID == nil):
-		return program, nil, invalidParams("expected one of `mint`, `programId`")
+		return program, nil, jsonrpc.InvalidParams("expected one of `mint`, `programId`")
 	case f.ProgramID != nil:
-		if program, err = parseKey(*f.ProgramID); err == nil && program != chain.TokenProgram && program != chain.Token2022Program {
-			err = &Error{Code: codeInvalidParams, Message: "Invalid param: unrecognized Token program id"}
+		if program, err = jsonrpc.ParseKey(*f.ProgramID); err == nil && program != chain.TokenProgram && program != chain.Token2022Program {
+			err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: unrecognized Token program id"}
 		}
 		return program, nil, err
 	}
-	k, err := parseKey(*f.Mint)
+	k, err := jsonrpc.ParseKey(*f.Mint)
 	if err != nil {
 		return program, nil, err
 	}
@@ -85,10 +86,10 @@ func (s *Server) resolveFilter(f tokenFilter, c ledger.Commitment) (program chai
 func (s *Server) readMint(k chain.Key, c ledger.Commitment) (*chain.Account, error) {
 	list, _ := s.ledger.Accounts([]chain.Key{k}, c)
 	if list[0] == nil {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: could not find mint"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: could not find mint"}
 	}
 	if _, _, ok := chain.MintSupply(list[0]); !ok {
-		return nil, &Error{Code: codeInvalidParams, Message: "Invalid param: not a Token mint"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: not a Token mint"}
 	}
 	return list[0], nil
 }
@@ -107,7 +108,7 @@ func (s *Server) encodeList(list []chain.Write, o *options, c ledger.Commitment)
 }
 
 func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
-	mint, err := keyArg(params, 0)
+	mint, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func getTokenLargestAccounts(s *Server, params []json.RawMessage) (any, error) {
 	for _, w := range list[:min(len(list), maxLargest)] {
 		out = append(out, row{w.Key.String(), accountAmount(rawAmount(w.Account), decimals)})
 	}
-	return withContext(slot, out), nil
+	return jsonrpc.WithContext(slot, out), nil
 }
 
 func rawAmount(a *chain.Account) uint64 { return layout.Amount(a.Data) }

@@ -8,6 +8,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/testworld/chain"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
 type txJSON struct {
@@ -82,7 +83,7 @@ func tokenAmount(n uint64, decimals uint8) amountJSON {
 // set maxSupportedTransactionVersion.
 func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
 	if tx.Message.Versioned && o.MaxSupportedTransactionVersion == nil {
-		return nil, &Error{Code: codeUnsupportedVersion,
+		return nil, &jsonrpc.Error{Code: codeUnsupportedVersion,
 			Message: "Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": 0"}
 	}
 	out := &txJSON{Meta: encodeMeta(tx)}
@@ -96,15 +97,15 @@ func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
 	}
 	switch o.Encoding {
 	case "base64":
-		out.Transaction = []string{base64.StdEncoding.EncodeToString(tx.Wire()), "base64"}
+		out.Transaction = jsonrpc.Base64(tx.Wire())
 	case "base58":
 		out.Transaction = []string{base58.Encode(tx.Wire()), "base58"}
 	case "", "json":
 		out.Transaction = encodeMessage(tx)
 	case "jsonParsed":
-		return nil, invalidParams("encoding jsonParsed is not offered by this node: use json, base64 or base58")
+		return nil, jsonrpc.InvalidParams("encoding jsonParsed is not offered by this node: use json, base64 or base58")
 	default:
-		return nil, invalidParams("unknown variant `%s`, expected one of `base64`, `base58`, `json`, `jsonParsed`", o.Encoding)
+		return nil, jsonrpc.InvalidParams("unknown variant `%s`, expected one of `base64`, `base58`, `json`, `jsonParsed`", o.Encoding)
 	}
 	return out, nil
 }
@@ -211,7 +212,7 @@ func ints(b []byte) []int {
 }
 
 func getTransaction(s *Server, params []json.RawMessage) (any, error) {
-	text, err := arg[string](params, 0, "signature")
+	text, err := jsonrpc.Arg[string](params, 0, "signature")
 	if err != nil {
 		return nil, err
 	}

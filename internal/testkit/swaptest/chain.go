@@ -6,19 +6,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 
@@ -233,11 +232,13 @@ func (c *Chain) Call(ctx context.Context, method string, params []any, result an
 	case "getTransaction":
 		out = c.transactions[fmt.Sprint(params[0])]
 	case "getProgramAccounts":
-		list, err := c.programAccounts(params)
+		raw, err := rawParams(params)
 		if err != nil {
 			return err
 		}
-		out = list
+		if out, err = jsonrpc.ProgramAccounts(c.programAccounts)(raw); err != nil {
+			return err
+		}
 	default:
 		return &rpc.RPCError{Code: -32601, Message: "Method not found"}
 	}
@@ -248,44 +249,21 @@ func (c *Chain) Call(ctx context.Context, method string, params []any, result an
 	return json.Unmarshal(raw, result)
 }
 
-func (c *Chain) programAccounts(params []any) (any, error) {
-	raw, err := json.Marshal(params)
+func rawParams(params []any) (raw []json.RawMessage, err error) {
+	text, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}
-	var parsed []json.RawMessage
-	var program string
-	var options struct {
-		Encoding string
-		Filters  []struct {
-			DataSize int
-			Memcmp   *struct {
-				Offset   int
-				Bytes    string
-				Encoding string
-			}
-		}
-	}
-	if json.Unmarshal(raw, &parsed) != nil || len(parsed) != 2 || json.Unmarshal(parsed[0], &program) != nil ||
-		json.Unmarshal(parsed[1], &options) != nil || options.Encoding != "base64" {
-		return nil, fmt.Errorf("getProgramAccounts: %s", raw)
-	}
-	list := []any{}
+	return raw, json.Unmarshal(text, &raw)
+}
+
+// programAccounts returns what getProgramAccounts does. The caller holds mu.
+func (c *Chain) programAccounts(program Key, matches func([]byte) bool, part *jsonrpc.DataSlice) (slot uint64, list []jsonrpc.Keyed) {
+	list = []jsonrpc.Keyed{}
 	for key, account := range c.accounts {
-		fits := account.Owner == pubkey.MustParse(program)
-		for _, f := range options.Filters {
-			if f.DataSize > 0 {
-				fits = fits && len(account.Data) == f.DataSize
-			}
-			if f.Memcmp != nil {
-				want, err := base58.Decode(f.Memcmp.Bytes)
-				fits = fits && err == nil && len(account.Data) >= f.Memcmp.Offset && bytes.HasPrefix(account.Data[f.Memcmp.Offset:], want)
-			}
-		}
-		if fits {
-			list = append(list, map[string]any{"pubkey": solana.PublicKey(key).String(),
-				"account": map[string]any{"data": []string{base64.StdEncoding.EncodeToString(account.Data), "base64"}}})
+		if account.Owner == program && matches(account.Data) {
+			list = append(list, jsonrpc.Keyed{Pubkey: key.String(), Account: jsonrpc.AccountOf(account.Owner, account.Lamports, account.Data, part)})
 		}
 	}
-	return list, nil
+	return c.slot, list
 }
