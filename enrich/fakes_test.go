@@ -21,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 const fakePartitions = 3
@@ -261,20 +262,13 @@ func (w *web) fetched(uri string) int {
 }
 
 func mintAccount(decimals byte) *solana.Account {
-	data := make([]byte, 82)
-	data[44], data[45] = decimals, 1
-	return &solana.Account{Owner: tokenaccount.ProgramToken, Lamports: 1, Data: data}
+	data := layout.Mint{Decimals: decimals}
+	return &solana.Account{Owner: tokenaccount.ProgramToken, Lamports: 1, Data: data.Bytes()}
 }
 
 func metaplexAccount(mint pubkey.Key, name, uri string) *solana.Account {
-	data := append([]byte{4}, make([]byte, 32)...)
-	data = append(data, mint[:]...)
-	for _, text := range []string{name, "SYM", uri} {
-		data = append(data, byte(len(text)+1), byte((len(text)+1)>>8), 0, 0)
-		data = append(append(data, text...), 0)
-	}
-	data = append(data, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0)
-	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Lamports: 1, Data: append(data, make([]byte, 100)...)}
+	data := layout.Metaplex{Mint: mint, MetaplexData: layout.MetaplexData{Name: name, Symbol: "SYM", URI: uri}, Mutable: true, Standard: layout.StandardFungible}
+	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Lamports: 1, Data: data.Bytes()}
 }
 
 func (l *ledger) putMint(mint pubkey.Key, name, uri string) {

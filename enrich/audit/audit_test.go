@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // chain is a JSON-RPC server in this process: accounts, at a slot that goes on with every call.
@@ -128,23 +128,14 @@ func world(n int) (*chain, *book, []pubkey.Key) {
 }
 
 func mintAccount(supply uint64) *solana.Account {
-	data := make([]byte, 82)
-	data[0] = 1
-	copy(data[4:36], bytes.Repeat([]byte{7}, 32))
-	binary.LittleEndian.PutUint64(data[36:], supply)
-	data[44], data[45] = 6, 1
-	return &solana.Account{Owner: tokenaccount.ProgramToken, Data: data}
+	data := layout.Mint{MintAuthority: layout.Some(pubkey.Key(bytes.Repeat([]byte{7}, 32))), Supply: supply, Decimals: 6}
+	return &solana.Account{Owner: tokenaccount.ProgramToken, Data: data.Bytes()}
 }
 
 func metaplexAccount(mint pubkey.Key, name string) *solana.Account {
-	data := append([]byte{4}, bytes.Repeat([]byte{9}, 32)...)
-	data = append(data, mint[:]...)
-	for _, text := range []string{name, "SYM", "https://u.test/1"} {
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(text)))
-		data = append(data, text...)
-	}
-	data = append(data, 0, 0, 0, 0, 1, 0, 1, 2, 0, 0)
-	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: append(data, make([]byte, 50)...)}
+	data := layout.Metaplex{UpdateAuthority: pubkey.Key(bytes.Repeat([]byte{9}, 32)), Mint: mint, Mutable: true, Standard: layout.StandardFungible,
+		MetaplexData: layout.MetaplexData{Name: name, Symbol: "SYM", URI: "https://u.test/1"}}
+	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Data: data.Bytes()}
 }
 
 func run(t *testing.T, cfg Config, c *chain, b *book) *Report {

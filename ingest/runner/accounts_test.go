@@ -2,7 +2,6 @@ package runner_test
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"os"
 	"testing"
@@ -16,13 +15,12 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 func mintAccount(t testing.TB, mint pubkey.Key, supply uint64, transaction int) chain.Account {
-	data := make([]byte, 82)
-	binary.LittleEndian.PutUint64(data[36:], supply)
-	data[44], data[45] = 6, 1
-	return chain.Account{Key: mint, Owner: pubkey.MustParse(schemas.ProgramToken), Data: data, Signature: chain.Signature{9}, Transaction: transaction}
+	data := layout.Mint{Supply: supply, Decimals: 6}
+	return chain.Account{Key: mint, Owner: pubkey.MustParse(schemas.ProgramToken), Data: data.Bytes(), Signature: chain.Signature{9}, Transaction: transaction}
 }
 
 // TestAccountsOfABlockAreFacts: they stand behind the transaction that wrote them, and before the

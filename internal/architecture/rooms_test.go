@@ -4,6 +4,7 @@ package architecture
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ var uses = map[string]string{"api": "replica"}
 // world is the test world: the demo is made of it, and tests are. No other code of the product
 // uses it.
 const world = "testworld"
+
+// support is where the code lies that tests share.
+const support = "internal/testkit"
 
 // pure are the folders that every room may import and that import no plumbing.
 var pure = []string{"schemas", "registry"}
@@ -68,7 +72,13 @@ func TestContractsArePure(t *testing.T) {
 
 // Plumbing knows no room, and one package alone imports the Kafka client.
 func TestPlumbingKnowsNoRoom(t *testing.T) {
-	for _, dep := range list(t, "-deps", "./internal/...") {
+	var plumbing []string
+	for _, path := range list(t, "./internal/...") {
+		if !isIn(strings.TrimPrefix(path, module), support) {
+			plumbing = append(plumbing, path)
+		}
+	}
+	for _, dep := range list(t, append([]string{"-deps"}, plumbing...)...) {
 		path, ours := strings.CutPrefix(dep, module)
 		for _, room := range rooms {
 			require.False(t, ours && (path == room || strings.HasPrefix(path, room+"/")), "internal imports %s", path)
@@ -80,28 +90,53 @@ func TestPlumbingKnowsNoRoom(t *testing.T) {
 	}
 }
 
-// The test world knows no room, so that the tests of each can use it. Of the product only the demo
-// is made of it.
-func TestTheTestWorldIsOutsideOfTheRooms(t *testing.T) {
-	for _, dep := range list(t, "-deps", "./"+world+"/...") {
-		path := strings.TrimPrefix(dep, module)
-		for _, room := range append([]string{"cmd", "e2e"}, rooms...) {
-			require.False(t, path == room || strings.HasPrefix(path, room+"/"), "%s imports %s", world, path)
-		}
-	}
-	users := 0
+// imports are the packages of the module with what their code imports, tests apart.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
 	for _, line := range list(t, "-f", `{{.ImportPath}},{{join .Imports ","}}`, "./...") {
 		packages := strings.Split(strings.ReplaceAll(line, module, ""), ",")
-		user, _, _ := strings.Cut(packages[0], "/")
-		for _, used := range packages[1:] {
-			if !strings.HasPrefix(used, world+"/") {
-				continue
-			}
-			users++
-			require.Contains(t, []string{world, "demo", "e2e", "tools"}, user, "%s imports %s", packages[0], used)
+		out[packages[0]] = packages[1:]
+	}
+	return out
+}
+
+func isIn(path string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") })
+}
+
+// The test world knows no room, so that the tests of each can use it. Of the product only the demo
+// is made of it.
+func TestTheTestWorldKnowsNoRoom(t *testing.T) {
+	for _, dep := range list(t, "-deps", "./"+world+"/...") {
+		path := strings.TrimPrefix(dep, module)
+		require.False(t, isIn(path, append([]string{"cmd", "e2e", support}, rooms...)...), "%s imports %s", world, path)
+	}
+	users := map[string]bool{}
+	for user, used := range imports(t) {
+		if slices.ContainsFunc(used, func(path string) bool { return isIn(path, world) }) {
+			require.True(t, isIn(user, world, "demo", support, "e2e", "tools"), "%s imports the test world", user)
+			users[strings.Split(user, "/")[0]] = true
 		}
 	}
-	require.Positive(t, users)
+	require.True(t, users["demo"], "the demo is made of it")
+}
+
+// Code that only tests use lies in one place and not between the files of the product, which does
+// not import it.
+func TestSupportOfTestsIsInOnePlace(t *testing.T) {
+	for path, used := range imports(t) {
+		if isIn(path, support) {
+			continue
+		}
+		require.NotRegexp(t, `test$`, path, "move it to %s", support)
+		if isIn(path, "e2e", "tools") {
+			continue
+		}
+		for _, other := range used {
+			require.False(t, isIn(other, support, "testing", "github.com/stretchr/testify"), "%s imports %s", path, other)
+		}
+	}
 }
 
 // Every folder at the top has a place in the map of the design.

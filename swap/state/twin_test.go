@@ -7,6 +7,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // twin is a venue whose accounts hold a number each: pool, and two vaults.
@@ -97,7 +98,6 @@ func (k twinKeys) account(i int, number uint64) *solana.Account {
 
 // mintAccount is any mint.
 func mintAccount() *solana.Account {
-	data := make([]byte, 82)
-	data[44], data[45] = 6, 1
-	return &solana.Account{Owner: swaptest.TokenProgram, Data: data}
+	data := layout.Mint{Decimals: 6}
+	return &solana.Account{Owner: swaptest.TokenProgram, Data: data.Bytes()}
 }

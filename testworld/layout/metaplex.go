@@ -77,6 +77,13 @@ type Metaplex struct {
 	Standard      byte
 }
 
+// Bytes returns the data of an account of 607 bytes.
+func (m *Metaplex) Bytes() []byte {
+	d := make([]byte, MetaplexSize)
+	_ = m.Append(d[:0])
+	return d
+}
+
 // Append appends the account's data up to the token standard. The rest of the account is NULs, but
 // for the last byte, the flag of the creation fee.
 func (m *Metaplex) Append(b []byte) []byte {

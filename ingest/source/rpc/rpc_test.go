@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
 // node is a fake server over a made-up chain.
@@ -150,40 +152,31 @@ func TestContract(t *testing.T) {
 // serve puts the node behind HTTP and answers every fifth request with 503.
 func serve(t testing.TB, n *node) string {
 	t.Helper()
-	var calls int
+	method := func(call func(slots ...uint64) (any, error)) jsonrpc.Method {
+		return func(params []json.RawMessage) (any, error) {
+			slots := make([]uint64, 2)
+			for i := range min(len(params), len(slots)) {
+				_ = json.Unmarshal(params[i], &slots[i]) // others are options
+			}
+			result, err := call(slots...)
+			if err != nil {
+				err = &jsonrpc.Error{Code: solana.CodeSlotSkipped, Message: "skipped"}
+			}
+			return result, err
+		}
+	}
+	answers := &jsonrpc.Handler{Methods: map[string]jsonrpc.Method{
+		"getSlot":   method(func(...uint64) (any, error) { return n.GetSlot(t.Context(), "") }),
+		"getBlocks": method(func(slots ...uint64) (any, error) { return n.GetBlocks(t.Context(), slots[0], slots[1], "") }),
+		"getBlock":  method(func(slots ...uint64) (any, error) { return n.GetBlock(t.Context(), slots[0], solana.BlockOptions{}) }),
+	}}
+	var calls atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var req struct {
-			Method string
-			Params []json.RawMessage
-		}
-		if json.NewDecoder(r.Body).Decode(&req) != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		n.mu.Lock()
-		calls++
-		busy := calls%5 == 0
-		n.mu.Unlock()
-		if busy {
+		if calls.Add(1)%5 == 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		num := func(i int) (v uint64) { _ = json.Unmarshal(req.Params[i], &v); return v }
-		var result any
-		var err error
-		switch req.Method {
-		case "getSlot":
-			result, err = n.GetSlot(r.Context(), "")
-		case "getBlocks":
-			result, err = n.GetBlocks(r.Context(), num(0), num(1), "")
-		case "getBlock":
-			result, err = n.GetBlock(r.Context(), num(0), solana.BlockOptions{})
-		}
-		answer := map[string]any{"jsonrpc": "2.0", "id": 1, "result": result}
-		if err != nil {
-			answer = map[string]any{"jsonrpc": "2.0", "id": 1, "error": map[string]any{"code": solana.CodeSlotSkipped, "message": "skipped"}}
-		}
-		_ = json.NewEncoder(w).Encode(answer)
+		answers.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL

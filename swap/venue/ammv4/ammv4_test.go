@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 func TestProperties(t *testing.T) {
@@ -121,11 +122,10 @@ func FuzzPool(f *testing.F) {
 			data := append(append([]byte{}, key[:]...), vault...)
 			return &solana.Account{Owner: mint.Token, Data: data}
 		}
-		mintData := make([]byte, 82)
-		mintData[45] = 1
+		coin := layout.Mint{}
 		p, err := opened.Decode(venue.NewAccounts(map[venue.Key]*solana.Account{
 			address: {Owner: Program, Data: pool}, s.vaults[0]: token(s.mints[0]), s.vaults[1]: token(s.mints[1]),
-			s.openOrders: {Owner: s.marketProgram, Data: book}, s.mints[0]: {Owner: mint.Token, Data: mintData}, s.mints[1]: {Owner: mint.Token, Data: mintData},
+			s.openOrders: {Owner: s.marketProgram, Data: book}, s.mints[0]: {Owner: mint.Token, Data: coin.Bytes()}, s.mints[1]: {Owner: mint.Token, Data: coin.Bytes()},
 		}))
 		if err != nil {
 			return

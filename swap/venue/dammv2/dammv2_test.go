@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/venuetest"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 func TestAuthority(t *testing.T) {
@@ -176,11 +177,10 @@ func FuzzPool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		mintData := make([]byte, 82)
-		mintData[45] = 1
+		coin := layout.Mint{}
 		held := map[venue.Key]*rpc.Account{address: {Owner: Program, Data: data}}
 		for _, key := range opened.Mints() {
-			held[key] = &rpc.Account{Owner: mint.Token, Data: mintData}
+			held[key] = &rpc.Account{Owner: mint.Token, Data: coin.Bytes()}
 		}
 		p, err := opened.Decode(venue.NewAccounts(held))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 func TestProperties(t *testing.T) {
@@ -147,14 +148,12 @@ func FuzzPool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		mintData := make([]byte, 82)
-		binary.LittleEndian.PutUint64(mintData[36:], supply)
-		mintData[45] = 1
+		coin := layout.Mint{Supply: supply}
 		held := map[venue.Key]*solana.Account{
 			address: {Owner: Program, Data: data}, Global: {Owner: Program, Data: global}, FeeConfig: {Owner: pumpfees.Program, Data: fees},
 		}
 		for _, key := range opened.Mints() {
-			held[key] = &solana.Account{Owner: mint.Token, Data: mintData}
+			held[key] = &solana.Account{Owner: mint.Token, Data: coin.Bytes()}
 		}
 		p, err := opened.Decode(venue.NewAccounts(held))
 		if err != nil {
