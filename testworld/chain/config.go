@@ -1,5 +1,5 @@
-// Package chain is the demo's ledger: it makes blocks of real Solana transactions and executes
-// them.
+// Package chain makes blocks of real Solana transactions and executes them, and blocks of
+// transactions that nobody executes.
 //
 // In: a Config, and transactions that a user submits.
 // Out: slots in order: live blocks, blocks of dead forks, skipped slots; each transaction with

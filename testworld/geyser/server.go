@@ -1,4 +1,4 @@
-// Package geyser serves the demo ledger over the real Yellowstone gRPC protocol.
+// Package geyser serves the ledger of the test world over the real Yellowstone gRPC protocol.
 //
 // In: the ledger and its events.
 // Out: the service geyser.Geyser: Subscribe with all filters, replay by from_slot, ping and pong,

@@ -1,4 +1,4 @@
-// Package ledger keeps what the demo node has seen: recent blocks, their status, and the accounts
+// Package ledger keeps what a node has seen: recent blocks, their status, and the accounts
 // at every commitment.
 //
 // In: slots from the chain generator, in order.
