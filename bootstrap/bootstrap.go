@@ -13,12 +13,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Progress is how far a run is. Each run has its own unit of Done and Total (shards, tokens, rows).
@@ -35,15 +35,11 @@ type Progress struct {
 	Note string
 }
 
-// Record makes the record of an enrichment. Its value is deterministic: equal facts give equal
-// bytes. It has no received-at header, as it was not received from the chain just now: it must not
-// count for freshness.
-func Record(enrichment *eventspb.Enrichment) (kafka.Record, error) {
-	return keyed(enrichment, base58.Encode(enrichment.GetMint()))
-}
-
-func keyed(enrichment *eventspb.Enrichment, mint string) (kafka.Record, error) {
-	kind := kindOf(enrichment)
+// recordOf makes the record of an enrichment, whose mint must have 32 bytes. Its value is
+// deterministic: equal facts give equal bytes. It has no received-at header, as it was not received
+// from the chain just now: it must not count for freshness.
+func recordOf(enrichment *eventspb.Enrichment) (kafka.Record, error) {
+	kind, mint := kindOf(enrichment), pubkey.Key(enrichment.GetMint()).String()
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(enrichment)
 	if err != nil {
 		return kafka.Record{}, fmt.Errorf("encode %s fact of %s: %w", kind, mint, err)
@@ -97,9 +93,9 @@ func NewBatch(producer kafka.RecordProducer, written func(records int)) *Batch {
 	return &Batch{producer: producer, written: written}
 }
 
-// Add takes an enrichment and writes the batch when it is full.
+// Add takes an enrichment, whose mint must have 32 bytes, and writes the batch when it is full.
 func (b *Batch) Add(ctx context.Context, enrichment *eventspb.Enrichment) error {
-	record, err := Record(enrichment)
+	record, err := recordOf(enrichment)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config is what to read and at what rate. Zero values take the defaults named at each field.
@@ -256,10 +255,6 @@ func (r *Reader) readShard(ctx context.Context, plan *plan, s *shard, worker int
 
 // fetch makes one request and writes the facts of its answer to Kafka.
 func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, error) {
-	program, err := pubkey.Parse(req.kind.program)
-	if err != nil {
-		return progress{}, fmt.Errorf("program of %s: %w", req.kind.name, err)
-	}
 	var step progress
 	skipped := map[string]int64{}
 	batch := bootstrap.NewBatch(r.deps.Producer, func(records int) {
@@ -268,7 +263,7 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 	})
 	answer, err := r.client.do(ctx, turn, req, func(slot uint64, a *account) error {
 		r.items.Add(1)
-		fact, why := factOf(program, slot, a)
+		fact, why := factOf(req.kind.program, slot, a)
 		if fact == nil {
 			skipped[why]++
 			return nil

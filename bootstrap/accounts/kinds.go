@@ -6,7 +6,8 @@ import (
 
 	"github.com/mr-tron/base58"
 
-	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Kinds of accounts that a run reads; Config.Kinds names some of them.
@@ -31,7 +32,7 @@ func AllKinds() []string {
 // kind is how one kind of accounts is asked for.
 type kind struct {
 	name    string
-	program string
+	program pubkey.Key
 	// filters are the same for all shards. A node takes at most four filters; the shard adds at
 	// most two.
 	filters []filter
@@ -98,23 +99,23 @@ func kindOf(name string) (kind, error) {
 	switch name {
 	case KindToken:
 		return kind{
-			name: name, program: schemas.ProgramToken, steps: mintSteps(),
+			name: name, program: tokenaccount.ProgramToken, steps: mintSteps(),
 			filters: []filter{{DataSize: mintLength}, equals(mintInitialized, 1)},
 		}, nil
 	case KindToken2022:
 		return kind{
-			name: name, program: schemas.ProgramToken2022, steps: mintSteps(),
+			name: name, program: tokenaccount.ProgramToken2022, steps: mintSteps(),
 			filters: []filter{equals(accountTypeField, accountTypeMint), equals(mintInitialized, 1)},
 			slice:   &dataSlice{Length: extendedLength},
 		}, nil
 	case KindToken2022Plain:
 		return kind{
-			name: name, program: schemas.ProgramToken2022, steps: mintSteps(),
+			name: name, program: tokenaccount.ProgramToken2022, steps: mintSteps(),
 			filters: []filter{{DataSize: mintLength}, equals(mintInitialized, 1)},
 		}, nil
 	case KindMetaplex:
 		return kind{
-			name: name, program: schemas.ProgramMetaplex,
+			name: name, program: tokenaccount.ProgramMetaplex,
 			filters: []filter{equals(metaplexKey, metaplexKeyV1)},
 			slice:   &dataSlice{Length: metaplexLength},
 			steps:   []step{{metaplexMintField, 0}, {metaplexMintField, 1}, {metaplexMintField, 2}, {metaplexMintField, 3}},

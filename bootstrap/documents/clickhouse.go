@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ClickHouse is the source that a node's tables are.
@@ -35,8 +37,12 @@ func (c *ClickHouse) Wanted(ctx context.Context, after Cursor, limit int) ([]Wan
 	var list []Wanted
 	for rows.Next() {
 		var w Wanted
-		if err := rows.Scan(&w.Class, &w.Mint, &w.URI, &w.Slot); err != nil {
+		var mint string
+		if err := rows.Scan(&w.Class, &mint, &w.URI, &w.Slot); err != nil {
 			return nil, fmt.Errorf("read token without a document: %w", err)
+		}
+		if w.Mint, err = pubkey.Parse(mint); err != nil {
+			return nil, fmt.Errorf("read token without a document: mint %q: %w", mint, err)
 		}
 		list = append(list, w)
 	}

@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config is how fast and how often an Asker asks.
@@ -54,21 +54,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Cursor is a place in the walk. Tokens are walked by class, then by mint.
+// Cursor is a place in the walk. Tokens are walked by class, then by mint. It stands in the state
+// file and in SQL, so the mint is base58; it is empty before the first token.
 type Cursor struct {
-	// Class is 0 for tokens with a known volume, 1 for other tokens that were seen in transactions,
-	// 2 for the rest.
 	Class uint8  `json:"class"`
 	Mint  string `json:"mint"`
 }
 
 // Wanted is a token with a URI and no document.
 type Wanted struct {
-	Cursor
-	URI string
+	// Class is 0 for tokens with a known volume, 1 for other tokens that were seen in transactions,
+	// 2 for the rest.
+	Class uint8
+	Mint  pubkey.Key
+	URI   string
 	// Slot is a slot at which the token had this URI.
 	Slot uint64
 }
+
+// Cursor returns the place of the token in the walk.
+func (w *Wanted) Cursor() Cursor { return Cursor{w.Class, w.Mint.String()} }
 
 // Source lists tokens without a document after a cursor, in the order of the walk.
 type Source interface {
@@ -157,7 +162,7 @@ func (a *Asker) page(ctx context.Context) (done bool, err error) {
 		if err := a.ask(ctx, &wanted[i]); err != nil {
 			return false, err
 		}
-		a.cursor = wanted[i].Cursor
+		a.cursor = wanted[i].Cursor()
 	}
 	return len(wanted) < a.config.Page, nil
 }
@@ -183,18 +188,14 @@ func (a *Asker) awaitTurn(ctx context.Context) error {
 
 // ask writes one request. Its reason is that of a URI that is known, so that no account is read.
 func (a *Asker) ask(ctx context.Context, w *Wanted) error {
-	mint, err := base58.Decode(w.Mint)
-	if err != nil {
-		return fmt.Errorf("mint %q: %w", w.Mint, err)
-	}
 	value, err := proto.Marshal(&eventspb.EnrichmentRequest{
-		Mint: mint, Reason: eventspb.RequestReason_REQUEST_REASON_METADATA_SET, Slot: w.Slot, Uri: []byte(w.URI),
+		Mint: w.Mint[:], Reason: eventspb.RequestReason_REQUEST_REASON_METADATA_SET, Slot: w.Slot, Uri: []byte(w.URI),
 	})
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
 	err = a.deps.Producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicEnrichmentRequests, Key: []byte(w.Mint), Value: value,
+		Topic: schemas.TopicEnrichmentRequests, Key: w.Mint.Append(nil), Value: value,
 		Headers: []kafka.Header{
 			{Key: schemas.HeaderType, Value: []byte("enrichment_request")},
 			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
@@ -43,22 +43,22 @@ type world struct {
 func newWorld(classes ...uint8) *world {
 	w := &world{}
 	for i, class := range classes {
-		mint := mintText(i)
-		w.tokens = append(w.tokens, documents.Wanted{Cursor: documents.Cursor{Class: class, Mint: mint}, URI: "https://x.example/" + mint, Slot: uint64(i)})
+		mint := mintOf(i)
+		w.tokens = append(w.tokens, documents.Wanted{Class: class, Mint: mint, URI: "https://x.example/" + mint.String(), Slot: uint64(i)})
 	}
 	slices.SortFunc(w.tokens, func(a, b documents.Wanted) int {
-		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Mint, b.Mint))
+		return cmp.Or(cmp.Compare(a.Class, b.Class), pubkey.Compare(a.Mint, b.Mint))
 	})
 	return w
 }
 
-func mintText(n int) string { return base58.Encode(registrytest.Mint(n + 1)) }
+func mintOf(n int) pubkey.Key { return pubkey.Key(registrytest.Mint(n + 1)) }
 
 func (w *world) Wanted(_ context.Context, after documents.Cursor, limit int) ([]documents.Wanted, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	start := slices.IndexFunc(w.tokens, func(t documents.Wanted) bool {
-		return t.Class > after.Class || t.Class == after.Class && t.Mint > after.Mint
+		return t.Class > after.Class || t.Class == after.Class && t.Mint.String() > after.Mint
 	})
 	if start < 0 {
 		return nil, nil
@@ -106,7 +106,7 @@ func (w *world) run(t *testing.T, state string, duration time.Duration) {
 func (w *world) order() []string {
 	var mints []string
 	for _, token := range w.tokens {
-		mints = append(mints, token.Mint)
+		mints = append(mints, token.Mint.String())
 	}
 	return mints
 }
@@ -165,12 +165,11 @@ func TestWhatIsWanted(t *testing.T) {
 	require.NoError(t, err)
 	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
 	require.NoError(t, err)
-	program, err := base58.Decode(schemas.ProgramToken)
-	require.NoError(t, err)
+	program := pubkey.MustParse(schemas.ProgramToken)
 	batch := &projector.Batch{}
 	read := func(n int, uri string) {
 		batch.AddEnrichment(&eventspb.Enrichment{Mint: registrytest.Mint(n), Slot: 7, Fact: &eventspb.Enrichment_MintAccount{
-			MintAccount: &eventspb.MintAccount{ProgramId: program, Decimals: 6, Supply: 100},
+			MintAccount: &eventspb.MintAccount{ProgramId: program[:], Decimals: 6, Supply: 100},
 		}})
 		if uri != "" {
 			batch.AddEnrichment(&eventspb.Enrichment{Mint: registrytest.Mint(n), Slot: 9, Fact: &eventspb.Enrichment_MetaplexAccount{
@@ -193,10 +192,10 @@ func TestWhatIsWanted(t *testing.T) {
 	all, err := source.Wanted(t.Context(), documents.Cursor{}, 10)
 	require.NoError(t, err)
 	require.Equal(t, []documents.Wanted{
-		{Cursor: documents.Cursor{Class: 1, Mint: mintText(3)}, URI: "https://x.example/4", Slot: 9},
-		{Cursor: documents.Cursor{Class: 2, Mint: mintText(0)}, URI: "https://x.example/1", Slot: 9},
+		{Class: 1, Mint: mintOf(3), URI: "https://x.example/4", Slot: 9},
+		{Class: 2, Mint: mintOf(0), URI: "https://x.example/1", Slot: 9},
 	}, all)
-	rest, err := source.Wanted(t.Context(), all[0].Cursor, 10)
+	rest, err := source.Wanted(t.Context(), all[0].Cursor(), 10)
 	require.NoError(t, err)
 	require.Equal(t, all[1:], rest)
 }

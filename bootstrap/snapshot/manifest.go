@@ -20,9 +20,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Names in a snapshot's folder.
@@ -176,12 +175,12 @@ func checkSignature(manifest, signature []byte, trusted []ed25519.PublicKey) err
 
 // ParsePublicKey reads a key as `mintlake keys snapshot` prints it: base58 of 32 bytes.
 func ParsePublicKey(text string) (ed25519.PublicKey, error) {
-	raw, err := base58.Decode(text[:min(len(text), 64)])
-	if err != nil || len(raw) != ed25519.PublicKeySize {
+	key, err := pubkey.Parse(text)
+	if err != nil {
 		return nil, fmt.Errorf("public key %q: must be 32 bytes in base58", text)
 	}
-	return raw, nil
+	return key[:], nil
 }
 
 // PublicKeyText is the inverse of ParsePublicKey.
-func PublicKeyText(key ed25519.PublicKey) string { return base58.Encode(key) }
+func PublicKeyText(key ed25519.PublicKey) string { return pubkey.Key(key).String() }

@@ -105,12 +105,12 @@ func checkLogoURL(cfg *Config, url string) error {
 	return nil
 }
 
-// decide writes a decision about a mint. next gets the last decision, which is nil if there is
-// none, and the version of the new one. It returns the new decision.
-func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, next func(*eventspb.LogoOverride, uint64) (*eventspb.LogoOverride, error)) error {
-	key, err := pubkey.Parse(mint)
+// decide writes a decision about the mint that text names. next gets the last decision, which is
+// nil if there is none, and the version of the new one. It returns the new decision.
+func decide(ctx context.Context, cfg *Config, logger *slog.Logger, text string, next func(*eventspb.LogoOverride, uint64) (*eventspb.LogoOverride, error)) error {
+	mint, err := pubkey.Parse(text)
 	if err != nil {
-		return fmt.Errorf("logos: %s is no mint: %w", mint, err)
+		return fmt.Errorf("logos: %s is no mint: %w", text, err)
 	}
 	brokers := cfg.Kafka.Brokers
 	if len(brokers) == 0 {
@@ -122,7 +122,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	last, err := lastDecision(ctx, brokers, deps, key)
+	last, err := lastDecision(ctx, brokers, deps, mint)
 	if err != nil {
 		return fmt.Errorf("logos: read earlier decisions from %v: %w", brokers, err)
 	}
@@ -131,7 +131,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	if err != nil {
 		return err
 	}
-	value, err := proto.Marshal(&eventspb.Enrichment{Mint: key[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}})
+	value, err := proto.Marshal(&eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}})
 	if err != nil {
 		return fmt.Errorf("logos: encode: %w", err)
 	}
@@ -141,7 +141,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	}
 	defer producer.Close()
 	if err := producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicEnrichments, Key: []byte(key.String()), Value: value,
+		Topic: schemas.TopicEnrichments, Key: mint.Append(nil), Value: value,
 		Headers: []kafka.Header{
 			{Key: schemas.HeaderType, Value: []byte(typeLogoOverride)},
 			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
@@ -150,7 +150,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, mint string, 
 	}); err != nil {
 		return fmt.Errorf("logos: write: %w", err)
 	}
-	fmt.Fprintf(os.Stdout, "decision %d about %s is written\n", decision.GetVersion(), key)
+	fmt.Fprintf(os.Stdout, "decision %d about %s is written\n", decision.GetVersion(), mint)
 	return nil
 }
 
