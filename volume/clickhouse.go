@@ -36,7 +36,7 @@ func NewClickHouse(conn driver.Conn, database string, cfg Config) *ClickHouse {
 		if err != nil {
 			continue // cannot happen after Validate
 		}
-		stables = append(stables, "'"+mint+"'")
+		stables = append(stables, "'"+mint.String()+"'")
 		scales = append(scales, "toUInt64(1"+strings.Repeat("0", decimals)+")")
 	}
 	list := strings.Join(stables, ", ")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config of the volume room. DefaultConfig has the defaults.
@@ -62,14 +62,14 @@ func (c *Config) Validate() error {
 }
 
 // parseStable reads MINT:DECIMALS.
-func parseStable(text string) (mint string, decimals int, err error) {
-	mint, number, _ := strings.Cut(text, ":")
-	if key, err := base58.Decode(mint); err != nil || len(key) != 32 {
-		return "", 0, errors.New("must be MINT:DECIMALS, the mint in base58")
+func parseStable(text string) (mint pubkey.Key, decimals int, err error) {
+	address, number, _ := strings.Cut(text, ":")
+	if mint, err = pubkey.Parse(address); err != nil {
+		return mint, 0, errors.New("must be MINT:DECIMALS, the mint in base58")
 	}
 	decimals, err = strconv.Atoi(number)
 	if err != nil || decimals < 0 || decimals > 18 {
-		return "", 0, errors.New("must be MINT:DECIMALS, the decimals from 0 to 18")
+		return mint, 0, errors.New("must be MINT:DECIMALS, the decimals from 0 to 18")
 	}
 	return mint, decimals, nil
 }

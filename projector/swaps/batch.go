@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Batch is the content of one batch of records, by table.
@@ -22,14 +22,13 @@ type Batch struct {
 	pools    map[poolKey]*poolRow
 	reserves map[poolMinute]reserves
 	touched  map[touchedMinute]int64
-	trades   map[string]time.Time // time of the latest, by mint
-	text     map[string]string    // caches the base58 of keys: a batch has few pools and mints
+	trades   map[pubkey.Key]time.Time // time of the latest, by mint
 }
 
 // NewBatch returns an empty batch.
 func NewBatch() *Batch {
 	return &Batch{
-		pools: map[poolKey]*poolRow{}, reserves: map[poolMinute]reserves{}, touched: map[touchedMinute]int64{}, trades: map[string]time.Time{}, text: map[string]string{},
+		pools: map[poolKey]*poolRow{}, reserves: map[poolMinute]reserves{}, touched: map[touchedMinute]int64{}, trades: map[pubkey.Key]time.Time{},
 	}
 }
 
@@ -87,7 +86,7 @@ func (b *Batch) addLeg(record *kafka.Record) error {
 	if at := blockTime(leg.GetBlockTime()); at.Unix() != 0 {
 		minute := touchedMinute{at.Truncate(time.Minute), record.Partition}
 		b.touched[minute] = max(b.touched[minute], record.Offset+1)
-		for _, mint := range []string{b.key(leg.GetMintIn()), b.key(leg.GetMintOut())} {
+		for _, mint := range []pubkey.Key{keyIn(leg.GetMintIn()), keyIn(leg.GetMintOut())} {
 			if at.After(b.trades[mint]) {
 				b.trades[mint] = at
 			}
@@ -110,24 +109,19 @@ func (b *Batch) addRoute(value []byte) error {
 
 func checkKeys(what string, keys ...[]byte) error {
 	for _, key := range keys {
-		if len(key) != 32 {
+		if len(key) != pubkey.Size {
 			return fmt.Errorf("%s: a key has %d bytes instead of 32", what, len(key))
 		}
 	}
 	return nil
 }
 
-// key returns a key in base58; empty if there is no key.
-func (b *Batch) key(key []byte) string {
-	if len(key) == 0 {
-		return ""
+// keyIn returns a key of a message; zero if the message does not have it.
+func keyIn(raw []byte) pubkey.Key {
+	if len(raw) != pubkey.Size {
+		return pubkey.Key{}
 	}
-	text, ok := b.text[string(key)]
-	if !ok {
-		text = base58.Encode(key)
-		b.text[string(key)] = text
-	}
-	return text
+	return pubkey.Key(raw)
 }
 
 // blockTime returns 1970-01-01 for a time that the source did not state, or that ClickHouse's

@@ -10,10 +10,12 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// poolKey is a pool and its two mints, of which mintA sorts first as text.
-type poolKey struct{ pool, mintA, mintB string }
+// poolKey is a pool and its two mints, of which mintA sorts first as text. A mint is zero if no
+// record names it.
+type poolKey struct{ pool, mintA, mintB pubkey.Key }
 
 // poolMinute is a pool in a minute of block time.
 type poolMinute struct {
@@ -37,16 +39,18 @@ type reserves struct {
 
 // poolRow is what the records of a batch state about one pool: first is the first position at which
 // the pool was seen, created that of its creation (never: it is not in the batch), last its latest
-// reserves.
+// reserves. A key is zero if no record names it.
 type poolRow struct {
-	venue, program       string
-	vaultA, vaultB       string
+	venue                string
+	program              pubkey.Key
+	vaultA, vaultB       pubkey.Key
 	decimalsA, decimalsB *uint8
 	first                schemas.Position
 	firstTime            time.Time
 	created              schemas.Position
 	createdTime          time.Time
-	signature, creator   string
+	signature            []byte // of the creation
+	creator              pubkey.Key
 	last                 reserves
 }
 
@@ -63,16 +67,24 @@ func (b *Batch) pool(key poolKey) *poolRow {
 }
 
 // seen notes that the pool was seen at a position. Of two texts the greater holds, as in the table.
-func (r *poolRow) seen(position schemas.Position, at time.Time, venue, program string) {
-	r.venue, r.program = max(r.venue, venue), max(r.program, program)
+func (r *poolRow) seen(position schemas.Position, at time.Time, venue string, program pubkey.Key) {
+	r.venue, r.program = max(r.venue, venue), later(r.program, program)
 	if position.Compare(r.first) < 0 {
 		r.first, r.firstTime = position, at
 	}
 }
 
-func (r *poolRow) describe(vaultA, vaultB string, decimalsA, decimalsB *uint32) {
-	r.vaultA, r.vaultB = max(r.vaultA, vaultA), max(r.vaultB, vaultB)
+func (r *poolRow) describe(vaultA, vaultB pubkey.Key, decimalsA, decimalsB *uint32) {
+	r.vaultA, r.vaultB = later(r.vaultA, vaultA), later(r.vaultB, vaultB)
 	r.decimalsA, r.decimalsB = higher(r.decimalsA, decimalsA), higher(r.decimalsB, decimalsB)
+}
+
+// later returns the key whose text sorts behind the other's. The zero key is before all others.
+func later(a, b pubkey.Key) pubkey.Key {
+	if pubkey.Compare(a, b) < 0 {
+		return b
+	}
+	return a
 }
 
 // higher returns the greater of two optional decimals, as the table's max does. It ignores a value
@@ -89,18 +101,18 @@ func higher(held *uint8, said *uint32) *uint8 {
 func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
 	at := blockTime(leg.GetBlockTime())
-	key := poolKey{b.key(leg.GetPool()), b.key(leg.GetMintIn()), b.key(leg.GetMintOut())}
-	vaultA, vaultB := b.key(leg.GetVaultIn()), b.key(leg.GetVaultOut())
+	key := poolKey{keyIn(leg.GetPool()), keyIn(leg.GetMintIn()), keyIn(leg.GetMintOut())}
+	vaultA, vaultB := keyIn(leg.GetVaultIn()), keyIn(leg.GetVaultOut())
 	decimalsA, decimalsB := leg.DecimalsIn, leg.DecimalsOut
 	reserveA, reserveB := leg.GetReserveIn(), leg.GetReserveOut()
-	if key.mintA > key.mintB {
+	if pubkey.Compare(key.mintA, key.mintB) > 0 {
 		key.mintA, key.mintB = key.mintB, key.mintA
 		vaultA, vaultB = vaultB, vaultA
 		decimalsA, decimalsB = decimalsB, decimalsA
 		reserveA, reserveB = reserveB, reserveA
 	}
 	row := b.pool(key)
-	row.seen(position, at, leg.GetVenue(), b.key(leg.GetProgramId()))
+	row.seen(position, at, leg.GetVenue(), keyIn(leg.GetProgramId()))
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
 	if leg.ReserveIn == nil || leg.ReserveOut == nil {
 		return
@@ -135,18 +147,19 @@ func (b *Batch) addPool(record *kafka.Record) error {
 		return err
 	}
 	position, at := schemas.PositionOf(pool.GetPosition(), pool.GetSignature()), blockTime(pool.GetBlockTime())
-	key := poolKey{b.key(pool.GetPool()), b.key(pool.GetMintA()), b.key(pool.GetMintB())}
-	vaultA, vaultB, decimalsA, decimalsB := b.key(pool.GetVaultA()), b.key(pool.GetVaultB()), pool.DecimalsA, pool.DecimalsB
-	if key.mintA > key.mintB { // the event sorts mints by their bytes, the table by their text
+	key := poolKey{keyIn(pool.GetPool()), keyIn(pool.GetMintA()), keyIn(pool.GetMintB())}
+	vaultA, vaultB, decimalsA, decimalsB := keyIn(pool.GetVaultA()), keyIn(pool.GetVaultB()), pool.DecimalsA, pool.DecimalsB
+	// The event sorts mints by their bytes, the table by their text.
+	if pubkey.Compare(key.mintA, key.mintB) > 0 {
 		key.mintA, key.mintB = key.mintB, key.mintA
 		vaultA, vaultB, decimalsA, decimalsB = vaultB, vaultA, decimalsB, decimalsA
 	}
 	row := b.pool(key)
-	row.seen(position, at, pool.GetVenue(), b.key(pool.GetProgramId()))
+	row.seen(position, at, pool.GetVenue(), keyIn(pool.GetProgramId()))
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
 	if pool.GetCreated() && position.Compare(row.created) < 0 {
 		row.created, row.createdTime = position, at
-		row.signature, row.creator = signatureText(pool.GetSignature()), b.key(pool.GetCreator())
+		row.signature, row.creator = pool.GetSignature(), keyIn(pool.GetCreator())
 	}
 	// A valuation also finds when the first pool of a mint was created, so it must run for this
 	// minute, although no leg comes with the record.

@@ -42,7 +42,7 @@ func swapColumns() []clickhouse.Column {
 // signatureHead is how many bytes of a signature are kept for good to tell transactions apart.
 const signatureHead = 12
 
-func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch) error {
+func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch, cache texts) error {
 	return c.insert(ctx, tableSwaps, swapColumns(), len(batch.Legs), func(add func(...any) error) error {
 		for _, leg := range batch.Legs {
 			place := placeOf(leg.GetPosition())
@@ -51,15 +51,15 @@ func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch) error {
 				version = versionKnown
 			}
 			signature := string(leg.GetSignature())
-			mintA, mintB := batch.key(leg.GetMintIn()), batch.key(leg.GetMintOut())
+			mintA, mintB := cache.of(leg.GetMintIn()), cache.of(leg.GetMintOut())
 			inIsA := mintA < mintB
 			if !inIsA {
 				mintA, mintB = mintB, mintA
 			}
 			if err := add(leg.GetPosition().GetSlot(), blockTime(leg.GetBlockTime()), place.transaction, place.outer, place.inner, place.batch,
 				signature[:signatureHead], signature[signatureHead:], leg.GetVenue(),
-				batch.key(leg.GetProgramId()), batch.key(leg.GetPool()), mintA, mintB, inIsA,
-				leg.GetAmountIn(), leg.GetAmountOut(), higher(nil, leg.DecimalsIn), higher(nil, leg.DecimalsOut), batch.key(leg.GetTrader()),
+				cache.of(leg.GetProgramId()), cache.of(leg.GetPool()), mintA, mintB, inIsA,
+				leg.GetAmountIn(), leg.GetAmountOut(), higher(nil, leg.DecimalsIn), higher(nil, leg.DecimalsOut), cache.of(leg.GetTrader()),
 				uint8(leg.GetAgreed()), uint8(leg.GetDisagreed()), leg.GetAggregator(), leg.GetInstruction(), version); err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ func routeColumns() []clickhouse.Column {
 		"hops", "Array(Tuple(amm String, mint_in String, mint_out String, amount_in UInt64, amount_out UInt64))", "version", "UInt8")
 }
 
-func (c *ClickHouse) insertRoutes(ctx context.Context, batch *Batch) error {
+func (c *ClickHouse) insertRoutes(ctx context.Context, batch *Batch, cache texts) error {
 	return c.insert(ctx, tableRoutes, routeColumns(), len(batch.Routes), func(add func(...any) error) error {
 		for _, route := range batch.Routes {
 			place, version := placeOf(route.GetPosition()), uint8(0)
@@ -106,11 +106,11 @@ func (c *ClickHouse) insertRoutes(ctx context.Context, batch *Batch) error {
 			}
 			hops := make([][]any, 0, len(route.GetHops()))
 			for _, hop := range route.GetHops() {
-				hops = append(hops, []any{batch.key(hop.GetAmm()), batch.key(hop.GetMintIn()), batch.key(hop.GetMintOut()), hop.GetAmountIn(), hop.GetAmountOut()})
+				hops = append(hops, []any{cache.of(hop.GetAmm()), cache.of(hop.GetMintIn()), cache.of(hop.GetMintOut()), hop.GetAmountIn(), hop.GetAmountOut()})
 			}
 			if err := add(route.GetPosition().GetSlot(), blockTime(route.GetBlockTime()), place.transaction, place.outer, place.inner,
-				signatureText(route.GetSignature()), route.GetAggregator(), batch.key(route.GetProgramId()), batch.key(route.GetTrader()),
-				batch.key(route.GetMintIn()), batch.key(route.GetMintOut()), route.GetAmountIn(), route.GetAmountOut(),
+				signatureText(route.GetSignature()), route.GetAggregator(), cache.of(route.GetProgramId()), cache.of(route.GetTrader()),
+				cache.of(route.GetMintIn()), cache.of(route.GetMintOut()), route.GetAmountIn(), route.GetAmountOut(),
 				uint16(min(route.GetLegs(), 1<<16-1)), hops, version); err != nil {
 				return err
 			}
@@ -131,9 +131,10 @@ func poolColumns() []clickhouse.Column {
 func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tablePools, poolColumns(), len(batch.pools), func(add func(...any) error) error {
 		for key, row := range batch.pools { // in any order: each row is of another pool
-			if err := add(key.pool, key.mintA, key.mintB, row.venue, row.program, row.vaultA, row.vaultB, row.decimalsA, row.decimalsB,
+			if err := add(keyText(key.pool), keyText(key.mintA), keyText(key.mintB), row.venue,
+				keyText(row.program), keyText(row.vaultA), keyText(row.vaultB), row.decimalsA, row.decimalsB,
 				[]any{positionNumber(row.first), orEpoch(row.firstTime)},
-				[]any{positionNumber(row.created), orEpoch(row.createdTime), row.signature, row.creator},
+				[]any{positionNumber(row.created), orEpoch(row.createdTime), signatureText(row.signature), keyText(row.creator)},
 				[]any{positionNumber(row.last.position), orEpoch(row.last.time), row.last.a, row.last.b}); err != nil {
 				return err
 			}
@@ -158,7 +159,7 @@ func poolReserveColumns() []clickhouse.Column {
 func (c *ClickHouse) insertPoolReserves(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tablePoolReserves, poolReserveColumns(), len(batch.reserves), func(add func(...any) error) error {
 		for key, last := range batch.reserves {
-			if err := add(key.minute, key.pool, key.mintA, key.mintB, []any{positionNumber(last.position), last.a, last.b}); err != nil {
+			if err := add(key.minute, keyText(key.pool), keyText(key.mintA), keyText(key.mintB), []any{positionNumber(last.position), last.a, last.b}); err != nil {
 				return err
 			}
 		}
@@ -173,7 +174,7 @@ func lastTradeColumns() []clickhouse.Column {
 func (c *ClickHouse) insertLastTrades(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tableLastTrades, lastTradeColumns(), len(batch.trades), func(add func(...any) error) error {
 		for mint, at := range batch.trades {
-			if err := add(mint, at); err != nil {
+			if err := add(mint.String(), at); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ClickHouse is the Store on a real server, embedded or not.
@@ -102,13 +103,39 @@ func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	return c.insertSwapMinutes(ctx, batch)
 }
 
-// insertLegsAndRoutes inserts legs, then routes. The two are not concurrent because both fill the
-// batch's cache of texts.
+// insertLegsAndRoutes inserts legs, then routes. The two are not concurrent because both fill one
+// cache of texts.
 func (c *ClickHouse) insertLegsAndRoutes(ctx context.Context, batch *Batch) error {
-	if err := c.insertSwaps(ctx, batch); err != nil {
+	cache := texts{}
+	if err := c.insertSwaps(ctx, batch, cache); err != nil {
 		return err
 	}
-	return c.insertRoutes(ctx, batch)
+	return c.insertRoutes(ctx, batch, cache)
+}
+
+// texts caches the base58 of keys: many legs have few pools and mints.
+type texts map[pubkey.Key]string
+
+// of returns a key of a message in base58; empty if the message does not have it.
+func (t texts) of(raw []byte) string {
+	if len(raw) != pubkey.Size {
+		return ""
+	}
+	key := pubkey.Key(raw)
+	text, ok := t[key]
+	if !ok {
+		text = key.String()
+		t[key] = text
+	}
+	return text
+}
+
+// keyText returns a key in base58; empty for the zero key, which stands for none.
+func keyText(key pubkey.Key) string {
+	if key.IsZero() {
+		return ""
+	}
+	return key.String()
 }
 
 // insert sends rows as one block.
