@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/internal/internaltoken"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // batchMints is how many mints one POST /tokens/batch may have.
@@ -26,10 +27,10 @@ type rows struct {
 }
 
 // tokens looks mints up. Mints that are not in the registry are missing in the map.
-func (s *Server) tokens(ctx context.Context, mints []string) (map[string]*token, error) {
-	found := make(map[string]*token, len(mints))
+func (s *Server) tokens(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key]*token, error) {
+	found := make(map[pubkey.Key]*token, len(mints))
 	for some := range slices.Chunk(mints, batchMints) {
-		body, err := json.Marshal(map[string][]string{"mints": some})
+		body, err := json.Marshal(map[string][]pubkey.Key{"mints": some})
 		if err != nil {
 			return nil, err
 		}

@@ -4,24 +4,25 @@ import (
 	"encoding/json"
 
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // token is a row of the token API, as far as it is used here.
 type token struct {
-	Mint            string  `json:"mint"`
-	Symbol          string  `json:"symbol"`
-	Name            string  `json:"name"`
-	Decimals        uint8   `json:"decimals"`
-	LogoURL         *string `json:"logo_url"`
-	IsToken22       bool    `json:"is_token22"`
-	Supply          *string `json:"supply"`
-	MintAuthority   *string `json:"mint_authority"`
-	FreezeAuthority *string `json:"freeze_authority"`
-	MetaplexURI     *string `json:"metaplex_uri"`
-	UpdateAuthority *string `json:"update_authority"`
-	TokenStandard   *int64  `json:"token_standard"`
-	Description     *string `json:"description"`
-	ExternalURL     *string `json:"external_url"`
+	Mint            pubkey.Key `json:"mint"`
+	Symbol          string     `json:"symbol"`
+	Name            string     `json:"name"`
+	Decimals        uint8      `json:"decimals"`
+	LogoURL         *string    `json:"logo_url"`
+	IsToken22       bool       `json:"is_token22"`
+	Supply          *string    `json:"supply"`
+	MintAuthority   *string    `json:"mint_authority"`
+	FreezeAuthority *string    `json:"freeze_authority"`
+	MetaplexURI     *string    `json:"metaplex_uri"`
+	UpdateAuthority *string    `json:"update_authority"`
+	TokenStandard   *int64     `json:"token_standard"`
+	Description     *string    `json:"description"`
+	ExternalURL     *string    `json:"external_url"`
 }
 
 // asset has the shape of digital_asset_types/src/rpc/asset.rs in
@@ -30,7 +31,7 @@ type token struct {
 // the registry does not know (creators, grouping, royalty) is left out.
 type asset struct {
 	Interface   string      `json:"interface"`
-	ID          string      `json:"id"`
+	ID          pubkey.Key  `json:"id"`
 	Content     *content    `json:"content,omitempty"`
 	Authorities []authority `json:"authorities,omitempty"`
 	Mutable     bool        `json:"mutable"`

@@ -28,6 +28,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config of the methods. Zero values take the defaults named at each field.
@@ -127,7 +128,7 @@ func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members m
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.tokens(ctx, []string{id})
+	found, err := s.tokens(ctx, []pubkey.Key{id})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (s *Server) getAssets(ctx context.Context, method string, members map[strin
 	if err != nil {
 		return nil, err
 	}
-	missing, elsewhere := missingOf(ids, found), map[string]json.RawMessage{}
+	missing, elsewhere := missingOf(ids, found), map[pubkey.Key]json.RawMessage{}
 	if len(missing) > 0 && ask != nil {
 		if elsewhere, err = askForAssets(ctx, method, members, missing, ask); err != nil {
 			return nil, err
@@ -177,8 +178,8 @@ func (s *Server) getAssets(ctx context.Context, method string, members map[strin
 	return encode(list)
 }
 
-func missingOf(ids []string, found map[string]*token) []string {
-	missing, seen := []string{}, map[string]bool{}
+func missingOf(ids []pubkey.Key, found map[pubkey.Key]*token) []pubkey.Key {
+	missing, seen := []pubkey.Key{}, map[pubkey.Key]bool{}
 	for _, id := range ids {
 		if found[id] == nil && !seen[id] {
 			seen[id] = true
@@ -190,7 +191,7 @@ func missingOf(ids []string, found map[string]*token) []string {
 
 // askForAssets asks the upstreams for assets that the registry does not have, and returns those
 // that they have by id. Upstreams that do not support DAS have none of them.
-func askForAssets(ctx context.Context, method string, members map[string]json.RawMessage, ids []string, ask jsonrpc.Ask) (map[string]json.RawMessage, error) {
+func askForAssets(ctx context.Context, method string, members map[string]json.RawMessage, ids []pubkey.Key, ask jsonrpc.Ask) (map[pubkey.Key]json.RawMessage, error) {
 	asked := map[string]any{"ids": ids}
 	for name, value := range members {
 		if name != "ids" {
@@ -214,13 +215,13 @@ func askForAssets(ctx context.Context, method string, members map[string]json.Ra
 	if err := json.Unmarshal(result, &list); err != nil {
 		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Status: http.StatusBadGateway, Message: "an upstream's answer is no list of assets"}
 	}
-	found := map[string]json.RawMessage{}
+	found := map[pubkey.Key]json.RawMessage{}
 	for _, raw := range list {
 		var asset struct {
-			ID string `json:"id"`
+			ID *pubkey.Key `json:"id"`
 		}
-		if json.Unmarshal(raw, &asset) == nil && asset.ID != "" {
-			found[asset.ID] = raw
+		if json.Unmarshal(raw, &asset) == nil && asset.ID != nil {
+			found[*asset.ID] = raw
 		}
 	}
 	return found, nil

@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -16,8 +15,6 @@ const (
 	// maxName bounds the text of a search in bytes. A token's name on the chain has 32 at most,
 	// names in off-chain metadata are longer.
 	maxName = 256
-	// maxMint is the longest base58 text of 32 bytes.
-	maxMint = 44
 )
 
 // named reads parameters that are given by name. Those that are null are left out.
@@ -35,22 +32,19 @@ func named(params json.RawMessage) (map[string]json.RawMessage, error) {
 }
 
 // mintOf reads an address in base58.
-func mintOf(raw json.RawMessage, field string) (string, error) {
+func mintOf(raw json.RawMessage, field string) (pubkey.Key, error) {
 	var text string
 	if raw == nil || json.Unmarshal(raw, &text) != nil {
-		return "", jsonrpc.InvalidParams("%s must be an address in base58", field)
+		return pubkey.Key{}, jsonrpc.InvalidParams("%s must be an address in base58", field)
 	}
-	// The length is checked first, because base58 decoding takes quadratic time.
-	if len(text) > maxMint {
-		return "", jsonrpc.InvalidParams("%s: %.60q is no address in base58", field, text)
+	mint, err := pubkey.Parse(text)
+	if err != nil {
+		return mint, jsonrpc.InvalidParams("%s: %.60q is no address in base58", field, text)
 	}
-	if key, err := base58.Decode(text); err != nil || len(key) != 32 {
-		return "", jsonrpc.InvalidParams("%s: %q is no address in base58", field, text)
-	}
-	return text, nil
+	return mint, nil
 }
 
-func mintsOf(raw json.RawMessage) ([]string, error) {
+func mintsOf(raw json.RawMessage) ([]pubkey.Key, error) {
 	var list []json.RawMessage
 	if raw == nil || json.Unmarshal(raw, &list) != nil {
 		return nil, jsonrpc.InvalidParams("ids must be an array of addresses")
@@ -58,7 +52,7 @@ func mintsOf(raw json.RawMessage) ([]string, error) {
 	if len(list) > maxIDs {
 		return nil, jsonrpc.InvalidParams("ids has %d addresses: at most %d", len(list), maxIDs)
 	}
-	ids := make([]string, len(list))
+	ids := make([]pubkey.Key, len(list))
 	for i, element := range list {
 		id, err := mintOf(element, fmt.Sprintf("ids[%d]", i))
 		if err != nil {

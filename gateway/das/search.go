@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // search is a parsed call of searchAssets.
@@ -101,7 +102,10 @@ func parseSearch(members map[string]json.RawMessage) (q search, unknown string, 
 			q.page, wrong = numberOf(raw, name, math.MaxInt32/maxLimit)
 		case "cursor", "after":
 			if string(raw) != `""` {
-				q.after, wrong = mintOf(raw, name)
+				var after pubkey.Key
+				if after, wrong = mintOf(raw, name); wrong == nil {
+					q.after = after.String()
+				}
 			}
 		case "options", "displayOptions":
 			q.grand, wrong = optionsOf(raw, name)

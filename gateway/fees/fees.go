@@ -16,9 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -29,8 +28,6 @@ const (
 	coveredBy = 10
 	// wantedFor is how long transactions are read after a question.
 	wantedFor = 10 * time.Minute
-	// maxAddress is the longest base58 text of 32 bytes.
-	maxAddress = 44
 )
 
 // Server answers estimates.
@@ -100,13 +97,13 @@ func percentile(prices []uint64, p float64) uint64 {
 
 // askUpstream returns, for each of the last lookback slots, the lowest fee of the transactions that
 // wrote to the accounts, or of all transactions if there are no accounts. The fees are sorted.
-func askUpstream(ctx context.Context, accounts []string, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
+func askUpstream(ctx context.Context, accounts []pubkey.Key, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
 	if ask == nil {
 		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable,
 			Message: "too few transactions of the stream wrote to these accounts, and no JSON-RPC server is configured (--rpc-upstream)"}
 	}
 	if accounts == nil {
-		accounts = []string{}
+		accounts = []pubkey.Key{}
 	}
 	params, err := json.Marshal([]any{accounts})
 	if err != nil {
@@ -142,7 +139,7 @@ func askUpstream(ctx context.Context, accounts []string, lookback uint64, ask js
 
 // question is a call's parameters.
 type question struct {
-	accounts []string
+	accounts []pubkey.Key
 	// level is the field of the estimate that is wanted; all asks for all of them.
 	level    string
 	all      bool
@@ -171,7 +168,7 @@ func parse(params json.RawMessage) (*question, error) {
 		return nil, jsonrpc.InvalidParams("must be [{\"accountKeys\": [\"…\"], \"options\": {…}}]")
 	}
 	in := list[0]
-	q := &question{accounts: in.AccountKeys, level: "medium", all: in.Options.IncludeAllPriorityFeeLevels, lookback: lookback}
+	q := &question{level: "medium", all: in.Options.IncludeAllPriorityFeeLevels, lookback: lookback}
 	switch {
 	case len(in.Transaction) > 0 && string(in.Transaction) != "null":
 		return nil, jsonrpc.InvalidParams("transaction is not taken: name the accounts that it writes to in accountKeys")
@@ -179,17 +176,15 @@ func parse(params json.RawMessage) (*question, error) {
 		return nil, jsonrpc.InvalidParams("includeVote: the stream has no votes")
 	case in.Options.EvaluateEmptySlotAsZero:
 		return nil, jsonrpc.InvalidParams("evaluateEmptySlotAsZero: only transactions count here, not slots")
-	case len(q.accounts) > maxAccounts:
-		return nil, jsonrpc.InvalidParams("accountKeys has %d accounts: at most %d", len(q.accounts), maxAccounts)
+	case len(in.AccountKeys) > maxAccounts:
+		return nil, jsonrpc.InvalidParams("accountKeys has %d accounts: at most %d", len(in.AccountKeys), maxAccounts)
 	}
-	for _, account := range q.accounts {
-		// The length is checked first, because base58 decoding takes quadratic time.
-		if len(account) > maxAddress {
-			return nil, jsonrpc.InvalidParams("accountKeys: %.60q is no address in base58", account)
+	for _, text := range in.AccountKeys {
+		account, err := pubkey.Parse(text)
+		if err != nil {
+			return nil, jsonrpc.InvalidParams("accountKeys: %.60q is no address in base58", text)
 		}
-		if key, err := base58.Decode(account); err != nil || len(key) != 32 {
-			return nil, jsonrpc.InvalidParams("accountKeys: %q is no address in base58", account)
-		}
+		q.accounts = append(q.accounts, account)
 	}
 	if n := in.Options.LookbackSlots; n != nil {
 		if *n < 1 || *n > lookback {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -23,13 +23,7 @@ const (
 )
 
 // computeBudget is the address of the Compute Budget program.
-var computeBudget = func() [32]byte {
-	key, err := base58.Decode("ComputeBudget111111111111111111111111111111")
-	if err != nil {
-		panic(err)
-	}
-	return [32]byte(key)
-}()
+var computeBudget = pubkey.MustParse("ComputeBudget111111111111111111111111111111")
 
 // setComputeUnitPrice is the number of that program's instruction; 8 bytes of micro-lamports
 // follow.
@@ -146,7 +140,7 @@ func (s *seen) forget(least uint64) {
 // prices returns, for each account that enough transactions wrote to, the sorted prices that they
 // paid. The other accounts are uncovered. Without accounts it returns one list, the prices of all
 // transactions, if these are enough. slots is how many of the latest slots count.
-func (s *seen) prices(accounts []string, slots uint64) (lists [][]uint64, uncovered []string) {
+func (s *seen) prices(accounts []pubkey.Key, slots uint64) (lists [][]uint64, uncovered []pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(accounts) == 0 {
@@ -156,11 +150,7 @@ func (s *seen) prices(accounts []string, slots uint64) (lists [][]uint64, uncove
 		return lists, nil
 	}
 	for _, account := range accounts {
-		key, err := base58.Decode(account)
-		if err != nil {
-			continue // the call was checked
-		}
-		found := s.pricesOf(s.hash(key), slots)
+		found := s.pricesOf(s.hash(account[:]), slots)
 		if len(found) < coveredBy {
 			uncovered = append(uncovered, account)
 			continue

@@ -156,8 +156,8 @@ func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most li
 	return filters, nil
 }
 
-// maxSignatureText and maxHashText bound the base58 text of 64 and of 32 bytes.
-const maxSignatureText, maxHashText = 88, 44
+// maxSignatureText bounds the base58 text of 64 bytes.
+const maxSignatureText = 88
 
 // readFilter reads one filter, with the newer fields among its unknown ones.
 func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
@@ -204,11 +204,10 @@ func readAddresses(field string, list []string) (addresses, error) {
 	}
 	out := make(addresses, len(list))
 	for i, text := range list {
-		key, err := pubkey.Parse(text)
-		if err != nil {
+		var err error
+		if out[i], err = pubkey.Parse(text); err != nil {
 			return nil, fmt.Errorf("%s %.50q: must be a base58 address of 32 bytes", field, text)
 		}
-		out[i] = address(key)
 	}
 	slices.SortFunc(out, compareAddresses)
 	return slices.Compact(out), nil

@@ -111,9 +111,9 @@ func readBalance(message []byte) (b tokenBalance, ok bool) {
 				return nil
 			}, nil)
 		case fieldBalanceOwner:
-			key, err := pubkey.Parse(string(bytes))
+			var err error
+			b.owner, err = pubkey.Parse(bytes)
 			ok = err == nil
-			b.owner = address(key)
 		default: // not looked at
 		}
 		return nil

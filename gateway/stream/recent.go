@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 const (
@@ -84,11 +85,11 @@ func (r *recent) latest(finalized bool) *eventspb.StreamBlock {
 	return nil
 }
 
-func (r *recent) byHash(hash []byte) *eventspb.StreamBlock {
+func (r *recent) byHash(hash pubkey.Key) *eventspb.StreamBlock {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range slices.Backward(r.blocks) {
-		if bytes.Equal(b.GetBlockhash(), hash) {
+		if bytes.Equal(b.GetBlockhash(), hash[:]) {
 			return b
 		}
 	}
@@ -162,8 +163,8 @@ func (g *geyser) GetBlockHeight(_ context.Context, in *pb.GetBlockHeightRequest)
 
 // IsBlockhashValid implements geyser.Geyser.
 func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequest) (*pb.IsBlockhashValidResponse, error) {
-	hash, err := base58.Decode(clip(in.GetBlockhash(), maxHashText))
-	if err != nil || len(hash) != len(address{}) {
+	hash, err := pubkey.Parse(in.GetBlockhash())
+	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "blockhash %.50q: must be 32 bytes in base58", in.GetBlockhash())
 	}
 	latest, err := g.latestAt(in.Commitment)

@@ -12,10 +12,11 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 type (
-	address   = [32]byte
+	address   = pubkey.Key
 	signature = [64]byte
 )
 
