@@ -70,7 +70,7 @@ func (b *book) accepts(r *record) bool {
 		}
 		old := false
 		for _, v := range r.builds {
-			old = old || v.Basis != "" && slices.ContainsFunc(v.Programs, func(q Program) bool { return q.Program == p.program.String() && q.SHA256 == p.sum })
+			old = old || v.Basis != "" && slices.ContainsFunc(v.Programs, func(q Program) bool { return q.Program == p.program && q.SHA256 == p.sum })
 		}
 		if !old {
 			return false
@@ -83,7 +83,7 @@ func (b *book) accepts(r *record) bool {
 func (r *record) listPrograms() []Program {
 	list := make([]Program, len(r.programs))
 	for i, p := range r.programs {
-		list[i] = Program{p.program.String(), p.mark.slot, p.sum}
+		list[i] = Program{p.program, p.mark.slot, p.sum}
 	}
 	return list
 }

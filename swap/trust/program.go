@@ -17,7 +17,7 @@ import (
 
 // Program is how a program is deployed.
 type Program struct {
-	Program string `json:"program"`
+	Program venue.Key `json:"program"`
 	// Slot is that of the deployment; 0 for a program that does not exist or cannot be deployed
 	// again.
 	Slot uint64 `json:"slot"`

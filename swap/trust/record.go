@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/mintlake/mintlake/internal/durable"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // recordFile is the file in Config.Dir that has builds and proofs.
@@ -61,13 +60,9 @@ func (b *book) load(d document) error {
 			}
 			r.builds[id] = v
 			for _, p := range v.Programs {
-				program, err := pubkey.Parse(p.Program)
-				if err != nil {
-					return fmt.Errorf("%s: %w", recordFile, err)
-				}
 				// A known executable need not be read again.
-				if sums := b.sums[program]; sums != nil && p.Slot > 0 && p.SHA256 != "" {
-					address, err := dataAddress(program)
+				if sums := b.sums[p.Program]; sums != nil && p.Slot > 0 && p.SHA256 != "" {
+					address, err := dataAddress(p.Program)
 					if err != nil {
 						return err
 					}

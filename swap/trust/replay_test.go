@@ -151,7 +151,7 @@ func TestAVectorIsComputedAgain(t *testing.T) {
 	e := s.run(swaptest.Ran{}, 7)
 	r := e.replay()
 	dir := t.TempDir()
-	path, err := vectorOf(e, r, []Program{{s.venue.Program().String(), 900, "00"}}).write(dir)
+	path, err := vectorOf(e, r, []Program{{s.venue.Program(), 900, "00"}}).write(dir)
 	require.NoError(t, err)
 	v, err := ReadVector(path)
 	require.NoError(t, err)

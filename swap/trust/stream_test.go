@@ -53,11 +53,9 @@ func updateOf(t *testing.T, raw json.RawMessage) *pb.SubscribeUpdateTransaction 
 	if a.Meta.Err != nil {
 		meta.Err = &pb.TransactionError{Err: []byte{1}}
 	}
-	keys := func(list []string) (raw [][]byte) {
-		for _, text := range list {
-			key, err := base58.Decode(text)
-			require.NoError(t, err)
-			raw = append(raw, key)
+	keys := func(list []venue.Key) (raw [][]byte) {
+		for _, key := range list {
+			raw = append(raw, key.Bytes())
 		}
 		return raw
 	}
@@ -78,7 +76,7 @@ func updateOf(t *testing.T, raw json.RawMessage) *pb.SubscribeUpdateTransaction 
 	}
 	balances := func(list []tokenBalance) (out []*pb.TokenBalance) {
 		for _, b := range list {
-			out = append(out, &pb.TokenBalance{AccountIndex: uint32(b.Index), Mint: b.Mint, UiTokenAmount: &pb.UiTokenAmount{Amount: b.Amount.Amount}})
+			out = append(out, &pb.TokenBalance{AccountIndex: uint32(b.Index), Mint: b.Mint.String(), UiTokenAmount: &pb.UiTokenAmount{Amount: b.Amount.Amount}})
 		}
 		return out
 	}

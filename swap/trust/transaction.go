@@ -110,15 +110,15 @@ type answered struct {
 			} `json:"instructions"`
 		} `json:"innerInstructions"`
 		Loaded struct {
-			Writable []string `json:"writable"`
-			Readonly []string `json:"readonly"`
+			Writable []venue.Key `json:"writable"`
+			Readonly []venue.Key `json:"readonly"`
 		} `json:"loadedAddresses"`
 	} `json:"meta"`
 }
 
 type tokenBalance struct {
-	Index  int    `json:"accountIndex"`
-	Mint   string `json:"mint"`
+	Index  int       `json:"accountIndex"`
+	Mint   venue.Key `json:"mint"`
 	Amount struct {
 		Amount string `json:"amount"`
 	} `json:"uiTokenAmount"`
@@ -145,13 +145,7 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range append(a.Meta.Loaded.Writable, a.Meta.Loaded.Readonly...) {
-		key, err := pubkey.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errTransaction, err)
-		}
-		t.Keys = append(t.Keys, key)
-	}
+	t.Keys = append(append(t.Keys, a.Meta.Loaded.Writable...), a.Meta.Loaded.Readonly...)
 	var lists []inner
 	for _, l := range a.Meta.Inner {
 		list := inner{index: l.Index}
@@ -214,11 +208,7 @@ func tokensOf(list []tokenBalance) (map[int]Tokens, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errTransaction, err)
 		}
-		mint, err := pubkey.Parse(b.Mint)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errTransaction, err)
-		}
-		of[b.Index] = Tokens{mint, amount}
+		of[b.Index] = Tokens{b.Mint, amount}
 	}
 	return of, nil
 }
@@ -236,7 +226,7 @@ func parseUpdate(u *pb.SubscribeUpdateTransaction) (*Transaction, error) {
 	}
 	for _, list := range [][][]byte{message.GetAccountKeys(), meta.GetLoadedWritableAddresses(), meta.GetLoadedReadonlyAddresses()} {
 		for _, key := range list {
-			if len(key) != 32 {
+			if len(key) != pubkey.Size {
 				return nil, fmt.Errorf("%w: a key of %d bytes", errTransaction, len(key))
 			}
 			t.Keys = append(t.Keys, venue.Key(key))
@@ -258,7 +248,11 @@ func parseUpdate(u *pb.SubscribeUpdateTransaction) (*Transaction, error) {
 	for when, list := range [2][]*pb.TokenBalance{meta.GetPreTokenBalances(), meta.GetPostTokenBalances()} {
 		balances := make([]tokenBalance, len(list))
 		for i, b := range list {
-			balances[i].Index, balances[i].Mint, balances[i].Amount.Amount = int(b.GetAccountIndex()), b.GetMint(), b.GetUiTokenAmount().GetAmount()
+			mint, err := pubkey.Parse(b.GetMint())
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errTransaction, err)
+			}
+			balances[i].Index, balances[i].Mint, balances[i].Amount.Amount = int(b.GetAccountIndex()), mint, b.GetUiTokenAmount().GetAmount()
 		}
 		var err error
 		if t.Tokens[when], err = tokensOf(balances); err != nil {

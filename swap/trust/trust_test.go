@@ -81,7 +81,7 @@ func TestARedeployedProgramStopsUntilItsSwapsAreWhatQuotesSay(t *testing.T) {
 	s.look(tr)
 	require.Equal(t, ReasonRedeployed, s.reason(tr))
 	require.Contains(t, tr.Report(cpmm.Name).Stop.Message, cpmm.Program.String())
-	require.Equal(t, []Program{{cpmm.Program.String(), slot, Sum([]byte("second"))}}, tr.Report(cpmm.Name).Programs)
+	require.Equal(t, []Program{{cpmm.Program, slot, Sum([]byte("second"))}}, tr.Report(cpmm.Name).Programs)
 
 	s.sees(tr, 19, 0)
 	require.False(t, s.quoted(tr))
@@ -239,7 +239,7 @@ func TestARecordOfFewerPrograms(t *testing.T) {
 	b := newBook(venue.List{severalPrograms{cpmm.Venue{}, []venue.Key{cpmm.Program, other}}}, Terms{Matches: 1}, map[venue.Key][]string{other: {"new"}})
 	sum := Sum([]byte("first"))
 	require.NoError(t, b.load(document{documentFormat, map[string]map[string]*verdict{
-		cpmm.Name: {sum: {Basis: BasisFirst, Programs: []Program{{cpmm.Program.String(), 1, sum}}}},
+		cpmm.Name: {sum: {Basis: BasisFirst, Programs: []Program{{cpmm.Program, 1, sum}}}},
 	}}))
 	first, second := mark{loaderUpgradeable, 1, other, dataCode}, mark{loaderUpgradeable, 2, other, dataCode}
 	b.noteDeployments(map[venue.Key]mark{cpmm.Program: first, other: second}, 3, time.Now())

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -29,11 +28,11 @@ type Vector struct {
 	Signature string    `json:"signature"`
 	Slot      uint64    `json:"slot,string"`
 	UnixTime  int64     `json:"unix_time,string"`
-	Pool      string    `json:"pool"`
+	Pool      venue.Key `json:"pool"`
 	Order     struct {
-		In       string `json:"in"`
-		Amount   uint64 `json:"amount,string"`
-		ExactOut bool   `json:"exact_out"`
+		In       venue.Key `json:"in"`
+		Amount   uint64    `json:"amount,string"`
+		ExactOut bool      `json:"exact_out"`
 	} `json:"order"`
 	// Chain is what reached and left the pool's side of the trade, Quoted what our quote said.
 	Chain  Flow `json:"chain"`
@@ -52,9 +51,9 @@ type Flow struct {
 
 // VectorAccount is an account before the swap. Owner is empty if it did not exist.
 type VectorAccount struct {
-	Key      string `json:"key"`
-	Owner    string `json:"owner"`
-	Lamports uint64 `json:"lamports,string"`
+	Key      venue.Key `json:"key"`
+	Owner    string    `json:"owner"`
+	Lamports uint64    `json:"lamports,string"`
 	// Data in base64.
 	Data string `json:"data"`
 }
@@ -65,17 +64,17 @@ const vectorFormat = 1
 func vectorOf(e *Evidence, r replayed, programs []Program) *Vector {
 	v := &Vector{
 		Format: vectorFormat, Venue: e.Venue.Name(), Programs: programs, Signature: base58.Encode(e.Signature[:]), Slot: e.Slot, UnixTime: e.UnixTime,
-		Pool: e.Ref.Address().String(), Chain: Flow{r.chain[in], r.chain[out]}, Quoted: Flow{r.quoted[in], r.quoted[out]}, Features: append([]string{}, r.features.Names(e.Venue.FeatureNames())...),
+		Pool: e.Ref.Address(), Chain: Flow{r.chain[in], r.chain[out]}, Quoted: Flow{r.quoted[in], r.quoted[out]}, Features: append([]string{}, r.features.Names(e.Venue.FeatureNames())...),
 	}
-	v.Order.In, v.Order.Amount, v.Order.ExactOut = r.order.In.String(), r.order.Amount, r.order.ExactOut
+	v.Order.In, v.Order.Amount, v.Order.ExactOut = r.order.In, r.order.Amount, r.order.ExactOut
 	for key, account := range e.Before {
-		a := VectorAccount{Key: key.String()}
+		a := VectorAccount{Key: key}
 		if account != nil {
 			a.Owner, a.Lamports, a.Data = account.Owner.String(), account.Lamports, base64.StdEncoding.EncodeToString(account.Data)
 		}
 		v.Accounts = append(v.Accounts, a)
 	}
-	slices.SortFunc(v.Accounts, func(a, b VectorAccount) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
+	slices.SortFunc(v.Accounts, func(a, b VectorAccount) int { return pubkey.Compare(a.Key, b.Key) })
 	return v
 }
 
@@ -104,13 +103,8 @@ func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
 	malformed := func(what string, err error) (Flow, error) {
 		return Flow{}, fmt.Errorf("%w: %s: %w", ErrVector, what, err)
 	}
-	pool, err := pubkey.Parse(v.Pool)
-	if err != nil {
-		return malformed("pool", err)
-	}
-	sold, err := pubkey.Parse(v.Order.In)
-	if err != nil {
-		return malformed("order.in", err)
+	if v.Order.In.IsZero() {
+		return malformed("order.in", errors.New("it is missing"))
 	}
 	accounts, err := v.accounts()
 	if err != nil {
@@ -120,19 +114,19 @@ func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
 	if i < 0 {
 		return malformed("venue", fmt.Errorf("there is none named %q", v.Venue))
 	}
-	if accounts[pool] == nil {
+	if accounts[v.Pool] == nil {
 		return malformed("accounts", errors.New("the pool is missing"))
 	}
 	keys := make([]venue.Key, 0, len(accounts))
 	for key := range accounts {
 		keys = append(keys, key)
 	}
-	ref, err := venues[i].Open(pool, accounts[pool].Data, keys...)
+	ref, err := venues[i].Open(v.Pool, accounts[v.Pool].Data, keys...)
 	if err != nil {
 		return Flow{}, err
 	}
 	quote, err := quoteOf(ref, accounts, venue.Order{
-		In: sold, Amount: v.Order.Amount, ExactOut: v.Order.ExactOut,
+		In: v.Order.In, Amount: v.Order.Amount, ExactOut: v.Order.ExactOut,
 		Clock: venue.ClockAt(v.Slot, v.UnixTime),
 	})
 	if err != nil {
@@ -145,22 +139,19 @@ func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
 func (v *Vector) accounts() (map[venue.Key]*solana.Account, error) {
 	accounts := map[venue.Key]*solana.Account{}
 	for _, a := range v.Accounts {
-		key, err := pubkey.Parse(a.Key)
-		if err != nil {
-			return nil, err
-		}
 		if a.Owner == "" {
-			accounts[key] = nil
+			accounts[a.Key] = nil
 			continue
 		}
 		account := &solana.Account{Lamports: a.Lamports}
+		var err error
 		if account.Owner, err = pubkey.Parse(a.Owner); err != nil {
 			return nil, err
 		}
 		if account.Data, err = base64.StdEncoding.DecodeString(a.Data); err != nil {
 			return nil, err
 		}
-		accounts[key] = account
+		accounts[a.Key] = account
 	}
 	return accounts, nil
 }
