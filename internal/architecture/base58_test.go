@@ -1,0 +1,48 @@
+package architecture
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// base58Users are the packages that import the base58 library, each with what it encodes. Any other
+// package holds addresses as pubkey.Key, which has a text of its own (decision 0020).
+var base58Users = map[string]string{
+	"schemas/pubkey":        "keys",
+	"ingest/source/parse":   "signatures, hashes and data in the JSON of blocks",
+	"ingest/runner":         "Kafka keys, from messages",
+	"registry":              "values of facts, from messages",
+	"registry/root":         "the root's sum",
+	"projector":             "columns of events, from messages",
+	"projector/swaps":       "signatures",
+	"replica/packed":        "content ids of IPFS",
+	"gateway/jsonrpc":       "transactions and signatures",
+	"gateway/stream":        "the JSON of transactions, from messages; signatures",
+	"gateway/subscriptions": "signatures",
+	"swap/market":           "beginnings of accounts, for a filter",
+	"swap/trust":            "signatures and data of instructions",
+	"bootstrap/accounts":    "beginnings of accounts, for a filter",
+	"internal/fetch":        "content ids of IPFS",
+	"internal/keys":         "secrets",
+}
+
+// An address has one form inside the product. A package that starts to encode addresses by itself
+// also starts to hold them in another form.
+func TestAddressesAreKeys(t *testing.T) {
+	users := list(t, "-f", `{{range .Imports}}{{if eq . "github.com/mr-tron/base58"}}{{$.ImportPath}}{{end}}{{end}}`, "./...")
+	found := 0
+	for _, user := range users {
+		folder := strings.TrimPrefix(user, module)
+		if base58Users[folder] != "" {
+			found++
+			continue
+		}
+		support := strings.HasSuffix(path.Base(folder), "test") || strings.HasPrefix(folder, "internal/testkit/")
+		chain := strings.HasPrefix(folder, "demo/") || folder == "ingest/simulation"
+		require.True(t, support || chain, "%s imports mr-tron/base58: hold addresses as pubkey.Key, or say in base58Users what it encodes", folder)
+	}
+	require.Equal(t, len(base58Users), found, "a package of base58Users does not import the library any more: take it out")
+}
