@@ -3,7 +3,6 @@ package projector_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/big"
 	"math/rand/v2"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
@@ -32,16 +30,9 @@ import (
 // migrated returns a connection, and a store on freshly migrated tables.
 func migrated(t *testing.T) (driver.Conn, *projector.ClickHouse) {
 	t.Helper()
-	conn, _ := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
+	conn, _ := chtest.Migrated(t)
 	store := projector.NewClickHouse(conn, schema.Database)
 	require.NoError(t, store.Check(t.Context()))
-	t.Cleanup(func() {
-		require.NoError(t, conn.Exec(context.Background(), "DROP DATABASE "+schema.Database+" SYNC"))
-	})
 	return conn, store
 }
 

@@ -3,7 +3,6 @@ package replica_test
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"math"
 	"math/big"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
-	tables "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -27,10 +25,7 @@ func TestSnapshotFromTheRealEngine(t *testing.T) {
 	conn, dsn := chtest.Start(t)
 	database, err := clickhouse.Database(dsn)
 	require.NoError(t, err)
-	files, err := fs.Sub(tables.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: database})
-	require.NoError(t, err)
+	chtest.Migrate(t, conn, database)
 
 	facts := func(mint pubkey.Key) []registry.Fact {
 		return []registry.Fact{

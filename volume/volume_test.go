@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
@@ -49,14 +47,7 @@ type tables struct {
 
 func migrated(t testing.TB) *tables {
 	t.Helper()
-	conn, _ := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, conn.Exec(context.Background(), "DROP DATABASE "+schema.Database+" SYNC"))
-	})
+	conn, _ := chtest.Migrated(t)
 	store := swaps.NewClickHouse(conn, schema.Database)
 	require.NoError(t, store.Check(t.Context()))
 	cfg := volume.DefaultConfig()

@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
-	tables "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -42,10 +40,7 @@ func start(t testing.TB) *database {
 	conn, dsn := chtest.Start(t)
 	name, err := clickhouse.Database(dsn)
 	require.NoError(t, err)
-	files, err := fs.Sub(tables.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(context.Background(), conn, files, clickhouse.Options{Database: name})
-	require.NoError(t, err)
+	chtest.Migrate(t, conn, name)
 	reader := history.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, name)
 	t.Cleanup(func() { require.NoError(t, reader.Close()) })
 	return &database{conn: conn, store: projector.NewClickHouse(conn, name), reader: reader}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/bootstrap/documents"
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
@@ -160,11 +158,7 @@ func TestGoesOnAfterAnError(t *testing.T) {
 // TestWhatIsWanted: members with a URI and without a document, those that something happened to
 // before the others.
 func TestWhatIsWanted(t *testing.T) {
-	conn, _ := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
+	conn, _ := chtest.Migrated(t)
 	program := pubkey.MustParse(schemas.ProgramToken)
 	batch := &projector.Batch{}
 	read := func(n int, uri string) {

@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
@@ -296,12 +295,7 @@ func rootOf(s states) root.Sum {
 
 func TestExportThenImportGivesTheSameRegistry(t *testing.T) {
 	want := sample(5000)
-	conn, _ := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Exec(context.Background(), "DROP DATABASE "+schema.Database+" SYNC") })
+	conn, _ := chtest.Migrated(t)
 	insert(t, conn, want)
 	insert(t, conn, want) // copies that no merge has removed
 

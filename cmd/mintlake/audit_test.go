@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io/fs"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -12,12 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/enrich/audit"
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
-	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/layout"
@@ -48,12 +45,8 @@ func serveMints(t *testing.T, slot, supply uint64) string {
 
 // The command with a real ClickHouse and a JSON-RPC server: what it prints, and when it fails.
 func TestAuditCommand(t *testing.T) {
-	conn, dsn := chtest.Start(t)
+	conn, dsn := chtest.Migrated(t)
 	ctx := t.Context()
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(ctx, conn, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
 	require.NoError(t, conn.Exec(ctx, "INSERT INTO mintlake.slots_raw (slot, status) VALUES (100, 'ingested')"))
 	for i := range byte(70) {
 		mint := base58.Encode(bytes.Repeat([]byte{i + 1}, 32))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/api/market"
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/projector/swaps"
@@ -87,14 +85,7 @@ type stored struct {
 
 func newStored(t *testing.T) *stored {
 	t.Helper()
-	conn, _ := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, conn.Exec(context.Background(), "DROP DATABASE "+schema.Database+" SYNC"))
-	})
+	conn, _ := chtest.Migrated(t)
 	store := swaps.NewClickHouse(conn, schema.Database)
 	require.NoError(t, store.Check(t.Context()))
 	open := func(context.Context) (driver.Conn, error) { return conn, nil }

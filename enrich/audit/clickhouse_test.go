@@ -2,18 +2,15 @@ package audit
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
-	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -22,10 +19,7 @@ func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
 func TestClickHouseIsARegistry(t *testing.T) {
 	conn, _ := chtest.Start(t)
 	ctx := t.Context()
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(ctx, conn, files, clickhouse.Options{Database: "audited"})
-	require.NoError(t, err)
+	chtest.Migrate(t, conn, "audited")
 	t.Cleanup(func() { require.NoError(t, conn.Exec(context.Background(), "DROP DATABASE audited SYNC")) })
 	c := NewClickHouse(conn, "audited")
 

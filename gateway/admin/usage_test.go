@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -22,11 +21,7 @@ func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
 
 // Streams of one minute add up over keys and methods; over minutes the most counts.
 func TestUsageFromTheTable(t *testing.T) {
-	conn, dsn := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database, Sharding: schema.Sharding()})
-	require.NoError(t, err)
+	conn, dsn := chtest.Migrated(t)
 	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO mintlake.key_usage_1m_raw (minute, product, key, method, node, epoch, sequence, requests, refused, bytes, units, streams, addresses)
 VALUES ('2026-11-20 10:00:00','rpc','alice','getSlot','n',1,1,3,0,30,3,1,0), ('2026-11-20 10:00:00','rpc','alice','getSlot','n',1,2,5,1,50,5,1,0),
        ('2026-11-20 10:00:00','rpc','alice','Subscribe','n',1,3,1,0,900,1,2,20), ('2026-11-20 11:59:00','rpc','alice','getSlot','n',1,4,7,0,70,7,1,0),

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -112,13 +111,10 @@ func TestInsertThatTheEngineDoesNotLetGoOf(t *testing.T) {
 	conn, err := clickhouse.Open(t.Context(), engine.DSN(), clickhouse.WithWriteLimit(2*time.Second))
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
 	migrating, err := clickhouse.Open(t.Context(), engine.DSN())
 	require.NoError(t, err)
 	defer func() { _ = migrating.Close() }()
-	_, err = clickhouse.Migrate(t.Context(), migrating, files, clickhouse.Options{Database: schema.Database})
-	require.NoError(t, err)
+	chtest.Migrate(t, migrating, schema.Database)
 	gate := filepath.Join(t.TempDir(), "gate")
 	require.NoError(t, os.WriteFile(gate, []byte("open\n"), 0o600))
 	require.NoError(t, migrating.Exec(t.Context(), "CREATE TABLE mintlake.copies (pool String) ENGINE = MergeTree ORDER BY pool"))

@@ -3,7 +3,6 @@ package usage_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/projector/usage"
@@ -70,11 +68,7 @@ func used(node string, epoch, sequence uint64, at int64, requests, streams uint6
 
 // Repeats, other orders and totals of several processes: each is counted once.
 func TestEachTotalCountsOnce(t *testing.T) {
-	conn, _ := chtest.Start(t)
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	require.NoError(t, err)
-	_, err = clickhouse.Migrate(t.Context(), conn, files, clickhouse.Options{Database: schema.Database, Sharding: schema.Sharding()})
-	require.NoError(t, err)
+	conn, _ := chtest.Migrated(t)
 	store := usage.NewClickHouse(conn, schema.Database)
 	require.NoError(t, store.Check(t.Context()))
 	early, late, other, next, again := used("a", 1, 1, minute, 3, 2), used("a", 1, 5, minute, 10, 2), used("b", 2, 1, minute, 4, 1),

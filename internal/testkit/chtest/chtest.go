@@ -10,6 +10,7 @@ package chtest
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
 // shared is the test binary's engine. It is a global because TestMain and the tests have nothing
@@ -82,6 +84,32 @@ func Start(t testing.TB) (conn driver.Conn, dsn string) {
 		_ = admin.Close()
 	})
 	return conn, dsn
+}
+
+// Migrated is like Start, with all tables in the database that the product uses, schema.Database.
+// That database ends with the test too.
+func Migrated(t testing.TB) (conn driver.Conn, dsn string) {
+	t.Helper()
+	conn, dsn = Start(t)
+	Migrate(t, conn, schema.Database)
+	t.Cleanup(func() {
+		if err := conn.Exec(context.Background(), "DROP DATABASE "+schema.Database+" SYNC"); err != nil {
+			t.Errorf("chtest: %v", err)
+		}
+	})
+	return conn, dsn
+}
+
+// Migrate makes all tables in a database, which it creates if it is missing.
+func Migrate(t testing.TB, conn driver.Conn, database string) {
+	t.Helper()
+	files, err := fs.Sub(schema.Migrations, "migrations")
+	if err != nil {
+		t.Fatalf("chtest: %v", err)
+	}
+	if _, err := clickhouse.Migrate(context.Background(), conn, files, clickhouse.Options{Database: database}); err != nil {
+		t.Fatalf("chtest: %v", err)
+	}
 }
 
 // Addr returns host and port of the HTTP interface: of the engine that all tests of this binary
