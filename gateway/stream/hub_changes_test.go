@@ -1,0 +1,116 @@
+package stream
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// version is a set of filters that a subscriber had: the first transaction that they may have been
+// asked for, and the first that they must.
+type version struct {
+	set            []*oracle
+	earliest, last int
+}
+
+// Filters change at random while transactions flow: each transaction is matched against one
+// version, versions follow each other, and a change counts for what is published after it.
+func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
+	messages := realTransactions(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	r.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+	messages = messages[:1500]
+	list := parsed(t, messages)
+	book, see := seen(messages)
+	place := places(list)
+	const subscribers = 40
+	h := runHub(t, subscribers, 1<<30)
+	var published, matched atomic.Int64
+	h.finished = func(list []*transaction, _ int) { matched.Add(int64(len(list))) }
+	subs := make([]*subscriber, subscribers)
+	versions := make([][]version, subscribers)
+	over := make(chan struct{})
+	var changing sync.WaitGroup
+	for i := range subs {
+		var err error
+		subs[i], err = h.add("", "", len(list))
+		require.NoError(t, err)
+		versions[i] = []version{{}}
+		changing.Go(func() {
+			random := newRandomFilters(uint64(i), book, see)
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				set := make([]*oracle, random.IntN(4))
+				for j := range set {
+					set[j] = random.filter()
+				}
+				read := readAll(t, set)
+				earliest := int(matched.Load())
+				if err := h.setFilters(subs[i], read); err != nil {
+					t.Error(err)
+				}
+				versions[i] = append(versions[i], version{set, earliest, int(published.Load())})
+				time.Sleep(time.Duration(random.IntN(2000)) * time.Microsecond)
+			}
+		})
+	}
+	for part := range slices.Chunk(list, 5) {
+		published.Add(int64(len(part)))
+		h.publish(context.Background(), part)
+		time.Sleep(200 * time.Microsecond)
+	}
+	require.Eventually(t, func() bool { return int(matched.Load()) == len(list) }, patience, time.Millisecond)
+	close(over)
+	changing.Wait()
+	changes := 0
+	for i, sub := range subs {
+		got := map[int]string{}
+		for _, w := range drain(sub, place) {
+			require.NotContains(t, got, w.tx, "each transaction once")
+			got[w.tx] = w.names
+		}
+		requireVersions(t, versions[i], got, see)
+		changes += len(versions[i])
+		h.remove(sub)
+	}
+	require.Greater(t, changes, subscribers*10, "filters did change")
+	requireEmpty(t, h)
+}
+
+// requireVersions finds versions, one after the other, that explain what was delivered.
+func requireVersions(t *testing.T, versions []version, got map[int]string, see []*seenTransaction) {
+	t.Helper()
+	possible := map[int]bool{0: true}
+	for i, x := range see {
+		next := map[int]bool{}
+		for v := range versions {
+			// A version is possible from its earliest transaction on, until the next one must
+			// count.
+			if i < versions[v].earliest || v+1 < len(versions) && i >= versions[v+1].last {
+				continue
+			}
+			follows := false
+			for p := range possible {
+				follows = follows || p <= v
+			}
+			if !follows {
+				continue
+			}
+			if w, _ := wantedOf(versions[v].set, i, x); w.names == got[i] {
+				next[v] = true
+			}
+		}
+		require.NotEmpty(t, next, "transaction %d was delivered for %q, which no version explains", i, got[i])
+		possible = next
+	}
+}
