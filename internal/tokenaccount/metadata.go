@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -35,22 +36,22 @@ type AdditionalField struct {
 // ParseTokenMetadata decodes TokenMetadata of spl-token-metadata-interface, which is Borsh. Bytes
 // after it are ignored, as in the program. Errors wrap ErrMalformed.
 func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
-	r := reader{data: value}
+	r := borsh.NewReader(value)
 	var metadata TokenMetadata
-	if authority := r.key(); !authority.IsZero() {
+	if authority := r.Key(); !authority.IsZero() {
 		metadata.UpdateAuthority = &authority
 	}
-	metadata.Mint = r.key()
-	metadata.Name = r.bytes()
-	metadata.Symbol = r.bytes()
-	metadata.URI = r.bytes()
-	count := r.u32()
-	if r.failed || count > maxAdditionalFields {
+	metadata.Mint = r.Key()
+	metadata.Name = r.String()
+	metadata.Symbol = r.String()
+	metadata.URI = r.String()
+	count := r.U32()
+	if r.Err() != nil || count > maxAdditionalFields {
 		return TokenMetadata{}, fmt.Errorf("%w: token metadata", ErrMalformed)
 	}
 	for range count {
-		metadata.AdditionalFields = append(metadata.AdditionalFields, AdditionalField{Key: r.bytes(), Value: r.bytes()})
-		if r.failed {
+		metadata.AdditionalFields = append(metadata.AdditionalFields, AdditionalField{Key: r.String(), Value: r.String()})
+		if r.Err() != nil {
 			return TokenMetadata{}, fmt.Errorf("%w: token metadata's additional fields", ErrMalformed)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -69,101 +70,101 @@ type Uses struct {
 // itself reads them. Errors wrap ErrMalformed, or ErrOtherKind if the account is another kind of
 // the program's.
 func ParseMetaplex(data []byte) (MetaplexMetadata, error) {
-	r := reader{data: data}
-	if key := r.u8(); r.failed || key != keyMetadataV1 {
+	r := borsh.NewReader(data)
+	if key := r.U8(); r.Err() != nil || key != keyMetadataV1 {
 		return MetaplexMetadata{}, fmt.Errorf("%w: Metaplex key %d", ErrOtherKind, key)
 	}
 	metadata := MetaplexMetadata{
-		UpdateAuthority: r.key(), Mint: r.key(), Name: r.bytes(), Symbol: r.bytes(), URI: r.bytes(),
+		UpdateAuthority: r.Key(), Mint: r.Key(), Name: r.String(), Symbol: r.String(), URI: r.String(),
 	}
-	metadata.SellerFeeBasisPoints = r.u16()
-	if r.strictBool() {
-		count := r.u32()
-		if r.failed || count > maxCreators {
+	metadata.SellerFeeBasisPoints = r.U16()
+	if r.Bool() {
+		count := r.U32()
+		if r.Err() != nil || count > maxCreators {
 			return MetaplexMetadata{}, fmt.Errorf("%w: Metaplex creators", ErrMalformed)
 		}
 		for range count {
-			metadata.Creators = append(metadata.Creators, Creator{Address: r.key(), Verified: r.strictBool(), Share: r.u8()})
+			metadata.Creators = append(metadata.Creators, Creator{Address: r.Key(), Verified: r.Bool(), Share: r.U8()})
 		}
 	}
-	metadata.PrimarySaleHappened = r.strictBool()
-	metadata.IsMutable = r.strictBool()
-	if r.failed {
+	metadata.PrimarySaleHappened = r.Bool()
+	metadata.IsMutable = r.Bool()
+	if r.Err() != nil {
 		return MetaplexMetadata{}, fmt.Errorf("%w: Metaplex metadata", ErrMalformed)
 	}
-	metadata.readTrailer(&r)
+	metadata.readTrailer(r)
 	return metadata, nil
 }
 
 // readTrailer reads the fields that later versions added. It is as lenient as the program's own
 // reader: bytes that are not a valid field are the remains of an earlier value, and the field is
 // absent.
-func (m *MetaplexMetadata) readTrailer(r *reader) {
-	if nonce := option(r, (*reader).u8); !r.failed {
+func (m *MetaplexMetadata) readTrailer(r *borsh.Reader) {
+	if nonce := option(r, (*borsh.Reader).U8); r.Err() == nil {
 		m.EditionNonce = nonce
 	}
-	if r.failed {
+	if r.Err() != nil {
 		return
 	}
-	standard := option(r, (*reader).tokenStandard)
-	collection := option(r, func(r *reader) Collection { return Collection{Verified: r.strictBool(), Key: r.key()} })
-	uses := option(r, func(r *reader) Uses { return Uses{Method: r.useMethod(), Remaining: r.u64(), Total: r.u64()} })
-	if r.failed {
+	standard := option(r, tokenStandard)
+	collection := option(r, func(r *borsh.Reader) Collection { return Collection{Verified: r.Bool(), Key: r.Key()} })
+	uses := option(r, func(r *borsh.Reader) Uses { return Uses{Method: useMethod(r), Remaining: r.U64(), Total: r.U64()} })
+	if r.Err() != nil {
 		// If one of the three fails, all are absent: the bytes are most likely the remains of
 		// another field.
 		return
 	}
 	m.TokenStandard, m.Collection, m.Uses = standard, collection, uses
-	m.CollectionSize = option(r, func(r *reader) uint64 {
+	m.CollectionSize = option(r, func(r *borsh.Reader) uint64 {
 		// Variant V1 has a size; V2 has only 8 bytes of padding, so its size is 0.
-		if version := r.u8(); version > 1 {
-			r.failed = true
+		if version := r.U8(); version > 1 {
+			r.Fail(borsh.ErrValue)
 		} else if version == 1 {
-			r.take(8)
+			r.Skip(8)
 			return 0
 		}
-		return r.u64()
+		return r.U64()
 	})
-	if r.failed {
+	if r.Err() != nil {
 		m.CollectionSize = nil
 		return
 	}
 	m.readRuleSet(r)
 }
 
-func (m *MetaplexMetadata) readRuleSet(r *reader) {
-	if !r.strictBool() || r.u8() != 0 {
+func (m *MetaplexMetadata) readRuleSet(r *borsh.Reader) {
+	if !r.Bool() || r.U8() != 0 {
 		return
 	}
-	ruleSet := option(r, (*reader).key)
-	if !r.failed {
+	ruleSet := option(r, (*borsh.Reader).Key)
+	if r.Err() == nil {
 		m.RuleSet = ruleSet
 	}
 }
 
-func (r *reader) tokenStandard() uint8 {
-	standard := r.u8()
+func tokenStandard(r *borsh.Reader) uint8 {
+	standard := r.U8()
 	if standard > maxTokenStandard {
-		r.failed = true
+		r.Fail(borsh.ErrValue)
 	}
 	return standard
 }
 
-func (r *reader) useMethod() uint8 {
-	method := r.u8()
+func useMethod(r *borsh.Reader) uint8 {
+	method := r.U8()
 	if method > maxUseMethod {
-		r.failed = true
+		r.Fail(borsh.ErrValue)
 	}
 	return method
 }
 
 // option reads a Borsh Option. It returns nil if the option is none or the value is malformed.
-func option[T any](r *reader, read func(*reader) T) *T {
-	if !r.strictBool() {
+func option[T any](r *borsh.Reader, read func(*borsh.Reader) T) *T {
+	if !r.Bool() {
 		return nil
 	}
 	value := read(r)
-	if r.failed {
+	if r.Err() != nil {
 		return nil
 	}
 	return &value

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -121,20 +122,35 @@ func checkExtendedKind(data []byte) error {
 }
 
 func parseBaseMint(owner pubkey.Key, data []byte) (Mint, error) {
-	r := reader{data: data}
+	r := borsh.NewReader(data)
 	mint := Mint{Program: owner}
-	mint.MintAuthority = r.coption()
-	mint.Supply = r.u64()
-	mint.Decimals = r.u8()
-	initialized := r.strictBool()
-	mint.FreezeAuthority = r.coption()
-	if r.failed {
+	mint.MintAuthority = coption(r)
+	mint.Supply = r.U64()
+	mint.Decimals = r.U8()
+	initialized := r.Bool()
+	mint.FreezeAuthority = coption(r)
+	if r.Err() != nil {
 		return Mint{}, fmt.Errorf("%w: mint state", ErrMalformed)
 	}
 	if !initialized {
 		return Mint{}, ErrUninitialized
 	}
 	return mint, nil
+}
+
+// coption reads the u32-tagged optional key of a mint account (solana-program-option's COption).
+func coption(r *borsh.Reader) *pubkey.Key {
+	tag := r.U32()
+	key := r.Key()
+	switch {
+	case r.Err() != nil, tag == 0:
+		return nil
+	case tag == 1:
+		return &key
+	default:
+		r.Fail(borsh.ErrValue)
+		return nil
+	}
 }
 
 // Fact converts the mint to a fact for the event. address is the mint's own address, where its

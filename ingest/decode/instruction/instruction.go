@@ -13,15 +13,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Errors of a malformed instruction. Their texts become RawInstruction.reason and a metric label,
-// so there are few, and they are constant.
+// Errors of a malformed instruction, beside those of package borsh. Their texts become
+// RawInstruction.reason and a metric label, so there are few, and they are constant.
 var (
-	// ErrTruncated means that the data ends before the last field.
-	ErrTruncated = errors.New("data is too short")
 	// ErrAccounts means that an account is missing, or its index is beyond the transaction's keys.
 	ErrAccounts = errors.New("account is missing")
-	// ErrValue means that a field has a value that the program does not know.
-	ErrValue = errors.New("field has an unknown value")
 	// ErrUnknown means that this binary does not know the instruction.
 	ErrUnknown = errors.New("unknown instruction")
 )
@@ -111,4 +107,21 @@ func (v View) AllAccounts() [][]byte {
 		}
 	}
 	return all
+}
+
+// OptionalBytes returns the key's bytes; empty, never nil, if key is nil.
+func OptionalBytes(key *pubkey.Key) []byte {
+	if key == nil {
+		return []byte{}
+	}
+	return key.Bytes()
+}
+
+// NonZeroBytes returns the key's bytes; empty, never nil, for an all-zero key, which the programs
+// use for none (OptionalNonZeroPubkey).
+func NonZeroBytes(key pubkey.Key) []byte {
+	if key == (pubkey.Key{}) {
+		return []byte{}
+	}
+	return key.Bytes()
 }

@@ -1,6 +1,9 @@
 package instruction
 
-import "crypto/sha256"
+import (
+	"bytes"
+	"crypto/sha256"
+)
 
 // AnchorTag returns the tag at the start of the data of an Anchor program's instruction: the first
 // eight bytes of SHA-256 of "global:" and the instruction's name.
@@ -13,3 +16,6 @@ func AnchorTag(name string) string {
 func HasTag(data []byte, tag string) bool {
 	return len(data) >= len(tag) && string(data[:len(tag)]) == tag
 }
+
+// HasPrefix reports whether data starts with prefix.
+func HasPrefix(data []byte, prefix [8]byte) bool { return bytes.HasPrefix(data, prefix[:]) }

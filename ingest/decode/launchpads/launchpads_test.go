@@ -117,15 +117,15 @@ func TestAccountsStandWhereTheInterfacesHaveThem(t *testing.T) {
 	require.Equal(t, schemas.Launchpads(), names)
 }
 
-// borsh is a text as Borsh writes it.
-func borsh(text string) []byte {
+// borshText is a text as Borsh writes it.
+func borshText(text string) []byte {
 	return append([]byte{byte(len(text)), 0, 0, 0}, text...)
 }
 
 // TestPumpsCreatorIsTheArgument, and its user where there is none.
 func TestPumpsCreatorIsTheArgument(t *testing.T) {
 	l := launchpad(t, schemas.LaunchpadPump)
-	texts := slices.Concat(borsh("Name"), borsh("SYM"), borsh("https://uri"))
+	texts := slices.Concat(borshText("Name"), borshText("SYM"), borshText("https://uri"))
 	argument := keyOf("the argument")
 	for _, in := range published[l.Name][:2] {
 		tag, err := hex.DecodeString(in.tag)

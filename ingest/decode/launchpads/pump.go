@@ -1,7 +1,7 @@
 package launchpads
 
 import (
-	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -34,7 +34,7 @@ func pump() Launchpad {
 
 // pumpCreator reads the argument after name, symbol and URI.
 func pumpCreator(data []byte) (pubkey.Key, bool) {
-	c := instruction.NewCursor(data)
+	c := borsh.NewReader(data)
 	for range 3 {
 		c.String()
 	}

@@ -2,6 +2,7 @@ package metaplex
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -18,7 +19,7 @@ const (
 
 // decodeCreateAccount decodes CreateMetadataAccount, its V2 and its V3. Accounts are metadata,
 // mint, mint authority, payer, update authority.
-func decodeCreateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
+func decodeCreateAccount(v instruction.View, c *borsh.Reader, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, mint, authority, err := v.Accounts(0, 1, 4)
 	if err != nil {
 		return instruction.Outcome{}, instruction.ErrAccounts
@@ -58,13 +59,13 @@ func inferredStandard(v instruction.View, mint pubkey.Key) *uint32 {
 
 // decodeCreate decodes the unified Create. Its only version is CreateArgs::V1. Accounts are
 // metadata, master edition, mint, authority, payer, update authority.
-func decodeCreate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeCreate(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	metadata, mint, authority, err := v.Accounts(0, 2, 5)
 	if err != nil {
 		return instruction.Outcome{}, instruction.ErrAccounts
 	}
 	if c.U8() != 0 {
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 	set := newSet(metadata)
 	set.Creates = true
@@ -101,7 +102,7 @@ func seeded(v instruction.View, authorityAt int, set *eventspb.MetadataSet) {
 }
 
 // readData reads Data or DataV2. The instruction sets all fields of it.
-func readData(c *instruction.Cursor, set *eventspb.MetadataSet, version dataVersion) {
+func readData(c *borsh.Reader, set *eventspb.MetadataSet, version dataVersion) {
 	set.Name, set.Symbol, set.Uri = c.String(), c.String(), c.String()
 	fee := uint32(c.U16())
 	set.SellerFeeBasisPoints = &fee
@@ -115,13 +116,13 @@ func readData(c *instruction.Cursor, set *eventspb.MetadataSet, version dataVers
 
 // readCreators reads Option<Vec<Creator>>. More creators than the program allows are malformed:
 // such a transaction could not have succeeded.
-func readCreators(c *instruction.Cursor) []*eventspb.Creator {
-	if !c.Option() {
+func readCreators(c *borsh.Reader) []*eventspb.Creator {
+	if !c.Bool() {
 		return nil
 	}
 	n := c.U32()
 	if n > maxCreators {
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 		return nil
 	}
 	creators := make([]*eventspb.Creator, 0, n)
@@ -135,15 +136,15 @@ func readCreators(c *instruction.Cursor) []*eventspb.Creator {
 }
 
 // readCollection reads Collection: whether it is verified, and its mint.
-func readCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
+func readCollection(c *borsh.Reader, set *eventspb.MetadataSet) {
 	verified := c.Bool()
 	set.Collection, set.CollectionVerified = c.Key().Bytes(), &verified
 }
 
 // readOptionalCollection reads an optional collection. If there is none, it sets an empty
 // collection, not nil, because the instruction sets it to none.
-func readOptionalCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
-	if !c.Option() {
+func readOptionalCollection(c *borsh.Reader, set *eventspb.MetadataSet) {
+	if !c.Bool() {
 		set.Collection = []byte{}
 		return
 	}
@@ -153,17 +154,17 @@ func readOptionalCollection(c *instruction.Cursor, set *eventspb.MetadataSet) {
 // usesLength is the length of Uses: the method, the remaining uses and the total.
 const usesLength = 1 + 8 + 8
 
-func skipUses(c *instruction.Cursor) {
-	if c.Option() {
+func skipUses(c *borsh.Reader) {
+	if c.Bool() {
 		c.Skip(usesLength)
 	}
 }
 
 // readStandard reads TokenStandard.
-func readStandard(c *instruction.Cursor) *uint32 {
+func readStandard(c *borsh.Reader) *uint32 {
 	standard := uint32(c.U8())
 	if standard >= standards {
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 	return &standard
 }

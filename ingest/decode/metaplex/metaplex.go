@@ -10,6 +10,7 @@ package metaplex
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -56,9 +57,9 @@ const maxCreators = 5
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
-		return instruction.Outcome{}, instruction.ErrTruncated
+		return instruction.Outcome{}, borsh.ErrTruncated
 	}
-	c := instruction.NewCursor(data[1:])
+	c := borsh.NewReader(data[1:])
 	switch data[0] {
 	case createMetadataAccount:
 		return decodeCreateAccount(v, c, "CreateMetadataAccount", dataV1)

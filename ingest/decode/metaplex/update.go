@@ -2,18 +2,19 @@ package metaplex
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // decodeUpdateAccount decodes UpdateMetadataAccount and its V2. Accounts are metadata and update
 // authority. The mint is not among them, see mintOf.
-func decodeUpdateAccount(v instruction.View, c *instruction.Cursor, name string, version dataVersion) (instruction.Outcome, error) {
+func decodeUpdateAccount(v instruction.View, c *borsh.Reader, name string, version dataVersion) (instruction.Outcome, error) {
 	metadata, err := v.Account(0)
 	if err != nil {
 		return instruction.Outcome{}, err
 	}
 	set := newSet(metadata)
-	if c.Option() {
+	if c.Bool() {
 		readData(c, set, version)
 	}
 	set.UpdateAuthority = readOptionalKey(c)
@@ -42,7 +43,7 @@ const (
 
 // decodeUpdate decodes the unified Update. Accounts are authority, delegate record, token, mint,
 // metadata.
-func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeUpdate(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	mint, err := v.Account(3)
 	if err != nil {
 		return instruction.Outcome{}, err
@@ -63,13 +64,13 @@ func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 	case updateAsCollectionDelegate, updateAsCollectionItemDelegate:
 		readCollectionToggle(c, set)
 	case updateAsDataDelegate, updateAsDataItemDelegate:
-		if c.Option() {
+		if c.Bool() {
 			readData(c, set, dataV1)
 		}
 	case updateAsProgrammableConfigDelegate, updateAsProgrammableConfigItemDelegate:
 		return instruction.Ignore(instruction.IgnoredNonFungible) // sets a rule set, nothing else
 	default:
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
@@ -80,9 +81,9 @@ func decodeUpdate(v instruction.View, c *instruction.Cursor) (instruction.Outcom
 // readFullUpdate reads UpdateArgs::V1 and AsUpdateAuthorityV2. Both have the same fields, but only
 // the latter has a token standard at the end. To reach it, the fields that events do not carry are
 // skipped.
-func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStandard bool) {
+func readFullUpdate(c *borsh.Reader, set *eventspb.MetadataSet, withStandard bool) {
 	set.UpdateAuthority = readOptionalKey(c)
-	if c.Option() {
+	if c.Bool() {
 		readData(c, set, dataV1)
 	}
 	set.PrimarySaleHappened = readOptionalBool(c)
@@ -92,13 +93,13 @@ func readFullUpdate(c *instruction.Cursor, set *eventspb.MetadataSet, withStanda
 		return
 	}
 	skipToggle(c, readCollectionDetails)
-	skipToggle(c, func(c *instruction.Cursor) { c.Skip(usesLength) })
-	skipToggle(c, func(c *instruction.Cursor) { c.Key() }) // rule set
+	skipToggle(c, func(c *borsh.Reader) { c.Skip(usesLength) })
+	skipToggle(c, func(c *borsh.Reader) { c.Key() }) // rule set
 	set.TokenStandard = readOptionalStandard(c)
 }
 
 // readOptionalKey reads an optional key; nil means that the instruction leaves the value as it is.
-func readOptionalKey(c *instruction.Cursor) []byte {
+func readOptionalKey(c *borsh.Reader) []byte {
 	key := c.OptionKey()
 	if key == nil {
 		return nil
@@ -108,8 +109,8 @@ func readOptionalKey(c *instruction.Cursor) []byte {
 
 // readOptionalBool reads an optional flag; nil means that the instruction leaves the value as it
 // is.
-func readOptionalBool(c *instruction.Cursor) *bool {
-	if !c.Option() {
+func readOptionalBool(c *borsh.Reader) *bool {
+	if !c.Bool() {
 		return nil
 	}
 	value := c.Bool()
@@ -118,8 +119,8 @@ func readOptionalBool(c *instruction.Cursor) *bool {
 
 // readOptionalStandard reads an optional token standard; nil means that the instruction leaves the
 // value as it is.
-func readOptionalStandard(c *instruction.Cursor) *uint32 {
-	if !c.Option() {
+func readOptionalStandard(c *borsh.Reader) *uint32 {
+	if !c.Bool() {
 		return nil
 	}
 	return readStandard(c)
@@ -134,7 +135,7 @@ const (
 
 // readCollectionToggle reads a collection's toggle. The collection stays nil if the instruction
 // leaves it as it is, and becomes empty if the instruction clears it.
-func readCollectionToggle(c *instruction.Cursor, set *eventspb.MetadataSet) {
+func readCollectionToggle(c *borsh.Reader, set *eventspb.MetadataSet) {
 	switch c.U8() {
 	case toggleNone:
 	case toggleClear:
@@ -142,24 +143,24 @@ func readCollectionToggle(c *instruction.Cursor, set *eventspb.MetadataSet) {
 	case toggleSet:
 		readCollection(c, set)
 	default:
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 }
 
-func skipToggle(c *instruction.Cursor, skipValue func(*instruction.Cursor)) {
+func skipToggle(c *borsh.Reader, skipValue func(*borsh.Reader)) {
 	switch c.U8() {
 	case toggleNone, toggleClear:
 	case toggleSet:
 		skipValue(c)
 	default:
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 }
 
 // readCollectionDetails passes over CollectionDetails. It has two versions, both with eight bytes.
-func readCollectionDetails(c *instruction.Cursor) {
+func readCollectionDetails(c *borsh.Reader) {
 	if c.U8() > 1 {
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 	c.Skip(8)
 }

@@ -2,6 +2,7 @@ package metaplex
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -39,7 +40,7 @@ const (
 
 // decodeVerify decodes Verify and Unverify. Accounts are authority, delegate record, metadata,
 // collection mint. If a creator is verified, the authority is that creator.
-func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verified bool) (instruction.Outcome, error) {
+func decodeVerify(v instruction.View, c *borsh.Reader, name string, verified bool) (instruction.Outcome, error) {
 	what := c.U8()
 	switch {
 	case c.Err() != nil:
@@ -49,7 +50,7 @@ func decodeVerify(v instruction.View, c *instruction.Cursor, name string, verifi
 	case what == verifyCollectionV1:
 		return decodeVerification(v, verification{name, 2, absent, 3, verified})
 	default:
-		return instruction.Outcome{}, instruction.ErrValue
+		return instruction.Outcome{}, borsh.ErrValue
 	}
 }
 

@@ -2,6 +2,7 @@ package spltoken
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -37,13 +38,13 @@ var authorityNames = [...]string{
 // decodeSetAuthority returns an event if the authority is a mint's. The old authority is the
 // account that the instruction names as the current one; if a multisignature signs, it is the
 // multisignature's account.
-func decodeSetAuthority(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeSetAuthority(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	kind, next := c.U8(), c.OptionKey()
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
 	}
 	if int(kind) >= len(authorityNames) {
-		return instruction.Outcome{}, instruction.ErrValue
+		return instruction.Outcome{}, borsh.ErrValue
 	}
 	if kind == authorityAccountOwner || kind == authorityCloseAccount {
 		return instruction.Ignore(instruction.IgnoredTokenAccount)

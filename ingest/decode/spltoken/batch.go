@@ -3,6 +3,7 @@ package spltoken
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 )
 
 // batch is the number of p-token's Batch (SIMD-0266): several token instructions in one, which run
@@ -25,18 +26,18 @@ func SplitBatch(call *chain.Call) ([]chain.Call, error) {
 	var parts []chain.Call
 	for {
 		if len(rest) < batchHeader {
-			return parts, instruction.ErrTruncated
+			return parts, borsh.ErrTruncated
 		}
 		count, end := int(rest[0]), batchHeader+int(rest[1])
 		if end == batchHeader || end > len(rest) {
-			return parts, instruction.ErrTruncated
+			return parts, borsh.ErrTruncated
 		}
 		if count > len(accounts) {
 			return parts, instruction.ErrAccounts
 		}
 		data := rest[batchHeader:end]
 		if IsBatch(data) {
-			return parts, instruction.ErrValue
+			return parts, borsh.ErrValue
 		}
 		parts = append(parts, chain.Call{
 			ProgramIndex: call.ProgramIndex,

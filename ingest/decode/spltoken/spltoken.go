@@ -9,6 +9,7 @@ package spltoken
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -49,9 +50,9 @@ const (
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
-		return instruction.Outcome{}, instruction.ErrTruncated
+		return instruction.Outcome{}, borsh.ErrTruncated
 	}
-	c := instruction.NewCursor(data[1:])
+	c := borsh.NewReader(data[1:])
 	switch data[0] {
 	case initializeMint:
 		return decodeInitializeMint(v, c, "InitializeMint")
@@ -89,7 +90,7 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 	}
 }
 
-func decodeInitializeMint(v instruction.View, c *instruction.Cursor, name string) (instruction.Outcome, error) {
+func decodeInitializeMint(v instruction.View, c *borsh.Reader, name string) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {
 		return instruction.Outcome{}, err
@@ -108,7 +109,7 @@ func decodeInitializeMint(v instruction.View, c *instruction.Cursor, name string
 	}})
 }
 
-func decodeMintTo(v instruction.View, c *instruction.Cursor, name string, checked bool) (instruction.Outcome, error) {
+func decodeMintTo(v instruction.View, c *borsh.Reader, name string, checked bool) (instruction.Outcome, error) {
 	mint, account, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {
 		return instruction.Outcome{}, instruction.ErrAccounts
@@ -120,7 +121,7 @@ func decodeMintTo(v instruction.View, c *instruction.Cursor, name string, checke
 	return instruction.Fact(mint, name, &eventspb.TokenEvent{Payload: &eventspb.TokenEvent_MintTo{MintTo: change}})
 }
 
-func decodeBurn(v instruction.View, c *instruction.Cursor, name string, checked bool) (instruction.Outcome, error) {
+func decodeBurn(v instruction.View, c *borsh.Reader, name string, checked bool) (instruction.Outcome, error) {
 	account, mint, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {
 		return instruction.Outcome{}, instruction.ErrAccounts
@@ -134,7 +135,7 @@ func decodeBurn(v instruction.View, c *instruction.Cursor, name string, checked 
 
 // Amount reads the amount of a mint or burn, and the decimals if the instruction is of the checked
 // form.
-func Amount(c *instruction.Cursor, account, authority pubkey.Key, checked bool) (*eventspb.AmountChange, error) {
+func Amount(c *borsh.Reader, account, authority pubkey.Key, checked bool) (*eventspb.AmountChange, error) {
 	change := &eventspb.AmountChange{
 		Amount:       c.U64(),
 		TokenAccount: account.Bytes(),

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -174,7 +175,7 @@ func decodeExtension(v instruction.View, key extensionKey, data []byte) (instruc
 	if err != nil {
 		return instruction.Outcome{}, err
 	}
-	attributes, err := readFields(instruction.NewCursor(data), set.fields)
+	attributes, err := readFields(borsh.NewReader(data), set.fields)
 	if err != nil {
 		return instruction.Outcome{}, err
 	}
@@ -185,7 +186,7 @@ func decodeExtension(v instruction.View, key extensionKey, data []byte) (instruc
 }
 
 // readFields reads the fields as attributes, each under its name and also under its second name.
-func readFields(c *instruction.Cursor, fields []field) ([]*eventspb.Attribute, error) {
+func readFields(c *borsh.Reader, fields []field) ([]*eventspb.Attribute, error) {
 	attributes := make([]*eventspb.Attribute, 0, len(fields))
 	for _, f := range fields {
 		value := f.read(c)

@@ -5,14 +5,14 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // field is one field of an instruction's data, and how to read it as an attribute's value.
 type field struct {
 	name string
-	read func(*instruction.Cursor) string
+	read func(*borsh.Reader) string
 	// also names a second attribute that the program sets to the same value.
 	also string
 }
@@ -25,10 +25,10 @@ func keyValue(key pubkey.Key) string {
 }
 
 // nonZeroKey reads a key; empty if it is all zero, which means none.
-func nonZeroKey(c *instruction.Cursor) string { return keyValue(c.Key()) }
+func nonZeroKey(c *borsh.Reader) string { return keyValue(c.Key()) }
 
 // optionKey reads a flag and, if it is 1, a key; else it is empty.
-func optionKey(c *instruction.Cursor) string {
+func optionKey(c *borsh.Reader) string {
 	key := c.OptionKey()
 	if key == nil {
 		return ""
@@ -36,32 +36,32 @@ func optionKey(c *instruction.Cursor) string {
 	return key.String()
 }
 
-func decimalU16(c *instruction.Cursor) string { return strconv.FormatUint(uint64(c.U16()), 10) }
+func decimalU16(c *borsh.Reader) string { return strconv.FormatUint(uint64(c.U16()), 10) }
 
-func decimalI16(c *instruction.Cursor) string {
+func decimalI16(c *borsh.Reader) string {
 	return strconv.FormatInt(int64(int16(c.U16())), 10)
 }
 
-func decimalU64(c *instruction.Cursor) string { return strconv.FormatUint(c.U64(), 10) }
+func decimalU64(c *borsh.Reader) string { return strconv.FormatUint(c.U64(), 10) }
 
 // timestamp reads Unix seconds. A negative time becomes 0, as in the program.
-func timestamp(c *instruction.Cursor) string {
+func timestamp(c *borsh.Reader) string {
 	return strconv.FormatInt(max(0, int64(c.U64())), 10)
 }
 
 // cipher36 reads an AES ciphertext of 36 bytes.
-func cipher36(c *instruction.Cursor) string { return hex.EncodeToString(c.Bytes(36)) }
+func cipher36(c *borsh.Reader) string { return hex.EncodeToString(c.Bytes(36)) }
 
 // decimalF64 reads a float and returns the shortest text that parses to the same number.
-func decimalF64(c *instruction.Cursor) string {
+func decimalF64(c *borsh.Reader) string {
 	return strconv.FormatFloat(math.Float64frombits(c.U64()), 'g', -1, 64)
 }
 
 // boolean reads a byte. Any value but 0 is true, as in the program.
-func boolean(c *instruction.Cursor) string { return strconv.FormatBool(c.U8() != 0) }
+func boolean(c *borsh.Reader) string { return strconv.FormatBool(c.U8() != 0) }
 
 // accountState reads spl_token_2022_interface::state::AccountState.
-func accountState(c *instruction.Cursor) string {
+func accountState(c *borsh.Reader) string {
 	switch c.U8() {
 	case 0:
 		return "uninitialized"
@@ -70,7 +70,7 @@ func accountState(c *instruction.Cursor) string {
 	case 2:
 		return "frozen"
 	default:
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 		return ""
 	}
 }

@@ -2,6 +2,7 @@ package token2022
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -42,7 +43,7 @@ func decodeInitializeGroup(v instruction.View) (instruction.Outcome, error) {
 	if err != nil {
 		return instruction.Outcome{}, err
 	}
-	attributes, err := readFields(instruction.NewCursor(v.Data()[discriminatorLength:]), []field{
+	attributes, err := readFields(borsh.NewReader(v.Data()[discriminatorLength:]), []field{
 		{name: "update_authority", read: nonZeroKey}, {name: "max_size", read: decimalU64},
 	})
 	if err != nil {
@@ -58,7 +59,7 @@ func decodeGroupField(v instruction.View, name string, set field) (instruction.O
 	if err != nil {
 		return instruction.Outcome{}, err
 	}
-	attributes, err := readFields(instruction.NewCursor(v.Data()[discriminatorLength:]), []field{set})
+	attributes, err := readFields(borsh.NewReader(v.Data()[discriminatorLength:]), []field{set})
 	if err != nil {
 		return instruction.Outcome{}, err
 	}

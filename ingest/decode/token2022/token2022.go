@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/spltoken"
 	"github.com/mintlake/mintlake/ingest/decode/tokenmetadata"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -47,7 +48,7 @@ const nativeMintDecimals = 9
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
-		return instruction.Outcome{}, instruction.ErrTruncated
+		return instruction.Outcome{}, borsh.ErrTruncated
 	}
 	switch data[0] {
 	case closeAccount:
@@ -78,7 +79,7 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 func decodePrefixed(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) < 2 {
-		return instruction.Outcome{}, instruction.ErrTruncated
+		return instruction.Outcome{}, borsh.ErrTruncated
 	}
 	key := extensionKey{data[0], data[1]}
 	if data[0] == permissionedBurn && (data[1] == permissionedBurnBurn || data[1] == permissionedBurnChecked) {
@@ -103,7 +104,7 @@ func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outco
 	if err != nil {
 		return instruction.Outcome{}, instruction.ErrAccounts
 	}
-	change, err := spltoken.Amount(instruction.NewCursor(v.Data()[2:]), account, owner, checked)
+	change, err := spltoken.Amount(borsh.NewReader(v.Data()[2:]), account, owner, checked)
 	if err != nil {
 		return instruction.Outcome{}, err
 	}

@@ -8,6 +8,7 @@ package tokenmetadata
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -27,7 +28,7 @@ const discriminatorLength = 8
 // Decode decodes an instruction of the interface; false if it is not one.
 func Decode(v instruction.View) (instruction.Outcome, bool, error) {
 	data := v.Data()
-	var decode func(instruction.View, *instruction.Cursor) (instruction.Outcome, error)
+	var decode func(instruction.View, *borsh.Reader) (instruction.Outcome, error)
 	switch {
 	case instruction.HasPrefix(data, initialize):
 		decode = decodeInitialize
@@ -42,13 +43,13 @@ func Decode(v instruction.View) (instruction.Outcome, bool, error) {
 	default:
 		return instruction.Outcome{}, false, nil
 	}
-	outcome, err := decode(v, instruction.NewCursor(data[discriminatorLength:]))
+	outcome, err := decode(v, borsh.NewReader(data[discriminatorLength:]))
 	return outcome, true, err
 }
 
 // decodeInitialize decodes Initialize. Accounts are metadata, update authority, mint, mint
 // authority.
-func decodeInitialize(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeInitialize(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	metadata, authority, mint, err := v.Accounts(0, 1, 2)
 	if err != nil {
 		return instruction.Outcome{}, instruction.ErrAccounts
@@ -70,7 +71,7 @@ const (
 
 // decodeUpdateField decodes UpdateField. The metadata account is the mint, since Token-2022 stores
 // metadata nowhere else.
-func decodeUpdateField(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeUpdateField(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {
 		return instruction.Outcome{}, err
@@ -87,12 +88,12 @@ func decodeUpdateField(v instruction.View, c *instruction.Cursor) (instruction.O
 		key, value := c.String(), c.String()
 		set.AdditionalFields = []*eventspb.AdditionalField{{Key: key, Value: value}}
 	default:
-		c.Fail(instruction.ErrValue)
+		c.Fail(borsh.ErrValue)
 	}
 	return fact(c, mint, "MetadataUpdateField", set)
 }
 
-func decodeRemoveKey(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeRemoveKey(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {
 		return instruction.Outcome{}, err
@@ -103,7 +104,7 @@ func decodeRemoveKey(v instruction.View, c *instruction.Cursor) (instruction.Out
 	return fact(c, mint, "MetadataRemoveKey", set)
 }
 
-func decodeUpdateAuthority(v instruction.View, c *instruction.Cursor) (instruction.Outcome, error) {
+func decodeUpdateAuthority(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	mint, err := v.Account(0)
 	if err != nil {
 		return instruction.Outcome{}, err
@@ -120,7 +121,7 @@ func newSet(account pubkey.Key) *eventspb.MetadataSet {
 	}
 }
 
-func fact(c *instruction.Cursor, mint pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
+func fact(c *borsh.Reader, mint pubkey.Key, name string, set *eventspb.MetadataSet) (instruction.Outcome, error) {
 	if c.Err() != nil {
 		return instruction.Outcome{}, c.Err()
 	}
