@@ -12,13 +12,11 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"time"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Progress is how far a run is. Each run has its own unit of Done and Total (shards, tokens, rows).
@@ -33,44 +31,6 @@ type Progress struct {
 	Retries int64
 	// Note is what is being done now, for people.
 	Note string
-}
-
-// recordOf makes the record of an enrichment, whose mint must have 32 bytes. Its value is
-// deterministic: equal facts give equal bytes. It has no received-at header, as it was not received
-// from the chain just now: it must not count for freshness.
-func recordOf(enrichment *eventspb.Enrichment) (kafka.Record, error) {
-	kind, mint := kindOf(enrichment), pubkey.Key(enrichment.GetMint()).String()
-	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(enrichment)
-	if err != nil {
-		return kafka.Record{}, fmt.Errorf("encode %s fact of %s: %w", kind, mint, err)
-	}
-	position := schemas.EndOfSlot(enrichment.GetSlot())
-	return kafka.Record{
-		Topic: schemas.TopicEnrichments,
-		Key:   []byte(mint),
-		Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("enrichment." + kind)},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
-		},
-	}, nil
-}
-
-// kindOf returns the second part of the record's type header.
-func kindOf(enrichment *eventspb.Enrichment) string {
-	switch enrichment.GetFact().(type) {
-	case *eventspb.Enrichment_MintAccount:
-		return "mint_account"
-	case *eventspb.Enrichment_MetaplexAccount:
-		return "metaplex_account"
-	case *eventspb.Enrichment_TokenListEntry:
-		return "token_list_entry"
-	case *eventspb.Enrichment_Facts:
-		return "facts"
-	default:
-		return "unknown"
-	}
 }
 
 // Batch gathers records and writes them a batch at a time. It is for one goroutine.
@@ -93,9 +53,10 @@ func NewBatch(producer kafka.RecordProducer, written func(records int)) *Batch {
 	return &Batch{producer: producer, written: written}
 }
 
-// Add takes an enrichment, whose mint must have 32 bytes, and writes the batch when it is full.
-func (b *Batch) Add(ctx context.Context, enrichment *eventspb.Enrichment) error {
-	record, err := recordOf(enrichment)
+// Add takes a fact, whose mint must have 32 bytes, and writes the batch when it is full. The record
+// has no time of receipt: what a bootstrap reads must not count for freshness.
+func (b *Batch) Add(ctx context.Context, fact *eventspb.Enrichment) error {
+	record, err := enrichment.Record(fact, time.Time{})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -96,7 +97,7 @@ func requireAllAnswered(t *testing.T, w *world, mints int) {
 	answered := map[string]bool{}
 	values := map[string][]byte{}
 	for _, fact := range w.facts(t) {
-		answered[string(fact.GetMint())+factKind(fact)] = true
+		answered[string(fact.GetMint())+enrichment.Kind(fact)] = true
 	}
 	for _, record := range w.produced {
 		for _, header := range record.Headers {

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
-	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -174,10 +173,10 @@ func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	if len(facts) == 0 {
 		return nil
 	}
-	received := kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, r.now().UnixMilli(), 10)}
+	received := r.now()
 	records := make([]kafka.Record, 0, len(facts))
 	for _, fact := range facts {
-		record, err := factRecord(fact, received)
+		record, err := enrichment.Record(fact, received)
 		if err != nil {
 			return err
 		}

@@ -5,57 +5,16 @@ import (
 	"fmt"
 	"strconv"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/mintlake/mintlake/internal/deadletter"
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // source names this room in dead letters.
 const source = "enrich"
-
-// factKind returns the kind of a fact: the second part of its record's type, and a metric label.
-func factKind(fact *eventspb.Enrichment) string {
-	switch fact.GetFact().(type) {
-	case *eventspb.Enrichment_MintAccount:
-		return "mint_account"
-	case *eventspb.Enrichment_MetaplexAccount:
-		return "metaplex_account"
-	case *eventspb.Enrichment_Offchain:
-		return "offchain"
-	case *eventspb.Enrichment_Logo:
-		return "logo"
-	case *eventspb.Enrichment_NotAMint:
-		return "not_a_mint"
-	default:
-		return "unknown"
-	}
-}
-
-// factRecord returns the record of a fact. Equal facts give records with equal bytes as their
-// value.
-func factRecord(fact *eventspb.Enrichment, receivedAt kafka.Header) (kafka.Record, error) {
-	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(fact)
-	if err != nil {
-		return kafka.Record{}, fmt.Errorf("encode %s fact: %w", factKind(fact), err)
-	}
-	position := schemas.EndOfSlot(fact.GetSlot())
-	return kafka.Record{
-		Topic: schemas.TopicEnrichments,
-		Key:   []byte(pubkey.Key(fact.GetMint()).String()),
-		Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("enrichment." + factKind(fact))},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
-			receivedAt,
-		},
-	}, nil
-}
 
 func (e *Enricher) receivedAt() kafka.Header {
 	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, e.now().UnixMilli(), 10)}
@@ -81,7 +40,7 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	}
 	records := make([]kafka.Record, 0, len(facts))
 	for _, fact := range facts {
-		record, err := factRecord(fact, e.receivedAt())
+		record, err := enrichment.Record(fact, e.now())
 		if err != nil {
 			return err
 		}
@@ -92,7 +51,7 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 		return fmt.Errorf("write enrichments: %w", err)
 	}
 	for _, fact := range facts {
-		e.metrics.facts.WithLabelValues(factKind(fact)).Inc()
+		e.metrics.facts.WithLabelValues(enrichment.Kind(fact)).Inc()
 	}
 	return nil
 }

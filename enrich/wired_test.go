@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
@@ -123,7 +124,7 @@ func readFacts(ctx context.Context, t *testing.T, brokers []string, count int) m
 			fact := &eventspb.Enrichment{}
 			require.NoError(t, proto.Unmarshal(record.Value, fact))
 			require.Equal(t, pubkey.Key(fact.GetMint()).String(), string(record.Key))
-			facts[string(fact.GetMint())+factKind(fact)] = fact
+			facts[string(fact.GetMint())+enrichment.Kind(fact)] = fact
 		}
 		read += len(records)
 	}

@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
-	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -70,13 +66,13 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 		return nil
 	}
 	check := m.conclude(&e, url, image, err)
-	enrichment := &eventspb.Enrichment{Mint: mint[:], Slot: e.slot(), Order: &check.Check, Fact: &eventspb.Enrichment_Logo{Logo: check}}
-	if err := m.publish(ctx, enrichment); err != nil {
+	fact := &eventspb.Enrichment{Mint: mint[:], Slot: e.slot(), Order: &check.Check, Fact: &eventspb.Enrichment_Logo{Logo: check}}
+	if err := m.publish(ctx, fact); err != nil {
 		return err
 	}
 	m.table.done(mint, func(held *entry) time.Time {
 		held.attempts = 0
-		held.foldCheck(enrichment.GetSlot(), check)
+		held.foldCheck(fact.GetSlot(), check)
 		return m.plan(held)
 	})
 	return nil
@@ -228,20 +224,12 @@ func jitter(d time.Duration, mint pubkey.Key, salt uint64, low, high float64) ti
 }
 
 // publish makes the fact of a check durable.
-func (m *Machine) publish(ctx context.Context, enrichment *eventspb.Enrichment) error {
-	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(enrichment)
+func (m *Machine) publish(ctx context.Context, fact *eventspb.Enrichment) error {
+	record, err := enrichment.Record(fact, m.deps.Now())
 	if err != nil {
-		return fmt.Errorf("encode logo fact: %w", err)
+		return err
 	}
-	err = m.deps.Producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicEnrichments, Key: []byte(pubkey.Key(enrichment.GetMint()).String()), Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("enrichment.logo")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", enrichment.GetSlot(), enrichment.GetOrder())},
-			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, m.deps.Now().UnixMilli(), 10)},
-		},
-	})
+	err = m.deps.Producer.Produce(ctx, record)
 	if err != nil {
 		return fmt.Errorf("write logo fact: %w", err)
 	}
