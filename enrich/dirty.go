@@ -161,7 +161,7 @@ func (r *Rereader) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.intake(running) })
 	group.Go(func() error { return r.reader(running) })
-	group.Go(func() error { return r.committer(running) })
+	group.Go(func() error { return commitEvery(running, r.cfg.commitInterval, r.commit) })
 	err := group.Wait()
 
 	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.grace)
@@ -248,23 +248,8 @@ func mayChangeAccounts(record *kafka.Record) bool {
 // typeTokenEvent is the prefix of the type of a token event's record.
 const typeTokenEvent = "token_event."
 
-func (r *Rereader) committer(ctx context.Context) error {
-	ticker := time.NewTicker(r.cfg.commitInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-		if err := r.commit(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// commit commits the offsets that seen noted. It must not be called concurrently: the committer
-// calls it, and Run after the committer has ended.
+// commit commits the offsets that seen noted. It must not be called concurrently: commitEvery calls
+// it, and Run after commitEvery has ended.
 func (r *Rereader) commit(ctx context.Context) error {
 	r.mu.Lock()
 	records := slices.Collect(maps.Values(r.uncommitted))

@@ -241,7 +241,7 @@ func (e *Enricher) Run(ctx context.Context) error {
 	group.Go(func() error { return e.resolver.run(running) })
 	group.Go(func() error { return e.accounts.run(running) })
 	group.Go(func() error { return e.offchain.run(running) })
-	group.Go(func() error { return e.committer(running) })
+	group.Go(func() error { return commitEvery(running, e.cfg.commitInterval, e.commit) })
 	err := group.Wait()
 
 	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.grace)

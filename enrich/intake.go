@@ -133,9 +133,9 @@ func (e *Enricher) continueOffchain(j *job) {
 	}
 }
 
-// committer commits the answered requests at intervals, up to the first unanswered one.
-func (e *Enricher) committer(ctx context.Context) error {
-	ticker := time.NewTicker(e.cfg.commitInterval)
+// commitEvery calls commit at intervals until it fails or ctx ends.
+func commitEvery(ctx context.Context, interval time.Duration, commit func(context.Context) error) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -143,16 +143,16 @@ func (e *Enricher) committer(ctx context.Context) error {
 			return ctx.Err()
 		case <-ticker.C:
 		}
-		if err := e.commit(ctx); err != nil {
+		if err := commit(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // commit commits the answered requests of each partition, up to the first unanswered one. It must
-// not be called concurrently: the committer calls it, and Run after the committer has ended. What
-// could not be committed is kept for the next call. Otherwise a stop during a commit would lose
-// what was answered.
+// not be called concurrently: commitEvery calls it, and Run after commitEvery has ended. What could
+// not be committed is kept for the next call. Otherwise a stop during a commit would lose what was
+// answered.
 func (e *Enricher) commit(ctx context.Context) error {
 	for _, record := range e.tracker.take() {
 		e.uncommitted[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record

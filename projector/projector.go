@@ -229,25 +229,19 @@ func (p *Projector) foldNow(ctx context.Context, late, now []pubkey.Key, last ma
 // behind, else now. A record that is not a message of its topic becomes a dead letter.
 func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []pubkey.Key, err error) {
 	batch = &Batch{}
-	var letters []kafka.Record
-	for i := range records {
+	letters := delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.metrics.deadLetters}
+	err = letters.Read(ctx, records, func(record *kafka.Record) error {
 		known := len(batch.Statements)
-		if err := batch.Add(&records[i]); err != nil {
-			p.metrics.deadLetters.Inc()
-			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
-				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
-			letters = append(letters, delivery.DeadLetter(&records[i], err))
-		}
-		if stated := batch.Statements[known:]; behind[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] {
+		err := batch.Add(record)
+		if stated := batch.Statements[known:]; behind[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] {
 			late = appendMints(late, stated)
 		} else {
 			now = appendMints(now, stated)
 		}
-	}
-	if len(letters) > 0 {
-		if err := p.deps.Producer.Produce(ctx, letters...); err != nil {
-			return nil, nil, nil, fmt.Errorf("projector: write dead letters: %w", err)
-		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("projector: %w", err)
 	}
 	return batch, sortedOnce(late), sortedOnce(now), nil
 }

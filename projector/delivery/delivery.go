@@ -8,9 +8,12 @@ package delivery
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/deadletter"
@@ -21,6 +24,62 @@ import (
 type Consumer interface {
 	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
 	Commit(ctx context.Context, records []kafka.Record) error
+}
+
+// Batches says how large a batch is, and how long it gathers.
+type Batches struct {
+	Records int
+	Wait    time.Duration
+}
+
+// Run gives one batch after the other to project until ctx ends; then it returns nil, also if
+// project was stopped inside a batch. It returns the error of a fetch, or of project.
+func Run(ctx context.Context, consumer Consumer, size Batches, logger *slog.Logger, project func(context.Context, []kafka.Record) error) error {
+	for {
+		records, err := consumer.FetchBatch(ctx, size.Records, size.Wait)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		if err := project(ctx, records); err != nil {
+			if ctx.Err() != nil {
+				logger.Info("projector stopped inside a batch: it is read again at the next start", "err", err)
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// Letters writes dead letters for records that are no messages of their topic.
+type Letters struct {
+	Producer kafka.RecordProducer
+	Logger   *slog.Logger
+	// Written counts them.
+	Written prometheus.Counter
+}
+
+// Read calls read for each record. An error of it says why the record is no message of its topic;
+// then the record gets a dead letter. Read returns when all dead letters are durable.
+func (l *Letters) Read(ctx context.Context, records []kafka.Record, read func(*kafka.Record) error) error {
+	var letters []kafka.Record
+	for i := range records {
+		record := &records[i]
+		if err := read(record); err != nil {
+			l.Written.Inc()
+			l.Logger.Warn("record is no message of its topic: dead letter", "topic", record.Topic, "partition", record.Partition, "offset", record.Offset, "err", err)
+			letters = append(letters, deadletter.Of("projector", err.Error(), record))
+		}
+	}
+	if len(letters) == 0 {
+		return nil
+	}
+	if err := l.Producer.Produce(ctx, letters...); err != nil {
+		return fmt.Errorf("write dead letters: %w", err)
+	}
+	return nil
 }
 
 // The first and the longest pause between two attempts of a write.
@@ -52,10 +111,4 @@ func Graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return late, func() { stop(); cancel() }
-}
-
-// DeadLetter returns the dead letter of a record that is not a message of its topic, with the
-// reason.
-func DeadLetter(record *kafka.Record, reason error) kafka.Record {
-	return deadletter.Of("projector", reason.Error(), record)
 }

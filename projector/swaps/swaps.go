@@ -76,22 +76,11 @@ func New(deps Deps) (*Projector, error) {
 // operator: the tables refuse what this binary writes, or Kafka does not let it read records or
 // write dead letters.
 func (p *Projector) Run(ctx context.Context) error {
-	for {
-		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("swaps: fetch: %w", err)
-		}
-		if err := p.project(ctx, records); err != nil {
-			if ctx.Err() != nil {
-				p.deps.Logger.Info("projector of swaps stopped inside a batch: it is read again at the next start", "err", err)
-				return nil
-			}
-			return fmt.Errorf("swaps: %w", err)
-		}
+	err := delivery.Run(ctx, p.deps.Consumer, delivery.Batches{Records: batchRecords, Wait: batchWait}, p.deps.Logger, p.project)
+	if err != nil {
+		return fmt.Errorf("swaps: %w", err)
 	}
+	return nil
 }
 
 // project stores one batch and commits it. After ctx ends it has flushTimeout to finish, so that a
@@ -102,19 +91,9 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) (err er
 	work, span := p.deps.Tracer.Batch(work, "project swaps", records)
 	defer func() { span.EndWith(err) }()
 	batch := NewBatch()
-	var letters []kafka.Record
-	for i := range records {
-		if err := batch.Add(&records[i]); err != nil {
-			p.metrics.deadLetters.Inc()
-			p.deps.Logger.Warn("record is no message of its topic: dead letter", "topic", records[i].Topic,
-				"partition", records[i].Partition, "offset", records[i].Offset, "err", err)
-			letters = append(letters, delivery.DeadLetter(&records[i], err))
-		}
-	}
-	if len(letters) > 0 {
-		if err := p.deps.Producer.Produce(work, letters...); err != nil {
-			return fmt.Errorf("write dead letters: %w", err)
-		}
+	letters := delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.metrics.deadLetters}
+	if err := letters.Read(work, records, batch.Add); err != nil {
+		return err
 	}
 	if err := p.insert(work, batch); err != nil {
 		return err

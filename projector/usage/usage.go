@@ -78,22 +78,11 @@ func New(deps Deps) (*Projector, error) {
 // operator: the table refuses what this binary writes, or Kafka does not let it read records or
 // write dead letters.
 func (p *Projector) Run(ctx context.Context) error {
-	for {
-		records, err := p.deps.Consumer.FetchBatch(ctx, batchRecords, batchWait)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("projector of usage: fetch: %w", err)
-		}
-		if err := p.project(ctx, records); err != nil {
-			if ctx.Err() != nil {
-				p.deps.Logger.Info("projector of usage stopped inside a batch: it is read again at the next start", "err", err)
-				return nil
-			}
-			return fmt.Errorf("projector of usage: %w", err)
-		}
+	err := delivery.Run(ctx, p.deps.Consumer, delivery.Batches{Records: batchRecords, Wait: batchWait}, p.deps.Logger, p.project)
+	if err != nil {
+		return fmt.Errorf("projector of usage: %w", err)
 	}
+	return nil
 }
 
 // project stores one batch and commits it. After ctx ends it has flushTimeout to finish.
@@ -101,21 +90,16 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
 	rows := make([]*eventspb.Usage, 0, len(records))
-	var letters []kafka.Record
-	for i := range records {
-		row, err := read(&records[i])
-		if err != nil {
-			p.deadLetters.Inc()
-			p.deps.Logger.Warn("record is no usage: dead letter", "topic", records[i].Topic, "partition", records[i].Partition, "offset", records[i].Offset, "err", err)
-			letters = append(letters, delivery.DeadLetter(&records[i], err))
-			continue
+	letters := delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.deadLetters}
+	err := letters.Read(work, records, func(record *kafka.Record) error {
+		row, err := read(record)
+		if err == nil {
+			rows = append(rows, row)
 		}
-		rows = append(rows, row)
-	}
-	if len(letters) > 0 {
-		if err := p.deps.Producer.Produce(work, letters...); err != nil {
-			return fmt.Errorf("write dead letters: %w", err)
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if err := p.insert(work, rows); err != nil {
 		return err
