@@ -4,8 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/mr-tron/base58"
-
+	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -35,7 +34,7 @@ type kind struct {
 	program pubkey.Key
 	// filters are the same for all shards. A node takes at most four filters; the shard adds at
 	// most two.
-	filters []filter
+	filters []solana.Filter
 	slice   *dataSlice
 	// steps are the bytes by which shards are cut, in this order. Each cuts a shard into 256. The
 	// bytes of one field make one memcmp.
@@ -48,23 +47,9 @@ type step struct {
 	offset int // of the byte in the field
 }
 
-type filter struct {
-	DataSize int     `json:"dataSize,omitempty"`
-	Memcmp   *memcmp `json:"memcmp,omitempty"`
-}
-
-type memcmp struct {
-	Offset int    `json:"offset"`
-	Bytes  string `json:"bytes"` // base58, which every node knows
-}
-
 type dataSlice struct {
 	Offset int `json:"offset"`
 	Length int `json:"length"`
-}
-
-func equals(offset int, value ...byte) filter {
-	return filter{Memcmp: &memcmp{Offset: offset, Bytes: base58.Encode(value)}}
 }
 
 // Layouts of the accounts (spl-token-2022-interface state.rs, mpl-token-metadata
@@ -100,23 +85,23 @@ func kindOf(name string) (kind, error) {
 	case KindToken:
 		return kind{
 			name: name, program: tokenaccount.ProgramToken, steps: mintSteps(),
-			filters: []filter{{DataSize: mintLength}, equals(mintInitialized, 1)},
+			filters: []solana.Filter{{DataSize: mintLength}, solana.Equals(mintInitialized, 1)},
 		}, nil
 	case KindToken2022:
 		return kind{
 			name: name, program: tokenaccount.ProgramToken2022, steps: mintSteps(),
-			filters: []filter{equals(accountTypeField, accountTypeMint), equals(mintInitialized, 1)},
+			filters: []solana.Filter{solana.Equals(accountTypeField, accountTypeMint), solana.Equals(mintInitialized, 1)},
 			slice:   &dataSlice{Length: extendedLength},
 		}, nil
 	case KindToken2022Plain:
 		return kind{
 			name: name, program: tokenaccount.ProgramToken2022, steps: mintSteps(),
-			filters: []filter{{DataSize: mintLength}, equals(mintInitialized, 1)},
+			filters: []solana.Filter{{DataSize: mintLength}, solana.Equals(mintInitialized, 1)},
 		}, nil
 	case KindMetaplex:
 		return kind{
 			name: name, program: tokenaccount.ProgramMetaplex,
-			filters: []filter{equals(metaplexKey, metaplexKeyV1)},
+			filters: []solana.Filter{solana.Equals(metaplexKey, metaplexKeyV1)},
 			slice:   &dataSlice{Length: metaplexLength},
 			steps:   []step{{metaplexMintField, 0}, {metaplexMintField, 1}, {metaplexMintField, 2}, {metaplexMintField, 3}},
 		}, nil
@@ -126,8 +111,8 @@ func kindOf(name string) (kind, error) {
 }
 
 // filtersOf returns the filters for the shard at path, which has one byte for each step taken.
-func (k *kind) filtersOf(path []byte) []filter {
-	filters := append([]filter{}, k.filters...)
+func (k *kind) filtersOf(path []byte) []solana.Filter {
+	filters := append([]solana.Filter{}, k.filters...)
 	prefixes := map[int][]byte{}
 	var fields []int
 	for i, value := range path {
@@ -138,7 +123,7 @@ func (k *kind) filtersOf(path []byte) []filter {
 		prefixes[field] = append(prefixes[field], value)
 	}
 	for _, field := range fields {
-		filters = append(filters, equals(field, prefixes[field]...))
+		filters = append(filters, solana.Equals(field, prefixes[field]...))
 	}
 	return filters
 }

@@ -22,10 +22,9 @@ var base58Users = map[string]string{
 	"gateway/jsonrpc":       "transactions and signatures",
 	"gateway/stream":        "the JSON of transactions, from messages; signatures",
 	"gateway/subscriptions": "signatures",
-	"swap/market":           "beginnings of accounts, for a filter",
 	"swap/trust":            "signatures and data of instructions",
-	"bootstrap/accounts":    "beginnings of accounts, for a filter",
 	"internal/fetch":        "content ids of IPFS",
+	"internal/solana":       "bytes of accounts, in filters of requests",
 	"internal/keys":         "secrets",
 }
 
@@ -41,7 +40,7 @@ func TestAddressesAreKeys(t *testing.T) {
 			continue
 		}
 		support := strings.HasSuffix(path.Base(folder), "test") || strings.HasPrefix(folder, "internal/testkit/")
-		chain := strings.HasPrefix(folder, "demo/") || folder == "ingest/simulation"
+		chain := strings.HasPrefix(folder, "demo/") || strings.HasPrefix(folder, "testworld/") || folder == "ingest/simulation"
 		require.True(t, support || chain, "%s imports mr-tron/base58: hold addresses as pubkey.Key, or say in base58Users what it encodes", folder)
 	}
 	require.Equal(t, len(base58Users), found, "a package of base58Users does not import the library any more: take it out")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mr-tron/base58"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/solana"
@@ -113,17 +112,6 @@ func (m *Market) Known(most int) (list []Known) {
 	return list
 }
 
-type memcmp struct {
-	Offset   int    `json:"offset"`
-	Bytes    string `json:"bytes"`
-	Encoding string `json:"encoding"`
-}
-
-type filter struct {
-	DataSize int     `json:"dataSize,omitempty"`
-	Memcmp   *memcmp `json:"memcmp,omitempty"`
-}
-
 type programAccount struct {
 	Pubkey  string `json:"pubkey"`
 	Account struct {
@@ -144,12 +132,12 @@ type Listing struct {
 // what the server returns in a wrong form or although it does not pass.
 func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address venue.Key, data []byte)) error {
 	f := l.Filter
-	filters := make([]filter, 0, 1+len(f.Parts))
+	filters := make([]solana.Filter, 0, 1+len(f.Parts))
 	if f.Size != 0 {
-		filters = append(filters, filter{DataSize: f.Size})
+		filters = append(filters, solana.Filter{DataSize: f.Size})
 	}
 	for _, part := range f.Parts {
-		filters = append(filters, filter{Memcmp: &memcmp{part.Offset, base58.Encode(part.Bytes), "base58"}})
+		filters = append(filters, solana.Equals(part.Offset, part.Bytes...))
 	}
 	options := map[string]any{"encoding": "base64", "commitment": l.Commitment, "filters": filters}
 	if l.MinSlot > 0 {
