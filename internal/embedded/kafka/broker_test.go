@@ -141,7 +141,7 @@ func TestRefusesATakenPort(t *testing.T) {
 
 func TestStartsInAFolderThatAKillLeftBehind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"LOCK", "LOCK.123"} {
+	for _, name := range []string{"LOCK", "LOCK.123", "MINTLAKE_KAFKA.new"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	serve(t, embedded.Config{DataDir: dir}, embedded.Deps{})

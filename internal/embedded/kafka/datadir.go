@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 const (
@@ -62,8 +64,8 @@ func (d *dataDir) broker() string { return filepath.Join(d.path, brokerName) }
 func (d *dataDir) close() { _ = d.lock.Close() }
 
 // checkOwner refuses a folder that has files but not our marker. The lock file and a half-written
-// marker (LOCK.*) are allowed: a start leaves them if it is killed before it has written the
-// marker.
+// marker (of earlier versions: LOCK.*) are allowed: a start leaves them if it is killed before
+// it has written the marker.
 func checkOwner(path string) error {
 	marker, err := os.ReadFile(filepath.Join(path, markerName))
 	if err == nil {
@@ -85,7 +87,7 @@ func checkOwner(path string) error {
 			brokerName, markerName, markAgain)}
 	}
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), lockName) {
+		if name := entry.Name(); !strings.HasPrefix(name, lockName) && name != markerName+durable.Suffix {
 			return &StartError{Reason: ErrForeign, Where: path, Do: fmt.Sprintf("it holds %q; choose an empty or new folder for Kafka's data", entry.Name())}
 		}
 	}
@@ -122,24 +124,14 @@ func lockError(path string, lock *os.File, err error) error {
 		Do: fmt.Sprintf("stop the other mintlake (process %s), or choose another data folder", strings.TrimSpace(string(holder[:n])))}
 }
 
-// writeMarker writes the marker by a rename, so that a crash leaves either the whole marker or
+// writeMarker writes the marker, unless there is one. A crash leaves either the whole marker or
 // none.
 func writeMarker(path string) error {
 	name := filepath.Join(path, markerName)
 	if _, err := os.Stat(name); err == nil {
 		return nil
 	}
-	tmp, err := os.CreateTemp(path, lockName+".*")
-	if err != nil {
-		return fmt.Errorf("embedded kafka: write marker: %w", err)
-	}
-	_, err = tmp.WriteString(markerText)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
+	if err := durable.Replace(name, []byte(markerText)); err != nil {
 		return fmt.Errorf("embedded kafka: write marker: %w", err)
 	}
 	return nil
