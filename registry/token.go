@@ -95,8 +95,8 @@ func (s *State) TokenIn(mint pubkey.Key, buf *TokenBuffer) (Token, bool) {
 // pointsTo reports whether the mint's metadata pointer names the mint itself: then its Token-2022
 // metadata counts.
 func (s *State) pointsTo(mint pubkey.Key) bool {
-	pointer := s.value(RegisterMetadataPointer)
-	return pointer != "" && pointer == mint.String()
+	pointer, err := pubkey.Parse(s.value(RegisterMetadataPointer))
+	return err == nil && pointer == mint
 }
 
 // onChainMetadata returns the metadata on the chain. Field by field, it prefers Metaplex to the

@@ -99,7 +99,7 @@ func (r *Replica) Figure(of func(m *Market) *float64) func(id uint32) (value flo
 }
 
 // wholeSupply is a member's supply in whole tokens; nil where it is unknown.
-func (s *store) wholeSupply(number uint32) (supply *float64) {
-	s.row(number, func(row *Row) { supply = row.Token.WholeSupply() })
+func (r *Replica) wholeSupply(number uint32) (supply *float64) {
+	r.Row(number, func(row *Row) { supply = row.Token.WholeSupply() })
 	return supply
 }

@@ -267,23 +267,6 @@ func (r *Replica) Seal(slot uint64, done bool) { r.store.seal(slot, done) }
 // Root is the registry's root at the slot sealed last; false until the copy is loaded.
 func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 
-// Lookup returns a member of the registry, or nil.
-func (r *Replica) Lookup(mint pubkey.Key) *registry.Token { return r.store.lookup(mint) }
-
-// Token returns the member of a row id, or nil.
-func (r *Replica) Token(id uint32) *registry.Token { return r.store.token(id) }
-
-// Lists are the token lists that hold a member, by name.
-func (r *Replica) Lists(id uint32) []registry.Listing { return r.store.lists(id) }
-
-// Row calls use with the row of a member. It returns false, and does not call use, if that mint is
-// not a member (any more).
-func (r *Replica) Row(id uint32, use func(row *Row)) bool { return r.store.row(id, use) }
-
-// ID returns the row id of a mint, and whether it is a member of the registry. A mint keeps its row
-// id while the process lives.
-func (r *Replica) ID(mint pubkey.Key) (uint32, bool) { return r.store.id(mint) }
-
 // Search ranks the members of the registry, see package search. The row of a hit may have changed
 // since, or be gone.
 func (r *Replica) Search(query search.Query) search.Result { return r.index.Search(query) }

@@ -220,24 +220,6 @@ func (s *store) goLive() {
 	s.wantBase()
 }
 
-// lookup returns the token of a member, or nil.
-func (s *store) lookup(mint pubkey.Key) *registry.Token {
-	number, ok := s.table.Find(&mint)
-	if !ok {
-		return nil
-	}
-	return s.tokenOf(number, mint, nil)
-}
-
-// token returns the token of a row id, or nil if that mint is not a member (any more).
-func (s *store) token(number uint32) *registry.Token {
-	key, ok := s.table.Key(number)
-	if !ok {
-		return nil
-	}
-	return s.tokenOf(number, key, nil)
-}
-
 // tokenOf returns the token of a mint, whose row id and key these are, or nil if it is not a
 // member. If extensions is not nil, it is set to the kinds of the token's extensions.
 func (s *store) tokenOf(number uint32, mint pubkey.Key, extensions *[]string) (found *registry.Token) {
@@ -252,14 +234,6 @@ func (s *store) tokenOf(number uint32, mint pubkey.Key, extensions *[]string) (f
 	return found
 }
 
-// lists are the token lists that hold a member.
-func (s *store) lists(number uint32) (lists []registry.Listing) {
-	if key, ok := s.table.Key(number); ok {
-		s.readState(number, key, func(state *registry.State) { lists = state.Lists() })
-	}
-	return lists
-}
-
 // readState calls use with the state of a mint if it is a member. Otherwise it does nothing.
 func (s *store) readState(number uint32, mint pubkey.Key, use func(state *registry.State)) {
 	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
@@ -270,41 +244,4 @@ func (s *store) readState(number uint32, mint pubkey.Key, use func(state *regist
 			use(&state)
 		}
 	})
-}
-
-// rowReader makes one row after the other in the same memory.
-type rowReader struct {
-	reader *packed.Reader
-	buf    registry.TokenBuffer
-	token  registry.Token
-	row    Row
-}
-
-// row calls use with a row in pooled memory, see Row, so that a page of rows leaves no garbage. It
-// returns false, and does not call use, if the mint is not a member (any more).
-func (s *store) row(number uint32, use func(row *Row)) (member bool) {
-	mint, ok := s.table.Key(number)
-	if !ok {
-		return false
-	}
-	r := s.rowReaders.Get().(*rowReader) // the pool makes no other
-	defer s.rowReaders.Put(r)
-	s.table.Read(number, func(value []byte, marked bool) {
-		if member = marked; member {
-			state := registry.StateOf(r.reader.ReusedFacts(mint, value))
-			r.token, _ = state.TokenIn(mint, &r.buf)
-			s.volumes.show(number, &r.token)
-			r.row = Row{ID: number, Mint: mint, Token: &r.token, Extensions: state.Extensions()}
-		}
-	})
-	if member {
-		use(&r.row)
-	}
-	return member
-}
-
-// id returns the row id of a mint, and whether it is a member.
-func (s *store) id(mint pubkey.Key) (uint32, bool) {
-	number, ok := s.table.Find(&mint)
-	return number, ok && s.table.IsMarked(number)
 }

@@ -83,26 +83,26 @@ func foldInto(states map[pubkey.Key]*registry.State, facts []registry.Fact) {
 }
 
 // said fails unless what the index was told last is what is searched for now.
-func said(t *rapid.T, s *store, told heard, index indexed) {
+func said(t *rapid.T, r *Replica, told heard, index indexed) {
 	require.Len(t, index, len(told))
 	for id, change := range told {
-		token := s.token(id)
+		token := r.Token(id)
 		require.Equal(t, token == nil, change.Token == nil)
 		if token != nil {
-			require.Equal(t, searchedOf(token, extensionsOf(s, id)), searchedOf(change.Token, change.Extensions))
+			require.Equal(t, searchedOf(token, extensionsOf(r, id)), searchedOf(change.Token, change.Extensions))
 		}
 		document := index[id]
 		require.Equal(t, change.Mint, document.Mint)
 		if token == nil {
 			require.Nil(t, document.Token)
 		} else {
-			require.Equal(t, searchedOf(token, extensionsOf(s, id)), searchedOf(document.Token, document.Extensions))
+			require.Equal(t, searchedOf(token, extensionsOf(r, id)), searchedOf(document.Token, document.Extensions))
 		}
 	}
 }
 
-func extensionsOf(s *store, id uint32) (kinds []string) {
-	s.row(id, func(row *Row) {
+func extensionsOf(r *Replica, id uint32) (kinds []string) {
+	r.Row(id, func(row *Row) {
 		for _, kind := range row.Extensions {
 			kinds = append(kinds, strings.Clone(kind))
 		}
@@ -123,6 +123,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 		foldInto(durable, facts[:rapid.IntRange(0, len(facts)).Draw(t, "durable")])
 		told, index := heard{}, indexed{}
 		s := newStore(index, []Listener{told})
+		r := &Replica{store: s}
 		for range rapid.IntRange(0, 2).Draw(t, "loads") {
 			require.NoError(t, s.load(t.Context(), durable))
 		}
@@ -134,7 +135,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 			}
 			s.apply(facts[from:to])
 			if s.live {
-				said(t, s, told, index)
+				said(t, r, told, index)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "base") == 0 {
 				s.makeBase(t.Context())
@@ -146,30 +147,30 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 		}
 		s.makeBase(t.Context())
 		s.seal(0, true)
-		r, known := s.root()
+		got, known := s.root()
 		require.True(t, known)
 		want := root.NewReplay(root.EverySlot)
 		want.Apply(facts)
-		require.Equal(t, want.Root(), r)
+		require.Equal(t, want.Root(), got)
 
 		states := map[pubkey.Key]*registry.State{}
 		foldInto(states, facts)
 		members := 0
 		for mint, state := range states {
 			token, member := state.Token(mint)
-			id, isMember := s.id(mint)
+			id, isMember := r.ID(mint)
 			require.Equal(t, member, isMember)
 			if !member {
-				require.Nil(t, s.lookup(mint))
-				require.False(t, s.row(id, func(*Row) { t.Fatal("has a token of no member") }))
+				require.Nil(t, r.Lookup(mint))
+				require.False(t, r.Row(id, func(*Row) { t.Fatal("has a token of no member") }))
 				continue
 			}
-			require.True(t, s.row(id, func(row *Row) {
+			require.True(t, r.Row(id, func(row *Row) {
 				require.Equal(t, &Row{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}, row)
 			}))
 			members++
-			require.Equal(t, &token, s.lookup(mint))
-			require.Equal(t, &token, s.token(id))
+			require.Equal(t, &token, r.Lookup(mint))
+			require.Equal(t, &token, r.Token(id))
 			if told[id].Same {
 				require.Equal(t, mint, told[id].Mint)
 				require.Equal(t, searchedOf(&token, state.Extensions()), searchedOf(told[id].Token, told[id].Extensions))
@@ -180,7 +181,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 		require.Equal(t, members, s.table.Marked())
 		for id, change := range told {
 			if change.Token == nil {
-				require.Nil(t, s.token(id))
+				require.Nil(t, r.Token(id))
 			}
 		}
 	})

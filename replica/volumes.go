@@ -99,11 +99,8 @@ func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *
 // time of its last trade. The index and the listeners get each token whose volume, rank or last
 // trade changed, but not those whose market alone did. The figures of a mint that is not a member
 // wait until it becomes one.
-func (r *Replica) SetVolumes(list []Volume) { r.store.setVolumes(list) }
-
-// setVolumes replaces the figures in one step, and then publishes the tokens part by part, so that
-// facts can be folded between the parts.
-func (s *store) setVolumes(list []Volume) {
+func (r *Replica) SetVolumes(list []Volume) {
+	s := r.store
 	next, changed := make(map[uint32]figures, len(list)), map[uint32]struct{}{}
 	var before map[uint32]figures
 	if current := s.volumes.current.Load(); current != nil {
@@ -115,7 +112,7 @@ func (s *store) setVolumes(list []Volume) {
 			changed[number] = struct{}{}
 		}
 		if market := list[i].Market; market != nil {
-			market.supply = s.wholeSupply(number)
+			market.supply = r.wholeSupply(number)
 		}
 		if of := (figures{list[i].DailyUSD, list[i].RankUSD, list[i].Market}); of != (figures{}) {
 			next[number] = of
@@ -132,6 +129,7 @@ func (s *store) setVolumes(list []Volume) {
 		}
 	}
 	s.volumes.current.Store(&next)
+	// Facts can be folded between the parts.
 	for part := range slices.Chunk(slices.Collect(maps.Keys(changed)), volumesAtOnce) {
 		s.publish(part)
 	}

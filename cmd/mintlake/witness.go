@@ -11,11 +11,11 @@ import (
 // notes how far the stream is.
 type witness struct{ highest atomic.Uint64 }
 
-func (w *witness) Block(ctx context.Context, block *chain.Block) error {
+func (w *witness) Block(ctx context.Context, block *chain.Block) (known bool, err error) {
 	if block.Slot > w.highest.Load() {
 		w.highest.Store(block.Slot)
 	}
-	return ctx.Err()
+	return false, ctx.Err()
 }
 
 func (w *witness) Skipped(ctx context.Context, _ uint64) error   { return ctx.Err() }

@@ -34,7 +34,10 @@ type Block struct {
 	Executed uint64
 	// Whole means that every transaction that Mintlake asks for is here, so the block may enter the
 	// slot ledger. It is false for a lone transaction.
-	Whole        bool
+	Whole bool
+	// Known means that the source found that the log has the block, before it fetched more than the
+	// header. Such a block takes part in the order of blocks, and no sink gets it.
+	Known        bool
 	Transactions []Transaction
 	// Accounts are the accounts that the block's transactions wrote, as far as the source sent
 	// them. That an account is missing proves nothing.

@@ -74,7 +74,7 @@ func liveOf(t testing.TB, c sourcetest.Chain, apart time.Duration) *steps {
 					return err
 				}
 			}
-			return sink.Block(ctx, u.Block)
+			return deliver(u.Block)(ctx, sink)
 		})
 	}
 	return s
@@ -156,7 +156,7 @@ func TestBackfillBesideTheLiveStream(t *testing.T) {
 		}
 		return nil
 	})
-	liveRun, err := runner.New(runner.Config{Sources: []source.Source{stream}, StatusInterval: 20 * time.Millisecond},
+	liveRun, err := runner.New(runner.Config{Sources: []source.Source{stream}}.WithStatusInterval(20*time.Millisecond),
 		runner.Deps{Producer: counting, Ledger: k})
 	require.NoError(t, err)
 	liveDone := make(chan error, 1)
@@ -165,9 +165,9 @@ func TestBackfillBesideTheLiveStream(t *testing.T) {
 
 	n := &node{t: t, chain: c}
 	backfill := func(ctx context.Context) *runner.Runner {
-		b, err := rpc.NewBackfill(rpc.Config{From: &from, To: &to, FirstPause: time.Millisecond, Poll: time.Millisecond}, rpc.Deps{Client: n})
+		b, err := rpc.NewBackfill(rpc.Config{From: &from, To: &to}, rpc.Deps{Client: n})
 		require.NoError(t, err)
-		r, err := runner.New(runner.Config{Sources: []source.Source{b}, Beside: true, Grace: time.Minute}, runner.Deps{Producer: producer, Ledger: k})
+		r, err := runner.New(runner.Config{Sources: []source.Source{b}, Beside: true}.WithGrace(time.Minute), runner.Deps{Producer: producer, Ledger: k})
 		require.NoError(t, err)
 		require.NoError(t, r.Run(ctx))
 		return r

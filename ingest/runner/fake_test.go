@@ -182,10 +182,18 @@ func (s *steps) Run(ctx context.Context, ledger source.Ledger, sink source.Sink)
 	return nil
 }
 
+// deliver passes one block on.
+func deliver(b *chain.Block) step {
+	return func(ctx context.Context, sink source.Sink) error {
+		_, err := sink.Block(ctx, b)
+		return err
+	}
+}
+
 func blocks(kind string, all ...*chain.Block) *steps {
 	s := &steps{kind: kind}
 	for _, b := range all {
-		s.do = append(s.do, func(ctx context.Context, sink source.Sink) error { return sink.Block(ctx, copyOf(b)) })
+		s.do = append(s.do, func(ctx context.Context, sink source.Sink) error { return deliver(copyOf(b))(ctx, sink) })
 	}
 	return s
 }

@@ -75,7 +75,7 @@ func TestFollowerGoesOn(t *testing.T) {
 	for cut := range len(whole.records) {
 		following, stop := context.WithCancel(t.Context())
 		d := &dripping{coming: whole.records[:cut], all: stop}
-		r, err := runner.New(runner.Config{Sources: []source.Source{blocks("geyser", all...)}, MaxInFlight: 4, FollowInterval: time.Nanosecond},
+		r, err := runner.New(runner.Config{Sources: []source.Source{blocks("geyser", all...)}}.WithMaxInFlight(4).WithFollowInterval(time.Nanosecond),
 			runner.Deps{Producer: d, Ledger: d, Mints: d})
 		require.NoError(t, err)
 		ready := 0

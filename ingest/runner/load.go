@@ -25,7 +25,7 @@ func (r *Runner) Follow(ctx context.Context, ready func()) error {
 			ready()
 			ready = nil
 		}
-		if pause.For(ctx, r.cfg.FollowInterval) != nil {
+		if pause.For(ctx, r.cfg.followInterval) != nil {
 			return nil
 		}
 	}

@@ -26,7 +26,6 @@ type metrics struct {
 	legs          *prometheus.CounterVec
 	routes        *prometheus.CounterVec
 	pools         *prometheus.CounterVec
-	known         prometheus.Counter
 	refused       prometheus.Counter
 	decodeSeconds prometheus.Histogram
 	inFlight      prometheus.Gauge
@@ -54,7 +53,6 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		legs:         vector("swap_legs_total", "Swap legs decoded, by venue and by how many sources state their amounts: two (or more), one, none, or disagree.", "venue", "sources"),
 		routes:       vector("swap_routes_total", "Aggregators' routes decoded, by aggregator.", "aggregator"),
 		pools:        vector("pools_total", "Pool records written, by venue: created ones and those seen first.", "venue"),
-		known:        counter("known_blocks_total", "Blocks left out because the ledger has them."),
 		refused:      counter("refused_inputs_total", "Inputs that could not be read."),
 		decodeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "mintlake_ingest_decode_seconds", Help: "Time to decode one block.",
@@ -68,7 +66,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.known, m.refused, m.decodeSeconds, m.inFlight, m.slot,
+		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.refused, m.decodeSeconds, m.inFlight, m.slot,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register ingest metrics: %w", err)

@@ -81,7 +81,7 @@ type pipeline struct {
 }
 
 func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc) *pipeline {
-	n := r.cfg.MaxInFlight
+	n := r.cfg.maxInFlight
 	return &pipeline{
 		runner: r, base: base, cancel: cancel, inFlight: make(chan struct{}, n),
 		work: make(chan *job, n), ordered: make(chan *job, n), commits: make(chan *job, n),

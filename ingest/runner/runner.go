@@ -8,7 +8,7 @@
 // record of the block is acknowledged, and slot records are in the order of the blocks. So after a
 // crash the ledger tells exactly what must be read again. Reading it again writes the same records
 // (only received-at and the source's status differ). Blocks in the ledger are not written twice.
-// Memory is bounded by MaxInFlight blocks. With Deps.Stream, the same holds for the public stream:
+// Memory is bounded by maxInFlight blocks. With Deps.Stream, the same holds for the public stream:
 // a block's slot record is written only once the stream has the block.
 package runner
 
@@ -69,9 +69,9 @@ type Config struct {
 	// AllTransactions passes all transactions except votes on to the public stream, instead of only
 	// those that touch the programs that Mintlake subscribes to.
 	AllTransactions bool
-	// MaxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.
+	// maxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.
 	// Default 32.
-	MaxInFlight int
+	maxInFlight int
 	// maxSeenMints bounds the mints that are remembered as sighted, about 40 bytes each. Beyond it,
 	// those not seen for the longest time are forgotten and sighted again. The same bound holds for
 	// pools. Default 2,000,000.
@@ -84,20 +84,20 @@ type Config struct {
 	// Beside means that another run works at the same time, whose status is the one to show. This
 	// run then writes no status records.
 	Beside bool
-	// StatusInterval is the time between status records. Default 1 s.
-	StatusInterval time.Duration
-	// Grace is how long a stop waits for blocks under way. Default 5 s.
-	Grace time.Duration
-	// FollowInterval is how often Follow reads what is new. Default 2 s.
-	FollowInterval time.Duration
+	// statusInterval is the time between status records. Default 1 s.
+	statusInterval time.Duration
+	// grace is how long a stop waits for blocks under way. Default 5 s.
+	grace time.Duration
+	// followInterval is how often Follow reads what is new. Default 2 s.
+	followInterval time.Duration
 }
 
 func (c Config) withDefaults() Config {
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 32)
+	c.maxInFlight = cmp.Or(c.maxInFlight, 32)
 	c.maxSeenMints = cmp.Or(c.maxSeenMints, 2_000_000)
-	c.StatusInterval = cmp.Or(c.StatusInterval, time.Second)
-	c.Grace = cmp.Or(c.Grace, 5*time.Second)
-	c.FollowInterval = cmp.Or(c.FollowInterval, 2*time.Second)
+	c.statusInterval = cmp.Or(c.statusInterval, time.Second)
+	c.grace = cmp.Or(c.grace, 5*time.Second)
+	c.followInterval = cmp.Or(c.followInterval, 2*time.Second)
 	return c
 }
 
@@ -145,7 +145,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("new ingest runner: no producer")
 	}
-	if cfg.MaxInFlight < 0 || cfg.maxSeenMints < 0 || cfg.StatusInterval < 0 || cfg.Grace < 0 || cfg.FollowInterval < 0 {
+	if cfg.maxInFlight < 0 || cfg.maxSeenMints < 0 || cfg.statusInterval < 0 || cfg.grace < 0 || cfg.followInterval < 0 {
 		return nil, errors.New("new ingest runner: negative setting")
 	}
 	for i, s := range cfg.Sources {
@@ -177,7 +177,7 @@ func (r *Runner) Coverage() coverage.Coverage { return r.ledger.Coverage() }
 
 // Run ingests until the sources are done, ctx ends, or something fails that cannot be retried. It
 // returns nil when the sources are done and everything is acknowledged, and also when ctx ended.
-// Blocks under way then have Config.Grace to finish. A Runner runs once.
+// Blocks under way then have Config.grace to finish. A Runner runs once.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -194,7 +194,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	base, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
 	stopGrace := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(r.cfg.Grace, func() { fail(errGraceOver) })
+		timer := time.AfterFunc(r.cfg.grace, func() { fail(errGraceOver) })
 		context.AfterFunc(base, func() { timer.Stop() })
 	})
 	defer stopGrace()

@@ -154,7 +154,7 @@ func benchmark(b *testing.B, producer kafka.RecordProducer) {
 		s.do = append(s.do, func(ctx context.Context, sink source.Sink) error {
 			again := copyOf(block)
 			again.Slot = uint64(i) + 1
-			return sink.Block(ctx, again)
+			return deliver(again)(ctx, sink)
 		})
 	}
 	r, err := runner.New(runner.Config{Sources: sourcesOf(s)}, runner.Deps{Producer: producer})

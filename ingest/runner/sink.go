@@ -19,13 +19,12 @@ type sink struct {
 
 // Block submits a block, unless the ledger has it. It returns an error if the block is of another
 // chain, see checkLink.
-func (s *sink) Block(ctx context.Context, block *chain.Block) error {
+func (s *sink) Block(ctx context.Context, block *chain.Block) (known bool, err error) {
 	if block.Whole && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
-		s.runner.metrics.known.Inc()
-		return ctx.Err()
+		return true, ctx.Err()
 	}
 	if err := s.runner.checkLink(block, s.kind); err != nil {
-		return err
+		return false, err
 	}
 	j := &job{block: block, receivedAt: block.ReceivedAt}
 	if j.receivedAt.IsZero() {
@@ -38,7 +37,7 @@ func (s *sink) Block(ctx context.Context, block *chain.Block) error {
 	if block.Whole {
 		j.slot = slotRecord(block, s.kind)
 	}
-	return s.pipeline.submit(ctx, j)
+	return false, s.pipeline.submit(ctx, j)
 }
 
 // Skipped writes a slot record, unless the ledger knows the slot when its turn comes.

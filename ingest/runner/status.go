@@ -163,7 +163,7 @@ func (r *Runner) Announce(ctx context.Context) error {
 
 // report writes a status record at each interval and after each change, until stop is closed.
 func (r *Runner) report(ctx context.Context, fail context.CancelCauseFunc, stop <-chan struct{}) {
-	ticker := time.NewTicker(r.cfg.StatusInterval)
+	ticker := time.NewTicker(r.cfg.statusInterval)
 	defer ticker.Stop()
 	for {
 		select {

@@ -80,12 +80,12 @@ func TestInFlightIsBounded(t *testing.T) {
 	for slot := range uint64(20) {
 		s.do = append(s.do, func(ctx context.Context, sink source.Sink) error {
 			require.LessOrEqual(t, handed.Load()-int64(len(l.slots(t))), int64(3))
-			err := sink.Block(ctx, newBlock(slot+1, slot, transactionOf(func(b *builder) { b.mintTo(mintKey(1)) })))
+			_, err := sink.Block(ctx, newBlock(slot+1, slot, transactionOf(func(b *builder) { b.mintTo(mintKey(1)) })))
 			handed.Add(1)
 			return err
 		})
 	}
-	r, err := runner.New(runner.Config{Sources: sourcesOf(s), MaxInFlight: 3}, runner.Deps{Producer: l})
+	r, err := runner.New(runner.Config{Sources: sourcesOf(s)}.WithMaxInFlight(3), runner.Deps{Producer: l})
 	require.NoError(t, err)
 	require.NoError(t, r.Run(context.Background()))
 	require.Len(t, l.slots(t), 20)

@@ -355,7 +355,7 @@ func (s whole) Run(ctx context.Context, _ source.Ledger, sink source.Sink) error
 				continue
 			}
 			buffer.Join(u.Block)
-			if err := sink.Block(ctx, u.Block); err != nil {
+			if _, err := sink.Block(ctx, u.Block); err != nil {
 				return err
 			}
 		}

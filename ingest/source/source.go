@@ -25,7 +25,8 @@ type Source interface {
 // Ledger tells what was ingested before, so that a restart resumes where the last run stopped.
 type Ledger interface {
 	// Ingested reports whether the block of this slot with this hash is in the log with all its
-	// events.
+	// events. The sink asks that of every block. A source asks only to save itself work, such as to
+	// fetch the block's transactions, see chain.Block.Known.
 	Ingested(slot uint64, blockhash pubkey.Key) bool
 	// Resume returns the highest slot up to which sources of this kind have ingested; 0 if they
 	// have ingested nothing.
@@ -38,8 +39,9 @@ type Ledger interface {
 // Sink takes what a source reads. Its methods block while the pipeline is full (back-pressure).
 // They return an error only if ctx ends or the pipeline cannot go on.
 type Sink interface {
-	// Block takes a whole block or a lone transaction. The sink then owns the value.
-	Block(ctx context.Context, block *chain.Block) error
+	// Block takes a whole block or a lone transaction. The sink then owns the value. known means
+	// that the log had the block before, so that the sink did nothing with it.
+	Block(ctx context.Context, block *chain.Block) (known bool, err error)
 	// Skipped records that nobody produced a block in this slot.
 	Skipped(ctx context.Context, slot uint64) error
 	// Dead records that the block of this slot lost its fork.

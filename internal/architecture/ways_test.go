@@ -16,7 +16,7 @@ import (
 )
 
 // Every function that docs/ARCHITECTURE.md names on the ways of a mint, a search and a batch is in
-// the file that it names.
+// the file that it names. On the way of a mint, none only passes its parameters on to another one.
 func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
 	root := testkit.Root(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
@@ -25,24 +25,75 @@ func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
 	require.True(t, found)
 	ways, _, found = strings.Cut(ways, "\n## The map\n")
 	require.True(t, found)
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(ways, -1)
-	require.Greater(t, len(rows), 40)
-	declared := make(map[string]map[string]bool)
-	for _, row := range rows {
+	mint, _, found := strings.Cut(ways, "\n## ")
+	require.True(t, found)
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|")
+	require.Greater(t, len(rows.FindAllString(mint, -1)), 40)
+	declared := make(map[string]map[string]*ast.FuncDecl)
+	functionOf := func(row []string) *ast.FuncDecl {
 		name, file := row[1], row[2]
 		if declared[file] == nil {
 			declared[file] = functionsOf(t, filepath.Join(root, filepath.FromSlash(file)))
 		}
-		require.True(t, declared[file][name], "%s has no function %s", file, name)
+		require.NotNil(t, declared[file][name], "%s has no function %s", file, name)
+		return declared[file][name]
+	}
+	for _, row := range rows.FindAllStringSubmatch(ways, -1) {
+		functionOf(row)
+	}
+	for _, row := range rows.FindAllStringSubmatch(mint, -1) {
+		require.False(t, forwards(functionOf(row)), "%s only forwards", row[1])
 	}
 }
 
+// forwards reports whether a function does nothing but one call whose arguments are its parameters.
+func forwards(function *ast.FuncDecl) bool {
+	if len(function.Body.List) != 1 {
+		return false
+	}
+	var expression ast.Expr
+	switch statement := function.Body.List[0].(type) {
+	case *ast.ExprStmt:
+		expression = statement.X
+	case *ast.ReturnStmt:
+		if len(statement.Results) == 1 {
+			expression = statement.Results[0]
+		}
+	}
+	call, ok := expression.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	for _, argument := range call.Args {
+		if _, plain := argument.(*ast.Ident); !plain {
+			return false
+		}
+	}
+	return true
+}
+
+func TestForwards(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", `package p
+func (r *R) Lookup(a int) int { return r.s.lookup(a) }
+func (r *R) Seal(a, b int) { r.s.seal(a, b) }
+func (r *R) Half(a int) int { return r.s.lookup(a / 2) }
+func (r *R) Two(a int) int { r.n++; return r.s.lookup(a) }`, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var found []string
+	for _, declaration := range file.Decls {
+		if function := declaration.(*ast.FuncDecl); forwards(function) {
+			found = append(found, function.Name.Name)
+		}
+	}
+	require.Equal(t, []string{"Lookup", "Seal"}, found)
+}
+
 // functionsOf are the functions of a Go file, methods with their type in front: "State.Apply".
-func functionsOf(t *testing.T, path string) map[string]bool {
+func functionsOf(t *testing.T, path string) map[string]*ast.FuncDecl {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
-	names := make(map[string]bool)
+	names := make(map[string]*ast.FuncDecl)
 	for _, declaration := range file.Decls {
 		function, ok := declaration.(*ast.FuncDecl)
 		if !ok {
@@ -58,7 +109,7 @@ func functionsOf(t *testing.T, path string) map[string]bool {
 				name = typ.Name + "." + name
 			}
 		}
-		names[name] = true
+		names[name] = function
 	}
 	return names
 }

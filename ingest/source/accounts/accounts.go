@@ -8,7 +8,6 @@
 package accounts
 
 import (
-	"context"
 	"slices"
 	"sync"
 
@@ -165,16 +164,4 @@ func join(transactions []chain.Transaction, updates []chain.Account) (joined []c
 		return slices.Compare(a.Key[:], b.Key[:])
 	})
 	return joined
-}
-
-// Sink adds the accounts of the buffer to the blocks that it passes on.
-type Sink struct {
-	source.Sink
-	Buffer *Buffer
-}
-
-// Block passes the block on with its accounts.
-func (s Sink) Block(ctx context.Context, block *chain.Block) error {
-	s.Buffer.Join(block)
-	return s.Sink.Block(ctx, block)
 }

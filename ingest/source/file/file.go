@@ -19,6 +19,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 )
 
@@ -98,7 +99,7 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	}
 	sink.Progress(0, total)
 	pace := &pacer{speed: s.cfg.Speed}
-	r := reader{Source: s, ledger: ledger, sink: sink, pace: pace, player: s.player(ledger, sink, pace)}
+	r := reader{Source: s, ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), pace: pace, player: s.player(sink, pace)}
 	next := s.prefetch(inputs)
 	for _, in := range inputs {
 		err := r.read(ctx, in, next)
@@ -146,10 +147,10 @@ func (e *sinkError) Unwrap() error { return e.err }
 // reader is the state of one run.
 type reader struct {
 	*Source
-	ledger source.Ledger
-	sink   source.Sink
-	pace   *pacer
-	player *player
+	ledger  source.Ledger
+	carrier *order.Carrier
+	pace    *pacer
+	player  *player
 }
 
 // read passes on one file. next returns the contents of the next file that is no recording, see
@@ -188,33 +189,26 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 }
 
 // deliver passes on one block, after the slots that its parent link skips. A whole block waits
-// until it is time for it, and is left out if the ledger has it. A lone transaction is passed on at
-// once.
+// until it is time for it, unless the ledger has it. A lone transaction is passed on at once.
 func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
-	if b.Whole && r.ledger.Ingested(b.Slot, b.Blockhash) {
-		r.metrics.Known()
-		return nil
-	}
-	if b.Whole && b.BlockTime > 0 {
+	if b.Whole && b.BlockTime > 0 && r.cfg.Speed > 0 {
+		if r.ledger.Ingested(b.Slot, b.Blockhash) {
+			r.metrics.Known()
+			return nil
+		}
 		if err := r.pace.wait(ctx, time.Unix(b.BlockTime, 0)); err != nil {
 			return err
 		}
 	}
+	var steps []order.Step
 	// A recorded block is on the chain, so its parent link proves that the slots between have no
 	// block.
 	if b.Whole && b.ParentSlot != nil && b.Slot-*b.ParentSlot <= maxSkips {
 		for slot := *b.ParentSlot + 1; slot < b.Slot; slot++ {
-			r.metrics.Skipped()
-			if err := r.sink.Skipped(ctx, slot); err != nil {
-				return err
-			}
+			steps = append(steps, order.Step{Kind: order.Skip, From: slot})
 		}
 	}
-	if err := r.sink.Block(ctx, b); err != nil {
-		return err
-	}
-	r.metrics.Delivered(b.Slot)
-	return nil
+	return r.carrier.Carry(ctx, append(steps, order.Step{Kind: order.Deliver, Block: b}))
 }
 
 // maxSkips bounds how many slots a block can be above its parent and still prove that the slots

@@ -25,10 +25,10 @@ func TestRecorderIsReadBackAlsoWhenKilled(t *testing.T) {
 
 	sink := &sourcetest.Sink{}
 	s := open(t, Config{Paths: []string{"x"}})
-	require.NoError(t, s.recording(t.Context(), &out, s.player(sourcetest.Ledger{}, sink, &pacer{})))
+	require.NoError(t, s.recording(t.Context(), &out, s.player(sink, &pacer{})))
 	sourcetest.RequireChain(t, c, sink.Blocks())
 
 	sink = &sourcetest.Sink{}
-	require.Error(t, s.recording(t.Context(), bytes.NewReader(killed), s.player(sourcetest.Ledger{}, sink, &pacer{})), "it says that it is cut short")
+	require.Error(t, s.recording(t.Context(), bytes.NewReader(killed), s.player(sink, &pacer{})), "it says that it is cut short")
 	sourcetest.RequireChain(t, c[:8], sink.Blocks())
 }

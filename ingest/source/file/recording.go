@@ -152,19 +152,17 @@ func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 type player struct {
 	*Source
 	line    *order.Line
-	sink    source.Sink
-	carrier order.Carrier
+	carrier *order.Carrier
 	pace    *pacer
 	buffer  *accounts.Buffer
 	bad     int
 	first   error
 }
 
-func (s *Source) player(ledger source.Ledger, sink source.Sink, pace *pacer) *player {
+func (s *Source) player(sink source.Sink, pace *pacer) *player {
 	buffer := accounts.NewBuffer(s.metrics)
-	sink = accounts.Sink{Sink: sink, Buffer: buffer}
-	return &player{Source: s, line: order.New(order.Config{Skips: true}, 0), sink: sink, pace: pace, buffer: buffer,
-		carrier: order.Carrier{Ledger: ledger, Sink: sink, Metrics: s.metrics}}
+	return &player{Source: s, line: order.New(order.Config{Skips: true}, 0), pace: pace, buffer: buffer,
+		carrier: order.NewCarrier(sink, buffer, s.metrics)}
 }
 
 func (p *player) garbage(n int, err error) {
@@ -218,7 +216,7 @@ func (p *player) play(ctx context.Context, u parse.Update) error {
 		return err
 	}
 	if u.Kind == parse.Slot && u.Status == parse.SlotFinalized {
-		return p.sink.Finalized(ctx, u.Slot)
+		return p.carrier.Finalized(ctx, u.Slot)
 	}
 	return nil
 }

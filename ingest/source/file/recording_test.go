@@ -22,7 +22,7 @@ import (
 func play(t testing.TB, data []byte, sink source.Sink) error {
 	t.Helper()
 	s := open(t, Config{Paths: []string{"x"}})
-	return s.stream(t.Context(), bytes.NewReader(data), s.player(sourcetest.Ledger{}, sink, &pacer{}))
+	return s.stream(t.Context(), bytes.NewReader(data), s.player(sink, &pacer{}))
 }
 
 func frame(out []byte, message []byte) []byte {

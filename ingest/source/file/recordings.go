@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/source/parse"
@@ -25,9 +26,9 @@ type RecordingsConfig struct {
 	// MaxBytes and MaxAge are when the next file begins. Defaults 1 GiB on disk and one hour.
 	MaxBytes int64
 	MaxAge   time.Duration
-	// SyncEvery is the time between syncs: a crash loses at most the messages of this time. Default
+	// syncEvery is the time between syncs: a crash loses at most the messages of this time. Default
 	// 1 s.
-	SyncEvery time.Duration
+	syncEvery time.Duration
 }
 
 // Recordings writes Geyser messages into a folder of *.geyser.zst files, one after the other. A
@@ -44,15 +45,16 @@ type Recordings struct {
 	files int
 	// written counts the compressed bytes that the encoder has passed to the present file. done
 	// counts those of the files before.
-	written, done int64
-	messages      uint64
-	err           error
-	failed        chan struct{}
+	written  atomic.Int64
+	done     int64
+	messages uint64
+	err      error
+	failed   chan struct{}
 }
 
 // NewRecordings checks the configuration; it does no I/O. Messages are synced only while Run runs.
 func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
-	if cfg.Dir == "" || cfg.MaxBytes < 0 || cfg.MaxAge < 0 || cfg.SyncEvery < 0 {
+	if cfg.Dir == "" || cfg.MaxBytes < 0 || cfg.MaxAge < 0 || cfg.syncEvery < 0 {
 		return nil, errors.New("new recordings: a folder is required, and no negative bound")
 	}
 	if cfg.file != "" { // never another
@@ -64,8 +66,8 @@ func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 	if cfg.MaxAge == 0 {
 		cfg.MaxAge = time.Hour
 	}
-	if cfg.SyncEvery == 0 {
-		cfg.SyncEvery = time.Second
+	if cfg.syncEvery == 0 {
+		cfg.syncEvery = time.Second
 	}
 	return &Recordings{cfg: cfg, failed: make(chan struct{})}, nil
 }
@@ -105,7 +107,7 @@ func (r *Recordings) fail(err error) {
 // write appends a message. It begins the next file first if there is none, or if the present one is
 // large or old enough.
 func (r *Recordings) write(message []byte, now time.Time) error {
-	if r.file != nil && (r.written >= r.cfg.MaxBytes || now.Sub(r.begun) >= r.cfg.MaxAge) {
+	if r.file != nil && (r.written.Load() >= r.cfg.MaxBytes || now.Sub(r.begun) >= r.cfg.MaxAge) {
 		if err := r.end(); err != nil {
 			return err
 		}
@@ -135,7 +137,8 @@ func (r *Recordings) begin(now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	r.file, r.begun, r.written = f, now, 0
+	r.file, r.begun = f, now
+	r.written.Store(0)
 	if r.out, err = NewRecorder(counter{r}); err != nil {
 		return err
 	}
@@ -146,29 +149,29 @@ func (r *Recordings) begin(now time.Time) error {
 	return nil
 }
 
-// counter counts the bytes that reach the file.
+// counter counts the bytes that reach the file. The encoder calls it from a goroutine of its own.
 type counter struct{ *Recordings }
 
 func (c counter) Write(p []byte) (int, error) {
 	n, err := c.file.Write(p)
-	c.written += int64(n)
+	c.written.Add(int64(n))
 	return n, err
 }
 
 // end closes the present file.
 func (r *Recordings) end() error {
 	err := errors.Join(r.out.Close(), r.file.Sync(), r.file.Close())
-	r.file, r.done, r.written = nil, r.done+r.written, 0
+	r.file, r.done = nil, r.done+r.written.Swap(0)
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
 	return nil
 }
 
-// Run syncs what was written every SyncEvery until ctx ends or a write fails, then closes the file.
+// Run syncs what was written every syncEvery until ctx ends or a write fails, then closes the file.
 // It returns the first failure.
 func (r *Recordings) Run(ctx context.Context) error {
-	tick := time.NewTicker(r.cfg.SyncEvery)
+	tick := time.NewTicker(r.cfg.syncEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -231,5 +234,5 @@ var errClosed = errors.New("recordings are closed")
 func (r *Recordings) Recorded() (messages uint64, files int, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.messages, r.files, r.done + r.written
+	return r.messages, r.files, r.done + r.written.Load()
 }

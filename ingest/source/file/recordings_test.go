@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -44,7 +45,7 @@ func TestRecordingsRotate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	var r *Recordings
 	synctest.Test(t, func(t *testing.T) {
-		r = record(t, RecordingsConfig{Dir: dir, MaxAge: 2 * time.Millisecond, SyncEvery: time.Millisecond}, func(tap func([]byte), _ *Recordings) {
+		r = record(t, RecordingsConfig{Dir: dir, MaxAge: 2 * time.Millisecond, syncEvery: time.Millisecond}, func(tap func([]byte), _ *Recordings) {
 			for _, b := range c {
 				tap(update(t, b.Update()))
 				time.Sleep(200 * time.Microsecond)
@@ -69,7 +70,7 @@ func TestCutAnywhereIsReadUpToThere(t *testing.T) {
 	c := sourcetest.NewChain(1000, 24)
 	dir := t.TempDir()
 	var synced []int64 // size of the file after the n-th block
-	record(t, RecordingsConfig{Dir: dir, SyncEvery: time.Hour}, func(tap func([]byte), r *Recordings) {
+	record(t, RecordingsConfig{Dir: dir, syncEvery: time.Hour}, func(tap func([]byte), r *Recordings) {
 		for _, b := range c {
 			tap(update(t, b.Update()))
 			r.sync()
@@ -106,7 +107,7 @@ func TestADeathInTheNextFile(t *testing.T) {
 		{update(t, c[0].Update()), update(t, c[1].Update()), update(t, c[2].Update())},
 		{status(c[2].Slot, pb.SlotStatus_SLOT_DEAD), update(t, c[3].Update())},
 	} {
-		record(t, RecordingsConfig{Dir: filepath.Join(dir), SyncEvery: time.Hour}, func(tap func([]byte), _ *Recordings) {
+		record(t, RecordingsConfig{Dir: filepath.Join(dir), syncEvery: time.Hour}, func(tap func([]byte), _ *Recordings) {
 			for _, m := range messages {
 				tap(m)
 			}
@@ -170,6 +171,27 @@ func TestReplayInTime(t *testing.T) {
 	})
 }
 
+// TestKnownBlocksAreNotWaitedFor: a replay at the original speed that was interrupted goes on at
+// once.
+func TestKnownBlocksAreNotWaitedFor(t *testing.T) {
+	c := sourcetest.NewChain(1000, 9)
+	dir := t.TempDir()
+	for _, b := range c {
+		write(t, dir, fmt.Sprintf("%d.json", b.Slot), b.JSON(t))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		known := sourcetest.LedgerOf(c, 8)
+		sink := &sourcetest.Sink{Ledger: known}
+		began := time.Now()
+		require.NoError(t, open(t, Config{Paths: []string{dir}, Speed: 1}).Run(t.Context(), known, sink))
+		require.Zero(t, time.Since(began))
+		sourcetest.RequireChain(t, c[8:], sink.Blocks())
+		began = time.Now()
+		require.NoError(t, open(t, Config{Paths: []string{dir}, Speed: 1}).Run(t.Context(), sourcetest.Ledger{}, &sourcetest.Sink{}))
+		require.Greater(t, time.Since(began), 8*time.Second, "new ones are")
+	})
+}
+
 func TestStamp(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5)
 	message := update(t, sourcetest.NewChain(1000, 1)[0].Update())
@@ -187,7 +209,7 @@ func TestStamp(t *testing.T) {
 func TestARecordingOfOneName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "stream.geyser.zst")
 	cfg := RecordingsAt(path)
-	cfg.SyncEvery = time.Millisecond
+	cfg.syncEvery = time.Millisecond
 	record := func() error {
 		r, err := NewRecordings(cfg)
 		require.NoError(t, err)

@@ -37,8 +37,7 @@ const (
 type follower struct {
 	*Source
 	line    *order.Line
-	carrier order.Carrier
-	sink    *repair.Serial
+	carrier *order.Carrier
 	buffer  *accounts.Buffer
 	// repairer gets gaps and the line's tip.
 	repairer *repair.Repairer
@@ -222,7 +221,7 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 	}
 	f.useful++
 	if u.Kind == parse.Slot && f.witnessed(u) {
-		if err := f.sink.Seen(ctx, u.Slot); err != nil {
+		if err := f.carrier.Seen(ctx, u.Slot); err != nil {
 			return err
 		}
 	}
@@ -230,7 +229,7 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 		return err
 	}
 	if u.Kind == parse.Slot && u.Status == parse.SlotFinalized && f.believed(u.Slot) {
-		if err := f.sink.Finalized(ctx, u.Slot); err != nil {
+		if err := f.carrier.Finalized(ctx, u.Slot); err != nil {
 			return err
 		}
 	}
@@ -296,7 +295,7 @@ func (f *follower) undecodable(ctx context.Context, err error) error {
 	f.garbage++
 	// Only some get a dead letter: there may be very many of them.
 	if bits.OnesCount(f.garbage) == 1 {
-		f.sink.Refused(ctx, "geyser message", err)
+		f.carrier.Refused(ctx, "geyser message", err)
 	}
 	if f.garbage < maxGarbage || f.garbage%100 == 0 {
 		return &ended{endGarbage, err}

@@ -152,13 +152,13 @@ func (s *Source) Kind() string { return s.cfg.Kind }
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	group, inner := errgroup.WithContext(ctx)
 	buffer := accounts.NewBuffer(s.metrics)
-	one := repair.NewSerial(accounts.Sink{Sink: sink, Buffer: buffer}, s.metrics)
+	carrier := order.NewCarrier(sink, buffer, s.metrics)
 	resume := ledger.Resume()
 	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
-		repair.Deps{Ledger: ledger, Sink: &repair.Once{Sink: one}, Filler: s.deps.Filler, Metrics: s.metrics, Logger: s.log})
-	f := &follower{Source: s, sink: one, buffer: buffer, repairer: repairer,
+		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s.deps.Filler, Metrics: s.metrics, Logger: s.log})
+	carrier.OnGap = repairer.OnGap
+	f := &follower{Source: s, carrier: carrier, buffer: buffer, repairer: repairer,
 		line: order.New(order.Config{MaxBlocks: s.cfg.maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, resume)}
-	f.carrier = order.Carrier{Ledger: ledger, Sink: one, Metrics: s.metrics, OnGap: repairer.OnGap}
 	group.Go(func() error { return f.follow(inner) })
 	group.Go(func() error { return repairer.Run(inner) })
 	err := group.Wait()

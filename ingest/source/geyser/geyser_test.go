@@ -202,7 +202,7 @@ func (f *filler) Fill(ctx context.Context, from, to uint64, _ source.Ledger, sin
 	for _, b := range f.chain {
 		if b.Slot >= from && b.Slot <= to {
 			parent := b.Parent
-			if err := sink.Block(ctx, &chain.Block{Slot: b.Slot, ParentSlot: &parent, Blockhash: b.Hash, Whole: true}); err != nil {
+			if _, err := sink.Block(ctx, &chain.Block{Slot: b.Slot, ParentSlot: &parent, Blockhash: b.Hash, Whole: true}); err != nil {
 				return err
 			}
 		}

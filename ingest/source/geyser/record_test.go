@@ -36,7 +36,7 @@ func (b *book) put(r *eventspb.SlotRecord) {
 	b.last[r.Slot] = r.Status
 }
 
-func (b *book) Block(ctx context.Context, block *chain.Block) error {
+func (b *book) Block(ctx context.Context, block *chain.Block) (known bool, err error) {
 	b.put(&eventspb.SlotRecord{Slot: block.Slot, ParentSlot: block.ParentSlot, Blockhash: block.Blockhash[:], Status: eventspb.SlotStatus_SLOT_STATUS_INGESTED})
 	return b.Sink.Block(ctx, block)
 }
@@ -85,7 +85,7 @@ func TestARecordingGivesTheSameLedger(t *testing.T) {
 	dir := t.TempDir()
 	live := newBook()
 	synctest.Test(t, func(t *testing.T) {
-		recordings, err := file.NewRecordings(file.RecordingsConfig{Dir: dir, MaxAge: 20 * time.Millisecond, SyncEvery: time.Millisecond})
+		recordings, err := file.NewRecordings(file.RecordingsConfig{Dir: dir, MaxAge: 20 * time.Millisecond})
 		require.NoError(t, err)
 		dial := f.startInBubble(t, nil)
 		s := open(t, "fake:1", func(cfg *Config, d *Deps) { cfg.BlocksMeta, d.Tap, d.Dial = true, recordings.Tap, dial })

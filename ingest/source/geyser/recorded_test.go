@@ -25,10 +25,11 @@ func TestRecordedStatuses(t *testing.T) {
 	require.NoError(t, err)
 	s := open(t, "recorded:1", nil)
 	sink := &sourcetest.Sink{}
-	one := repair.NewSerial(sink, s.metrics)
-	repairer := repair.New(repair.Config{}, repair.Deps{Ledger: sourcetest.Ledger{}, Sink: one, Metrics: s.metrics, Logger: s.log})
-	f := &follower{Source: s, sink: one, line: order.New(order.Config{Skips: true}, 0), repairer: repairer, buffer: accounts.NewBuffer(nil)}
-	f.carrier = order.Carrier{Ledger: sourcetest.Ledger{}, Sink: one, Metrics: s.metrics, OnGap: repairer.OnGap}
+	buffer := accounts.NewBuffer(nil)
+	carrier := order.NewCarrier(sink, buffer, s.metrics)
+	repairer := repair.New(repair.Config{}, repair.Deps{Ledger: sourcetest.Ledger{}, Sink: carrier, Metrics: s.metrics, Logger: s.log})
+	carrier.OnGap = repairer.OnGap
+	f := &follower{Source: s, carrier: carrier, line: order.New(order.Config{Skips: true}, 0), repairer: repairer, buffer: buffer}
 	pings := make(chan struct{}, 1)
 	statuses, chain := 0, map[uint64]uint64{}
 	for len(data) > 0 {

@@ -5,46 +5,69 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/accounts"
 )
 
 // errLost tells people what happened. Nothing is taken back from the log, see
 // docs/decisions/0005-only-confirmed-blocks.md.
 var errLost = errors.New("its block came as confirmed and lost its fork: the provider's fault; its events stay in the log")
 
-// Carrier carries out steps on a sink. Its errors are the sink's.
+// Carrier hands what a source has read over to a sink, one call at a time. A stream and the filler
+// of its gaps share one, which is why it is a sink itself: a caller that waits for its turn stops
+// waiting when its context ends. Make it with NewCarrier. Safe for concurrent use. Its errors are
+// the sink's.
 type Carrier struct {
-	Ledger  source.Ledger
-	Sink    source.Sink
-	Metrics *source.Metrics
 	// OnGap is called with missing slots, both ends included. If it is nil, gaps are only counted.
+	// It must be set before the first call.
 	OnGap func(from, to uint64)
+
+	sink     source.Sink
+	accounts *accounts.Buffer
+	metrics  *source.Metrics
+	turn     *semaphore.Weighted // of one
+	witness  Witness
 }
 
-// Carry carries out the steps in order. It does not pass on whole blocks that the ledger has. A
-// lost block is passed on as dead and as a refusal, so that there is a dead letter of it.
+var _ source.Sink = (*Carrier)(nil)
+
+// NewCarrier returns a carrier to sink. Blocks get the accounts that buffer has of them; buffer may
+// be nil. metrics count what the source delivers.
+func NewCarrier(sink source.Sink, buffer *accounts.Buffer, metrics *source.Metrics) *Carrier {
+	return &Carrier{sink: sink, accounts: buffer, metrics: metrics, turn: semaphore.NewWeighted(1)}
+}
+
+// Carry carries out the steps in order. A lost block is passed on as dead and as a refusal, so that
+// there is a dead letter of it.
 func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		var err error
 		switch s.Kind {
 		case Deliver:
-			if s.Block.Whole && c.Ledger.Ingested(s.Block.Slot, s.Block.Blockhash) {
-				c.Metrics.Known()
-				continue
+			known := s.Block.Known
+			if !known {
+				known, err = c.Block(ctx, s.Block)
 			}
-			if err = c.Sink.Block(ctx, s.Block); err == nil {
-				c.Metrics.Delivered(s.Block.Slot)
+			switch {
+			case err != nil:
+			case known:
+				c.metrics.Known()
+			default:
+				c.metrics.Delivered(s.Block.Slot)
 			}
 		case Skip:
-			c.Metrics.Skipped()
-			err = c.Sink.Skipped(ctx, s.From)
+			c.metrics.Skipped()
+			err = c.Skipped(ctx, s.From)
 		case Lost:
-			c.Metrics.Lost()
-			if err = c.Sink.Dead(ctx, s.From); err == nil {
-				c.Sink.Refused(ctx, fmt.Sprintf("slot %d", s.From), errLost)
+			c.metrics.Lost()
+			if err = c.Dead(ctx, s.From); err == nil {
+				c.Refused(ctx, fmt.Sprintf("slot %d", s.From), errLost)
 			}
 		case Gap:
-			c.Metrics.Gap()
+			c.metrics.Gap()
 			if c.OnGap != nil {
 				c.OnGap(s.From, s.To)
 			}
@@ -55,3 +78,62 @@ func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 	}
 	return nil
 }
+
+func (c *Carrier) call(ctx context.Context, do func() error) error {
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer c.turn.Release(1)
+	return do()
+}
+
+// Block passes the block on with its accounts, and notes that its slot has a block on the chain.
+func (c *Carrier) Block(ctx context.Context, b *chain.Block) (known bool, err error) {
+	err = c.call(ctx, func() error {
+		c.witness.Chain(b.Slot)
+		if c.accounts != nil {
+			c.accounts.Join(b)
+		}
+		known, err = c.sink.Block(ctx, b)
+		return err
+	})
+	return known, err
+}
+
+// Skipped passes the slot on. If the stream has reported a block in it, it is passed on as dead:
+// the chain goes on without that block.
+func (c *Carrier) Skipped(ctx context.Context, slot uint64) error {
+	if c.witness.Empty(slot) {
+		c.metrics.Dead()
+		return c.Dead(ctx, slot)
+	}
+	return c.call(ctx, func() error { return c.sink.Skipped(ctx, slot) })
+}
+
+// Dead passes the slot on.
+func (c *Carrier) Dead(ctx context.Context, slot uint64) error {
+	return c.call(ctx, func() error { return c.sink.Dead(ctx, slot) })
+}
+
+// Finalized passes the slot on.
+func (c *Carrier) Finalized(ctx context.Context, slot uint64) error {
+	return c.call(ctx, func() error { return c.sink.Finalized(ctx, slot) })
+}
+
+// Seen notes that the stream reported a block in a slot, on the chain or not. If the chain goes on
+// without it, the slot is passed on as dead.
+func (c *Carrier) Seen(ctx context.Context, slot uint64) error {
+	if !c.witness.Seen(slot) {
+		return nil
+	}
+	c.metrics.Dead()
+	return c.Dead(ctx, slot)
+}
+
+// Refused passes the refusal on.
+func (c *Carrier) Refused(ctx context.Context, name string, err error) {
+	_ = c.call(ctx, func() error { c.sink.Refused(ctx, name, err); return nil })
+}
+
+// Progress does nothing: a filler's progress is not the source's.
+func (c *Carrier) Progress(uint64, uint64) {}

@@ -2,14 +2,12 @@
 //
 // In: gaps that the source saw, the ledger, and the source's tip. Out: calls of a filler, for one
 // gap after the other. Guarantees: every gap that the ledger shows within reach is tried again and
-// again, with growing pauses while that brings nothing. An input that is refused repeatedly is
-// reported once.
+// again, with growing pauses while that brings nothing.
 package repair
 
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +18,8 @@ import (
 type Gap struct{ From, To uint64 }
 
 // Filler gets the blocks of slots from..to, both included, from elsewhere and passes them to sink.
-// The rpc source is one.
+// A gap is tried again and again, so a filler reports a slot that it cannot get only once. The rpc
+// source is one.
 type Filler interface {
 	Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error
 }
@@ -173,31 +172,5 @@ func (r *Repairer) repair(ctx context.Context, now time.Time) {
 func (r *Repairer) fill(ctx context.Context, g Gap) {
 	if err := r.deps.Filler.Fill(ctx, g.From, g.To, r.deps.Ledger, r.deps.Sink); err != nil && ctx.Err() == nil {
 		r.deps.Logger.Error("gap could not be filled, will try again", "from_slot", g.From, "to_slot", g.To, "err", err)
-	}
-}
-
-// Once is a sink that passes on the refusal of an input only once, because a gap is tried again and
-// again. Safe for concurrent use if Sink is.
-type Once struct {
-	source.Sink
-
-	mu      sync.Mutex
-	refused map[string]bool
-}
-
-// maxRefused bounds the inputs that Once remembers. At the bound it forgets all of them.
-const maxRefused = 10_000
-
-// Refused passes on the first refusal of an input.
-func (o *Once) Refused(ctx context.Context, name string, err error) {
-	o.mu.Lock()
-	again := o.refused[name]
-	if o.refused == nil || len(o.refused) >= maxRefused {
-		o.refused = map[string]bool{}
-	}
-	o.refused[name] = true
-	o.mu.Unlock()
-	if !again {
-		o.Sink.Refused(ctx, name, err)
 	}
 }

@@ -41,9 +41,8 @@ func (b Backfill) Run(ctx context.Context, ledger source.Ledger, sink source.Sin
 func (s *Source) fill(ctx context.Context, runs []coverage.Gap, done, total uint64, ledger source.Ledger, sink source.Sink) error {
 	sink.Progress(done, total)
 	for _, run := range runs {
-		part := *s
-		part.cfg.From, part.cfg.To = &run.FromSlot, &run.ToSlot
-		if err := part.Run(ctx, missing{ledger}, partSink{sink, done, total}); err != nil {
+		report := func(read, _ uint64) { sink.Progress(done+read, total) }
+		if err := s.readRange(ctx, run.FromSlot, run.ToSlot, ledger, sink, report); err != nil {
 			return fmt.Errorf("backfill slots %d to %d: %w", run.FromSlot, run.ToSlot, err)
 		}
 		if ctx.Err() != nil {
@@ -95,11 +94,3 @@ func openGaps(ledger source.Ledger) (runs []coverage.Gap) {
 	}
 	return runs
 }
-
-// partSink reports the progress of one run of slots as that of the whole range.
-type partSink struct {
-	source.Sink
-	done, total uint64
-}
-
-func (s partSink) Progress(read, _ uint64) { s.Sink.Progress(s.done+read, s.total) }

@@ -15,7 +15,7 @@ import (
 
 func openBackfill(t testing.TB, from, to uint64, client Client) Backfill {
 	t.Helper()
-	b, err := NewBackfill(Config{From: &from, To: &to, FirstPause: time.Millisecond, Poll: time.Millisecond}, Deps{Client: client})
+	b, err := NewBackfill(Config{From: &from, To: &to, firstPause: time.Millisecond, poll: time.Millisecond}, Deps{Client: client})
 	require.NoError(t, err)
 	return b
 }
@@ -80,7 +80,7 @@ func TestBackfillStops(t *testing.T) {
 func TestGapsAreWhatLiesBetweenKnownSlots(t *testing.T) {
 	c := sourcetest.NewChain(1000, 40)
 	n := newNode(t, c)
-	g, err := NewGaps(Config{FirstPause: time.Millisecond, Poll: time.Millisecond}, Deps{Client: n})
+	g, err := NewGaps(Config{firstPause: time.Millisecond, poll: time.Millisecond}, Deps{Client: n})
 	require.NoError(t, err)
 	require.Equal(t, source.KindBackfill, g.Kind())
 	holes := []coverage.Gap{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/chain"
@@ -19,19 +20,24 @@ const maxWalk = 256
 // run is the consuming half of Source.Run: one goroutine that passes blocks on in order.
 type run struct {
 	*Source
-	ledger  source.Ledger
-	sink    source.Sink
+	ledger source.Ledger
+	// resume is the slot up to which the ledger may have the blocks, so that their headers are
+	// fetched first; 0 if there is none.
+	resume  uint64
 	line    *order.Line
-	carrier order.Carrier
+	carrier *order.Carrier
+	// report gets how many slots are read, of how many; 0 if the tip is followed.
+	report func(read, total uint64)
 	// repairer is nil if the source does not follow the tip.
 	repairer *repair.Repairer
-	refused  map[uint64]bool
-	from     uint64
+	// given are the slots that this run has given up.
+	given map[uint64]bool
+	from  uint64
 }
 
 // consume passes on the blocks of the queue in order.
 func (r *run) consume(ctx context.Context, queue <-chan *job) error {
-	r.refused = map[uint64]bool{}
+	r.given = map[uint64]bool{}
 	first := r.cfg.From == nil
 	if !first {
 		r.from = *r.cfg.From
@@ -64,7 +70,7 @@ func (r *run) progress(slot uint64) {
 	if r.cfg.To != nil {
 		total = *r.cfg.To - r.from + 1
 	}
-	r.sink.Progress(slot-r.from+1, total)
+	r.report(slot-r.from+1, total)
 }
 
 // take handles one fetched slot. A block that cannot be had is refused, and the run goes on, unless
@@ -84,19 +90,43 @@ func (r *run) take(ctx context.Context, j *job) error {
 	return nil
 }
 
-// refuse reports a slot as refused, once.
+// refuse gives a slot up, and reports it as refused unless an earlier run of the source has.
 func (r *run) refuse(ctx context.Context, slot uint64, err error) {
-	if r.refused[slot] {
+	if r.given[slot] {
 		return
 	}
-	r.refused[slot] = true
+	r.given[slot] = true
 	reason := "malformed"
 	var rpc *solana.RPCError
 	if errors.As(err, &rpc) {
 		reason = "rpc_error"
 	}
 	r.metrics.Refused(reason)
-	r.sink.Refused(ctx, fmt.Sprintf("slot %d", slot), err)
+	if r.refused.add(slot) {
+		r.carrier.Refused(ctx, fmt.Sprintf("slot %d", slot), err)
+	}
+}
+
+// refusals are the slots that a source has reported as refused. The filler of gaps tries the same
+// slots again and again. Safe for concurrent use; the zero value is empty.
+type refusals struct {
+	mu    sync.Mutex
+	slots map[uint64]bool
+}
+
+// maxRefusals bounds the slots that are remembered. At the bound all of them are forgotten.
+const maxRefusals = 10_000
+
+// add notes a slot. It returns false if the slot was noted before.
+func (r *refusals) add(slot uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	again := r.slots[slot]
+	if r.slots == nil || len(r.slots) >= maxRefusals {
+		r.slots = map[uint64]bool{}
+	}
+	r.slots[slot] = true
+	return !again
 }
 
 // add passes b on. If b's parent was not passed on, add first fetches it, then the parent's parent,
@@ -113,7 +143,7 @@ func (r *run) add(ctx context.Context, b *chain.Block) error {
 	}
 	for walk := 0; r.line.Waiting() > 0; walk++ {
 		parent := *b.ParentSlot
-		if walk < maxWalk && parent >= r.from && !r.refused[parent] {
+		if walk < maxWalk && parent >= r.from && !r.given[parent] {
 			found, err := r.block(ctx, parent, false)
 			switch {
 			case ctx.Err() != nil:

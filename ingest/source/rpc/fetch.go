@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
@@ -33,33 +32,32 @@ type job struct {
 
 // produce starts a fetch for every slot that has a block, in order. The capacity of the queue
 // bounds the blocks in memory.
-func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger source.Ledger, queue chan<- *job) error {
-	next, err := s.first(ctx, ledger)
+func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *job) error {
+	next, err := r.first(ctx)
 	if err != nil {
 		return err
 	}
-	resume := ledger.Resume()
-	for s.cfg.To == nil || next <= *s.cfg.To {
-		tip, err := retry(ctx, s, func() (uint64, error) { return s.client.GetSlot(ctx, s.cfg.Commitment) })
+	for r.cfg.To == nil || next <= *r.cfg.To {
+		tip, err := retry(ctx, r.Source, func() (uint64, error) { return r.client.GetSlot(ctx, r.cfg.Commitment) })
 		if err != nil {
 			return fmt.Errorf("look at the tip: %w", err)
 		}
-		if s.cfg.To != nil {
-			tip = min(tip, *s.cfg.To)
+		if r.cfg.To != nil {
+			tip = min(tip, *r.cfg.To)
 		}
 		if next > tip {
-			if err := pause.For(ctx, s.cfg.Poll); err != nil {
+			if err := pause.For(ctx, r.cfg.poll); err != nil {
 				return err
 			}
 			continue
 		}
 		last := min(tip, next+maxChunk-1)
-		slots, err := s.slots(ctx, next, last)
+		slots, err := r.slots(ctx, next, last)
 		if err != nil {
 			return err
 		}
 		for i, slot := range slots {
-			j := &job{slot: slot, known: slot <= resume, done: make(chan struct{}), through: slot}
+			j := &job{slot: slot, known: slot <= r.resume, done: make(chan struct{}), through: slot}
 			if i == len(slots)-1 {
 				j.through = last
 			}
@@ -70,7 +68,7 @@ func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger sour
 			}
 			group.Go(func() error {
 				defer close(j.done)
-				s.fetch(ctx, ledger, j)
+				r.fetch(ctx, j)
 				return nil
 			})
 		}
@@ -81,14 +79,14 @@ func (s *Source) produce(ctx context.Context, group *errgroup.Group, ledger sour
 
 // first returns the first slot to read: From, or else the slot after what the ledger has, or else
 // the tip.
-func (s *Source) first(ctx context.Context, ledger source.Ledger) (uint64, error) {
+func (r *run) first(ctx context.Context) (uint64, error) {
 	switch {
-	case s.cfg.From != nil:
-		return *s.cfg.From, nil
-	case ledger.Resume() > 0:
-		return ledger.Resume() + 1, nil
+	case r.cfg.From != nil:
+		return *r.cfg.From, nil
+	case r.resume > 0:
+		return r.resume + 1, nil
 	}
-	tip, err := retry(ctx, s, func() (uint64, error) { return s.client.GetSlot(ctx, s.cfg.Commitment) })
+	tip, err := retry(ctx, r.Source, func() (uint64, error) { return r.client.GetSlot(ctx, r.cfg.Commitment) })
 	if err != nil {
 		return 0, fmt.Errorf("look at the tip: %w", err)
 	}
@@ -120,16 +118,15 @@ func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 }
 
 // fetch gets and parses one block, or only its header if the ledger has the block.
-func (s *Source) fetch(ctx context.Context, ledger source.Ledger, j *job) {
+func (r *run) fetch(ctx context.Context, j *job) {
 	if j.known {
-		if header, err := s.block(ctx, j.slot, true); err == nil && ledger.Ingested(j.slot, header.Blockhash) {
-			// An ingested block is not passed on, so it needs no transactions.
-			header.Whole = true
+		if header, err := r.block(ctx, j.slot, true); err == nil && r.ledger.Ingested(j.slot, header.Blockhash) {
+			header.Known = true
 			j.block = header
 			return
 		}
 	}
-	j.block, j.err = s.block(ctx, j.slot, false)
+	j.block, j.err = r.block(ctx, j.slot, false)
 }
 
 // maxGarbage is how often an unreadable answer is asked for: another server, or the same one later,
@@ -159,7 +156,7 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 		if try == maxGarbage {
 			return nil, fmt.Errorf("getBlock answer: %w", err)
 		}
-		if err := pause.For(ctx, s.cfg.FirstPause); err != nil {
+		if err := pause.For(ctx, s.cfg.firstPause); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +166,7 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 // ends. If the server answers with an error (RPCError), ask is repeated for cfg.patience only. The
 // client has already retried within its own bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
-	began, wait := time.Now(), s.cfg.FirstPause
+	began, wait := time.Now(), s.cfg.firstPause
 	for {
 		out, err := ask()
 		var rpc *solana.RPCError

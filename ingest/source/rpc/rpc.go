@@ -46,8 +46,8 @@ type Config struct {
 	// Parallel is how many blocks are fetched at a time. Default 8. The client's own bounds hold
 	// too.
 	Parallel int
-	// Poll is the time between checks of the tip. Default 400 ms, a slot's length.
-	Poll time.Duration
+	// poll is the time between checks of the tip. Default 400 ms, a slot's length.
+	poll time.Duration
 	// patience is how long a call is repeated that the server answers with an error, such as for a
 	// block that it does not have yet. Default 2 min. A server that cannot be reached at all is
 	// asked for ever.
@@ -56,14 +56,14 @@ type Config struct {
 	// is followed. Defaults 10 s and repair.DefaultReach.
 	repairEvery time.Duration
 	repairReach uint64
-	// FirstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
-	FirstPause time.Duration
+	// firstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
+	firstPause time.Duration
 }
 
 func (c Config) withDefaults() Config {
-	c.Poll = cmp.Or(max(c.Poll, 0), 400*time.Millisecond)
+	c.poll = cmp.Or(max(c.poll, 0), 400*time.Millisecond)
 	c.patience = cmp.Or(max(c.patience, 0), 2*time.Minute)
-	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 500*time.Millisecond)
+	c.firstPause = cmp.Or(max(c.firstPause, 0), 500*time.Millisecond)
 	c.repairEvery = cmp.Or(max(c.repairEvery, 0), 10*time.Second)
 	c.repairReach = cmp.Or(c.repairReach, repair.DefaultReach)
 	c.kind = cmp.Or(c.kind, source.KindRPC)
@@ -85,6 +85,7 @@ type Source struct {
 	client  Client
 	log     *slog.Logger
 	metrics *source.Metrics
+	refused *refusals
 }
 
 var _ source.Source = (*Source)(nil)
@@ -105,7 +106,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
 	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error"}})
-	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m}
+	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -122,18 +123,23 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	if s.cfg.To == nil {
 		return s.follow(ctx, ledger, sink)
 	}
-	return s.read(ctx, &run{Source: s, ledger: ledger, sink: sink})
+	return s.read(ctx, &run{
+		Source: s, ledger: ledger, resume: ledger.Resume(), carrier: order.NewCarrier(sink, nil, s.metrics), report: sink.Progress,
+	})
 }
 
 // follow reads along the tip for ever. At the same time it closes the gaps of blocks that the
 // server did not have when it was asked.
 func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
-	one := &repair.Once{Sink: repair.NewSerial(sink, s.metrics)}
-	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: ledger.Resume()},
-		repair.Deps{Ledger: ledger, Sink: one, Filler: s, Metrics: s.metrics, Logger: s.log})
+	carrier, resume := order.NewCarrier(sink, nil, s.metrics), ledger.Resume()
+	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
+		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s, Metrics: s.metrics, Logger: s.log})
+	carrier.OnGap = repairer.OnGap
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return s.read(inner, &run{Source: s, ledger: ledger, sink: progressing{one, sink}, repairer: repairer})
+		return s.read(inner, &run{
+			Source: s, ledger: ledger, resume: resume, carrier: carrier, report: sink.Progress, repairer: repairer,
+		})
 	})
 	group.Go(func() error { return repairer.Run(inner) })
 	err := group.Wait()
@@ -143,28 +149,16 @@ func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.S
 	return err
 }
 
-// progressing reports only the progress of the main reader.
-type progressing struct {
-	source.Sink
-	whole source.Sink
-}
-
-func (p progressing) Progress(read, total uint64) { p.whole.Progress(read, total) }
-
 // read runs the two halves of a reader.
 func (s *Source) read(ctx context.Context, r *run) error {
 	group, inner := errgroup.WithContext(ctx)
 	queue := make(chan *job, s.cfg.Parallel)
 	group.Go(func() error {
 		defer close(queue)
-		return s.produce(inner, group, r.ledger, queue)
+		return r.produce(inner, group, queue)
 	})
 	group.Go(func() error {
 		r.line = order.New(order.Config{Skips: true}, 0)
-		r.carrier = order.Carrier{Ledger: r.ledger, Sink: r.sink, Metrics: s.metrics}
-		if r.repairer != nil {
-			r.carrier.OnGap = r.repairer.OnGap
-		}
 		return r.consume(inner, queue)
 	})
 	err := group.Wait()
@@ -174,16 +168,16 @@ func (s *Source) read(ctx context.Context, r *run) error {
 	return err
 }
 
-// Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it.
+// Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it. A
+// slot that cannot be had is refused once, however often it is read.
 func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
-	part := *s
-	part.cfg.From, part.cfg.To = &from, &to
-	return part.Run(ctx, missing{ledger}, sink)
+	return s.readRange(ctx, from, to, ledger, sink, sink.Progress)
 }
 
-// missing is a ledger for slots that are known to be missing. Up to Resume, a reader fetches the
-// header of each block first, to skip blocks that the ledger has. Here it has none, so Resume is 0:
-// each block is fetched by one call.
-type missing struct{ source.Ledger }
-
-func (missing) Resume() uint64 { return 0 }
+// readRange reads the slots from..to, both included. They are known to be missing: no header is
+// fetched first to see whether the ledger has the block, and each block is fetched by one call.
+func (s *Source) readRange(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink, report func(read, total uint64)) error {
+	part := *s
+	part.cfg.From, part.cfg.To = &from, &to
+	return part.read(ctx, &run{Source: &part, ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), report: report})
+}

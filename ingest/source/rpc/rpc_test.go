@@ -97,7 +97,7 @@ func (n *node) GetBlock(ctx context.Context, slot uint64, opts solana.BlockOptio
 
 func open(t testing.TB, cfg Config, client Client) *Source {
 	t.Helper()
-	cfg.FirstPause, cfg.Poll = time.Millisecond, time.Millisecond
+	cfg.firstPause, cfg.poll = time.Millisecond, time.Millisecond
 	s, err := New(cfg, Deps{Client: client})
 	require.NoError(t, err)
 	return s
@@ -141,7 +141,7 @@ func TestContract(t *testing.T) {
 			if setup.Broken {
 				n.blocks[setup.Chain.Skipped()[1]] = []byte(`{"blockhash":"x"}`)
 			}
-			client, err := solana.NewClient(solana.Config{Endpoints: []string{serve(t, n)}, FirstPause: time.Millisecond}, solana.Deps{})
+			client, err := solana.NewClient(solana.Config{Endpoints: []string{serve(t, n)}}, solana.Deps{})
 			require.NoError(t, err)
 			from, to := ends(setup.Chain)
 			return open(t, Config{From: from, To: to}, client)
@@ -262,6 +262,28 @@ func TestKnownBlocksCostOnlyAHeader(t *testing.T) {
 		require.Zero(t, n.asked[b.Slot])
 		require.Equal(t, 1, n.header[b.Slot])
 	}
+}
+
+// countingSink counts the refusals of each input.
+type countingSink struct {
+	sourcetest.Sink
+	refusals map[string]int
+}
+
+func (s *countingSink) Refused(_ context.Context, name string, _ error) { s.refusals[name]++ }
+
+// TestGapIsRefusedOnce: a filler is asked for the same gap again and again, and reports a block
+// that cannot be had once.
+func TestGapIsRefusedOnce(t *testing.T) {
+	c := sourcetest.NewChain(1000, 5)
+	n := newNode(t, c)
+	n.blocks[c[2].Slot] = []byte(`{"blockhash":"x"}`)
+	s, sink := open(t, Config{}, n), &countingSink{refusals: map[string]int{}}
+	for range 3 {
+		require.NoError(t, s.Fill(t.Context(), c[0].Slot, c[4].Slot, sourcetest.Ledger{}, sink))
+	}
+	require.Equal(t, map[string]int{fmt.Sprintf("slot %d", c[2].Slot): 1}, sink.refusals)
+	require.Len(t, sink.Blocks(), 3*4, "the others are read each time")
 }
 
 func TestFullSinkBoundsTheBlocksHeld(t *testing.T) {

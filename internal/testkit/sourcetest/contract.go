@@ -49,8 +49,9 @@ func Contract(t *testing.T, endless bool, open Opener) {
 		require.False(t, sink.concurrent, "blocks are handed over one at a time")
 	})
 	t.Run("goes on after what the ledger holds", func(t *testing.T) {
-		sink := &Sink{}
-		require.NoError(t, run(t, open(t, Setup{Chain: c}), LedgerOf(c, 25), sink, func() bool { return len(sink.Blocks()) >= len(c)-25 }))
+		known := LedgerOf(c, 25)
+		sink := &Sink{Ledger: known}
+		require.NoError(t, run(t, open(t, Setup{Chain: c}), known, sink, func() bool { return len(sink.Blocks()) >= len(c)-25 }))
 		RequireChain(t, c[25:], sink.Blocks())
 	})
 	t.Run("refuses broken input and reads the rest", func(t *testing.T) {

@@ -19,6 +19,8 @@ import (
 type Sink struct {
 	// OnBlock, if set, is called in every Block call, before the block is remembered.
 	OnBlock func(ctx context.Context, b *chain.Block) error
+	// Ledger has the blocks that are known. They are not remembered.
+	Ledger Ledger
 
 	mu          sync.Mutex
 	blocks      []*chain.Block
@@ -34,13 +36,15 @@ type Sink struct {
 
 var _ source.Sink = (*Sink)(nil)
 
-// Block remembers b.
-func (s *Sink) Block(ctx context.Context, b *chain.Block) error {
+// Block remembers b, unless the ledger has it.
+func (s *Sink) Block(ctx context.Context, b *chain.Block) (known bool, err error) {
+	if b.Whole && s.Ledger.Ingested(b.Slot, b.Blockhash) {
+		return true, ctx.Err()
+	}
 	s.mu.Lock()
 	s.inside++
 	s.concurrent = s.concurrent || s.inside > 1
 	s.mu.Unlock()
-	var err error
 	if s.OnBlock != nil {
 		err = s.OnBlock(ctx, b)
 	}
@@ -50,7 +54,7 @@ func (s *Sink) Block(ctx context.Context, b *chain.Block) error {
 			s.blocks = append(s.blocks, b)
 		}
 	})
-	return err
+	return false, err
 }
 
 // Skipped remembers slot.

@@ -1,0 +1,72 @@
+package replica
+
+import (
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/replica/packed"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// Lookup returns a member of the registry, or nil.
+func (r *Replica) Lookup(mint pubkey.Key) *registry.Token {
+	number, ok := r.store.table.Find(&mint)
+	if !ok {
+		return nil
+	}
+	return r.store.tokenOf(number, mint, nil)
+}
+
+// Token returns the token of a row id, or nil if that mint is not a member (any more).
+func (r *Replica) Token(id uint32) *registry.Token {
+	key, ok := r.store.table.Key(id)
+	if !ok {
+		return nil
+	}
+	return r.store.tokenOf(id, key, nil)
+}
+
+// Lists are the token lists that hold a member, by name.
+func (r *Replica) Lists(id uint32) (lists []registry.Listing) {
+	if key, ok := r.store.table.Key(id); ok {
+		r.store.readState(id, key, func(state *registry.State) { lists = state.Lists() })
+	}
+	return lists
+}
+
+// ID returns the row id of a mint, and whether it is a member of the registry. A mint keeps its row
+// id while the process lives.
+func (r *Replica) ID(mint pubkey.Key) (uint32, bool) {
+	number, ok := r.store.table.Find(&mint)
+	return number, ok && r.store.table.IsMarked(number)
+}
+
+// rowReader makes one row after the other in the same memory.
+type rowReader struct {
+	reader *packed.Reader
+	buf    registry.TokenBuffer
+	token  registry.Token
+	row    Row
+}
+
+// Row calls use with the row of a member in pooled memory, see type Row: a page of rows leaves no
+// garbage. It returns false, and does not call use, if that mint is not a member (any more).
+func (r *Replica) Row(id uint32, use func(row *Row)) (member bool) {
+	s := r.store
+	mint, ok := s.table.Key(id)
+	if !ok {
+		return false
+	}
+	reader := s.rowReaders.Get().(*rowReader) // the pool makes no other
+	defer s.rowReaders.Put(reader)
+	s.table.Read(id, func(value []byte, marked bool) {
+		if member = marked; member {
+			state := registry.StateOf(reader.reader.ReusedFacts(mint, value))
+			reader.token, _ = state.TokenIn(mint, &reader.buf)
+			s.volumes.show(id, &reader.token)
+			reader.row = Row{ID: id, Mint: mint, Token: &reader.token, Extensions: state.Extensions()}
+		}
+	})
+	if member {
+		use(&reader.row)
+	}
+	return member
+}
