@@ -248,6 +248,7 @@ gen: ## Regenerate generated files
 	$(GO) run ./tools/notice
 	cp deploy/alerts/mintlake.yml deploy/helm/mintlake/files/alerts.yml
 	$(GO) run ./cmd/mintlake config --page >docs/configuration.md
+	$(GO) run ./tools/metricspage
 	$(GO) run ./cmd/mintlake config --commands >docs/commands.md
 	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen
 
