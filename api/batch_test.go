@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -102,34 +103,72 @@ func TestBatchRefusesBadOptions(t *testing.T) {
 	}
 }
 
-// TestBatchWaits: the answer comes when the last of the mints is settled, each in its way.
+// asleep returns how many goroutines sleep in a select of the function.
+func asleep(function string) (count int) {
+	stacks := make([]byte, 1<<20)
+	for n := runtime.Stack(stacks, true); ; n = runtime.Stack(stacks, true) {
+		if n < len(stacks) {
+			stacks = stacks[:n]
+			break
+		}
+		stacks = make([]byte, 2*len(stacks))
+	}
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		head, frames, _ := strings.Cut(stack, "\n")
+		if strings.Contains(head, "[select") && strings.HasPrefix(frames, function+"(") {
+			count++
+		}
+	}
+	return count
+}
+
+// TestBatchWaits: the answer comes with the news that settle the last of the mints, each kind in
+// its way. Only news can end these waits, and they come when the request sleeps: a wake-up that is
+// lost leaves the answer out.
 func TestBatchWaits(t *testing.T) {
 	log, a := threeTokens()
 	n := startNode(t, log).awaitReady()
-	// An answer at the end of the wait comes of a lost wake-up, or of a machine that stands still.
-	// A lost wake-up delays every round, so one round in time shows that there is none.
-	const rounds, wait = 3, 5 * time.Second
-	for round := range rounds {
-		first := 80 + 10*round
-		asked := []string{a[0], address(first), address(first + 1), address(first + 2), "bad"}
-		answered := make(chan map[string]any, 1)
-		begin := time.Now()
-		go func() { answered <- n.batch(asked, `,"states":true,"wait_ms":5000`) }()
-		require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 3*(round+1) }, hang, time.Millisecond)
-		log.Token(first, uint64(50+round), "EIGHTY", "Eighty", time.Now())
-		notAMint(log, first+1)
-		givenUp(log, first+2)
-		body := <-answered
-		if took := time.Since(begin); took >= wait {
-			t.Logf("round %d took %s: the answer came at the end of the wait", round, took)
-			continue
+	n.WaitAtLeast(10 * hang)
+	token := func(mint int) { log.Token(mint, uint64(mint), "EIGHTY", "Eighty", time.Now()) }
+	const queue = "github.com/mintlake/mintlake/api/requests.(*Queue).Wait"
+	asked := 0
+	for _, c := range []struct {
+		news   []func(mint int)
+		states []string
+	}{
+		{[]func(int){token}, []string{"ready"}},
+		{[]func(int){func(mint int) { notAMint(log, mint) }}, []string{"not_a_mint no_mint_there"}},
+		{[]func(int){func(mint int) { givenUp(log, mint) }}, []string{"failed given_up"}},
+		{[]func(int){token, func(mint int) { notAMint(log, mint) }, func(mint int) { givenUp(log, mint) }}, []string{"ready", "not_a_mint no_mint_there", "failed given_up"}},
+	} {
+		mintsAsked, unknown, members := []string{a[0]}, []any{}, []string{a[0]}
+		first := 80 + asked
+		for i, state := range c.states {
+			mintsAsked = append(mintsAsked, address(first+i))
+			if state == "ready" {
+				members = append(members, address(first+i))
+			} else {
+				unknown = append(unknown, address(first+i))
+			}
 		}
-		require.Equal(t, []string{"ready", "ready", "not_a_mint no_mint_there", "failed given_up", "not_a_mint no_address"}, states(t, body, asked...))
-		require.Equal(t, []string{a[0], address(first)}, mints(body))
-		require.Equal(t, []any{address(first + 1), address(first + 2), "bad"}, body["unknown"])
-		return
+		mintsAsked, unknown = append(mintsAsked, "bad"), append(unknown, "bad")
+		answered := make(chan map[string]any, 1)
+		go func() { answered <- n.batch(mintsAsked, `,"states":true,"wait_ms":5000`) }()
+		require.Eventually(t, func() bool { return asleep(queue) == 1 }, hang, time.Millisecond)
+		for i, tell := range c.news {
+			tell(first + i)
+		}
+		select {
+		case body := <-answered:
+			require.Equal(t, append(append([]string{"ready"}, c.states...), "not_a_mint no_address"), states(t, body, mintsAsked...))
+			require.Equal(t, members, mints(body))
+			require.Equal(t, unknown, body["unknown"])
+		case <-time.After(hang):
+			require.Fail(t, "the news woke nobody", "%v", c.states)
+		}
+		asked += len(c.states)
+		require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == asked }, hang, time.Millisecond)
 	}
-	t.Fatalf("none of %d answers came before the end of the wait", rounds)
 }
 
 // TestBatchWaitsNoLongerThanAsked: nothing comes, and the answer does.

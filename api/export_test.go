@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/mintlake/mintlake/replica"
@@ -8,6 +10,9 @@ import (
 
 // BeginDrain makes the node say that it is about to stop, without stopping.
 func (s *Server) BeginDrain() { s.draining.Store(true) }
+
+// WaitAtLeast makes a batch with wait_ms wait so long, unless news of its mints end the wait.
+func (s *Server) WaitAtLeast(wait time.Duration) { s.leastWait = wait }
 
 // Handler is what the server calls for each request.
 func (s *Server) Handler() fasthttp.RequestHandler { return s.app.Server().Handler }

@@ -110,6 +110,9 @@ type Server struct {
 	bufs     sync.Pool // of *pooledBody, for rows
 	draining atomic.Bool
 	listener atomic.Pointer[listener]
+	// leastWait is how long a batch with wait_ms waits at least. Tests set it, so that nothing but
+	// news of its mints ends a wait.
+	leastWait time.Duration
 
 	historyLog sampler
 
