@@ -192,7 +192,7 @@ func (b *bulk) done() bool {
 	return true
 }
 
-var bulkConfig = projector.Config{BatchRecords: 100, BulkRecords: 200, BulkLag: 500, FoldEvery: time.Minute}
+var bulkConfig = projector.Config{BulkLag: 500, FoldEvery: time.Minute}.WithBatches(100, 200)
 
 // TestRowsOfEarlierRulesAreMadeAnew: all mints are folded once, and batches do not wait for that.
 func TestRowsOfEarlierRulesAreMadeAnew(t *testing.T) {

@@ -108,7 +108,7 @@ const shortFold = foldChunk
 // lookAhead returns the partitions that are so far behind that folding batch by batch would be
 // slow. It asks for the log's ends only if there is a reason to: a full batch, or a backlog.
 func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last map[kafka.TopicPartition]kafka.Record) map[kafka.TopicPartition]bool {
-	if p.deps.Offsets == nil || len(records) < p.config.BatchRecords && !p.backlog.pending() {
+	if p.deps.Offsets == nil || len(records) < p.config.batchRecords && !p.backlog.pending() {
 		return nil
 	}
 	next := p.backlog.positions()
@@ -123,5 +123,5 @@ func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last 
 	for partition, offset := range next {
 		lag[partition] = ends[partition] - offset
 	}
-	return p.backlog.updateBehind(lag, p.config.BulkLag, int64(p.config.BatchRecords))
+	return p.backlog.updateBehind(lag, p.config.BulkLag, int64(p.config.batchRecords))
 }

@@ -34,16 +34,16 @@ const flushTimeout = 5 * time.Second
 
 // Config bounds the batches.
 type Config struct {
-	// BatchRecords is the maximum number of records of one batch. Default 10,000.
-	BatchRecords int
+	// batchRecords is the maximum number of records of one batch. Default 10,000.
+	batchRecords int
 	// batchWait is how long a batch waits for more records after its first one. Default 100 ms; up
 	// to a second if batches take long.
 	batchWait time.Duration
-	// BulkRecords is the maximum number of records of one batch while a partition is far behind.
+	// bulkRecords is the maximum number of records of one batch while a partition is far behind.
 	// Default 20,000: some 120,000 facts, 200 MB while they are sent.
-	BulkRecords int
+	bulkRecords int
 	// BulkLag is how many records a partition must be behind for its rows to be made in large
-	// folds. Default 30,000. It also bounds BatchRecords, because only a full batch makes the
+	// folds. Default 30,000. It also bounds batchRecords, because only a full batch makes the
 	// projector check its lag.
 	BulkLag int64
 	// FoldEvery is how long such folds wait at least while there is more to come. Default 1 minute;
@@ -52,19 +52,19 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.BatchRecords <= 0 {
-		c.BatchRecords = 10_000
+	if c.batchRecords <= 0 {
+		c.batchRecords = 10_000
 	}
 	if c.batchWait <= 0 {
 		c.batchWait = 100 * time.Millisecond
 	}
-	if c.BulkRecords <= 0 {
-		c.BulkRecords = 20_000
+	if c.bulkRecords <= 0 {
+		c.bulkRecords = 20_000
 	}
 	if c.BulkLag <= 0 {
 		c.BulkLag = 30_000
 	}
-	c.BatchRecords = int(min(int64(c.BatchRecords), c.BulkLag))
+	c.batchRecords = int(min(int64(c.batchRecords), c.BulkLag))
 	if c.FoldEvery <= 0 {
 		c.FoldEvery = time.Minute
 	}
@@ -143,9 +143,9 @@ func (p *Projector) Run(ctx context.Context) error {
 func (p *Projector) projectAll(ctx context.Context) error {
 	wait := p.config.batchWait
 	for {
-		limit := p.config.BatchRecords
+		limit := p.config.batchRecords
 		if p.backlog.pending() {
-			limit = p.config.BulkRecords
+			limit = p.config.bulkRecords
 		}
 		records, err := p.deps.Consumer.FetchBatch(ctx, limit, wait)
 		if ctx.Err() != nil {

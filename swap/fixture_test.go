@@ -77,8 +77,8 @@ func start(t *testing.T, cfg Config, c *swaptest.Chain) *fixture {
 			*limit = hang
 		}
 	}
-	if cfg.market.StateTTL == 0 {
-		cfg.market.StateTTL, cfg.market.PoolsTTL, cfg.market.NoPoolsTTL = 1, 1, 1
+	if cfg.Market.StateTTL == 0 {
+		cfg.Market.StateTTL, cfg.Market.PoolsTTL = 1, 1
 	}
 	log := &lockedBuffer{}
 	deps := Deps{Keys: store, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil))}

@@ -126,7 +126,7 @@ func lookups() (searches, reads int) {
 func TestRequestsForOnePairShareARead(t *testing.T) {
 	c := chain()
 	c.CPMM(swaptest.Pool{Name: "p", Mints: [2]venue.Key{taxed, coin}, Amounts: [2]uint64{1_000_000, 1_000_000}, TradeRate: 2500})
-	f := start(t, Config{market: market.Config{StateTTL: time.Hour, PoolsTTL: time.Hour}}, c)
+	f := start(t, Config{Market: market.Config{StateTTL: time.Hour, PoolsTTL: time.Hour}}, c)
 	release := c.Hold()
 	var wg sync.WaitGroup
 	for i := range 20 {

@@ -81,8 +81,8 @@ type Config struct {
 	// hubs are the mints that a route over two pools may go through. Default wrapped SOL and USDC.
 	// For each hub a quote reads two pairs more.
 	hubs []pubkey.Key
-	// market bounds caches and reads.
-	market market.Config
+	// Market says how long what was read over JSON-RPC is used.
+	Market market.Config
 	// venues that are quoted. Default all.
 	venues venue.List
 	// terms of trust.
@@ -248,7 +248,7 @@ func (s *Server) openMarket() (err error) {
 		}
 		d.Held = s.held
 	}
-	s.market, err = market.New(s.cfg.market, d)
+	s.market, err = market.New(s.cfg.Market, d)
 	return err
 }
 

@@ -44,15 +44,15 @@ type Config struct {
 	Concurrency int
 	// RequestsPerSecond bounds the requests' rate; 0 = unbounded.
 	RequestsPerSecond float64
-	// Attempts is how often one request is tried before the run gives up. Default 8. A request
+	// attempts is how often one request is tried before the run gives up. Default 8. A request
 	// whose answer seems too large is tried largeAttempts times at most; then its shard is cut.
-	Attempts int
-	// FirstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
-	FirstPause time.Duration
+	attempts int
+	// firstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
+	firstPause time.Duration
 	// firstByteTimeout is how long a server may scan before it answers. Default 10 min.
 	firstByteTimeout time.Duration
-	// IdleTimeout is how long a server may be silent inside an answer. Default 1 min.
-	IdleTimeout time.Duration
+	// idleTimeout is how long a server may be silent inside an answer. Default 1 min.
+	idleTimeout time.Duration
 	// StateFile is where progress is kept; its folder must exist.
 	StateFile string
 }
@@ -60,10 +60,10 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.PageLimit = cmp.Or(max(c.PageLimit, 0), 10_000)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
-	c.Attempts = cmp.Or(max(c.Attempts, 0), 8)
-	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 500*time.Millisecond)
+	c.attempts = cmp.Or(max(c.attempts, 0), 8)
+	c.firstPause = cmp.Or(max(c.firstPause, 0), 500*time.Millisecond)
 	c.firstByteTimeout = cmp.Or(max(c.firstByteTimeout, 0), 10*time.Minute)
-	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), time.Minute)
+	c.idleTimeout = cmp.Or(max(c.idleTimeout, 0), time.Minute)
 	if len(c.Kinds) == 0 {
 		c.Kinds = AllKinds()
 	}

@@ -89,10 +89,8 @@ func serve(t testing.TB, fake *bulk.Server) string {
 }
 
 func configOf(t testing.TB, url string) accounts.Config {
-	return accounts.Config{
-		Endpoints: []string{url}, StateFile: filepath.Join(t.TempDir(), "bootstrap.json"), FirstPause: time.Millisecond,
-		IdleTimeout: 5 * time.Minute,
-	}
+	cfg := accounts.Config{Endpoints: []string{url}, StateFile: filepath.Join(t.TempDir(), "bootstrap.json")}
+	return cfg.WithWaits(time.Millisecond, 5*time.Minute)
 }
 
 func run(t testing.TB, cfg accounts.Config, out *log) (accounts.Summary, error) {
@@ -165,8 +163,8 @@ func TestFaultsAreRiddenOut(t *testing.T) {
 		return -1
 	}
 	for _, paged := range []bool{false, true} {
-		cfg := configOf(t, serve(t, fake))
-		cfg.Paged, cfg.PageLimit, cfg.Attempts = paged, 500, 100
+		cfg := configOf(t, serve(t, fake)).WithAttempts(100)
+		cfg.Paged, cfg.PageLimit = paged, 500
 		out := newLog()
 		_, err := run(t, cfg, out)
 		require.NoError(t, err)
@@ -207,7 +205,7 @@ func TestSilentServerIsLeft(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	// Short, but what is sent may be late too: an answer that is given up for that is only asked
 	// for again.
-	cfg.IdleTimeout, cfg.Attempts = 500*time.Millisecond, 1000
+	cfg = cfg.WithWaits(time.Millisecond, 500*time.Millisecond).WithAttempts(1000)
 	none := 0
 	cfg.Cuts = &none
 	out := newLog()
@@ -234,8 +232,8 @@ func TestRefusals(t *testing.T) {
 		"huge element":       {&bulk.Server{Before: answer(`{"result":{"context":{"slot":1},"value":[{"pubkey":"` + string(make([]byte, 3<<20)))}, "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := configOf(t, serve(t, c.fake))
-			cfg.Kinds, cfg.Attempts = []string{accounts.KindToken2022Plain}, 2
+			cfg := configOf(t, serve(t, c.fake)).WithAttempts(2)
+			cfg.Kinds = []string{accounts.KindToken2022Plain}
 			_, err := run(t, cfg, newLog())
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "api-key")

@@ -33,7 +33,7 @@ func newClient(cfg Config) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http's own
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
 	transport.ResponseHeaderTimeout = cfg.firstByteTimeout
-	c := &client{endpoints: cfg.Endpoints, idle: cfg.IdleTimeout, pace: pause.Evenly(cfg.RequestsPerSecond), http: &http.Client{
+	c := &client{endpoints: cfg.Endpoints, idle: cfg.idleTimeout, pace: pause.Evenly(cfg.RequestsPerSecond), http: &http.Client{
 		Transport: transport,
 		// A redirect would carry a keyed request to wherever the answer says.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -186,7 +186,7 @@ func timedOut(err error) bool {
 	return errors.Is(err, errSilent) || errors.As(err, &n) && n.Timeout()
 }
 
-// errSilent is a server that sent nothing for Config.IdleTimeout.
+// errSilent is a server that sent nothing for Config.idleTimeout.
 var errSilent = fmt.Errorf("%w: silent for too long", errConnection)
 
 // watched ends the request when one read takes longer than idle. The time between reads, in which

@@ -63,12 +63,12 @@ func hopeless(err error) bool {
 }
 
 // persist calls fetch until it succeeds, each time at the next endpoint. It gives up after
-// Config.Attempts failures, after largeAttempts of an answer that seems too large, or when an error
+// Config.attempts failures, after largeAttempts of an answer that seems too large, or when an error
 // is hopeless at every endpoint. Answers with 429 do not count: the server works, and says when to
 // ask again.
 func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress, error) {
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval = r.cfg.FirstPause, 30*time.Second
+	delays.InitialInterval, delays.MaxInterval = r.cfg.firstPause, 30*time.Second
 	hopelessInRow, large := 0, 0
 	for failures := 0; ; {
 		step, err := r.fetch(ctx, req, turn)
@@ -92,7 +92,7 @@ func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress,
 		if tooLarge(err) && !req.paged {
 			large++
 		}
-		if errors.As(err, &write) || hopelessInRow >= len(r.cfg.Endpoints) || failures >= r.cfg.Attempts || large >= largeAttempts {
+		if errors.As(err, &write) || hopelessInRow >= len(r.cfg.Endpoints) || failures >= r.cfg.attempts || large >= largeAttempts {
 			return progress{}, err
 		}
 		r.retries.Add(1)

@@ -33,23 +33,23 @@ type Config struct {
 	PerMinute int
 	// StateFile keeps how far the walk has come. Required.
 	StateFile string
-	// Page is how many tokens are read at once. Each read scans the whole table. Default 5,000.
-	Page int
+	// page is how many tokens are read at once. Each read scans the whole table. Default 5,000.
+	page int
 	// maxWaiting is how many requests may wait for enrichment before this one waits too. Default
 	// 100.
 	maxWaiting int64
-	// Rest is the time between the end of a walk and the next one, which asks again for documents
+	// rest is the time between the end of a walk and the next one, which asks again for documents
 	// that did not come. Default 12 hours.
-	Rest time.Duration
+	rest time.Duration
 	// restShort is the time after a walk that found nothing to ask for, and after an error. Default
 	// 5 minutes.
 	restShort time.Duration
 }
 
 func (c Config) withDefaults() Config {
-	c.Page = cmp.Or(max(c.Page, 0), 5000)
+	c.page = cmp.Or(max(c.page, 0), 5000)
 	c.maxWaiting = cmp.Or(max(c.maxWaiting, 0), 100)
-	c.Rest = cmp.Or(max(c.Rest, 0), 12*time.Hour)
+	c.rest = cmp.Or(max(c.rest, 0), 12*time.Hour)
 	c.restShort = cmp.Or(max(c.restShort, 0), 5*time.Minute)
 	return c
 }
@@ -135,7 +135,7 @@ func (a *Asker) Run(ctx context.Context) error {
 		case done && a.cursor == Cursor{}:
 			rest = a.config.restShort
 		case done:
-			a.cursor, rest = Cursor{}, a.config.Rest
+			a.cursor, rest = Cursor{}, a.config.rest
 		}
 		_ = pause.For(ctx, rest) // the loop ends with ctx
 	}
@@ -145,7 +145,7 @@ func (a *Asker) Run(ctx context.Context) error {
 // page asks for the documents of one page, and moves and saves the cursor; done is true if it was
 // the last page.
 func (a *Asker) page(ctx context.Context) (done bool, err error) {
-	wanted, err := a.deps.Source.Wanted(ctx, a.cursor, a.config.Page)
+	wanted, err := a.deps.Source.Wanted(ctx, a.cursor, a.config.page)
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +164,7 @@ func (a *Asker) page(ctx context.Context) (done bool, err error) {
 		}
 		a.cursor = wanted[i].Cursor()
 	}
-	return len(wanted) < a.config.Page, nil
+	return len(wanted) < a.config.page, nil
 }
 
 // saveEvery is how many requests a kill may repeat.

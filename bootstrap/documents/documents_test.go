@@ -92,7 +92,7 @@ func (w *world) Waiting(context.Context) (int64, error) {
 // run asks for so long.
 func (w *world) run(t *testing.T, state string, duration time.Duration) {
 	t.Helper()
-	asker, err := documents.New(documents.Config{PerMinute: 60, StateFile: state, Page: 3, Rest: time.Hour}, documents.Deps{
+	asker, err := documents.New(documents.Config{PerMinute: 60, StateFile: state}.WithPage(3, time.Hour), documents.Deps{
 		Source: w, Producer: w, Waiting: w.Waiting, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)

@@ -29,9 +29,9 @@ type ExportConfig struct {
 	GenesisHash string
 	// CreatedAt is written into the manifest.
 	CreatedAt time.Time
-	// FileRows is about how many facts a file has: when it has that many, the next mint begins
+	// fileRows is about how many facts a file has: when it has that many, the next mint begins
 	// another file. Default 2,000,000.
-	FileRows int64
+	fileRows int64
 }
 
 // Exporter writes one snapshot.
@@ -47,8 +47,8 @@ func NewExporter(cfg ExportConfig, source Source) (*Exporter, error) {
 	if cfg.Folder == "" || source == nil {
 		return nil, errors.New("export: folder and source are required")
 	}
-	if cfg.FileRows <= 0 {
-		cfg.FileRows = 2_000_000
+	if cfg.fileRows <= 0 {
+		cfg.fileRows = 2_000_000
 	}
 	return &Exporter{cfg: cfg, source: source}, nil
 }
@@ -175,7 +175,7 @@ func (w *writer) endMint() error {
 			return err
 		}
 	}
-	if w.facts.rows >= w.cfg.FileRows {
+	if w.facts.rows >= w.cfg.fileRows {
 		return w.endFile()
 	}
 	return nil

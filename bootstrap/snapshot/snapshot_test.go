@@ -153,7 +153,7 @@ func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 
 func export(t testing.TB, folder string, key ed25519.PrivateKey, source snapshot.Source) *snapshot.Manifest {
 	t.Helper()
-	exporter, err := snapshot.NewExporter(snapshot.ExportConfig{Folder: folder, Key: key, CreatedAt: time.Unix(1_700_000_000, 0), FileRows: 3000}, source)
+	exporter, err := snapshot.NewExporter(snapshot.ExportConfig{Folder: folder, Key: key, CreatedAt: time.Unix(1_700_000_000, 0)}.WithFileRows(3000), source)
 	require.NoError(t, err)
 	manifest, err := exporter.Run(t.Context())
 	require.NoError(t, err)

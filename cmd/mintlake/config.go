@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/hosts"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/nearest"
@@ -41,12 +43,14 @@ type Config struct {
 	Swaps      swaps.Config   `koanf:"swaps"`
 	Volume     volume.Config  `koanf:"volume"`
 	Swap       struct {
-		Addr           string   `koanf:"addr" usage:"swap quote API"`
-		Keys           []string `koanf:"keys" usage:"accepted keys of the swap API as NAME:SHA256 (mintlake keys new swap NAME)"`
-		AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
-		State          string   `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
-		MaxPairs       int      `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
-		Trust          []string `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
+		Addr           string        `koanf:"addr" usage:"swap quote API"`
+		Keys           []string      `koanf:"keys" usage:"accepted keys of the swap API as NAME:SHA256 (mintlake keys new swap NAME)"`
+		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
+		State          string        `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
+		MaxPairs       int           `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
+		StateTTL       time.Duration `koanf:"state_ttl" usage:"how long pools' state that was read over JSON-RPC is quoted from; a slot takes 400ms"`
+		PoolsTTL       time.Duration `koanf:"pools_ttl" usage:"how long the list of a pair's pools is used before they are looked for again over JSON-RPC; an empty list 2s at most"`
+		Trust          []string      `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
 	} `koanf:"swap"`
 	RPC struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
@@ -85,7 +89,9 @@ type Config struct {
 		TLS        kafka.TLSConfig  `koanf:"tls"`
 		SASL       kafka.SASLConfig `koanf:"sasl"`
 		// Compression is that of written records. Readers accept any.
-		Compression string `koanf:"compression" usage:"compression of records: none, gzip, snappy, lz4 or zstd"`
+		Compression string        `koanf:"compression" usage:"compression of records: none, gzip, snappy, lz4 or zstd"`
+		Session     time.Duration `koanf:"session" usage:"how long a silent member of a consumer group keeps its partitions; brokers allow 6s to 30m unless told otherwise"`
+		InstanceID  string        `koanf:"instance_id" usage:"name of this process in its consumer groups, which no other process has: if it is back within kafka.session, it keeps its partitions; empty = a restart hands them to other members"`
 	} `koanf:"kafka"`
 	ClickHouse struct {
 		Addr        string               `koanf:"addr" usage:"embedded ClickHouse's HTTP interface"`
@@ -99,9 +105,11 @@ type Config struct {
 		WriteLimit  time.Duration        `koanf:"write_limit" usage:"how long one write may take before it is killed and tried again, with twice the time; at most 2m"`
 	} `koanf:"clickhouse"`
 	Geyser struct {
-		Token      string `koanf:"token" usage:"x-token of the Geyser provider" secret:"true"`
-		Commitment string `koanf:"commitment" usage:"confirmed or finalized"`
-		Accounts   bool   `koanf:"accounts" usage:"subscribe to the accounts of mints and metadata too; goes on without them where the provider refuses"`
+		Token      string        `koanf:"token" usage:"x-token of the Geyser provider" secret:"true"`
+		Commitment string        `koanf:"commitment" usage:"confirmed or finalized"`
+		Accounts   bool          `koanf:"accounts" usage:"subscribe to the accounts of mints and metadata too; goes on without them where the provider refuses"`
+		Silence    time.Duration `koanf:"silence" usage:"how long the stream may bring nothing, not even a ping, before it is opened anew; servers ping every 10 to 15s"`
+		MaxPause   time.Duration `koanf:"max_pause" usage:"longest pause between two attempts to open the stream"`
 	} `koanf:"geyser"`
 	Ingest struct {
 		Standby bool          `koanf:"standby" usage:"elect one of the ingest processes of a stream; the others stand by. Of mintlake ingest only"`
@@ -110,6 +118,8 @@ type Config struct {
 	Enrich struct {
 		Offchain         bool          `koanf:"offchain" usage:"fetch off-chain metadata"`
 		AllowPrivate     []string      `koanf:"allow_private" usage:"host:port of private addresses that off-chain metadata may come from"`
+		IPFSGateways     []string      `koanf:"ipfs_gateways" usage:"URLs that an IPFS identifier is appended to, for metadata and logos; the preferred one first"`
+		ArweaveGateways  []string      `koanf:"arweave_gateways" usage:"URLs that an Arweave transaction is appended to, for metadata and logos; the preferred one first"`
 		Rereads          bool          `koanf:"rereads" usage:"read the accounts of changed mints again, when there is an upstream"`
 		RereadQuiet      time.Duration `koanf:"reread_quiet" usage:"how long a changed mint must be quiet before it is read again"`
 		RereadMaxWait    time.Duration `koanf:"reread_max_wait" usage:"how long a mint that keeps changing waits to be read again"`
@@ -128,6 +138,9 @@ type Config struct {
 	StopTimeout time.Duration `koanf:"stop_timeout" usage:"how long one room may take to stop"`
 }
 
+// instanceID is what Kafka takes as group.instance.id.
+var instanceID = regexp.MustCompile(`^[A-Za-z0-9._-]{0,249}$`)
+
 // defaults returns a valid configuration that runs everything on this machine.
 func defaults() *Config {
 	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), CheckLinks: true, StopTimeout: 15 * time.Second}
@@ -135,6 +148,7 @@ func defaults() *Config {
 	c.RateLimits = c.API.RateLimits
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
 	c.Swap.Addr, c.Swap.State, c.Swap.MaxPairs = "127.0.0.1:8081", stateAuto, 4096
+	c.Swap.StateTTL, c.Swap.PoolsTTL = 400*time.Millisecond, 30*time.Second
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
@@ -147,12 +161,14 @@ func defaults() *Config {
 	c.Tracing.SampleRatio = 0.05
 	c.Kafka.Addr = "127.0.0.1:9092"
 	c.Kafka.Replicas, c.Kafka.Partitions = 1, 4
-	c.Kafka.Compression = kafka.DefaultCompression
+	c.Kafka.Compression, c.Kafka.Session = kafka.DefaultCompression, 10*time.Second
 	c.ClickHouse.WriteLimit = clickhouse.DefaultWriteLimit
 	c.ClickHouse.Addr = "127.0.0.1:8123"
 	c.Geyser.Commitment, c.Geyser.Accounts = "confirmed", true
+	c.Geyser.Silence, c.Geyser.MaxPause = 30*time.Second, 30*time.Second
 	c.Ingest.Standby, c.Ingest.Session = true, 6*time.Second
 	c.Enrich.Offchain = true
+	c.Enrich.IPFSGateways, c.Enrich.ArweaveGateways = fetch.DefaultIPFSGateways(), fetch.DefaultArweaveGateways()
 	c.Enrich.Rereads, c.Enrich.RereadQuiet, c.Enrich.RereadMaxWait, c.Enrich.RereadCalls = true, 10*time.Second, time.Minute, 5
 	c.Enrich.MissingPerMinute = 60
 	c.Projector.BulkLag, c.Projector.FoldEvery = 30_000, time.Minute
@@ -245,11 +261,26 @@ func (c *Config) validate() error {
 	if len(c.Kafka.Brokers) == 0 && c.Kafka.Partitions != 4 {
 		bad("kafka.brokers", "[]", "must name the brokers that kafka.partitions is for: the embedded one has 4")
 	}
+	if !instanceID.MatchString(c.Kafka.InstanceID) {
+		bad("kafka.instance_id", c.Kafka.InstanceID, "must be at most 249 letters, digits, dots, dashes or underscores")
+	}
 	if c.Kafka.Replicas < 1 {
 		bad("kafka.replicas", c.Kafka.Replicas, "must be at least 1")
 	}
 	if !slices.Contains(kafka.Compressions(), c.Kafka.Compression) {
 		bad("kafka.compression", c.Kafka.Compression, "must be one of "+strings.Join(kafka.Compressions(), ", "))
+	}
+	for key, gateways := range map[string][]string{"enrich.ipfs_gateways": c.Enrich.IPFSGateways, "enrich.arweave_gateways": c.Enrich.ArweaveGateways} {
+		if _, err := fetch.ParseGateways(gateways); err != nil {
+			bad(key, len(gateways), err.Error())
+		}
+	}
+	for key, wait := range map[string]time.Duration{
+		"geyser.silence": c.Geyser.Silence, "geyser.max_pause": c.Geyser.MaxPause, "swap.state_ttl": c.Swap.StateTTL, "swap.pools_ttl": c.Swap.PoolsTTL,
+	} {
+		if wait <= 0 {
+			bad(key, wait, "must be more than 0")
+		}
 	}
 	for key, wait := range map[string]time.Duration{"enrich.reread_quiet": c.Enrich.RereadQuiet, "enrich.reread_max_wait": c.Enrich.RereadMaxWait} {
 		if wait <= 0 {
@@ -265,8 +296,10 @@ func (c *Config) validate() error {
 	if c.ClickHouse.WriteLimit < time.Second || c.ClickHouse.WriteLimit > clickhouse.LongestWriteLimit {
 		bad("clickhouse.write_limit", c.ClickHouse.WriteLimit, "must be 1s to 2m")
 	}
-	if c.Ingest.Session < time.Second || c.Ingest.Session > 30*time.Minute {
-		bad("ingest.session", c.Ingest.Session, "must be 1s to 30m")
+	for key, session := range map[string]time.Duration{"ingest.session": c.Ingest.Session, "kafka.session": c.Kafka.Session} {
+		if session < time.Second || session > 30*time.Minute {
+			bad(key, session, "must be 1s to 30m")
+		}
 	}
 	if c.Projector.BulkLag < 1 {
 		bad("projector.bulk_lag", c.Projector.BulkLag, "must be at least 1")

@@ -184,6 +184,6 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 	return geyser.New(geyser.Config{
 		Endpoint: spec.Endpoint, Token: r.s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
 		NoAccountUpdates: !r.s.cfg.Geyser.Accounts, BlocksMeta: r.s.cfg.Record != "",
-		AllTransactions: r.s.cfg.allTransactions(),
+		AllTransactions: r.s.cfg.allTransactions(), Silence: r.s.cfg.Geyser.Silence, MaxPause: r.s.cfg.Geyser.MaxPause,
 	}, deps)
 }

@@ -69,10 +69,10 @@ func (s *system) openImages(store bool) (*images, error) {
 	cfg := &s.cfg.Logos
 	made := &images{}
 	var err error
-	if made.fetcher, err = fetch.New(fetch.Config{
-		Purpose: "image", AllowPrivate: s.cfg.Enrich.AllowPrivate, MaxBytes: cfg.MaxBytes, PerHost: cfg.PerHost, Timeout: cfg.Timeout,
-		TryTimeout: min(cfg.Timeout, 8*time.Second),
-	}, fetch.Deps{Registerer: s.registerer}); err != nil {
+	fetches := s.fetchConfig()
+	fetches.Purpose, fetches.MaxBytes, fetches.PerHost = "image", cfg.MaxBytes, cfg.PerHost
+	fetches.Timeout, fetches.TryTimeout = cfg.Timeout, min(cfg.Timeout, 8*time.Second)
+	if made.fetcher, err = fetch.New(fetches, fetch.Deps{Registerer: s.registerer}); err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, made.fetcher.Close)

@@ -97,8 +97,9 @@ func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
 }
 
 func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsumer, error) {
-	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{Brokers: s.backends.brokers, Group: group, Topics: topics},
-		s.kafka)
+	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
+		Brokers: s.backends.brokers, Group: group, Topics: topics, SessionTimeout: s.cfg.Kafka.Session, InstanceID: s.cfg.Kafka.InstanceID,
+	}, s.kafka)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +112,15 @@ func closing(consumer *kafka.GroupConsumer, run func(context.Context) error) fun
 	return func(ctx context.Context) error {
 		defer consumer.Close()
 		return run(ctx)
+	}
+}
+
+// fetchConfig is what all fetchers of off-chain content have in common.
+func (s *system) fetchConfig() fetch.Config {
+	none := []string{} // an empty setting means no gateway, not the default ones
+	return fetch.Config{
+		AllowPrivate: s.cfg.Enrich.AllowPrivate, IPFSGateways: append(none, s.cfg.Enrich.IPFSGateways...),
+		ArweaveGateways: append(none, s.cfg.Enrich.ArweaveGateways...),
 	}
 }
 
@@ -128,7 +138,7 @@ func (s *system) startEnrich(_ context.Context) error {
 		deps.RPC = s.rpc
 	}
 	if cfg.OffchainEnabled {
-		fetcher, err := fetch.New(fetch.Config{AllowPrivate: s.cfg.Enrich.AllowPrivate}, fetch.Deps{Registerer: s.registerer})
+		fetcher, err := fetch.New(s.fetchConfig(), fetch.Deps{Registerer: s.registerer})
 		if err != nil {
 			return err
 		}

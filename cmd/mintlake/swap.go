@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap"
+	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/trust"
 )
@@ -43,6 +44,7 @@ func (s *system) startSwap(ctx context.Context) error {
 	}
 	room, err := swap.New(swap.Config{
 		Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held, Trust: s.swapTrust(),
+		Market: market.Config{StateTTL: s.cfg.Swap.StateTTL, PoolsTTL: s.cfg.Swap.PoolsTTL},
 	}, deps)
 	if err != nil {
 		return err

@@ -47,10 +47,10 @@ type Config struct {
 	// Default 16.
 	perGateway int
 	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy.
-	// Default https://ipfs.io/ipfs/, https://dweb.link/ipfs/, https://gateway.pinata.cloud/ipfs/.
+	// Default DefaultIPFSGateways. Empty but not nil means none.
 	IPFSGateways []string
-	// ArweaveGateways are URLs that a transaction id is appended to. Default https://arweave.net/,
-	// https://permagate.io/.
+	// ArweaveGateways are URLs that a transaction id is appended to. Default
+	// DefaultArweaveGateways. Empty but not nil means none.
 	ArweaveGateways []string
 	// AllowPrivate lists the exact host:port pairs, as URLs name them, that may be on private
 	// addresses: the demo's and the tests' servers. Default none.
@@ -131,12 +131,22 @@ func (c Config) withDefaults() Config {
 	c.hedgeDelay = cmp.Or(c.hedgeDelay, 1500*time.Millisecond)
 	c.userAgent = cmp.Or(c.userAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
 	if c.IPFSGateways == nil {
-		c.IPFSGateways = []string{"https://ipfs.io/ipfs/", "https://dweb.link/ipfs/", "https://gateway.pinata.cloud/ipfs/"}
+		c.IPFSGateways = DefaultIPFSGateways()
 	}
 	if c.ArweaveGateways == nil {
-		c.ArweaveGateways = []string{"https://arweave.net/", "https://permagate.io/"}
+		c.ArweaveGateways = DefaultArweaveGateways()
 	}
 	return c
+}
+
+// DefaultIPFSGateways returns the public gateways that are asked for content of IPFS.
+func DefaultIPFSGateways() []string {
+	return []string{"https://ipfs.io/ipfs/", "https://dweb.link/ipfs/", "https://gateway.pinata.cloud/ipfs/"}
+}
+
+// DefaultArweaveGateways returns the public gateways that are asked for content of Arweave.
+func DefaultArweaveGateways() []string {
+	return []string{"https://arweave.net/", "https://permagate.io/"}
 }
 
 // New checks the configuration and registers the metrics. The error joins all problems.
@@ -156,11 +166,17 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 		}
 		f.allowed[strings.ToLower(net.JoinHostPort(host, port))] = true
 	}
-	f.ipfs, f.firstIPFS = parseGateways("ipfs_gateways", cfg.IPFSGateways, &problems)
-	f.arweave, f.firstArweave = parseGateways("arweave_gateways", cfg.ArweaveGateways, &problems)
+	var err error
+	if f.ipfs, err = ParseGateways(cfg.IPFSGateways); err != nil {
+		problems = append(problems, fmt.Errorf("fetch: ipfs_gateways: %w", err))
+	}
+	if f.arweave, err = ParseGateways(cfg.ArweaveGateways); err != nil {
+		problems = append(problems, fmt.Errorf("fetch: arweave_gateways: %w", err))
+	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	f.firstIPFS, f.firstArweave = firstHost(f.ipfs), firstHost(f.arweave)
 	if deps.Resolver == nil {
 		deps.Resolver = &net.Resolver{PreferGo: true}
 	}
@@ -168,7 +184,6 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 		deps.Now = time.Now
 	}
 	f.health = newHealth(deps.Now)
-	var err error
 	if f.metrics, err = newMetrics(cfg.Purpose, deps.Registerer); err != nil {
 		return nil, err
 	}
@@ -199,20 +214,30 @@ func (f *Fetcher) limitOf(host string) int {
 	return f.cfg.PerHost
 }
 
-// parseGateways parses the URLs of a setting. first is the host of the first one.
-func parseGateways(key string, texts []string, problems *[]error) (gateways []*url.URL, first string) {
+// ParseGateways parses URLs that an identifier is appended to. The error joins all problems.
+func ParseGateways(texts []string) (gateways []*url.URL, err error) {
+	var problems []error
 	for _, text := range texts {
 		u, err := url.Parse(text)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
-			*problems = append(*problems, fmt.Errorf("fetch: %s %q: want an http(s) URL that an identifier is appended to", key, text))
+		switch {
+		case err != nil:
+			problems = append(problems, errors.New("want an http(s) URL that an identifier is appended to, and one is no URL"))
+			continue
+		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+			problems = append(problems, fmt.Errorf("%s: want an http(s) URL without a user that an identifier is appended to", u.Redacted()))
 			continue
 		}
 		gateways = append(gateways, u)
 	}
-	if len(gateways) > 0 {
-		first = gateways[0].Host
+	return gateways, errors.Join(problems...)
+}
+
+// firstHost is the host of the first gateway; empty if there is none.
+func firstHost(gateways []*url.URL) string {
+	if len(gateways) == 0 {
+		return ""
 	}
-	return gateways, first
+	return gateways[0].Host
 }
 
 // Close drops idle connections.

@@ -306,9 +306,10 @@ func TestPerHostLimit(t *testing.T) {
 }
 
 func TestConfigProblemsAreToldAtOnce(t *testing.T) {
-	_, err := New(Config{AllowPrivate: []string{"nope"}, IPFSGateways: []string{"ftp://x/"}, ArweaveGateways: []string{"https://u:p@x/"}, PerHost: -1}, Deps{})
+	_, err := New(Config{AllowPrivate: []string{"nope"}, IPFSGateways: []string{"ftp://x/"}, ArweaveGateways: []string{"https://u:hunter2@x/"}, PerHost: -1}, Deps{})
 	require.Error(t, err)
 	for _, part := range []string{"nope", "ipfs_gateways", "arweave_gateways", "limits"} {
 		require.ErrorContains(t, err, part)
 	}
+	require.NotContains(t, err.Error(), "hunter2")
 }

@@ -31,9 +31,9 @@ type CandidateConfig struct {
 	// SessionTimeout is how long a leader may be silent before another one is elected. Default 6 s,
 	// the least that Apache Kafka allows by default.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is the time between two heartbeats. It is also about the time until another
+	// heartbeatInterval is the time between two heartbeats. It is also about the time until another
 	// candidate leads after a leader has closed. Default 500 ms.
-	HeartbeatInterval time.Duration
+	heartbeatInterval time.Duration
 }
 
 // Candidate is a process among several of which one leads. The candidates are the members of a
@@ -80,8 +80,8 @@ func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
 	if cfg.SessionTimeout <= 0 {
 		cfg.SessionTimeout = 6 * time.Second
 	}
-	if cfg.HeartbeatInterval <= 0 {
-		cfg.HeartbeatInterval = 500 * time.Millisecond
+	if cfg.heartbeatInterval <= 0 {
+		cfg.heartbeatInterval = 500 * time.Millisecond
 	}
 	base, stop := context.WithCancel(context.Background())
 	candidate := &Candidate{
@@ -199,7 +199,7 @@ func (c *Candidate) run() {
 			b.reset()
 			_, elected := gen.start[TopicPartition{Topic: c.cfg.Topic, Partition: 0}]
 			c.enter(elected)
-			err = c.member.stay(c.base, gen, c.cfg.HeartbeatInterval, nil, c.failed)
+			err = c.member.stay(c.base, gen, c.cfg.heartbeatInterval, nil, c.failed)
 		}
 		switch {
 		case c.base.Err() != nil:

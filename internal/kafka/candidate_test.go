@@ -27,11 +27,14 @@ func officeSession(t *testing.T) time.Duration {
 	return 2 * time.Second
 }
 
+func officeConfig(t *testing.T, brokers ...string) kafka.CandidateConfig {
+	return kafka.CandidateConfig{Brokers: brokers, Group: "office", Topic: "office", SessionTimeout: officeSession(t)}.
+		WithHeartbeatInterval(100 * time.Millisecond)
+}
+
 func newCandidate(t *testing.T, brokers []string) *kafka.Candidate {
 	t.Helper()
-	c, err := kafka.NewCandidate(kafka.CandidateConfig{
-		Brokers: brokers, Group: "office", Topic: "office", SessionTimeout: officeSession(t), HeartbeatInterval: 100 * time.Millisecond,
-	}, deps(t))
+	c, err := kafka.NewCandidate(officeConfig(t, brokers...), deps(t))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -111,9 +114,7 @@ func TestCandidateProcess(t *testing.T) {
 	if broker == "" {
 		t.Skip("only runs as a child of other tests")
 	}
-	c, err := kafka.NewCandidate(kafka.CandidateConfig{
-		Brokers: []string{broker}, Group: "office", Topic: "office", SessionTimeout: officeSession(t), HeartbeatInterval: 100 * time.Millisecond,
-	}, kafka.Deps{})
+	c, err := kafka.NewCandidate(officeConfig(t, broker), kafka.Deps{})
 	require.NoError(t, err)
 	term, err := c.Lead(context.Background())
 	require.NoError(t, err)

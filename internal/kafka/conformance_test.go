@@ -115,7 +115,7 @@ func TestProduceRefusesWhatIsTooLarge(t *testing.T) {
 	require.ErrorIs(t, newProducer(t, brokers).Produce(ctx, small, large), kafka.ErrRecordTooLarge)
 	// A producer that thinks the topic takes more hears the broker's permanent error, and does not
 	// retry it until ctx ends.
-	mistaken, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers, MaxRecordBytes: 4 << 20}, deps(t))
+	mistaken, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}.WithMaxRecordBytes(4<<20), deps(t))
 	require.NoError(t, err)
 	defer mistaken.Close()
 	err = mistaken.Produce(ctx, large)

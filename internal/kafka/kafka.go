@@ -101,7 +101,7 @@ func (d Deps) logger() *slog.Logger {
 var (
 	// ErrClosed is returned by calls on something that was closed.
 	ErrClosed = errors.New("kafka: closed")
-	// ErrRecordTooLarge is returned for a record over ProducerConfig.MaxRecordBytes. Then no record
+	// ErrRecordTooLarge is returned for a record over ProducerConfig.maxRecordBytes. Then no record
 	// of the call is sent.
 	ErrRecordTooLarge = errors.New("kafka: record is too large")
 	// ErrPartitionCount is returned by EnsureTopics for an existing topic with another number of

@@ -100,7 +100,7 @@ func (p *Producer) take(q *produceQueue) []*chunk {
 	}
 	n, bytes, records := 0, 0, 0
 	for _, ch := range q.waiting {
-		if n > 0 && (bytes+ch.bytes > p.cfg.MaxRecordBytes || records+len(ch.records) > maxBatchRecords) {
+		if n > 0 && (bytes+ch.bytes > p.cfg.maxRecordBytes || records+len(ch.records) > maxBatchRecords) {
 			break
 		}
 		n++

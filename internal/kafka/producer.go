@@ -36,9 +36,9 @@ type ProducerConfig struct {
 	Brokers []string
 	// clientID is shown in the brokers' logs. Default "mintlake".
 	clientID string
-	// MaxRecordBytes bounds one record (key, value, headers and overhead; bytes) and the records of
+	// maxRecordBytes bounds one record (key, value, headers and overhead; bytes) and the records of
 	// one request, before compression. Default DefaultMaxRecordBytes.
-	MaxRecordBytes int
+	maxRecordBytes int
 	// Topics are those whose metrics exist from the start. Other topics may be written too.
 	Topics []string
 	// Compression is none, gzip, snappy, lz4 or zstd. Default none.
@@ -72,8 +72,8 @@ func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.MaxRecordBytes <= 0 {
-		cfg.MaxRecordBytes = DefaultMaxRecordBytes
+	if cfg.maxRecordBytes <= 0 {
+		cfg.maxRecordBytes = DefaultMaxRecordBytes
 	}
 	codec, err := codecOf(cfg.Compression)
 	if err != nil {
@@ -124,8 +124,8 @@ func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 		return nil
 	}
 	for i := range records {
-		if size := recordSize(&records[i]); size > p.cfg.MaxRecordBytes {
-			return fmt.Errorf("produce to %s: %w: %d bytes, limit %d", records[i].Topic, ErrRecordTooLarge, size, p.cfg.MaxRecordBytes)
+		if size := recordSize(&records[i]); size > p.cfg.maxRecordBytes {
+			return fmt.Errorf("produce to %s: %w: %d bytes, limit %d", records[i].Topic, ErrRecordTooLarge, size, p.cfg.maxRecordBytes)
 		}
 	}
 	c := &call{ctx: ctx, done: make(chan struct{})}
@@ -149,7 +149,7 @@ func (p *Producer) Produce(ctx context.Context, records ...Record) error {
 }
 
 // Fits reports whether a record is small enough for Produce.
-func (p *Producer) Fits(record *Record) bool { return recordSize(record) <= p.cfg.MaxRecordBytes }
+func (p *Producer) Fits(record *Record) bool { return recordSize(record) <= p.cfg.maxRecordBytes }
 
 // Close ends the requests under way. Calls of Produce that wait return ErrClosed. Close returns
 // when all workers have ended.
@@ -176,7 +176,7 @@ func (p *Producer) split(c *call, records []Record) ([]*chunk, error) {
 		tp := TopicPartition{Topic: r.Topic, Partition: p.choose(r.Key, count)}
 		size := recordSize(r)
 		ch := last[tp]
-		if ch == nil || ch.bytes+size > p.cfg.MaxRecordBytes || len(ch.records) >= maxBatchRecords {
+		if ch == nil || ch.bytes+size > p.cfg.maxRecordBytes || len(ch.records) >= maxBatchRecords {
 			ch = &chunk{call: c, tp: tp}
 			last[tp] = ch
 			chunks = append(chunks, ch)
@@ -265,7 +265,7 @@ func (p *Producer) enqueue(chunks []*chunk) error {
 	return nil
 }
 
-// recordSize is the size of a record that counts for MaxRecordBytes: an upper bound of its encoded
+// recordSize is the size of a record that counts for maxRecordBytes: an upper bound of its encoded
 // bytes.
 func recordSize(r *Record) int {
 	size := len(r.Key) + len(r.Value) + recordOverhead

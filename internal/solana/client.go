@@ -44,9 +44,9 @@ type Config struct {
 	MaxAttempts int
 	// MaxElapsed bounds the time of one call, with all attempts and pauses. Default 2 min.
 	MaxElapsed time.Duration
-	// FirstPause is the pause before the second attempt; it doubles, with jitter, up to 5 s.
+	// firstPause is the pause before the second attempt; it doubles, with jitter, up to 5 s.
 	// Default 200 ms.
-	FirstPause time.Duration
+	firstPause time.Duration
 	// MaxBodyBytes bounds one response after decompression. Default 256 MiB.
 	MaxBodyBytes int64
 }
@@ -54,7 +54,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 30*time.Second)
 	c.MaxElapsed = cmp.Or(max(c.MaxElapsed, 0), 2*time.Minute)
-	c.FirstPause = cmp.Or(max(c.FirstPause, 0), 200*time.Millisecond)
+	c.firstPause = cmp.Or(max(c.firstPause, 0), 200*time.Millisecond)
 	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 16)
 	c.MaxAttempts = cmp.Or(max(c.MaxAttempts, 0), 8)
 	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 256<<20)
@@ -157,7 +157,7 @@ func (c *Client) Call(ctx context.Context, method string, params []any, result a
 // better.
 func (c *Client) retry(ctx context.Context, method string, body []byte) (json.RawMessage, error) {
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval = c.cfg.FirstPause, 5*time.Second
+	delays.InitialInterval, delays.MaxInterval = c.cfg.firstPause, 5*time.Second
 	tried := map[*endpoint]bool{}
 	var last error
 	attempt := func() (json.RawMessage, error) {

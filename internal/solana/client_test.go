@@ -40,7 +40,7 @@ func server(t *testing.T, h func(w http.ResponseWriter, method string, call int)
 
 func client(t *testing.T, cfg Config) *Client {
 	t.Helper()
-	cfg.FirstPause = time.Millisecond
+	cfg.firstPause = time.Millisecond
 	c, err := NewClient(cfg, Deps{Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
 	return c
@@ -149,7 +149,7 @@ func TestNoKeyInErrorsOrLogs(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	host := strings.TrimPrefix(s.URL, "http://")
 	t.Cleanup(s.Close)
-	c, err := NewClient(Config{Endpoints: []string{"http://user:S3CRET@" + host + "/S3CRET?apiKey=S3CRET"}, MaxAttempts: 2, FirstPause: 1},
+	c, err := NewClient(Config{Endpoints: []string{"http://user:S3CRET@" + host + "/S3CRET?apiKey=S3CRET"}, MaxAttempts: 2, firstPause: 1},
 		Deps{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	require.NoError(t, err)
 	_, err = c.GetSlot(t.Context(), "")
@@ -279,7 +279,7 @@ func TestCanceledContextEndsTheCall(t *testing.T) {
 	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { w.WriteHeader(http.StatusServiceUnavailable) })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	c, err := NewClient(Config{Endpoints: []string{s.URL}, FirstPause: 10 * time.Second}, Deps{})
+	c, err := NewClient(Config{Endpoints: []string{s.URL}, firstPause: 10 * time.Second}, Deps{})
 	require.NoError(t, err)
 	_, err = c.GetSlot(ctx, "")
 	require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -21,7 +21,7 @@ type located struct {
 	venue string
 }
 
-// find lists the pair's pools on all venues, and remembers the list for PoolsTTL, or NoPoolsTTL if
+// find lists the pair's pools on all venues, and remembers the list for PoolsTTL, or noPoolsTTL if
 // it is empty. If one venue fails, it returns an error: a quote without that venue's pools could be
 // worse than the market, and nobody would see it.
 func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
@@ -49,7 +49,7 @@ func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	}
 	ttl := m.cfg.PoolsTTL
 	if len(refs) == 0 {
-		ttl = m.cfg.NoPoolsTTL
+		ttl = min(ttl, noPoolsTTL)
 	}
 	m.pools.Add(p, known{refs, m.deps.Now().Add(ttl)})
 	return refs, nil

@@ -45,9 +45,9 @@ var ErrNotHeld = errors.New("the state of the pair is not held")
 
 // Config of a Market. Zero values take the defaults named at each field.
 type Config struct {
-	// PoolsTTL is how long a pair's list of pools is used; default 30 s. NoPoolsTTL is how long an
-	// empty list is used; default 2 s.
-	PoolsTTL, NoPoolsTTL time.Duration
+	// PoolsTTL is how long a pair's list of pools is used; default 30 s. An empty list is used for
+	// noPoolsTTL at most.
+	PoolsTTL time.Duration
 	// StateTTL is how long a snapshot is used; default 400 ms, a slot.
 	StateTTL time.Duration
 	// timeout bounds one reading of a pair; default 8 s.
@@ -58,13 +58,15 @@ type Config struct {
 	maxPools int
 }
 
+// noPoolsTTL is how long an empty list of pools is used: somebody may be opening the first one.
+const noPoolsTTL = 2 * time.Second
+
 // Commitment is the commitment of what is read. A higher one would give older prices, which are
 // worse.
 const Commitment = solana.Processed
 
 func (c Config) withDefaults() Config {
 	c.PoolsTTL = cmp.Or(max(c.PoolsTTL, 0), 30*time.Second)
-	c.NoPoolsTTL = cmp.Or(max(c.NoPoolsTTL, 0), 2*time.Second)
 	c.StateTTL = cmp.Or(max(c.StateTTL, 0), 400*time.Millisecond)
 	c.timeout = cmp.Or(max(c.timeout, 0), 8*time.Second)
 	c.maxPairs = cmp.Or(max(c.maxPairs, 0), 2048)

@@ -72,7 +72,7 @@ func TestANewPoolIsQuotableByItsOwnAccounts(t *testing.T) {
 }
 
 func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
-	f := NewFold(FoldConfig{MaxPools: 2}, venue.List{twin{}})
+	f := NewFold(FoldConfig{maxPools: 2}, venue.List{twin{}})
 	first, second := newTwin("first"), newTwin("second")
 	ask(f, first.coin) // one of the two: the mints
 	begin(f)

@@ -95,7 +95,7 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	}
 	mints := ref.Mints()
 	p := pairOf(mints[0], mints[1])
-	if len(f.pools.by) >= f.cfg.MaxPools || f.bytes >= f.cfg.MaxBytes {
+	if len(f.pools.by) >= f.cfg.maxPools || f.bytes >= f.cfg.maxBytes {
 		f.refuse(p)
 		return false
 	}
@@ -108,7 +108,7 @@ func (f *Fold) Listed(address venue.Key, account *solana.Account) { f.discover(a
 
 // refuse records that a pair has a pool for which there is no room.
 func (f *Fold) refuse(p pair) {
-	if len(f.pools.refused) >= refusedPairs*f.cfg.MaxPools {
+	if len(f.pools.refused) >= refusedPairs*f.cfg.maxPools {
 		f.pools.full = true
 		return
 	}
@@ -116,7 +116,7 @@ func (f *Fold) refuse(p pair) {
 	f.pools.touched[p] = struct{}{}
 }
 
-// refusedPairs bounds Fold.pools.refused, in multiples of MaxPools.
+// refusedPairs bounds Fold.pools.refused, in multiples of maxPools.
 const refusedPairs = 16
 
 // watch adds a pool and holds its accounts.

@@ -23,20 +23,20 @@ import (
 
 // FoldConfig bounds what is held. Zero values take the defaults named at each field.
 type FoldConfig struct {
-	// MaxPools is how many pools are held; default 50,000. A pair with a pool beyond that is not
+	// maxPools is how many pools are held; default 50,000. A pair with a pool beyond that is not
 	// quoted from here.
-	MaxPools int
+	maxPools int
 	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
 	// was not listed. Default 4,096. One more, and the pair that was asked for first is forgotten.
 	MaxAsked int
-	// MaxBytes bounds the account data held; default 1 GiB. Beyond it, no pool is added.
-	MaxBytes int64
+	// maxBytes bounds the account data held; default 1 GiB. Beyond it, no pool is added.
+	maxBytes int64
 }
 
 func (c FoldConfig) withDefaults() FoldConfig {
-	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 50_000)
+	c.maxPools = cmp.Or(max(c.maxPools, 0), 50_000)
 	c.MaxAsked = cmp.Or(max(c.MaxAsked, 0), 4096)
-	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), 1<<30)
+	c.maxBytes = cmp.Or(max(c.maxBytes, 0), 1<<30)
 	return c
 }
 

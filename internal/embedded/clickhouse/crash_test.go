@@ -161,7 +161,7 @@ func TestConnectionsWaitDuringRestart(t *testing.T) {
 // TestRepeatedCrashes: an engine that keeps crashing is restarted with growing pauses, and for
 // ever, because each time it did start.
 func TestRepeatedCrashes(t *testing.T) {
-	r := start(t, chengine.Config{MaxFailedStarts: 2})
+	r := start(t, chengine.Config{}.WithMaxFailedStarts(2))
 	for range 4 {
 		killAndMeasure(t, r)
 	}
@@ -173,7 +173,7 @@ func TestRepeatedCrashes(t *testing.T) {
 
 // TestStopLetsQueriesFinish: a clean stop waits for the running insert and answers it.
 func TestStopLetsQueriesFinish(t *testing.T) {
-	r := start(t, chengine.Config{StopTimeout: 5 * time.Minute})
+	r := start(t, chengine.Config{}.WithStopTimeout(5*time.Minute))
 	result := make(chan string, 1)
 	go func() {
 		var body string
@@ -211,7 +211,7 @@ func TestPingEndsWithItsChild(t *testing.T) {
 
 // TestMoreQueriesThanConnections: the surplus waits its turn.
 func TestMoreQueriesThanConnections(t *testing.T) {
-	r := start(t, chengine.Config{Connections: 2})
+	r := start(t, chengine.Config{}.WithConnections(2))
 	var group sync.WaitGroup
 	bodies := make([]string, 8)
 	for i := range bodies {

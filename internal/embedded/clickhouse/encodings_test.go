@@ -90,7 +90,7 @@ func TestEncodings(t *testing.T) {
 // TestBombs: a small body that unpacks to a large one is cut off at the size that a plain one may
 // have.
 func TestBombs(t *testing.T) {
-	r := start(t, chengine.Config{MaxInsertBytes: 1 << 20})
+	r := start(t, chengine.Config{}.WithMaxInsertBytes(1<<20))
 	for encoding := range encodings {
 		bomb := encode(t, encoding, strings.Repeat("1\n", 32<<20))
 		request := newRequest(t, http.MethodPost, r.Addr(), "/?query="+url.QueryEscape("INSERT INTO FUNCTION null('a UInt8') FORMAT TSV"), bomb)

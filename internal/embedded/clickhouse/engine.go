@@ -36,9 +36,6 @@ type Config struct {
 	// AllowedHosts are host names besides localhost that requests may have in their Host header:
 	// see internal/hosts.
 	AllowedHosts []string
-	// LibraryPath is the file libchdb.so. If it is empty: $MINTLAKE_LIBCHDB, or else the file in
-	// the cache that `mintlake deps` fills.
-	LibraryPath string
 	// MaxMemoryBytes limits the engine's memory; a query that needs more fails with code 241.
 	// Default half of the machine's memory, at most 8 GiB.
 	MaxMemoryBytes int64
@@ -48,10 +45,10 @@ type Config struct {
 	// writes with code 243 and begins no merge. With 0 it writes until the disk is full; a merge
 	// that meets a full disk can leave a part without rows.
 	KeepFree uint64
-	// Connections is how many queries run at once; others wait. Default 8.
-	Connections int
-	// MaxInsertBytes limits the data of one INSERT. Default 256 MiB.
-	MaxInsertBytes int64
+	// connections is how many queries run at once; others wait. Default 8.
+	connections int
+	// maxInsertBytes limits the data of one INSERT. Default 256 MiB.
+	maxInsertBytes int64
 	// NoSync leaves it to the kernel when inserted rows get to the disk. By default they are on
 	// disk before the insert is acknowledged, which takes 1 to 5 ms. So a power cut cannot lose
 	// rows whose Kafka offsets are committed. A crash of a process loses nothing in either case.
@@ -59,13 +56,13 @@ type Config struct {
 	// startTimeout is how long one start may take. Default 2 minutes (a large directory loads its
 	// parts first).
 	startTimeout time.Duration
-	// StopTimeout is how long running queries may take to end after Run was stopped. Default 10 s.
-	StopTimeout time.Duration
+	// stopTimeout is how long running queries may take to end after Run was stopped. Default 10 s.
+	stopTimeout time.Duration
 	// LetGo is how long the engine may take to end a killed query; after that its process is
 	// replaced. Default 15 s.
 	LetGo time.Duration
-	// MaxFailedStarts is how many starts in a row may fail before Run gives up. Default 5.
-	MaxFailedStarts int
+	// maxFailedStarts is how many starts in a row may fail before Run gives up. Default 5.
+	maxFailedStarts int
 }
 
 // Deps are the engine's collaborators. Both may be nil.
@@ -114,12 +111,12 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Addr, "127.0.0.1:8123")
 	setDefault(&c.MaxMemoryBytes, defaultMemory())
 	setDefault(&c.Threads, runtime.NumCPU())
-	setDefault(&c.Connections, 8)
-	setDefault(&c.MaxInsertBytes, 256<<20)
+	setDefault(&c.connections, 8)
+	setDefault(&c.maxInsertBytes, 256<<20)
 	setDefault(&c.startTimeout, 2*time.Minute)
-	setDefault(&c.StopTimeout, 10*time.Second)
+	setDefault(&c.stopTimeout, 10*time.Second)
 	setDefault(&c.LetGo, 15*time.Second)
-	setDefault(&c.MaxFailedStarts, 5)
+	setDefault(&c.maxFailedStarts, 5)
 	return c
 }
 
@@ -144,7 +141,7 @@ func (c Config) validate() error {
 	if c.MaxMemoryBytes < 256<<20 {
 		errs = append(errs, fmt.Errorf("clickhouse memory cap of %d bytes is too small: the engine needs at least 268435456 (256 MiB)", c.MaxMemoryBytes))
 	}
-	if c.Threads < 1 || c.Connections < 1 || c.Connections > 64 || c.MaxInsertBytes < 1 || c.MaxFailedStarts < 1 {
+	if c.Threads < 1 || c.connections < 1 || c.connections > 64 || c.maxInsertBytes < 1 || c.maxFailedStarts < 1 {
 		errs = append(errs, errors.New("clickhouse threads, connections (1 to 64), insert size and failed starts must be positive"))
 	}
 	return errors.Join(errs...)
@@ -172,7 +169,7 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // run locks the data directory, opens the listener, and keeps a child running on them.
 func (e *Engine) run(ctx context.Context) error {
-	library, err := FindLibrary(e.cfg.LibraryPath)
+	library, err := FindLibrary()
 	if err != nil {
 		return err
 	}

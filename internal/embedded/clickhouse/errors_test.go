@@ -37,24 +37,24 @@ func requireOneLine(t *testing.T, err error, texts ...string) {
 
 func TestMissingLibrary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libchdb.so")
-	err := runErr(t, chengine.Config{LibraryPath: path})
+	t.Setenv("MINTLAKE_LIBCHDB", path)
+	err := runErr(t, chengine.Config{})
 	require.ErrorIs(t, err, chengine.ErrLibraryMissing)
 	requireOneLine(t, err, path, "make deps")
-
-	t.Setenv("MINTLAKE_LIBCHDB", path)
-	require.ErrorIs(t, runErr(t, chengine.Config{}), chengine.ErrLibraryMissing)
 }
 
 func TestLibraryThatIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libchdb.so")
 	require.NoError(t, os.WriteFile(path, []byte("not a library"), 0o600))
-	err := runErr(t, chengine.Config{LibraryPath: path})
+	t.Setenv("MINTLAKE_LIBCHDB", path)
+	err := runErr(t, chengine.Config{})
 	var startErr *chengine.StartError
 	require.ErrorAs(t, err, &startErr)
 	require.Equal(t, 1, startErr.Attempts, "trying again cannot help")
 	requireOneLine(t, err, path)
 
-	err = runErr(t, chengine.Config{LibraryPath: "/lib/x86_64-linux-gnu/libc.so.6"})
+	t.Setenv("MINTLAKE_LIBCHDB", "/lib/x86_64-linux-gnu/libc.so.6")
+	err = runErr(t, chengine.Config{})
 	requireOneLine(t, err, "chdb_connect")
 }
 
@@ -131,7 +131,7 @@ func TestTakenPort(t *testing.T) {
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
-	_, err := chengine.New(chengine.Config{Addr: "0.0.0.0:8123", MaxMemoryBytes: 1, Connections: 100}, chengine.Deps{})
+	_, err := chengine.New(chengine.Config{Addr: "0.0.0.0:8123", MaxMemoryBytes: 1}.WithConnections(100), chengine.Deps{})
 	for _, text := range []string{"directory", "not loopback", "too small", "connections"} {
 		require.ErrorContains(t, err, text)
 	}
@@ -157,7 +157,7 @@ func TestDamagedData(t *testing.T) {
 	}))
 	require.NotZero(t, damaged)
 	begin := time.Now()
-	err := runErr(t, chengine.Config{DataDir: r.dir, MaxFailedStarts: 3})
+	err := runErr(t, chengine.Config{DataDir: r.dir}.WithMaxFailedStarts(3))
 	var startErr *chengine.StartError
 	require.ErrorAs(t, err, &startErr)
 	require.Equal(t, 3, startErr.Attempts)

@@ -17,17 +17,15 @@ func Supported() error {
 	return nil
 }
 
-// FindLibrary returns the path of libchdb.so: path if it is given, else $MINTLAKE_LIBCHDB, else the
-// file in the cache that `mintlake deps` fills. Errors wrap ErrLibraryMissing or ErrUnsupported.
-func FindLibrary(path string) (string, error) {
+// FindLibrary returns the path of libchdb.so: $MINTLAKE_LIBCHDB, or else the file in the cache that
+// `mintlake deps` fills. Errors wrap ErrLibraryMissing or ErrUnsupported.
+func FindLibrary() (string, error) {
 	if err := Supported(); err != nil {
 		return "", err
 	}
 	version := Pinned().Version
 	remedy := "run `mintlake deps` (in a checkout `make deps`), or set MINTLAKE_LIBCHDB to the file, or use a ClickHouse server with --clickhouse-dsn"
-	if path == "" {
-		path = os.Getenv("MINTLAKE_LIBCHDB")
-	}
+	path := os.Getenv("MINTLAKE_LIBCHDB")
 	if path == "" {
 		cache, err := cacheDir()
 		if err != nil {

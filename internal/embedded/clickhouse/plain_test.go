@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestInsertSizeLimit(t *testing.T) {
-	r := start(t, chengine.Config{MaxInsertBytes: 1 << 20})
+	r := start(t, chengine.Config{}.WithMaxInsertBytes(1<<20))
 	require.Equal(t, 200, curl(t, r.Addr(), "", "CREATE TABLE default.l (s String) ENGINE = MergeTree ORDER BY s").status)
 	insert := "INSERT INTO default.l FORMAT TSV"
 	require.Equal(t, 200, curl(t, r.Addr(), insert, strings.Repeat("x", 1<<20-1)+"\n").status)

@@ -87,7 +87,7 @@ func TestSessionsAreLockedAndEnd(t *testing.T) {
 // TestSessionsLeaveRoom: sessions with temporary tables are bounded, and however many there are,
 // everybody else is served.
 func TestSessionsLeaveRoom(t *testing.T) {
-	r := start(t, chengine.Config{Connections: 1})
+	r := start(t, chengine.Config{}.WithConnections(1))
 	refused := 0
 	for i := range 20 {
 		a := curl(t, r.Addr(), "", "CREATE TEMPORARY TABLE tt (a Int8)", in(fmt.Sprint(i))...)

@@ -31,7 +31,7 @@ const (
 // errPermanent marks a failed start that would fail again.
 var errPermanent = errors.New("permanent")
 
-// supervise starts children, one after the other, until ctx ends, MaxFailedStarts in a row fail, or
+// supervise starts children, one after the other, until ctx ends, maxFailedStarts in a row fail, or
 // a start fails in a way that another start would not change.
 func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, listener *net.TCPListener) error {
 	file, err := listener.File()
@@ -45,7 +45,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 	}
 	spec := childSpec{
 		Parent: os.Getpid(), Library: library, Dir: filepath.Join(dir.path, engineDir), ServerConfig: config,
-		Connections: e.cfg.Connections, Settings: e.cfg.querySettings(), MaxInsertBytes: e.cfg.MaxInsertBytes, AllowedHosts: e.cfg.AllowedHosts, StopTimeout: e.cfg.StopTimeout, LetGo: e.cfg.LetGo,
+		Connections: e.cfg.connections, Settings: e.cfg.querySettings(), MaxInsertBytes: e.cfg.maxInsertBytes, AllowedHosts: e.cfg.AllowedHosts, StopTimeout: e.cfg.stopTimeout, LetGo: e.cfg.LetGo,
 	}
 	// failed counts the failed starts in a row. quick counts those and the children in a row that
 	// did not live for steadyAfter.
@@ -80,7 +80,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 			quick++
 			longest = failedPauseMax
 			e.metrics.failedStarts.Inc()
-			if failed >= e.cfg.MaxFailedStarts || errors.Is(err, errPermanent) {
+			if failed >= e.cfg.maxFailedStarts || errors.Is(err, errPermanent) {
 				return &StartError{DataDir: dir.path, Attempts: failed, Reason: err.Error(), Stderr: p.stderr.explanation()}
 			}
 			e.log.Warn("embedded clickhouse did not start, trying again", "err", err)
@@ -129,7 +129,7 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 	status, err := p.waitStatus(ctx, e.cfg.startTimeout)
 	switch {
 	case ctx.Err() != nil:
-		p.stop(e.cfg.StopTimeout)
+		p.stop(e.cfg.stopTimeout)
 		return false, ctx.Err()
 	case err != nil:
 		p.kill()
@@ -142,14 +142,14 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 		return false, errors.New(status.Error)
 	}
 	if older(status.Version, dir.marker.Engine) {
-		p.stop(e.cfg.StopTimeout)
+		p.stop(e.cfg.stopTimeout)
 		return false, fmt.Errorf("embedded clickhouse: %w: %s was written by ClickHouse %s, the library here is %s: run `make deps` of the newer mintlake, or, if %s is damaged, %s", ErrNewerData, dir.path, dir.marker.Engine, status.Version, markerFile, markAgain)
 	}
 	if err := dir.opened(status.Version); err != nil {
 		e.log.Warn("note the engine's version", "err", err) // only the check above needs it
 	}
 	if err := e.ping(ctx, p); err != nil {
-		p.stop(e.cfg.StopTimeout)
+		p.stop(e.cfg.stopTimeout)
 		return true, fmt.Errorf("ping: %w", err)
 	}
 	e.metrics.startSeconds.Set(time.Since(begin).Seconds())
@@ -177,7 +177,7 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 		case <-p.exited:
 			return p.exitError()
 		case <-ctx.Done():
-			p.stop(e.cfg.StopTimeout + 2*time.Second)
+			p.stop(e.cfg.stopTimeout + 2*time.Second)
 			return ctx.Err()
 		case <-ticker.C:
 			switch was := full; {
@@ -187,7 +187,7 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 				// A merge that met the full disk can have left a part without rows beside the parts
 				// that it merged. Queries fail with code 246 until the next start: that puts such a
 				// part aside and uses the merged ones again.
-				p.stop(e.cfg.StopTimeout)
+				p.stop(e.cfg.stopTimeout)
 				return errDiskWasFull
 			}
 			if e.ping(ctx, p) == nil {

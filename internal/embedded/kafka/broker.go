@@ -27,14 +27,14 @@ type Config struct {
 	Addr string
 	// maxFrameBytes bounds one request, in bytes. Default DefaultMaxFrameBytes.
 	maxFrameBytes uint32
-	// RetentionInterval is the time between two rounds of deleting expired records. Default five
+	// retentionInterval is the time between two rounds of deleting expired records. Default five
 	// minutes, as Apache Kafka's log.retention.check.interval.ms.
-	RetentionInterval time.Duration
-	// StateInterval is the time between two updates of the state file (see segments.Tracker). If
+	retentionInterval time.Duration
+	// stateInterval is the time between two updates of the state file (see segments.Tracker). If
 	// bytes are missing at the end of the log at the next start, the state shows whether they were
 	// on disk before. If they were, the log is damaged; otherwise a kill came before they were
 	// written. Default 5 s.
-	StateInterval time.Duration
+	stateInterval time.Duration
 	// Repairing lets the broker start although a repair is not done, so that the repair can write
 	// records.
 	Repairing bool
@@ -90,11 +90,11 @@ func New(cfg Config, deps Deps) (*Broker, error) {
 	if cfg.maxFrameBytes == 0 {
 		cfg.maxFrameBytes = DefaultMaxFrameBytes
 	}
-	if cfg.RetentionInterval <= 0 {
-		cfg.RetentionInterval = 5 * time.Minute
+	if cfg.retentionInterval <= 0 {
+		cfg.retentionInterval = 5 * time.Minute
 	}
-	if cfg.StateInterval <= 0 {
-		cfg.StateInterval = 5 * time.Second
+	if cfg.stateInterval <= 0 {
+		cfg.stateInterval = 5 * time.Second
 	}
 	if err := checkLoopback(cfg.Addr); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ var errSync = errors.New("the disk refused to keep what was written; look at its
 // keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic
 // is created or altered, so after a restart nothing would ever expire.
 func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
-	ticker := time.NewTicker(b.cfg.RetentionInterval)
+	ticker := time.NewTicker(b.cfg.retentionInterval)
 	defer ticker.Stop()
 	for {
 		cluster.ApplyRetention()

@@ -229,7 +229,7 @@ func TestRetentionIsEnforcedAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	ctx := testContext(t)
 	config := map[string]string{"retention.ms": "500", "retention.bytes": "-1"}
-	broker, stop := serve(t, embedded.Config{DataDir: dir, RetentionInterval: time.Hour}, embedded.Deps{})
+	broker, stop := serve(t, embedded.Config{DataDir: dir}.WithRetentionInterval(time.Hour), embedded.Deps{})
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
 	require.NoError(t, err)
 	require.NoError(t, admin.EnsureTopics(ctx, []kafka.TopicSpec{
@@ -246,7 +246,7 @@ func TestRetentionIsEnforcedAfterARestart(t *testing.T) {
 	stop()
 	time.Sleep(600 * time.Millisecond)
 
-	broker, _ = serve(t, embedded.Config{DataDir: dir, RetentionInterval: 50 * time.Millisecond}, embedded.Deps{})
+	broker, _ = serve(t, embedded.Config{DataDir: dir}.WithRetentionInterval(50*time.Millisecond), embedded.Deps{})
 	admin, err = kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
 	require.NoError(t, err)
 	defer admin.Close()

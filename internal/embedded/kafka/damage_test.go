@@ -60,7 +60,7 @@ func readLog(t *testing.T, path string) map[place]string {
 func logFolder(t *testing.T) (stopped, killed *folder) {
 	t.Helper()
 	dir := t.TempDir()
-	broker, stop := serve(t, embedded.Config{DataDir: dir, StateInterval: 20 * time.Millisecond}, embedded.Deps{})
+	broker, stop := serve(t, embedded.Config{DataDir: dir}.WithStateInterval(20*time.Millisecond), embedded.Deps{})
 	ctx := testContext(t)
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
 	require.NoError(t, err)

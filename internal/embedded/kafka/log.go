@@ -68,10 +68,10 @@ func logNotices(logger *slog.Logger, report *segments.Report) {
 	}
 }
 
-// trackLog updates the tracker every StateInterval until ctx ends. It logs when updates begin to
+// trackLog updates the tracker every stateInterval until ctx ends. It logs when updates begin to
 // fail and when they succeed again.
 func (b *Broker) trackLog(ctx context.Context, tracker *segments.Tracker) {
-	ticker := time.NewTicker(b.cfg.StateInterval)
+	ticker := time.NewTicker(b.cfg.stateInterval)
 	defer ticker.Stop()
 	failing := false
 	for {

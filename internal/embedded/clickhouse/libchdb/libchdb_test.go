@@ -35,7 +35,7 @@ func check(ok bool, what ...any) {
 }
 
 func probe(dir string) {
-	path, err := chengine.FindLibrary("")
+	path, err := chengine.FindLibrary()
 	check(err == nil, err)
 	library, err := libchdb.Load(path)
 	check(err == nil, err)
