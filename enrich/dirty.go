@@ -14,9 +14,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -44,9 +46,8 @@ type RereadConfig struct {
 	batchMints int
 	// batchWait is how long a due mint waits for others to share its call. Default 1 s.
 	batchWait time.Duration
-	// CallsPerSecond bounds the RPC calls, one for each batch. A mint with an account over
-	// firstRead costs one more call, which does not count. Only one call is under way at a time.
-	// Default 5.
+	// CallsPerSecond bounds the RPC calls: one for each batch, and one more for each of its mints
+	// with an account over firstRead. Only one call is under way at a time. Default 5.
 	CallsPerSecond float64
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the
 	// first is 1 s. Default 30 s.
@@ -124,6 +125,7 @@ type Rereader struct {
 	logger   *slog.Logger
 	now      func() time.Time
 	dirty    *dirtySet
+	pace     *rate.Limiter // of calls
 	metrics  *rereadMetrics
 
 	mu          sync.Mutex
@@ -148,7 +150,7 @@ func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	}
 	r := &Rereader{
 		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, logger: deps.Logger, now: deps.Clock,
-		dirty: newDirtySet(cfg), uncommitted: map[kafka.TopicPartition]kafka.Record{},
+		dirty: newDirtySet(cfg), pace: pause.Evenly(cfg.CallsPerSecond), uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}
 	var err error
 	r.metrics, err = newRereadMetrics(deps.Registerer, func() float64 { return float64(r.dirty.size()) })

@@ -37,18 +37,14 @@ const (
 	rereadFull = "full"
 )
 
-// reader reads due mints, at most CallsPerSecond batches a second, one after another. While the
+// reader reads due mints with at most CallsPerSecond calls a second, one after another. While the
 // server is away, it waits longer and longer between two batches.
 func (r *Rereader) reader(ctx context.Context) error {
-	ticker := time.NewTicker(time.Duration(float64(time.Second) / r.cfg.CallsPerSecond))
-	defer ticker.Stop()
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = min(time.Second, r.cfg.maxRetryDelay), r.cfg.maxRetryDelay
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
+		if err := pause.Await(ctx, r.pace); err != nil {
+			return err
 		}
 		batch := r.dirty.take(r.cfg.batchMints, r.cfg.batchWait, r.now())
 		if len(batch) == 0 {
@@ -87,6 +83,9 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 	for i, d := range batch {
 		one := reading{slot: slot, accounts: accounts[2*i : 2*i+2], length: firstRead}
 		if cutOff(one, one.accounts[0], one.accounts[1]) {
+			if err := pause.Await(ctx, r.pace); err != nil {
+				return false, err
+			}
 			one.slot, one.accounts, err = r.call(ctx, batch[i:i+1], wholeRead)
 			if ctx.Err() != nil {
 				return false, ctx.Err()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -160,6 +162,31 @@ func TestChangedMintsAreReadAndCoverTheirDeltas(t *testing.T) {
 	for _, record := range w.out.records(schemas.TopicEnrichments) {
 		require.Len(t, record.Headers, 4)
 	}
+}
+
+// TestReadsOfLongAccountsKeepToTheRate: each long account costs a call of its own, and anyone can
+// make accounts long.
+func TestReadsOfLongAccountsKeepToTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, r, stop := startRereads(t, RereadConfig{CallsPerSecond: 2, batchWait: 10 * time.Second})
+		for i := range 5 {
+			mint := mintKey(i)
+			w.rpc.putMint(mint, "Lake", "https://u.test/x")
+			address, _ := tokenaccount.MetaplexAddress(mint)
+			long := w.rpc.accounts[address]
+			long.Data = append(long.Data, make([]byte, firstRead)...)
+			w.add(t, mint, 990, schemas.KindMintTo, time.Now())
+		}
+		for w.rpc.callCount() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		began := time.Now()
+		w.settled(t, r)
+		require.Eventually(t, func() bool { return len(w.out.facts(t)) == 10 }, hang, time.Millisecond)
+		require.Equal(t, 6, w.rpc.callCount(), "one for all mints, and one for each")
+		require.GreaterOrEqual(t, time.Since(began), 5*time.Second/2-10*time.Millisecond)
+		require.NoError(t, stop())
+	})
 }
 
 func TestWhatChangesNoAccountIsNotRead(t *testing.T) {

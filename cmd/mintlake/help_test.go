@@ -62,7 +62,10 @@ func TestTypingErrorsAreAnsweredWithWhatWasMeant(t *testing.T) {
 		_, err := runCommand(t, c.args...)
 		require.ErrorContains(t, err, c.want, c.args)
 	}
-	require.Equal(t, 2, exitCode(func() error { _, err := runCommand(t, "verify", "--tabels"); return err }()))
+	for _, args := range [][]string{{"verify", "--tabels"}, {"verify", "foo"}} {
+		_, err := runCommand(t, args...)
+		require.Equal(t, 2, exitCode(err), "1 means that tables differ: %v", args)
+	}
 }
 
 func TestValuesComplete(t *testing.T) {

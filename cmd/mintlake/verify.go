@@ -84,6 +84,13 @@ The exit code is 0 when all is equal, 1 when rows are missing or wrong or a part
 		return err
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &codedError{nearFlag(cmd, err), 2} })
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &codedError{err, 2}
+		}
+		return nil
+	}
 	return cmd
 }
 

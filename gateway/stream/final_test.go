@@ -9,6 +9,7 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -176,3 +177,25 @@ func TestFinalizedOverWebSocket(t *testing.T) {
 
 // signatureText is how the signature of a numbered transaction begins.
 func signatureText(number int) string { return base58.Encode(tx{number: number}.signature()) }
+
+// countingStream counts the messages that it is given.
+type countingStream struct {
+	grpc.ServerStream
+	sent int
+}
+
+func (s *countingStream) SendMsg(any) error {
+	s.sent++
+	return nil
+}
+
+// TestStatusThatCannotBeRead: a transaction of which only the first part can be read has no status,
+// and no empty update stands for it.
+func TestStatusThatCannotBeRead(t *testing.T) {
+	wants := []*entry{{filter: &filter{status: true}, head: []byte{0x0a, 1, 'a'}}}
+	stream := &countingStream{}
+	require.NoError(t, (&geyser{}).sendOne(stream, delivery{tx: &transaction{raw: []byte{0xff}}, wants: wants}))
+	require.Zero(t, stream.sent)
+	require.NoError(t, (&geyser{}).sendOne(stream, delivery{tx: &transaction{}, wants: wants}))
+	require.Equal(t, 1, stream.sent)
+}

@@ -332,5 +332,9 @@ func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
 	if names == nil {
 		return nil
 	}
-	return stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(d.tx.statusUpdate())})
+	status := d.tx.statusUpdate()
+	if status == nil {
+		return nil // no message can say less
+	}
+	return stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(status)})
 }

@@ -90,8 +90,8 @@ type Request struct {
 	// ETag and LastModified are the validators of the image that the caller has; empty if it has
 	// none.
 	ETag, LastModified string
-	// Anew asks the server even if the URL was loaded shortly before. Requests without Anew do not
-	// get its outcome.
+	// Anew asks the server even if the URL was loaded shortly before. Later requests get its
+	// outcome.
 	Anew bool
 }
 
@@ -146,10 +146,11 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	if last, ok := l.recent.Get(key); ok && !request.Anew && l.deps.Now().Sub(last.at) < l.cfg.recent {
 		return last.image, last.err
 	}
+	flightKey := key
 	if request.Anew {
-		key += "\x00anew"
+		flightKey += "\x00anew" // not the flight of a request that began earlier
 	}
-	flight := l.flights.DoChan(key, func() (any, error) {
+	flight := l.flights.DoChan(flightKey, func() (any, error) {
 		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
 		defer cancel()
 		image, err := l.load(whole, request)

@@ -87,10 +87,17 @@ func TestAURLIsFetchedOnce(t *testing.T) {
 	_, err := loader.Load(context.Background(), Request{URL: "x", Anew: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, w.count.Load())
+	w.serve = func(fetch.Request) (*fetch.Response, error) { return &fetch.Response{Body: pngOf(2)}, nil }
+	anew, err := loader.Load(context.Background(), Request{URL: "x", Anew: true})
+	require.NoError(t, err)
+	later, err := loader.Load(context.Background(), Request{URL: "x"})
+	require.NoError(t, err)
+	require.Same(t, anew, later, "not what was found before")
+	require.EqualValues(t, 3, w.count.Load())
 	at = at.Add(2 * time.Minute)
 	_, err = loader.Load(context.Background(), Request{URL: "x"})
 	require.NoError(t, err)
-	require.EqualValues(t, 3, w.count.Load(), "what was found is not believed for ever")
+	require.EqualValues(t, 4, w.count.Load(), "what was found is not believed for ever")
 }
 
 // Who does not wait leaves the load to those who come next.

@@ -54,6 +54,28 @@ func (b *Batch) Add(record *kafka.Record) error {
 	}
 }
 
+// Keep drops the rows of tables that are not wanted.
+func (b *Batch) Keep(wanted func(table string) bool) {
+	if !wanted(tableSwaps) {
+		b.Legs = nil
+	}
+	if !wanted(tableRoutes) {
+		b.Routes = nil
+	}
+	if !wanted(tablePools) {
+		clear(b.pools)
+	}
+	if !wanted(tablePoolReserves) {
+		clear(b.reserves)
+	}
+	if !wanted(tableLastTrades) {
+		clear(b.trades)
+	}
+	if !wanted(tableSwapMinutes) {
+		clear(b.touched)
+	}
+}
+
 func header(record *kafka.Record, key string) string {
 	for i := range record.Headers {
 		if record.Headers[i].Key == key {

@@ -16,8 +16,7 @@ import (
 
 // Projection projects records of the log into tables of a database, as the projectors do.
 type Projection struct {
-	// Tables are the tables to fill; if empty, all tables of the group. Records of swaps fill all
-	// tables of their group in any case.
+	// Tables are the tables to fill; if empty, all tables of the group.
 	Tables []string
 	// From and To bound the slots of the records that are taken, both included. If To is 0, there
 	// is no bound.
@@ -90,6 +89,7 @@ func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) err
 			p.Unreadable++
 		}
 	}
+	batch.Keep(func(table string) bool { return p.wants(table) })
 	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
 }
 

@@ -238,22 +238,16 @@ WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			var at, count, from, to uint64
-			if err := rows.Scan(&at, &count, &from, &to); err != nil {
-				return nil, err
-			}
+		if err := eachMissing(rows, func(at, count, from, to uint64) {
 			f := found[at]
 			if f == nil {
 				f = &Finding{Table: s.table, FromSlot: from, Expected: expected[at].rows, Found: expected[at].rows}
 				found[at] = f
 			}
 			f.FromSlot, f.ToSlot, f.Found = min(f.FromSlot, from), max(f.ToSlot, to), f.Found-count
-		}
-		if err := rows.Err(); err != nil {
+		}); err != nil {
 			return nil, err
 		}
-		_ = rows.Close() // read to its end
 	}
 	findings := make([]Finding, 0, len(found))
 	for _, f := range found {
@@ -262,4 +256,17 @@ WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Compare(a.FromSlot, b.FromSlot) })
 	return findings, nil
+}
+
+// eachMissing calls visit with each row of the query of missing, and closes rows.
+func eachMissing(rows driver.Rows, visit func(at, count, from, to uint64)) error {
+	defer func() { _ = rows.Close() }() // Err has its error
+	for rows.Next() {
+		var at, count, from, to uint64
+		if err := rows.Scan(&at, &count, &from, &to); err != nil {
+			return err
+		}
+		visit(at, count, from, to)
+	}
+	return rows.Err()
 }

@@ -188,7 +188,8 @@ func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 
 // settleCurves compares the change of each curve's lamports with the sum of all its trades in the
 // transaction, and checks the balance of its token vault. Every leg of the curve gets the result. A
-// curve without lamports before was created in the transaction and is not judged.
+// curve without lamports before was created in the transaction and is not judged, nor is one whose
+// vault has no reported balance.
 func (w *walk) settleCurves() {
 	if len(w.curves) == 0 || w.ledger.tx.Details == nil {
 		return
@@ -214,8 +215,9 @@ func (w *walk) settleCurves() {
 			continue // created here: the lamports include its rent
 		}
 		moved := l.post[c.curve] - l.pre[c.curve]
-		settled, missing := l.tokenBalanceSettled(c.leg)
-		judge(c.leg, byBalances, !missing && settled && (moved == plain || moved == plain+kept))
+		if settled, missing := l.tokenBalanceSettled(c.leg); !missing {
+			judge(c.leg, byBalances, settled && (moved == plain || moved == plain+kept))
+		}
 	}
 }
 

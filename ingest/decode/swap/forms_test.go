@@ -258,6 +258,25 @@ func TestCurveHopsAreFoundByTheirMints(t *testing.T) {
 	require.Equal(t, legs[0].GetMintOut(), legs[1].GetMintIn())
 	require.EqualValues(t, 700, legs[1].GetAmountIn())
 	require.NotEqual(t, legs[0].GetPosition().GetBatchIndex(), legs[1].GetPosition().GetBatchIndex())
+	require.Zero(t, legs[0].GetDisagreed()&uint32(eventspb.LegSource_LEG_SOURCE_BALANCES), "that no balance of the vault is reported contradicts nothing")
+}
+
+// Every instruction of Meteora DBC that creates a token on a curve creates a pool.
+func TestEveryCreationOfDBCMakesAPool(t *testing.T) {
+	for _, name := range []string{
+		"initialize_virtual_pool_with_spl_token", "initialize_virtual_pool_with_spl_token2", "initialize_virtual_pool_with_token2022", "initialize_virtual_pool_with_token2022_2",
+		"initialize_virtual_pool_with_token2022_transfer_hook", "initialize_virtual_pool_with_token2022_transfer_hook2",
+	} {
+		s := newScene(t, "dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN")
+		s.call(swap.Anchor(name, 0).Tag, append(append(list("ca"), "u"), list("12PABdefghijk")...)...)
+		pools := s.swaps().Pools
+		require.Len(t, pools, 1, name)
+		pool, key := pools[0], func(name string) []byte { return s.tx.Keys[s.at(name)].Bytes() }
+		require.Equal(t, key("P"), pool.GetPool())
+		require.ElementsMatch(t, [][]byte{key("1"), key("2")}, [][]byte{pool.GetMintA(), pool.GetMintB()})
+		require.ElementsMatch(t, [][]byte{key("A"), key("B")}, [][]byte{pool.GetVaultA(), pool.GetVaultB()})
+		require.Equal(t, s.tx.Keys[0].Bytes(), pool.GetCreator())
+	}
 }
 
 // What moves tokens into both vaults, or out of both, is no swap, whatever it calls itself.

@@ -12,6 +12,9 @@ import (
 func meteoraDBC() swap.Venue {
 	trade := swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 9, MintA: 7, MintB: 8}
 	create := swap.Shape{Pool: 5, VaultA: 6, VaultB: 7, Owner: 2, MintA: 3, MintB: 4}
+	// Creations have the same first accounts. Those of later versions are not published with all
+	// of theirs, so only the ones that are read must be there.
+	const read = 8
 	return swap.Venue{
 		Name: "meteora_dbc", Program: "dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN", Events: swap.SelfCall, Event: meteoraDBCEvent,
 		Instructions: []swap.Instruction{
@@ -19,6 +22,10 @@ func meteoraDBC() swap.Venue {
 			swap.Anchor("swap2", 15, trade),
 			swap.AnchorCreate("initialize_virtual_pool_with_spl_token", 16, create),
 			swap.AnchorCreate("initialize_virtual_pool_with_token2022", 14, create),
+			swap.AnchorCreate("initialize_virtual_pool_with_spl_token2", read, create),
+			swap.AnchorCreate("initialize_virtual_pool_with_token2022_2", read, create),
+			swap.AnchorCreate("initialize_virtual_pool_with_token2022_transfer_hook", read, create),
+			swap.AnchorCreate("initialize_virtual_pool_with_token2022_transfer_hook2", read, create),
 		},
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,13 +108,16 @@ type guardConn struct {
 	refused error  // what Read returns from now on; nil while the connection is good
 
 	mu      sync.Mutex
-	waiting []passed   // oldest first
-	changed *sync.Cond // waiting or closed changed
-	closed  bool
+	waiting []passed // oldest first
+	// unanswered are the partitions that produce requests with acks=0 write to. The broker handles
+	// a connection's requests in order, so it has written them when it answers the next one.
+	unanswered map[partition]bool
+	changed    *sync.Cond // waiting or closed changed
+	closed     bool
 }
 
 func newGuardConn(conn net.Conn, rules *guardRules) *guardConn {
-	c := &guardConn{Conn: conn, rules: rules}
+	c := &guardConn{Conn: conn, rules: rules, unanswered: make(map[partition]bool)}
 	c.changed = sync.NewCond(&c.mu)
 	return c
 }
@@ -181,13 +186,29 @@ func (c *guardConn) readHead() error {
 	return err // an io.Reader passes on io.EOF as it is
 }
 
-// pass notes a request that the broker reads next and will answer.
+// pass notes a request that the broker reads next and will answer. Its answer also settles what was
+// written before without one.
 func (c *guardConn) pass(request passed) {
-	c.mu.Lock()
-	c.waiting = append(c.waiting, request)
-	c.mu.Unlock()
 	if c.rules.durable != nil {
 		c.rules.durable.begin(request.writes)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	request.writes = slices.AppendSeq(request.writes, maps.Keys(c.unanswered))
+	clear(c.unanswered)
+	c.waiting = append(c.waiting, request)
+}
+
+// passUnanswered notes the partitions of a request that the broker reads next and will not answer.
+func (c *guardConn) passUnanswered(writes []partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	writes = slices.DeleteFunc(writes, func(p partition) bool { return c.closed || c.unanswered[p] })
+	for _, p := range writes {
+		c.unanswered[p] = true
+	}
+	if c.rules.durable != nil {
+		c.rules.durable.begin(writes)
 	}
 }
 
@@ -215,12 +236,10 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	refusal, reason := checkProduce(request)
 	switch {
 	case reason == nil:
-		// A request with acks=0 gets no answer that could be held back. Its partitions count as
-		// written, so that the next sync includes them.
 		if request.Acks != 0 {
 			c.pass(passed{key: head.key, writes: partitionsOf(request)})
 		} else {
-			c.settle(passed{key: head.key, writes: partitionsOf(request)})
+			c.passUnanswered(partitionsOf(request))
 		}
 		c.unread = whole
 		return nil
@@ -315,8 +334,9 @@ func (c *guardConn) Write(p []byte) (int, error) {
 func (c *guardConn) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	left := c.waiting
+	left := slices.Concat(c.waiting, []passed{{writes: slices.Collect(maps.Keys(c.unanswered))}})
 	c.waiting = nil
+	clear(c.unanswered)
 	c.mu.Unlock()
 	c.settle(left...)
 	c.changed.Broadcast()

@@ -113,6 +113,43 @@ func TestGuardEndsSlowRequests(t *testing.T) {
 	}
 }
 
+// TestProduceWithoutAnAnswer: a request with acks=0 leaves the marks of others alone. Its partition
+// counts as being written until the broker answers the connection's next request, or it closes.
+func TestProduceWithoutAnAnswer(t *testing.T) {
+	written := partition{"t", 0}
+	durable := newSyncer(t.TempDir())
+	durable.begin([]partition{written}) // a request of another connection
+	underWay := func() int {
+		durable.mu.Lock()
+		defer durable.mu.Unlock()
+		return durable.underWay[written]
+	}
+	open := func(input []byte) *guardConn {
+		client, server := net.Pipe()
+		t.Cleanup(func() { _ = client.Close() })
+		conn := newGuardConn(server, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
+		go func() { _, _ = client.Write(input) }()
+		go func() { _, _ = io.Copy(io.Discard, client) }()
+		_, err := io.ReadFull(conn, make([]byte, len(input)))
+		require.NoError(t, err)
+		return conn
+	}
+	silent := produceFrame(t, 8, 0, goodBatch())
+	conn := open(append(bytes.Clone(silent), silent...))
+	require.Equal(t, 2, underWay(), "one mark of the connection, however many requests")
+	require.NoError(t, conn.Close())
+	require.Equal(t, 1, underWay())
+	require.True(t, durable.dirty[written])
+
+	conn = open(append(bytes.Clone(silent), frame(3, 8, []byte("metadata"))...))
+	require.Equal(t, 2, underWay())
+	_, err := conn.Write([]byte("an answer"))
+	require.NoError(t, err)
+	require.Equal(t, 1, underWay())
+	require.NoError(t, conn.Close())
+	require.Equal(t, 1, underWay(), "settled once")
+}
+
 // FuzzGuard: whatever comes, the broker reads requests of the input in their order, and each is one
 // that it knows.
 func FuzzGuard(f *testing.F) {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -91,8 +92,8 @@ func refuseCreateTopics(req *kmsg.CreateTopicsRequest) kmsg.Response {
 
 // refuseIncrementalAlter returns the answer to an IncrementalAlterConfigs request that breaks the
 // rules; nil if it breaks none. Only topics may be configured. retention.ms, retention.bytes and
-// cleanup.policy may be set, but not deleted. No resource of a refused request is changed; those
-// that keep the rules get no error all the same.
+// cleanup.policy may be set, but not deleted. No resource of a refused request is changed. Those
+// that keep the rules get an error too, and can be requested again.
 func refuseIncrementalAlter(req *kmsg.IncrementalAlterConfigsRequest) kmsg.Response {
 	resp, _ := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
 	refused := false
@@ -112,11 +113,10 @@ func refuseIncrementalAlter(req *kmsg.IncrementalAlterConfigsRequest) kmsg.Respo
 				}
 			}
 		}
-		if message != "" {
-			refused = true
-			out.ErrorCode = kerr.PolicyViolation.Code
-			out.ErrorMessage = &message
-		}
+		refused = refused || message != ""
+		message = cmp.Or(message, "another resource of the request was refused")
+		out.ErrorCode = kerr.PolicyViolation.Code
+		out.ErrorMessage = &message
 		resp.Resources = append(resp.Resources, out)
 	}
 	if !refused {

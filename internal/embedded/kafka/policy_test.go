@@ -75,4 +75,14 @@ func TestRetentionCannotBeTakenAway(t *testing.T) {
 	broker := alter(kmsg.IncrementalAlterConfigOpSet, "log.retention.ms", "1")
 	broker.Resources[0].ResourceType = kmsg.ConfigResourceTypeBroker
 	require.NotNil(t, refuseIncrementalAlter(broker))
+
+	both := alter(kmsg.IncrementalAlterConfigOpSet, "retention.ms", "1000")
+	both.Resources = append(both.Resources, broker.Resources...)
+	resp, ok := refuseIncrementalAlter(both).(*kmsg.IncrementalAlterConfigsResponse)
+	require.True(t, ok)
+	require.Len(t, resp.Resources, 2)
+	for _, resource := range resp.Resources {
+		require.NotZero(t, resource.ErrorCode, "nothing of the request was changed")
+		require.NotNil(t, resource.ErrorMessage)
+	}
 }
