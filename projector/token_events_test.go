@@ -8,8 +8,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/projector"
-	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/registry/registrytest"
 )
 
 // TestExportOfATableThatKeepsWhatIsDead: the table keeps changes of supply that a later read

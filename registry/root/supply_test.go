@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/registry/registrytest"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/source"
-	"github.com/mintlake/mintlake/ingest/source/sourcetest"
+	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
 
 // TestKnownBlocksAreCounted: a block that the sink knows, or that the source found known, counts as
