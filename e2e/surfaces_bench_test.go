@@ -61,10 +61,10 @@ func (i *instance) settle() float64 {
 
 // mintsOf are the mints of the chain.
 func mintsOf(node *demo.Node) (mints []pubkey.Key) {
-	owner := chain.Key(pubkey.MustParse(schemas.ProgramToken))
+	owner := pubkey.MustParse(schemas.ProgramToken)
 	found, _ := node.Ledger().Program(owner, ledger.Confirmed, func(_ chain.Key, a *chain.Account) bool { return len(a.Data) == 82 })
 	for _, account := range found {
-		mints = append(mints, pubkey.Key(account.Key))
+		mints = append(mints, account.Key)
 	}
 	return mints
 }

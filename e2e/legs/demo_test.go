@@ -30,7 +30,7 @@ func swapOf(tx *chain.Tx, i int) (s demoSwap, ok bool) {
 	if !known || len(ix.Data) < 17 {
 		return s, false
 	}
-	s.pool = venue.Key(tx.Message.AccountKeys()[ix.Accounts[place]])
+	s.pool = tx.Message.AccountKeys()[ix.Accounts[place]]
 	at := 8
 	switch string(ix.Data[:min(8, len(ix.Data))]) {
 	case "\x8f\xbe\x5a\xda\xc4\x1e\x33\xde", "\xc6\x2e\x15\x52\xb4\xd9\xe8\x70", "\x33\xe6\x85\xa4\x01\x7f\x83\xad", "\xf8\xc6\x9e\x91\xe1\x75\x87\xc8":
@@ -78,7 +78,7 @@ func vaultMint(tx *chain.Tx, i int, held map[venue.Key]*account) venue.Key {
 			if first.Data[0] == transferChecked {
 				to = 2
 			}
-			return venue.Key(held[venue.Key(tx.Message.AccountKeys()[first.Accounts[to]])].Data[:32])
+			return venue.Key(held[tx.Message.AccountKeys()[first.Accounts[to]]].Data[:32])
 		}
 	}
 	return venue.Key{}
@@ -106,10 +106,10 @@ func quoteOn(t *testing.T, held map[venue.Key]*account, pool venue.Key, o venue.
 func apply(held map[venue.Key]*account, writes []chain.Write) {
 	for _, w := range writes {
 		if w.Account == nil {
-			delete(held, venue.Key(w.Key))
+			delete(held, w.Key)
 			continue
 		}
-		held[venue.Key(w.Key)] = &account{Owner: venue.Key(w.Account.Owner), Lamports: w.Account.Lamports, Data: w.Account.Data}
+		held[w.Key] = &account{Owner: w.Account.Owner, Lamports: w.Account.Lamports, Data: w.Account.Data}
 	}
 }
 

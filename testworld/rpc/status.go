@@ -39,8 +39,7 @@ func getHealth(*Server, []json.RawMessage) (any, error) { return "ok", nil }
 func getGenesisHash(s *Server, _ []json.RawMessage) (any, error) { return s.genesis.String(), nil }
 
 func getIdentity(s *Server, _ []json.RawMessage) (any, error) {
-	k := chain.Key(s.genesis)
-	return map[string]string{"identity": k.String()}, nil
+	return map[string]string{"identity": s.genesis.String()}, nil
 }
 
 func getEpochInfo(s *Server, params []json.RawMessage) (any, error) {
