@@ -15,7 +15,7 @@ func ReadMetaplex(a *Account) (Metadata, bool) {
 		return Metadata{}, false
 	}
 	r := layout.Reader{Rest: a.Data[layout.MetaplexDataAt:]}
-	m := Metadata{Name: trimPadding(r.String()), Symbol: trimPadding(r.String()), URI: trimPadding(r.String())}
+	m := Metadata{Name: trimPadding(r.Text()), Symbol: trimPadding(r.Text()), URI: trimPadding(r.Text())}
 	return m, !r.Bad
 }
 

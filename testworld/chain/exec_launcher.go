@@ -44,7 +44,7 @@ func runLauncher(x *machine, f *frame) error {
 // all of it to the curve.
 func launch(x *machine, f *frame) error {
 	r := layout.Reader{Rest: f.data[8:]}
-	d := layout.MetaplexData{Name: r.String(), Symbol: r.String(), URI: r.String()}
+	d := layout.MetaplexData{Name: r.Text(), Symbol: r.Text(), URI: r.Text()}
 	if r.Bad {
 		return failCustom(anchorNotDeserialized)
 	}

@@ -170,7 +170,7 @@ func metadataInitialize(x *machine, f *frame, body []byte) error {
 	x.used += 3500
 	x.log("Program log: TokenMetadataInstruction: Initialize")
 	r := layout.Reader{Rest: body}
-	m := &layout.TokenMetadata{Name: r.String(), Symbol: r.String(), URI: r.String()}
+	m := &layout.TokenMetadata{Name: r.Text(), Symbol: r.Text(), URI: r.Text()}
 	if r.Bad {
 		return fail(ErrInvalidInstructionData)
 	}
@@ -257,9 +257,9 @@ func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	field := r.U8()
 	key := ""
 	if field == fieldKey {
-		key = r.String()
+		key = r.Text()
 	}
-	value := r.String()
+	value := r.Text()
 	if r.Bad || field > fieldKey {
 		return fail(ErrInvalidInstructionData)
 	}

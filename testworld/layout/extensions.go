@@ -114,9 +114,9 @@ func (m *TokenMetadata) Bytes() []byte {
 // ReadTokenMetadata reads the value; ok is false if it is cut short.
 func ReadTokenMetadata(b []byte) (m *TokenMetadata, ok bool) {
 	r := Reader{Rest: b}
-	m = &TokenMetadata{UpdateAuthority: r.Key(), Mint: r.Key(), Name: r.String(), Symbol: r.String(), URI: r.String()}
+	m = &TokenMetadata{UpdateAuthority: r.Key(), Mint: r.Key(), Name: r.Text(), Symbol: r.Text(), URI: r.Text()}
 	for n := r.U32(); n > 0 && !r.Bad; n-- {
-		m.Extra = append(m.Extra, [2]string{r.String(), r.String()})
+		m.Extra = append(m.Extra, [2]string{r.Text(), r.Text()})
 	}
 	return m, !r.Bad
 }

@@ -46,7 +46,7 @@ func PutMetaplexData(account []byte, d *MetaplexData) { d.appendAccount(account[
 
 // MetaplexData reads a DataV2. It skips the creators, the collection and the uses.
 func (r *Reader) MetaplexData() MetaplexData {
-	d := MetaplexData{Name: r.String(), Symbol: r.String(), URI: r.String(), Fee: r.U16()}
+	d := MetaplexData{Name: r.Text(), Symbol: r.Text(), URI: r.Text(), Fee: r.U16()}
 	if r.U8() == 1 {
 		for n := r.U32(); n > 0 && !r.Bad; n-- {
 			r.Take(34)

@@ -53,8 +53,8 @@ func (r *Reader) Key() (k Key) {
 	return k
 }
 
-// String reads a string. One of more than 10,000 bytes makes the reader bad.
-func (r *Reader) String() string {
+// Text reads a string. One of more than 10,000 bytes makes the reader bad.
+func (r *Reader) Text() string {
 	n := r.U32()
 	if n > maxString {
 		r.Bad = true
