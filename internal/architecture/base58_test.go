@@ -1,7 +1,6 @@
 package architecture
 
 import (
-	"path"
 	"strings"
 	"testing"
 
@@ -39,9 +38,7 @@ func TestAddressesAreKeys(t *testing.T) {
 			found++
 			continue
 		}
-		support := strings.HasSuffix(path.Base(folder), "test") || strings.HasPrefix(folder, "internal/testkit/")
-		chain := strings.HasPrefix(folder, "testworld/")
-		require.True(t, support || chain, "%s imports mr-tron/base58: hold addresses as pubkey.Key, or say in base58Users what it encodes", folder)
+		require.True(t, isIn(folder, support, world), "%s imports mr-tron/base58: hold addresses as pubkey.Key, or say in base58Users what it encodes", folder)
 	}
 	require.Equal(t, len(base58Users), found, "a package of base58Users does not import the library any more: take it out")
 }
