@@ -59,7 +59,7 @@ func startClient(ctx context.Context, o *options, n *node, size int, seed uint64
 	command := exec.CommandContext(ctx, program, "--ask", n.url, "--tokens", strconv.Itoa(size), "--seed", strconv.FormatUint(seed, 10), "--phase", length.String(), "--lists", o.lists)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, os.Stderr
-	if err := runFirst(command); err != nil {
+	if err := runRealTime(command); err != nil {
 		return f, fmt.Errorf("ask the node: %w", err)
 	}
 	if err := json.Unmarshal(said.Bytes(), &f); err != nil {

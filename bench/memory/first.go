@@ -13,11 +13,11 @@ import (
 // warnOnce guards the warning that real-time scheduling is not allowed.
 var warnOnce sync.Once
 
-// runFirst runs a program with real-time priority (SCHED_FIFO), so that it gets a core as soon as
-// it wants one, as on another machine. Otherwise a client would wait for the node, the broker and
-// the database up to some milliseconds, and count that as the node's time. Where the system does
-// not allow it, the program runs with the usual priority.
-func runFirst(command *exec.Cmd) error {
+// runRealTime runs a program with real-time priority (SCHED_FIFO), so that it gets a core as soon
+// as it wants one, as on another machine. Otherwise a client would wait for the node, the broker
+// and the database up to some milliseconds, and count that as the node's time. Where the system
+// does not allow it, the program runs with the usual priority.
+func runRealTime(command *exec.Cmd) error {
 	err := startFirst(command)
 	if err != nil {
 		return err

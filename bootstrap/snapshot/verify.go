@@ -75,8 +75,8 @@ type verifier struct {
 	root  root.Builder
 }
 
-// verify reads every file twice: its bytes for the hash, then, for facts, its rows for the counts
-// and the root.
+// verify reads the bytes of every file for the hash, and then the rows of the files of facts for
+// the counts and the root.
 func (v *verifier) verify(ctx context.Context) error {
 	for _, file := range v.manifest.Files {
 		if err := v.checkHash(ctx, file); err != nil {

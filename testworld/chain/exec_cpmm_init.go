@@ -156,7 +156,9 @@ func cpmmVaults(x *machine, f *frame) error {
 	return nil
 }
 
-// cpmmOpen mints the liquidity, charges the fee for a pool and writes the pool's state.
+// cpmmOpen mints the liquidity, charges the fee for a pool and writes the pool's state. That is
+// PoolState (raydium-cp-swap, states/pool.rs): addresses from 8 on, at 328 the bump of the vaults'
+// authority, from 330 on the decimals of the LP token and of both mints.
 func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 	a := f.accs
 	liquidity := isqrt(amount0, amount1)

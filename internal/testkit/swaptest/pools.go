@@ -31,7 +31,8 @@ type PoolKeys struct {
 	Mints                     [2]Key
 }
 
-// CPMM adds a pool with its vaults and config. Its mints must exist.
+// CPMM adds a pool with its vaults and config. Its mints must exist. The layouts are PoolState and
+// AmmConfig of raydium-cp-swap (states/pool.rs, states/config.rs).
 func (c *Chain) CPMM(p Pool) PoolKeys {
 	if bytes.Compare(p.Mints[0][:], p.Mints[1][:]) > 0 {
 		p.Mints[0], p.Mints[1] = p.Mints[1], p.Mints[0]
