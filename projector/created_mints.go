@@ -28,8 +28,8 @@ func createdMintColumns() []clickhouse.Column {
 }
 
 // insertCreatedMints stores a second copy of the events that create a mint, in a table in the order
-// of the chain. token_events_raw is in the order of mints: to list the latest creations, a query
-// would have to read all of it. The copy is small, at most a hundredth of the events.
+// of the chain. token_events_raw is in the order of mints: a query for the creations of some hours
+// would have to read most of it. The copy is small, at most a hundredth of the events.
 func (c *ClickHouse) insertCreatedMints(ctx context.Context, events []*eventspb.TokenEvent) error {
 	var created []*eventspb.TokenEvent
 	for _, event := range events {

@@ -48,6 +48,8 @@ func (t *Trust) load() error {
 	return t.book.load(d)
 }
 
+// load takes in what an earlier run has recorded. Venues that this version does not have are left
+// out.
 func (b *book) load(d document) error {
 	for name, builds := range d.Venues {
 		r := b.records[name]

@@ -23,7 +23,7 @@ type Corpus struct {
 	seed   uint64
 	listed []Listed
 	words  []string
-	pools  []string // authorities that many tokens share
+	shared []string // addresses of programs that are the authority of many tokens
 }
 
 // Token is what a search index needs to know of a token of the corpus.
@@ -69,7 +69,7 @@ func NewCorpus(seed uint64, listed []Listed) *Corpus {
 	c := &Corpus{seed: seed, listed: listed, words: wordsOf(listed)}
 	r := random{state: seed ^ 0x9e3779b97f4a7c15} // not the state of token 0
 	for range 64 {
-		c.pools = append(c.pools, r.address(""))
+		c.shared = append(c.shared, r.address(""))
 	}
 	return c
 }

@@ -74,7 +74,7 @@ func (c *Corpus) supply(w *factWriter, t *Token, r *random, read schemas.Positio
 	amount := uint64(1_000_000_000_000_000)
 	switch t.kind {
 	case poolShare:
-		amount, mintAuthority = r.next()>>20, c.pools[r.below(len(c.pools))]
+		amount, mintAuthority = r.next()>>20, c.shared[r.below(len(c.shared))]
 	case older:
 		amount = r.next() >> uint(r.below(20))
 		if r.below(3) == 0 {
@@ -96,20 +96,21 @@ func (c *Corpus) supply(w *factWriter, t *Token, r *random, read schemas.Positio
 	w.set(registry.RegisterFreezeAuthority, read, freezeAuthority)
 }
 
-// metaplex adds the metadata of a token with a Metaplex account.
+// metaplex adds the metadata of a token with a Metaplex account. Its update authority is the
+// launchpad's, the same for all launched tokens, or an address of its own for older tokens.
 func (c *Corpus) metaplex(w *factWriter, t *Token, r *random, at schemas.Position) {
 	uri := r.uri()
 	w.set(registry.RegisterMetaplexName, at, t.Name)
 	w.set(registry.RegisterMetaplexSymbol, at, t.Symbol)
 	w.set(registry.RegisterMetaplexURI, at, uri)
-	authority := c.pools[0]
+	authority := c.shared[0]
 	if t.kind == older {
 		authority = r.address("")
 	}
 	w.set(registry.RegisterMetaplexUpdateAuthority, at, authority)
 	w.set(registry.RegisterSellerFeeBasisPoints, at, "0")
 	if r.below(2) == 0 {
-		w.set(registry.RegisterTokenStandard, at, "2")
+		w.set(registry.RegisterTokenStandard, at, "2") // Fungible
 	}
 	c.document(w, t, r, uri)
 }
