@@ -90,10 +90,11 @@ func (c *candidates) eachDocument(f *filter, do func(doc uint32)) {
 }
 
 // countShort counts the documents of all segments that match a text of one or two printable ASCII
-// characters. The documents that contain the text are in version.shorts. If the text is all letters
-// or digits, a similar term contains it: it cannot share enough of the two or three grams
-// otherwise. If none is, no term is similar. So what is left to count are symbols one edit away. It
-// returns false for other texts, and for a filter that must look at each document.
+// characters. version.shorts has the number of documents that contain the text. Similar terms add
+// none: a text of letters and digits has two or three grams, and a term shares enough of them only
+// if it contains the text; a text without letters and digits has no grams. What is left to count
+// are symbols one edit away. countShort returns false for other texts, and for a filter that must
+// look at each document.
 func (c *candidates) countShort(p *plan, v *version) (total int, ok bool) {
 	key, ok := shortKey(p.text)
 	if !ok || p.filter.isSlow || len(p.grams) > 0 && len(p.grams) != len(p.text)+1 {

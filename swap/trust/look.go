@@ -69,15 +69,16 @@ func (t *Trust) lookNow(ctx context.Context) {
 }
 
 // Live is called when the stream begins and when it ceases to report Watched accounts, with the
-// highest slot that it reported.
-func (t *Trust) Live(live bool, slot uint64) {
+// highest slot that it reported. A stream that begins does not report earlier deployments, so it
+// counts as live only after the next look, see lookNow.
+func (t *Trust) Live(connected bool, slot uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.raise(slot)
 	t.live.Store(false)
-	t.connected = live
+	t.connected = connected
 	t.sessions++
-	if live { // the stream does not report earlier deployments
+	if connected {
 		t.lookSoon()
 	}
 }

@@ -80,8 +80,8 @@ func pumpBuys(amount, base, quote uint64) pumpTrade {
 	return t
 }
 
-// pumpBuysFor spends an exact amount a of quote. net is ⌊a·10⁴/(10⁴+Σ)⌋, less what net and its fees
-// exceed a by. Then out = ⌊B·i/(Q+i)⌋ with i = net−1.
+// pumpBuysFor spends an exact amount a of quote. Σ is the sum of the fee rates. net is
+// ⌊a·10⁴/(10⁴+Σ)⌋, less what net and its fees exceed a by. Then out = ⌊B·i/(Q+i)⌋ with i = net−1.
 func pumpBuysFor(spend, base, quote uint64) pumpTrade {
 	if spend > 1<<62 {
 		return pumpTrade{}
