@@ -33,7 +33,12 @@ func TestCursorHoldsAfterRestartAndOnOtherNodes(t *testing.T) {
 				write(log, rapid.SampledFrom(topics[:]).Draw(rt, "topic"), mint, "x.y")
 				written[mint] = clock
 			case 2:
-				nodes[rapid.IntRange(0, 1).Draw(rt, "node")].step(rt, rapid.IntRange(1, 5).Draw(rt, "records"))
+				n := nodes[rapid.IntRange(0, 1).Draw(rt, "node")]
+				n.step(rt, rapid.IntRange(1, 5).Draw(rt, "records"), func() {
+					if rapid.Bool().Draw(rt, "marked between") {
+						n.mark()
+					}
+				})
 			case 3:
 				nodes[rapid.IntRange(0, 1).Draw(rt, "node")].mark()
 			case 4: // the client goes to some node

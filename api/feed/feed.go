@@ -112,20 +112,26 @@ type Feed struct {
 	life    context.Context // ends with Run
 	end     context.CancelFunc
 
-	mu      sync.Mutex
-	ring    []Change // change number n is at n modulo its length
-	next    uint64   // the number of the next change
-	marks   []mark   // ascending
+	mu    sync.Mutex
+	ring  []Change // change number n is at n modulo its length
+	next  uint64   // the number of the next change
+	marks []mark   // ascending
+	// place is how far the replica was when it was last looked at. first was next when the replica
+	// was first seen there.
+	place   vector
+	first   uint64
 	changed chan struct{}
 	member  []uint64 // a bit for each row id: whether the mint is a member
 	streams int
 	clients *limits.Crowd
 }
 
-// mark says that all changes of the records before at have numbers below seq.
+// mark says that all changes of the records before at have numbers below seq, and all changes of
+// later records have numbers from first on. The replica reports the changes of a batch before it
+// moves its place past the batch, so some of the numbers in between are of later records.
 type mark struct {
-	seq uint64
-	at  vector
+	seq, first uint64
+	at         vector
 }
 
 // New checks the collaborators and registers the metrics.
@@ -168,8 +174,11 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 func (f *Feed) Apply(changes []replica.Change) {
 	live := f.deps.Ready()
 	f.mu.Lock()
-	if live && len(f.marks) == 0 { // there must be a mark before the first changes
-		f.marks = append(f.marks, mark{f.next, vectorOf(f.deps.Applied())})
+	if live {
+		f.look()
+		if len(f.marks) == 0 { // there must be a mark before the first changes
+			f.marks = append(f.marks, mark{f.next, f.first, f.place})
+		}
 	}
 	for i := range changes {
 		kind, news := f.note(&changes[i])
@@ -231,22 +240,28 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
+// look reads the replica's place. The caller holds the lock, so all changes reported so far have
+// numbers below next, and all others will have numbers from next on. Apply calls it before it adds
+// changes: so at a new place none of a later record has a number yet.
+func (f *Feed) look() {
+	if at := vectorOf(f.deps.Applied()); !f.place.equal(&at) {
+		f.place, f.first = at, f.next
+	}
+}
+
 // mark makes a mark at the replica's place, if that is new, and wakes the readers. It does nothing
-// while the replica is loading, or if there is neither a new place nor a new change. It reads the
-// place before it takes the lock: so all changes of the records before the place have numbers below
-// the mark's. Changes that come in between have such numbers too, although their records are after
-// the place.
+// while the replica is loading, or if there is neither a new place nor a new change.
 func (f *Feed) mark() {
 	if !f.deps.Ready() {
 		return
 	}
-	at := vectorOf(f.deps.Applied())
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.look()
 	last := len(f.marks) - 1
 	switch {
-	case last < 0 || !f.marks[last].at.equal(&at):
-		f.marks = append(f.marks, mark{f.next, at})
+	case last < 0 || !f.marks[last].at.equal(&f.place):
+		f.marks = append(f.marks, mark{f.next, f.first, f.place})
 	case f.marks[last].seq == f.next:
 		return
 	}

@@ -43,8 +43,8 @@ func newNode(t require.TestingT, log *apitest.Log, cfg Config) *node {
 }
 
 // step applies at most limit records, in batches as the copy does: first the changes, then how far
-// it is.
-func (n *node) step(t require.TestingT, limit int) {
+// it is. between is what happens meanwhile.
+func (n *node) step(t require.TestingT, limit int, between ...func()) {
 	ends, err := n.log.EndOffsets(context.Background(), topics[:])
 	require.NoError(t, err)
 	if !behind(n.applied, ends) {
@@ -57,6 +57,9 @@ func (n *node) step(t require.TestingT, limit int) {
 		changes = append(changes, n.change(nameOf(pubkey.MustParse(string(record.Key)))))
 	}
 	n.Apply(changes)
+	for _, happen := range between {
+		happen()
+	}
 	for _, record := range records {
 		n.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
 	}

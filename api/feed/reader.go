@@ -49,6 +49,7 @@ type Reader struct {
 
 	from   *vector // the cursor of Open, until Next has resumed from it
 	seq    uint64  // the number of the next change
+	since  uint64  // the number of the mark that it resumed at: earlier ones would lead back
 	cursor string  // the last one that Next returned
 	// replayed are the changes that resume read from the topics. Next returns them before those of
 	// the ring. replayedTo is the cursor after them.
@@ -166,7 +167,7 @@ func (r *Reader) take() (Batch, <-chan struct{}, error) {
 		at[change.ID] = len(batch.Changes)
 		batch.Changes = append(batch.Changes, change)
 	}
-	if place := f.markBefore(r.seq); place != nil {
+	if place := f.markBefore(r.seq); place != nil && place.seq >= r.since {
 		if cursor := place.at.String(); cursor != r.cursor {
 			r.cursor, batch.Cursor = cursor, cursor
 		}

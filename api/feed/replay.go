@@ -20,9 +20,10 @@ func (r *Reader) resume(from *vector) (Reset, error) {
 	f.mark() // the nearer the mark is to the cursor, the fewer changes come twice
 	f.mu.Lock()
 	// Look for the last mark that the cursor has reached and behind which the ring has all changes.
+	// The cursor may be another node's: whoever has it may have seen nothing behind the mark.
 	for i := len(f.marks) - 1; i >= 0; i-- {
-		if place := &f.marks[i]; place.seq >= f.oldest() && from.reaches(&place.at) {
-			r.seq = place.seq
+		if place := &f.marks[i]; place.first >= f.oldest() && from.reaches(&place.at) {
+			r.seq, r.since = place.first, place.seq
 			f.mu.Unlock()
 			if reset := f.foreign(from); reset != "" {
 				return r.reset(reset), nil
@@ -37,7 +38,7 @@ func (r *Reader) resume(from *vector) (Reset, error) {
 	}
 	f.mu.Lock()
 	last := f.marks[len(f.marks)-1]
-	r.seq = last.seq
+	r.seq, r.since = last.first, last.seq
 	f.mu.Unlock()
 	reset, err := r.replay(from, &last.at)
 	if err == nil && reset == "" {

@@ -53,6 +53,29 @@ func TestOldCursors(t *testing.T) {
 	require.Equal(t, []Reset{ResetTooOld}, restarted.open(t, begin).drain(t).resets, "expired")
 }
 
+// TestCursorWithinABatch: a node marks its place when the next batch is reported already, and the
+// place is still before it. Another node's cursor at that place is of a client that has seen
+// nothing of the batch.
+func TestCursorWithinABatch(t *testing.T) {
+	log := apitest.NewLog()
+	here, there := newNode(t, log, Config{}), newNode(t, log, Config{})
+	here.catchUp(t)
+	there.catchUp(t)
+	write(log, schemas.TopicTokenEvents, "a", "x.y")
+	here.step(t, 1) // and makes no mark there
+	there.catchUp(t)
+	cursor := there.open(t, "").drain(t).cursor
+	write(log, schemas.TopicTokenEvents, "b", "x.y")
+	here.step(t, 1, here.mark)
+	here.mark()
+	resumed := here.open(t, cursor).drain(t)
+	require.Contains(t, resumed.seen, "b")
+
+	again := here.open(t, resumed.cursor)
+	require.Empty(t, again.drain(t).seen, "its own place is behind the batch")
+	require.Equal(t, resumed.cursor, again.cursor, "no place leads back")
+}
+
 func TestOutageOfTheTopicsEndsOnlyWhoNeedsThem(t *testing.T) {
 	log := apitest.NewLog()
 	first := newNode(t, log, Config{})
