@@ -21,6 +21,9 @@ type finals struct {
 	bytes int
 	// root is the highest finalized slot; 0 while none is known.
 	root uint64
+	// droppedFrom and droppedTo are the first and the last slot that was dropped while no finalized
+	// slot was known, as far as finalized has not told them; 0 if there is none.
+	droppedFrom, droppedTo uint64
 }
 
 // finalSlot is a slot with its transactions in the order of the log.
@@ -42,9 +45,10 @@ func (f *finals) of(slot uint64) *finalSlot {
 	return s
 }
 
-// hold keeps a transaction. If too much is held then, it drops the oldest slot and returns it.
-// isLost is false if no slot was dropped, or while no finalized slot is known: nobody can ask for
-// finalized transactions then.
+// hold keeps a transaction. If too much is held then, it drops the oldest slot. isLost is true if
+// that slot must be told as missing now. While no finalized slot is known, finalized tells it: no
+// live subscriber can wait for finalized transactions then, but one may before the dropped slot is
+// finalized, and a replay waits all the time.
 func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	s := f.of(t.slot)
 	s.list = append(s.list, t.withoutCache())
@@ -59,7 +63,14 @@ func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	}
 	oldest := slices.Min(slices.Collect(maps.Keys(f.slots)))
 	f.forget(oldest)
-	return oldest, f.root > 0
+	if f.root > 0 {
+		return oldest, true
+	}
+	if f.droppedTo == 0 {
+		f.droppedFrom = oldest
+	}
+	f.droppedFrom, f.droppedTo = min(f.droppedFrom, oldest), max(f.droppedTo, oldest)
+	return 0, false
 }
 
 // ended keeps the end of a slot. If the slot was finalized before its end came, as when a missed
@@ -72,8 +83,9 @@ func (f *finals) ended(end *note) {
 }
 
 // finalized releases the slots up to the note's, in ascending order. A finalized slot finalizes all
-// slots before it, even if the source does not report them.
-func (f *finals) finalized(n *note) {
+// slots before it, even if the source does not report them. It returns a gap if slots up to the
+// note's were dropped and not told; otherwise nil.
+func (f *finals) finalized(n *note) (gap *note) {
 	f.root = max(f.root, n.slot)
 	for slot := range f.slots {
 		if slot <= n.slot {
@@ -81,6 +93,14 @@ func (f *finals) finalized(n *note) {
 		}
 	}
 	slices.SortFunc(n.final, func(a, b *finalSlot) int { return int(a.slot) - int(b.slot) })
+	if f.droppedTo == 0 || f.droppedFrom > n.slot {
+		return nil
+	}
+	gap = &note{offset: n.offset, kind: noteGap, first: f.droppedFrom, slot: min(f.droppedTo, n.slot), late: true}
+	if f.droppedFrom = n.slot + 1; f.droppedFrom > f.droppedTo {
+		f.droppedFrom, f.droppedTo = 0, 0
+	}
+	return gap
 }
 
 // forget removes a slot and returns it; nil if it is not held.

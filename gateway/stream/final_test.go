@@ -110,9 +110,11 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 		}
 		return lost
 	}
-	require.Empty(t, slots(1, 3*heldUntold), "nobody waits while nothing is finalized")
+	require.Empty(t, slots(1, 3*heldUntold), "they are told when they are finalized")
 	require.Len(t, f.slots, heldUntold)
-	f.finalized(&note{slot: 3 * heldUntold})
+	require.Equal(t, &note{kind: noteGap, first: 1, slot: 9, late: true}, f.finalized(&note{slot: 9}))
+	require.Equal(t, &note{kind: noteGap, first: 10, slot: 2 * heldUntold, late: true}, f.finalized(&note{slot: 3 * heldUntold}))
+	require.Nil(t, f.finalized(&note{slot: 3 * heldUntold}))
 	require.Zero(t, f.bytes)
 	require.Equal(t, []uint64{1000, 1001}, slots(1000, heldSlots+2))
 	f.finalized(&note{slot: 5000})
@@ -125,6 +127,28 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	gap := &note{kind: noteGap, late: true}
 	require.True(t, (&watch{kind: watchGaps, final: true}).wants(gap))
 	require.False(t, (&watch{kind: watchGaps}).wants(gap), "who asks for confirmed misses nothing")
+}
+
+// TestSlotsDroppedBeforeAnyIsFinalized: a source that finalizes late may leave more slots open than
+// are held. Those that were dropped are told as a gap when they are finalized, to a replay and to a
+// live subscriber alike.
+func TestSlotsDroppedBeforeAnyIsFinalized(t *testing.T) {
+	l := newMemoryLog(0)
+	const first, slots = 100, heldUntold + 36
+	for slot := uint64(first); slot < first+slots; slot++ {
+		l.slot(slot, slot-1, 1, false)
+	}
+	l.finalize(110)
+	f := startOn(t, l, Config{})
+	require.Eventually(t, func() bool { return f.recent.root() == 110 }, patience, patience/1e5)
+	live := f.subscribeFrom(t, t.Context(), everything(nil))
+	require.Eventually(t, f.oneListens, patience, patience/1e5)
+	l.finalize(137)
+	want := []string{"13600", "13700", "137 SLOT_FINALIZED", "136 meta", "137 meta"}
+	require.Equal(t, append([]string{"111-135 gap"}, want...), told(t, live, 6))
+	from := uint64(first)
+	replayed := f.subscribeFrom(t, t.Context(), everything(&from))
+	require.Equal(t, append([]string{"100-110 gap", "110 SLOT_FINALIZED", "111-135 gap"}, want...), told(t, replayed, 8))
 }
 
 func TestStatusesOfTransactions(t *testing.T) {

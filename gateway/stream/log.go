@@ -138,7 +138,9 @@ func (l *logReader) status(r kafka.Record) error {
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED:
 		n := &note{offset: r.Offset, kind: noteFinalized, slot: status.GetSlot()}
 		if l.finals != nil {
-			l.finals.finalized(n)
+			if gap := l.finals.finalized(n); gap != nil {
+				l.note(gap)
+			}
 		}
 		l.note(n)
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_DEAD:
