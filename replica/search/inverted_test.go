@@ -145,6 +145,15 @@ func TestTextOrder(t *testing.T) {
 	})
 }
 
+func TestValidCursor(t *testing.T) {
+	for _, no := range []string{"", "a-b", strings.Repeat("1", 45), "é", " ", "a ", "a\n", "a=", "+"} {
+		require.False(t, ValidCursor(no), no)
+	}
+	for _, yes := range []string{"1", strings.Repeat("z", 44), named("m").String(), "0OIl"} {
+		require.True(t, ValidCursor(yes), yes)
+	}
+}
+
 func TestMintsAreOrderedAsTheirTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mints := make([]pubkey.Key, rapid.IntRange(0, 50).Draw(t, "mints"))
