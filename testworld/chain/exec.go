@@ -45,6 +45,8 @@ func (e *programError) Error() string {
 		return "insufficient account keys for instruction"
 	case ErrIncorrectProgramID:
 		return "incorrect program id for instruction"
+	case ErrModifiedProgramID:
+		return "instruction illegally modified the program id of an account"
 	case ErrReadonlyDataModified:
 		return "instruction modified data of a read-only account"
 	case ErrInvalidRealloc:

@@ -1,6 +1,9 @@
 package chain
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // runNothing returns a program without effects (compute budget, votes), which uses some compute
 // units.
@@ -70,11 +73,7 @@ func runSystem(x *machine, f *frame) error {
 		if len(body) < 32 || f.need(1) != nil {
 			return fail(ErrInvalidInstructionData)
 		}
-		if !f.accs[0].signer {
-			return fail(ErrMissingRequiredSignature)
-		}
-		copy(x.mutable(f.accs[0]).Owner[:], body)
-		return nil
+		return sysGive(x, f.accs[0], Key(body[:32]))
 	}
 	return fail(ErrInvalidInstructionData)
 }
@@ -114,6 +113,25 @@ func sysAlloc(x *machine, r ref, size uint64) error {
 		return failCustom(sysInvalidLength)
 	}
 	x.resize(r, int(size))
+	return nil
+}
+
+// sysGive runs Assign: the account gets another owner. For the owner that it has, nothing is to be
+// done, not even to sign. Else the account must sign. The runtime lets no program give away an
+// account that another program owns, that is read-only, or that holds other bytes than zeros
+// (set_owner of solana-transaction-context).
+func sysGive(x *machine, r ref, owner Key) error {
+	a := x.acc(r)
+	if a.Owner == owner {
+		return nil
+	}
+	if !r.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if a.Owner != SystemProgram || !r.writable || slices.ContainsFunc(a.Data, func(b byte) bool { return b != 0 }) {
+		return fail(ErrModifiedProgramID)
+	}
+	x.mutable(r).Owner = owner
 	return nil
 }
 

@@ -191,6 +191,9 @@ func writeSVMSample(t *testing.T, path string, slots int) {
 		"t22 210", "t22 215", "t22 221"} {
 		require.Positive(t, seen[kind], "the sample lacks instruction %s: %v", kind, seen)
 	}
+	for _, a := range assigns(t, g) {
+		require.NoError(t, enc.Encode(svmTx(a.what, a.tx)))
+	}
 	require.NoError(t, w.Flush())
 	require.NoError(t, f.Close())
 }

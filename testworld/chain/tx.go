@@ -50,6 +50,7 @@ const (
 	ErrMissingRequiredSignature  ErrorKind = 7
 	ErrAccountAlreadyInitialized ErrorKind = 8
 	ErrUninitializedAccount      ErrorKind = 9
+	ErrModifiedProgramID         ErrorKind = 11
 	ErrNotEnoughAccountKeys      ErrorKind = 19
 	ErrCustom                    ErrorKind = 25
 	ErrUnsupportedProgramID      ErrorKind = 30
@@ -81,6 +82,8 @@ func (k ErrorKind) Name() string {
 		return "AccountAlreadyInitialized"
 	case ErrUninitializedAccount:
 		return "UninitializedAccount"
+	case ErrModifiedProgramID:
+		return "ModifiedProgramId"
 	case ErrNotEnoughAccountKeys:
 		return "NotEnoughAccountKeys"
 	case ErrCustom:
