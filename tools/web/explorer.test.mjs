@@ -280,7 +280,7 @@ for (const [name, options] of Object.entries({ "a phone in the light": phone, "a
       async (page) => {
         await page.waitForSelector(rows);
         for (const label of ["Mint", "Price", "Volume 24 h", "Market cap", "First seen"]) assert.ok(await page.isVisible(`${rows} >> nth=0 >> [data-label='${label}']`), label);
-        const wide = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        const wide = () => page.evaluate(() => document.documentElement.scrollWidth - screen.width);
         assert.ok((await wide()) <= 0, "nothing stands out at the side");
         await clean(page);
         if (name.endsWith("light")) await picture(page, "explorer-phone");

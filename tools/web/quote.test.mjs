@@ -84,7 +84,7 @@ test("a phone in the dark shows the route", () =>
     overSOL,
     async (page) => {
       await page.waitForSelector(".ways .hop >> nth=1");
-      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, "nothing stands out at the side");
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - screen.width)) <= 0, "nothing stands out at the side");
       await clean(page);
     },
     { ...phone, ...dark },

@@ -97,6 +97,16 @@ export const short = (text: string) => (text.length > 13 ? `${text.slice(0, 5)}â
 /** title is what a token is called. */
 export const title = (token: { symbol: string; name: string; mint: string }) => token.symbol || token.name || short(token.mint);
 
+const acronyms = new Set(["amm", "cpmm", "clmm", "dlmm", "damm", "dbc"]);
+const spelled: Record<string, string> = { pancakeswap: "PancakeSwap", pumpswap: "PumpSwap", launchlab: "LaunchLab" };
+
+/** venueName writes a venue's name as people know it: raydium_amm_v4 is Raydium AMM v4. */
+export const venueName = (venue: string) =>
+  venue
+    .split("_")
+    .map((part) => spelled[part] ?? (acronyms.has(part) ? part.toUpperCase() : /^v\d/.test(part) ? part : part.charAt(0).toUpperCase() + part.slice(1)))
+    .join(" ");
+
 const launchpadNames: Record<Launchpad, string> = { pump: "pump.fun", raydium_launchlab: "LaunchLab", meteora_dbc: "Meteora DBC" };
 
 /** launchpads are the names in the API. */

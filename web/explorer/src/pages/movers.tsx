@@ -73,7 +73,7 @@ export function MoversPage() {
       </div>
       <p class="found">Of the {looked} tokens that traded most in 24 hours: the last price against the first one of these hours.</p>
       {(error ?? other) && <Problem>{error ?? other}</Problem>}
-      {!done && !error && <p class="empty">…</p>}
+      {!done && !error && <p class="empty">Reading the prices of a day …</p>}
       {done && movers.length === 0 && <p class="empty">Nothing has a price yet.</p>}
       {movers.length > 0 && (
         <div class="tokens">

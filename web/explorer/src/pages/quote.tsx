@@ -115,7 +115,7 @@ function Result({ quote, readAt, tokens }: { quote: Quote; readAt: number; token
           </Figure>
           <Figure name="Computed in">{quote.time_taken_ms.toFixed(1)} ms</Figure>
         </dl>
-        {quote.warnings.length > 0 && <p class="verdict warn">Take care: {quote.warnings.join(", ")}</p>}
+        {quote.warnings.length > 0 && <p class="verdict warn">Take care: {quote.warnings.map((text) => warning(text, quote, tokens)).join(", ")}.</p>}
         {quote.residual.map(({ mint, amount_max }) => (
           <p key={mint} class="found">
             Up to <Of raw={amount_max} mint={mint} tokens={tokens} /> stays with you.
@@ -140,6 +140,19 @@ function Figure({ name, children }: { name: string; children: ComponentChildren 
       <dd>{children}</dd>
     </div>
   );
+}
+
+/** warnings by the word that the swap API has for them. */
+const warnings: Record<string, (token: string) => string> = {
+  freezable: (token) => `accounts of ${token} can be frozen`,
+  permanent_delegate: (token) => `a permanent delegate can take anybody's ${token}`,
+};
+
+/** warning puts one into words; what is not known stays as it came: "dst_mint: freezable". */
+function warning(text: string, quote: Quote, tokens: Tokens): string {
+  const [side, word] = text.split(": ");
+  const mint = side === "src_mint" ? quote.src_mint : side === "dst_mint" ? quote.dst_mint : undefined;
+  return (mint && word && warnings[word]?.(name(tokens, mint))) || text;
 }
 
 /** rate is what one unit of the token that is sold buys, of what the quote gives. */

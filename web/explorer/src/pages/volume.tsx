@@ -1,6 +1,6 @@
 // What was traded on each venue in 24 hours.
 import type { Venues } from "../api";
-import { absolute, count, usd } from "../format";
+import { absolute, count, usd, venueName } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Problem, Usd } from "../parts/small";
 
@@ -38,12 +38,12 @@ export function VolumePage() {
                   const share = total > 0 ? venue.volume_usd / total : 0;
                   return (
                     <tr key={venue.venue}>
-                      <th scope="row">{venue.venue.replaceAll("_", " ")}</th>
+                      <th scope="row">{venueName(venue.venue)}</th>
                       <td class="number">
                         <Usd value={venue.volume_usd} />
                       </td>
                       <td class="number">
-                        <progress max={1} value={share} aria-label={`Share of ${venue.venue}`} /> {(share * 100).toFixed(1)} %
+                        <progress max={1} value={share} aria-label={`Share of ${venueName(venue.venue)}`} /> {(share * 100).toFixed(1)} %
                       </td>
                       <td class="number">
                         <Usd value={venue.aggregated_usd} />

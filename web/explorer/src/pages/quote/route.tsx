@@ -1,6 +1,6 @@
 // The route of a quote, drawn: a line for each part of the split, as thick as its share, with a box for each pool on it.
 import type { Token } from "../../api";
-import { short, title, units } from "../../format";
+import { short, title, units, venueName } from "../../format";
 import { Address, Amount } from "../../parts/small";
 import type { Fee, Leg, Quote } from "./swap";
 
@@ -55,7 +55,7 @@ function Hop({ leg, tokens }: { leg: Leg; tokens: Tokens }) {
     <>
       <span class="way" aria-hidden="true" />
       <span class="hop">
-        <b>{leg.venue.replaceAll("_", " ")}</b>
+        <b>{venueName(leg.venue)}</b>
         <Address value={leg.pool} what="the pool" />
         <span class="cost">
           {leg.fees.length === 0 && "costs nothing"}

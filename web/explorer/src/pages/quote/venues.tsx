@@ -1,5 +1,5 @@
 // Which venues had pools of the pair, which pools took no part and why, and which venues are not covered.
-import { count } from "../../format";
+import { count, venueName } from "../../format";
 import { Address, Section } from "../../parts/small";
 import { type Pool, type Quote, type Venue, useSwap } from "./swap";
 
@@ -32,7 +32,7 @@ export function VenuesCard({ quote, source, target, keyText }: { quote: Quote | 
       <ul class="asked">
         {rows.map((row) => (
           <li key={row.venue}>
-            <b>{row.venue.replaceAll("_", " ")}</b> {count(row.pools)} {row.pools === 1 ? "pool" : "pools"}
+            <b>{venueName(row.venue)}</b> {count(row.pools)} {row.pools === 1 ? "pool" : "pools"}
             {row.refused.length > 0 && `, ${count(row.refused.length)} refused`}
             <ul>
               {row.refused.map(({ pool, reason }) => (

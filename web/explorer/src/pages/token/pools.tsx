@@ -1,6 +1,6 @@
 // The pools that hold the token, those that trade most first.
 import type { Pools, Token } from "../../api";
-import { count, short, title } from "../../format";
+import { count, short, title, venueName } from "../../format";
 import { useGet, useTokens } from "../../hooks";
 import { Address, Ago, Amount, Problem, Section, Usd } from "../../parts/small";
 
@@ -21,7 +21,7 @@ export function PoolsCard({ base, token }: { base: string; token: Token }) {
           return (
             <li key={pool.pool}>
               <span>
-                <b>{pool.venue.replaceAll("_", " ")}</b>{" "}
+                <b>{venueName(pool.venue)}</b>{" "}
                 <small>
                   with <a href={`/token/${mint}`}>{other ? title(other) : short(mint)}</a>
                 </small>
