@@ -1,10 +1,10 @@
 package market
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,12 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/ingest/decode"
-	"github.com/mintlake/mintlake/ingest/source/file"
+	"github.com/mintlake/mintlake/demo"
+	"github.com/mintlake/mintlake/e2e/oracle"
 	"github.com/mintlake/mintlake/internal/testkit"
-	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
+
+// demoSlots are those of the demo chain whose trades are repeated.
+const demoSlots = 20
+
+var tokenProgram = pubkey.MustParse(schemas.ProgramToken)
 
 // trade is what one recorded transaction swapped and created.
 type trade struct {
@@ -32,43 +38,46 @@ type history struct {
 	trades   []trade
 	variants int
 	n        uint64
-	oracle   *oracle
+	oracle   *oracle.Oracle
+	// introduced are the mints that were told of.
+	introduced map[string]bool
 }
 
+// newHistory reads recorded blocks and some of the demo chain.
 func newHistory(t *testing.T, random *rand.Rand, mints int) *history {
 	t.Helper()
-	source, err := file.New(file.Config{Paths: []string{testkit.Shared(t, "data/blocks")}}, file.Deps{})
+	demoBlocks := t.TempDir()
+	const first = 400_000_000
+	_, err := demo.WriteBlocks(demoBlocks, demo.Config{Seed: 7, TPS: 250, Tokens: 60, StartSlot: first}, first, first+demoSlots-1)
 	require.NoError(t, err)
-	var sink sourcetest.Sink
-	require.NoError(t, source.Run(context.Background(), sourcetest.Ledger{}, &sink))
-	h, decoder, seen := &history{random: random, oracle: newOracle()}, decode.New(nil), map[string]bool{}
-	for _, block := range sink.Blocks() {
-		for i := range block.Transactions {
-			found := decoder.Swaps(&block.Transactions[i], block.Slot, block.BlockTime)
+	h, seen := &history{random: random, oracle: oracle.New(), introduced: map[string]bool{}}, map[string]bool{}
+	for _, folder := range []string{testkit.Shared(t, "data/blocks"), demoBlocks} {
+		before := len(h.trades)
+		for _, messages := range oracle.Read(t, folder) {
 			var told trade
-			for _, leg := range found.Legs {
-				if string(leg.GetMintIn()) != string(leg.GetMintOut()) {
-					told.legs = append(told.legs, leg)
-					seen[string(leg.GetMintIn())], seen[string(leg.GetMintOut())] = true, true
-				}
-			}
-			for _, pool := range found.Pools {
-				if len(pool.GetMintA()) == 32 && len(pool.GetMintB()) == 32 {
-					told.pools = append(told.pools, pool)
+			for _, message := range messages {
+				switch m := message.(type) {
+				case *eventspb.SwapLeg:
+					told.legs = append(told.legs, m)
+					seen[string(m.GetMintIn())], seen[string(m.GetMintOut())] = true, true
+				case *eventspb.Pool:
+					told.pools = append(told.pools, m)
 				}
 			}
 			if len(told.legs) > 0 || len(told.pools) > 0 {
 				h.trades = append(h.trades, told)
 			}
 		}
+		require.Greater(t, len(h.trades), before+100, "trades in %s", folder)
 	}
 	h.variants = 1 + 2*mints/len(seen)
 	t.Logf("%d trades with %d mints, %d variants", len(h.trades), len(seen), h.variants)
 	return h
 }
 
-// trade repeats some trades at about until; at the first moment all, at any time of two days.
-func (h *history) trade(until time.Time, mints int, first bool) (fresh []proto.Message) {
+// trade repeats some trades at about until; at the first moment all, at any time of two days. facts
+// are about mints that are new.
+func (h *history) trade(until time.Time, mints int, first bool) (fresh, facts []proto.Message) {
 	count := max(60, mints/6)
 	if first {
 		count = len(h.trades) * h.variants
@@ -86,17 +95,65 @@ func (h *history) trade(until time.Time, mints int, first bool) (fresh []proto.M
 			}
 		}
 	}
-	for _, message := range fresh {
-		h.oracle.add(message)
+	facts = h.introduce(fresh)
+	for _, message := range slices.Concat(fresh, facts) {
+		h.oracle.Add(message)
 	}
-	return fresh
+	return fresh, facts
+}
+
+// introduce tells of mints that are new in the legs: of each its decimals, of most a supply, and
+// of some that a launchpad created them or moved their trading to a pool.
+func (h *history) introduce(fresh []proto.Message) (facts []proto.Message) {
+	tell := func(mint []byte, at int64, payload func(*eventspb.TokenEvent)) {
+		h.n++
+		event := &eventspb.TokenEvent{
+			Position: &eventspb.Position{Slot: uint64(at)*1_000 + h.n%1_000, TransactionIndex: proto.Uint32(0)}, BlockTime: at,
+			Signature: append(hash(fmt.Sprint("transaction ", h.n)), make([]byte, 32)...), ProgramId: tokenProgram[:], Mint: mint,
+		}
+		payload(event)
+		facts = append(facts, event)
+	}
+	for _, message := range fresh {
+		leg, ok := message.(*eventspb.SwapLeg)
+		if !ok {
+			continue
+		}
+		for side, mint := range [][]byte{leg.GetMintIn(), leg.GetMintOut()} {
+			if h.introduced[string(mint)] {
+				continue
+			}
+			h.introduced[string(mint)] = true
+			decimals, early := []uint32{leg.GetDecimalsIn(), leg.GetDecimalsOut()}[side], noon.Unix()-1e6
+			tell(mint, early, func(e *eventspb.TokenEvent) {
+				e.Payload = &eventspb.TokenEvent_Sighting{Sighting: &eventspb.Sighting{Decimals: decimals}}
+			})
+			if h.random.IntN(10) > 0 && base58.Encode(mint) != schemas.MintWrappedSOL {
+				facts = append(facts, &eventspb.Enrichment{Mint: mint, Slot: uint64(early) * 1_001, Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{
+					ProgramId: tokenProgram[:], Decimals: decimals, Supply: 2 + h.random.Uint64N(1e18),
+				}}})
+			}
+			name := schemas.Launchpads()[h.random.IntN(len(schemas.Launchpads()))]
+			if h.random.IntN(2) == 0 {
+				tell(mint, early+h.random.Int64N(1e6), func(e *eventspb.TokenEvent) {
+					e.Payload = &eventspb.TokenEvent_Launch{Launch: &eventspb.Launch{Launchpad: name, Creator: leg.GetTrader()}}
+				})
+			}
+			if h.random.IntN(4) == 0 {
+				tell(mint, early+h.random.Int64N(1e6), func(e *eventspb.TokenEvent) {
+					e.Payload = &eventspb.TokenEvent_Graduate{Graduate: &eventspb.Graduate{Launchpad: name}}
+				})
+			}
+		}
+	}
+	return facts
 }
 
 // creationOf is a creation of the leg's pool, some time before all trades: recorded blocks create
 // few.
 func (h *history) creationOf(leg *eventspb.SwapLeg) *eventspb.Pool {
 	h.n++
-	at := noon.Add(-time.Duration(h.random.IntN(1e6)) * time.Second)
+	at := noon.Add(-time.Duration(h.random.IntN(20_000)) * time.Second)
 	signature := make([]byte, 64)
 	copy(signature, hash(fmt.Sprint("transaction ", h.n)))
 	return &eventspb.Pool{
@@ -146,7 +203,7 @@ func (h *history) again(source trade, variant int, at time.Time) (messages []pro
 
 // other is the same key in another variant; anchors stay what they are.
 func other(key []byte, variant int) []byte {
-	if text := base58.Encode(key); variant == 0 || text == sol || stables[text] {
+	if text := base58.Encode(key); variant == 0 || oracle.Anchor(text) {
 		return key
 	}
 	return hash(fmt.Sprint(string(key), variant))

@@ -1,17 +1,12 @@
-package market
+package oracle
 
 import (
 	"math"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/mintlake/mintlake/replica"
 )
 
 // windows sums up the legs of each window.
-func (o *oracle) windows(rows map[string]*row, until time.Time) {
+func (o *Oracle) windows(rows map[string]*row, until time.Time) {
 	type sum struct{ usd, legs, priced float64 }
 	of := func(mint string, window time.Duration) (s sum) {
 		for _, l := range o.legs {
@@ -51,7 +46,7 @@ func (o *oracle) windows(rows map[string]*row, until time.Time) {
 }
 
 // organic is of whole clock hours: what each trader's position changed by, bounded.
-func (o *oracle) organic(rows map[string]*row, until time.Time) {
+func (o *Oracle) organic(rows map[string]*row, until time.Time) {
 	type key struct {
 		mint string
 		hour time.Time
@@ -93,7 +88,7 @@ func (o *oracle) organic(rows map[string]*row, until time.Time) {
 }
 
 // pools says how many hold a mint, when the earliest was created, and what they hold of anchors.
-func (o *oracle) pools(rows map[string]*row, day time.Time, solPrice *float64) {
+func (o *Oracle) pools(rows map[string]*row, day time.Time, solPrice *float64) {
 	type state struct {
 		first, created *creation
 		last           *leg
@@ -136,7 +131,7 @@ func (o *oracle) pools(rows map[string]*row, day time.Time, solPrice *float64) {
 			if first == nil || s.first.before(first.first.place) || s.first.place == first.first.place && key.pool < firstName {
 				first, firstName = s, key.pool
 			}
-			if s.last == nil || !s.last.at.After(day) || !anchor(key.a) && !anchor(key.b) {
+			if s.last == nil || !s.last.at.After(day) || !Anchor(key.a) && !Anchor(key.b) {
 				continue
 			}
 			if r.liquidAt == nil || s.last.at.After(*r.liquidAt) {
@@ -163,47 +158,4 @@ func (o *oracle) pools(rows map[string]*row, day time.Time, solPrice *float64) {
 			r.liquidity = &usd
 		}
 	}
-}
-
-// requireMarkets compares each figure. Sums of floats in another order differ in their last
-// digits, and a leg by the millionth that it is rounded to.
-func requireMarkets(t *testing.T, want map[string]*row, got map[string]replica.Volume, when string) {
-	t.Helper()
-	require.Len(t, got, len(want), when)
-	for mint, w := range want {
-		g, known := got[mint]
-		require.True(t, known, "%s: %s", when, mint)
-		m := g.Market
-		slack := 3e-6 * float64(w.trades)
-		var change *float64
-		if w.price != nil && w.before != nil && *w.before > 0 {
-			percent := (*w.price / *w.before - 1) * 100
-			change = &percent
-		}
-		for name, pair := range map[string][2]*float64{
-			"price_usd": {w.price, m.PriceUSD}, "price before": {w.before, m.PriceBeforeUSD}, "price_change_24h": {change, m.PriceChange()},
-			"liquidity_usd": {w.liquidity, m.LiquidityUSD}, "volume_5m_usd": {w.fiveMinutes, m.Volume5mUSD}, "volume_1h_usd": {w.hour, m.Volume1hUSD},
-			"volume_6h_usd": {w.sixHours, m.Volume6hUSD}, "volume_24h_usd": {w.day, m.Volume24hUSD}, "daily_volume_usd": {w.day, g.DailyUSD},
-			"organic_volume_usd": {w.organic, m.OrganicUSD}, "rank": {w.organic, g.RankUSD},
-		} {
-			require.Equal(t, pair[0] == nil, pair[1] == nil, "%s: %s of %s", when, name, mint)
-			exact := slack
-			if name == "price_usd" || name == "price before" {
-				exact = 0
-			}
-			if pair[0] != nil {
-				require.InDelta(t, *pair[0], *pair[1], exact+1e-9*max(math.Abs(*pair[0]), 0), "%s: %s of %s", when, name, mint)
-			}
-		}
-		require.Equal(t, []any{w.trades, uint64(len(w.traders)), w.pools, w.last}, []any{m.Trades, m.Traders, m.Pools, g.LastTradeAt.UTC()}, "%s: %s", when, mint)
-		require.Equal(t, []string{shown(w.priceAt), shown(w.firstPool), shown(w.liquidAt)},
-			[]string{shown(m.PriceAt), shown(m.FirstPoolAt), shown(m.LiquidityAt)}, "%s: times of %s", when, mint)
-	}
-}
-
-func shown(at *time.Time) string {
-	if at == nil {
-		return "never"
-	}
-	return at.UTC().Format(time.DateTime)
 }

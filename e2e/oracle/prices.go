@@ -1,93 +1,11 @@
-package market
+package oracle
 
 import (
 	"cmp"
 	"math"
 	"slices"
 	"time"
-
-	"github.com/mr-tron/base58"
-	"google.golang.org/protobuf/proto"
-
-	"github.com/mintlake/mintlake/schemas/eventspb"
 )
-
-const sol = "So11111111111111111111111111111111111111112"
-
-// stables all have six decimals.
-var stables = map[string]bool{
-	"EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v": true, "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB": true,
-	"2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo": true, "USD1ttGY1N17NEEHLmELoaybftRBUSErhqYiQzvEmuB": true, "USDSwr9ApdHk5bvJKMjzff41FfuX8bSxdKcR81vTwcA": true,
-}
-
-func anchor(mint string) bool { return mint == sol || stables[mint] }
-
-// place is where an instruction stands on the chain; legs here have no two of one place.
-type place [5]uint64
-
-func placeOf(p *eventspb.Position) place {
-	inner := uint64(0)
-	if p.InnerInstructionIndex != nil {
-		inner = uint64(p.GetInnerInstructionIndex()) + 1
-	}
-	return place{p.GetSlot(), uint64(p.GetTransactionIndex()), uint64(p.GetInstructionIndex()), inner, uint64(p.GetBatchIndex())}
-}
-
-func (p place) before(q place) bool { return slices.Compare(p[:], q[:]) < 0 }
-
-// leg is a leg as the oracle reads it; side 0 went in, side 1 came out.
-type leg struct {
-	place
-	at       time.Time
-	pool     string
-	mint     [2]string
-	amount   [2]uint64
-	decimals [2]*uint32
-	reserve  *[2]uint64
-	trader   string
-	value    *float64
-}
-
-// pooled is a pool with one pair of mints.
-type pooled struct{ pool, a, b string }
-
-func (l *leg) pooled() pooled {
-	return pooled{l.pool, min(l.mint[0], l.mint[1]), max(l.mint[0], l.mint[1])}
-}
-
-// creation is the record of a pool's creation, or of its sight.
-type creation struct {
-	place
-	at      time.Time
-	created bool
-}
-
-// oracle knows all legs and computes docs/volume.md over them by loops.
-type oracle struct {
-	legs      []*leg
-	creations map[pooled][]creation
-}
-
-func newOracle() *oracle { return &oracle{creations: map[pooled][]creation{}} }
-
-func (o *oracle) add(message proto.Message) {
-	switch m := message.(type) {
-	case *eventspb.SwapLeg:
-		l := &leg{
-			place: placeOf(m.GetPosition()), at: time.Unix(m.GetBlockTime(), 0).UTC(), pool: base58.Encode(m.GetPool()),
-			mint: [2]string{base58.Encode(m.GetMintIn()), base58.Encode(m.GetMintOut())}, amount: [2]uint64{m.GetAmountIn(), m.GetAmountOut()},
-			decimals: [2]*uint32{m.DecimalsIn, m.DecimalsOut}, trader: string(m.GetTrader()),
-		}
-		if m.ReserveIn != nil && m.ReserveOut != nil {
-			l.reserve = &[2]uint64{m.GetReserveIn(), m.GetReserveOut()}
-		}
-		o.legs = append(o.legs, l)
-	case *eventspb.Pool:
-		a, b := base58.Encode(m.GetMintA()), base58.Encode(m.GetMintB())
-		key := pooled{base58.Encode(m.GetPool()), min(a, b), max(a, b)}
-		o.creations[key] = append(o.creations[key], creation{placeOf(m.GetPosition()), time.Unix(m.GetBlockTime(), 0).UTC(), m.GetCreated()})
-	}
-}
 
 // minute is what a pool did in a minute. Of amounts and reserves, 0 is of the mint a.
 type minute struct {
@@ -99,15 +17,6 @@ type minute struct {
 	decimals [2]*uint32
 }
 
-// row is what the market says of a mint. Nil: unknown.
-type row struct {
-	price, before, liquidity, organic, day, fiveMinutes, hour, sixHours *float64
-	priceAt, firstPool, liquidAt                                        *time.Time
-	trades, pools                                                       uint64
-	traders                                                             map[string]bool
-	last                                                                time.Time
-}
-
 // prices are those of one minute.
 type prices struct {
 	start time.Time
@@ -115,49 +24,7 @@ type prices struct {
 	whole, raw, depth map[string]float64
 }
 
-// market is computed anew from all legs.
-func (o *oracle) market() map[string]*row {
-	minutes, until := o.minutes(), time.Time{}
-	starts := map[time.Time]bool{}
-	for _, l := range o.legs {
-		starts[l.at.Truncate(time.Minute)] = true
-		if l.at.After(until) {
-			until = l.at
-		}
-	}
-	all := make([]*prices, 0, len(starts))
-	at := map[time.Time]*prices{}
-	for start := range starts {
-		p := pricesAt(start, minutes)
-		all, at[start] = append(all, p), p
-	}
-	slices.SortFunc(all, func(a, b *prices) int { return a.start.Compare(b.start) })
-	for _, l := range o.legs {
-		l.value = valueOf(l, at[l.at.Truncate(time.Minute)])
-	}
-	rows := map[string]*row{}
-	o.windows(rows, until)
-	o.organic(rows, until)
-	latest := func(mint string, from, to time.Time, of func(*prices) map[string]float64) (price *float64, when *time.Time) {
-		for _, p := range all {
-			if value, known := of(p)[mint]; known && p.start.After(from) && !p.start.After(to) {
-				price, when = &value, &p.start
-			}
-		}
-		return price, when
-	}
-	whole := func(p *prices) map[string]float64 { return p.whole }
-	day := until.Add(-24 * time.Hour)
-	solPrice, _ := latest(sol, day, until, func(p *prices) map[string]float64 { return p.raw })
-	for mint, r := range rows {
-		r.price, r.priceAt = latest(mint, day, until, whole)
-		r.before, _ = latest(mint, day.Add(-24*time.Hour), day, whole)
-	}
-	o.pools(rows, day, solPrice)
-	return rows
-}
-
-func (o *oracle) minutes() (list []*minute) {
+func (o *Oracle) minutes() (list []*minute) {
 	type key struct {
 		pooled
 		start time.Time
@@ -233,11 +100,11 @@ func pricesAt(start time.Time, minutes []*minute) *prices {
 		}
 	}
 	for pool, list := range pools {
-		if anchor(pool.a) == anchor(pool.b) {
+		if Anchor(pool.a) == Anchor(pool.b) {
 			continue
 		}
 		side, mint, anchored := 0, pool.b, pool.a
-		if anchor(pool.b) {
+		if Anchor(pool.b) {
 			side, mint, anchored = 1, pool.a, pool.b
 		}
 		price := 1e-6
