@@ -10,6 +10,7 @@ type StreamConfig struct {
 	Addr           string   `koanf:"addr" usage:"gRPC and WebSocket stream"`
 	Publish        bool     `koanf:"publish" usage:"pass the source's transactions on to the stream"`
 	Transactions   string   `koanf:"transactions" usage:"which transactions ingest asks its source for and passes on: programs (those that touch Token, Token-2022 or Metaplex Token Metadata) or all; votes never"`
+	Processed      bool     `koanf:"processed" usage:"serve the commitment processed too: the gateway then subscribes at the geyser+ (or demo) source itself, a second subscription; live only, never in replays or in the registry"`
 	SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
 	AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
 	MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`

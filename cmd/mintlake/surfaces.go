@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mintlake/mintlake/gateway/das"
@@ -9,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
 	"github.com/mintlake/mintlake/gateway/stream"
 	"github.com/mintlake/mintlake/gateway/subscriptions"
+	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
 )
@@ -113,6 +115,32 @@ func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Serv
 	return room, nil
 }
 
+// geyserEndpoint returns the URL of the source that is a Geyser server, or of the demo's server;
+// empty if there is none.
+func (s *system) geyserEndpoint() string {
+	for _, text := range s.cfg.Source {
+		if isDemo(text) && s.demoGeyser != "" {
+			text = s.demoGeyser
+		}
+		if spec, err := source.ParseSpec(text); err == nil && spec.Kind == source.KindGeyser {
+			return spec.Endpoint
+		}
+	}
+	return ""
+}
+
+// processedSource returns the server of stream.processed; an empty one if that is off.
+func (s *system) processedSource() (stream.ProcessedConfig, error) {
+	if !s.cfg.Stream.Processed {
+		return stream.ProcessedConfig{}, nil
+	}
+	endpoint := s.geyserEndpoint()
+	if endpoint == "" {
+		return stream.ProcessedConfig{}, errors.New("stream.processed: no source is a Geyser server: name it with --source geyser+https://host:port, at the gateway too")
+	}
+	return stream.ProcessedConfig{Endpoint: endpoint, Token: s.cfg.Geyser.Token}, nil
+}
+
 // startStream starts the stream, which serves the transactions that ingest publishes over gRPC and
 // WebSocket.
 func (s *system) startStream(ctx context.Context) error {
@@ -120,7 +148,11 @@ func (s *system) startStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Commitment: s.cfg.Geyser.Commitment, Version: thisBuild().Version,
+	processed, err := s.processedSource()
+	if err != nil {
+		return err
+	}
+	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Processed: processed, Commitment: s.cfg.Geyser.Commitment, Version: thisBuild().Version,
 		Transactions: s.cfg.Stream.Transactions, AllowedOrigins: s.cfg.Stream.AllowedOrigins, TrustedProxies: s.keys.proxies,
 		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections,
 		MaxConnectionsPerAddress: s.cfg.Stream.MaxPerAddress, MaxReplays: s.cfg.Stream.MaxReplays,

@@ -6,7 +6,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap"
@@ -95,14 +94,8 @@ func (s *system) heldPools() (state.Config, error) {
 	if s.cfg.Swap.State == stateRPC {
 		return state.Config{}, nil
 	}
-	for _, text := range s.cfg.Source {
-		if isDemo(text) && s.demoGeyser != "" {
-			text = s.demoGeyser
-		}
-		spec, err := source.ParseSpec(text)
-		if err == nil && spec.Kind == source.KindGeyser {
-			return state.Config{Endpoint: spec.Endpoint, Token: s.cfg.Geyser.Token, Fold: state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs}}, nil
-		}
+	if endpoint := s.geyserEndpoint(); endpoint != "" {
+		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs}}, nil
 	}
 	if s.cfg.Swap.State == stateStream {
 		return state.Config{}, fmt.Errorf("swap.state: %s: must be %s or %s, as no source is a stream", stateStream, stateAuto, stateRPC)

@@ -63,8 +63,8 @@ func BenchmarkEngine(b *testing.B) {
 	}
 	var done chan struct{}
 	delivered := 0
-	h.finished = func(_ []*transaction, n int) {
-		delivered = n
+	h.finished = func(b *batch) {
+		delivered = int(b.delivered.Load())
 		close(done)
 	}
 	var took []time.Duration

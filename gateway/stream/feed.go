@@ -113,6 +113,7 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 		for _, item := range items {
 			if item.note != nil {
 				s.recent.take(item.note)
+				s.processed.hears(item.note)
 			}
 			switch {
 			case r.Offset < s.live:
@@ -136,9 +137,12 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 }
 
 // published counts a batch that has been delivered to all subscribers: it is the hub's finished.
-func (s *Server) published(list []*transaction, delivered int) {
-	s.metrics.delivered.Add(float64(delivered))
-	for _, t := range list {
+func (s *Server) published(b *batch) {
+	s.metrics.delivered.Add(float64(b.delivered.Load()))
+	if b.at != levelLog { // its delay is that of the source
+		return
+	}
+	for _, t := range b.list {
 		if delay, ok := t.delay(); ok {
 			s.metrics.delay.Observe(delay.Seconds())
 		}

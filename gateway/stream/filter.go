@@ -26,8 +26,8 @@ type filter struct {
 	// cuckoo is a compressed list that extends include; nil if there is none.
 	cuckoo *cuckoo
 	owners ownerMode
-	// final asks for a transaction only when its slot is finalized.
-	final bool
+	// at says when the subscriber gets a transaction.
+	at level
 	// status asks for a transaction's status only (transactions_status).
 	status bool
 	// shape is the JSON form for a WebSocket.

@@ -125,7 +125,7 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	l := newLogReader(nil)
 	l.finals = newFinals()
 	gap := &note{kind: noteGap, late: true}
-	require.True(t, (&watch{kind: watchGaps, final: true}).wants(gap))
+	require.True(t, (&watch{kind: watchGaps, at: levelFinal}).wants(gap))
 	require.False(t, (&watch{kind: watchGaps}).wants(gap), "who asks for confirmed misses nothing")
 }
 

@@ -57,15 +57,19 @@ func (g *geyser) GetVersion(context.Context, *pb.GetVersionRequest) (*pb.GetVers
 	return &pb.GetVersionResponse{Version: string(text)}, nil
 }
 
-// GetSlot implements geyser.Geyser: the highest slot seen, or the highest finalized one.
+// GetSlot implements geyser.Geyser: the highest slot seen, or the highest one at a commitment.
 func (g *geyser) GetSlot(_ context.Context, in *pb.GetSlotRequest) (*pb.GetSlotResponse, error) {
-	final, err := g.isFinal(in.Commitment)
+	at, err := g.levelOf(in.Commitment)
 	if err != nil {
 		return nil, err
 	}
 	slot := g.hub.slot.Load()
-	if final {
+	switch at {
+	case levelFinal:
 		slot = g.recent.root()
+	case levelProcessed:
+		slot = g.processed.recent.latest(levelLog).GetSlot()
+	case levelLog:
 	}
 	if slot == 0 {
 		return nil, status.Error(codes.Unavailable, "no slot of this commitment has come yet")
@@ -115,7 +119,7 @@ func endStatus(why error) error {
 // receive applies the client's requests to sub until the stream ends. An error ends the stream.
 func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs chan<- int32) error {
 	var replayGate *gate // of the stream's replay: it serves later filters, too
-	filtered, replayFinal := false, false
+	filtered, replayAt := false, levelLog
 	for {
 		in, err := stream.Recv()
 		switch {
@@ -133,16 +137,18 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			}
 			continue
 		}
-		final, err := g.isFinal(in.Commitment)
+		at, err := g.levelOf(in.Commitment)
 		if err != nil {
 			return g.refuseRequest(err)
 		}
-		filters, watches, err := g.filtersOf(in, final)
+		filters, watches, err := g.filtersOf(in, at)
 		switch {
 		case err != nil:
 		case in.FromSlot != nil && filtered:
 			err = errors.New("from_slot: only in the first request with filters; open another stream")
-		case replayGate != nil && final != replayFinal:
+		case in.FromSlot != nil && at == levelProcessed:
+			err = errLiveOnly
+		case replayGate != nil && at != replayAt:
 			err = errors.New("commitment: stays what it was on a stream that began with from_slot; open another stream")
 		}
 		if err != nil {
@@ -154,10 +160,10 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		filtered = filtered || len(filters)+len(watches) > 0
 		var again *replay
 		if in.FromSlot != nil {
-			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot, final); err != nil {
+			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot, at); err != nil {
 				return g.replayStatus(err)
 			}
-			replayGate, replayFinal = again.gate, final
+			replayGate, replayAt = again.gate, at
 		}
 		for _, f := range filters {
 			f.gate = replayGate
@@ -182,7 +188,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 
 // filtersOf reads the filters and the watches of a request. It refuses what this stream does not
 // offer: if that were ignored, the client would wait for ever.
-func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, []*watch, error) {
+func (g *geyser) filtersOf(in *pb.SubscribeRequest, at level) ([]namedFilter, []*watch, error) {
 	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {
 		return nil, nil, err
@@ -196,12 +202,12 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, 
 	}
 	filters = append(filters, statuses...)
 	for _, f := range filters {
-		f.final = final
+		f.at = at
 		if f.vote != nil && *f.vote {
 			return nil, nil, fmt.Errorf("filter %q: %w", f.name, errVotes)
 		}
 	}
-	watches, err := watchesOf(in, final, g.cfg.maxFilters)
+	watches, err := watchesOf(in, at, g.cfg.maxFilters)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,22 +227,20 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, final bool) ([]namedFilter, 
 	return filters, watches, nil
 }
 
-// isFinal returns whether a request wants transactions only when they are finalized, from a stream
-// that delivers them earlier. Without a commitment a request wants all that the stream delivers.
-// Its errors are gRPC statuses.
-func (g *geyser) isFinal(commitment *pb.CommitmentLevel) (bool, error) {
+// levelOf returns the level of a request. Without a commitment that is the one of the log. Its
+// errors are gRPC statuses.
+func (g *geyser) levelOf(commitment *pb.CommitmentLevel) (level, error) {
 	if commitment == nil {
-		return false, nil
+		return levelLog, nil
 	}
-	name := strings.ToLower(commitment.String())
-	final, err := g.Server.isFinal(name)
+	at, err := g.Server.levelOf(strings.ToLower(commitment.String()))
 	switch {
 	case errors.Is(err, errNotFinal):
-		return false, status.Error(codes.Unavailable, err.Error())
+		return at, status.Error(codes.Unavailable, err.Error())
 	case err != nil:
-		return false, status.Error(codes.InvalidArgument, err.Error())
+		return at, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return final, nil
+	return at, nil
 }
 
 // refuseRequest counts a request that this stream does not accept and returns its gRPC status.

@@ -51,7 +51,7 @@ func TestFiltersHaveYellowstonesMeaning(t *testing.T) {
 		for i, x := range sample {
 			parsed, err := parseRecord(x.record())
 			require.NoError(t, err)
-			if sub.shard.match(parsed) > 0 {
+			if sub.shard.match(levelLog, parsed) > 0 {
 				_, ok := sub.out.pop()
 				require.True(t, ok)
 				got = append(got, i)
@@ -86,7 +86,7 @@ func TestUnaryCalls(t *testing.T) {
 	c, ctx := f.client(t)
 	version, err := c.GetVersion(ctx, &pb.GetVersionRequest{})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"package":"mintlake","version":"1.2.3","commitment":"confirmed","transactions":"programs"}`, version.Version)
+	require.JSONEq(t, `{"package":"mintlake","version":"1.2.3","commitment":"confirmed","processed":false,"transactions":"programs"}`, version.Version)
 	pong, err := c.Ping(ctx, &pb.PingRequest{Count: 3})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, pong.Count)

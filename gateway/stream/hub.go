@@ -70,6 +70,8 @@ func (s *subscriber) over() bool {
 // last one to finish calls hub.finished.
 type batch struct {
 	list []*transaction
+	// at is levelLog or levelProcessed.
+	at level
 	// notes are delivered between the transactions: see placedNote.
 	notes     []placedNote
 	delivered atomic.Int64
@@ -94,7 +96,7 @@ type hub struct {
 	shards        []*shard
 	frequency     frequency
 	// finished is called when all shards have finished a batch; it may be nil.
-	finished func(list []*transaction, delivered int)
+	finished func(b *batch)
 
 	mu          sync.RWMutex
 	subscribers map[*subscriber]struct{}
@@ -221,11 +223,10 @@ func (h *hub) count() int {
 	return len(h.subscribers)
 }
 
-// publish passes transactions and notes to all shards. It waits for a busy shard, until ctx ends,
-// but never for a client: a subscriber whose queue is full is given up.
+// publish passes transactions and notes of the log to all shards. It waits for a busy shard, until
+// ctx ends, but never for a client: a subscriber whose queue is full is given up. Only one
+// goroutine may call it.
 func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedNote) {
-	b := &batch{list: list, notes: notes}
-	b.left.Store(int32(len(h.shards)))
 	for _, t := range list {
 		h.frequency.add(t.accounts)
 		h.seen(t.slot)
@@ -235,6 +236,13 @@ func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedN
 			h.seen(n.slot)
 		}
 	}
+	h.publishAt(ctx, levelLog, list, notes...)
+}
+
+// publishAt is publish for what is not of the log, too. Any goroutine may call it.
+func (h *hub) publishAt(ctx context.Context, at level, list []*transaction, notes ...placedNote) {
+	b := &batch{list: list, at: at, notes: notes}
+	b.left.Store(int32(len(h.shards)))
 	for _, s := range h.shards {
 		select {
 		case s.in <- b:

@@ -32,7 +32,7 @@ func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
 	const subscribers = 40
 	h := runHub(t, subscribers, 1<<30)
 	var published, matched atomic.Int64
-	h.finished = func(list []*transaction, _ int) { matched.Add(int64(len(list))) }
+	h.finished = func(b *batch) { matched.Add(int64(len(b.list))) }
 	subs := make([]*subscriber, subscribers)
 	versions := make([][]version, subscribers)
 	over := make(chan struct{})

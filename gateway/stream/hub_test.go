@@ -36,7 +36,7 @@ func runHub(t testing.TB, most, addresses int) *hub {
 // publishAll publishes list in parts and returns when all of it is delivered.
 func publishAll(h *hub, list []*transaction, part int) {
 	var all sync.WaitGroup
-	h.finished = func([]*transaction, int) { all.Done() }
+	h.finished = func(*batch) { all.Done() }
 	for b := range slices.Chunk(list, part) {
 		all.Add(1)
 		h.publish(context.Background(), b)
@@ -354,7 +354,7 @@ func BenchmarkPublish(b *testing.B) {
 				require.NoError(b, h.setFilters(sub, []namedFilter{{"f", f}}))
 			}
 			done := make(chan struct{})
-			h.finished = func([]*transaction, int) { close(done) }
+			h.finished = func(*batch) { close(done) }
 			for b.Loop() {
 				done = make(chan struct{})
 				h.publish(context.Background(), list)

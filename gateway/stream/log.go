@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -17,16 +18,22 @@ type note struct {
 	offset int64
 	slot   uint64
 	kind   noteKind
-	// end is set for noteEnd. first is set for noteGap: transactions of the slots from first to
-	// slot are missing.
+	// at is levelProcessed for a note from the source's node, else levelLog.
+	at level
+	// end is set for noteEnd, noteProcessed and noteInterim. first is set for noteGap: transactions
+	// of the slots from first to slot are missing.
 	end   *eventspb.StreamBlock
 	first uint64
 	// final are the slots that are finalized with this note. late marks a noteGap that concerns
 	// only those who want finalized transactions.
 	final []*finalSlot
 	late  bool
-	// why is set for noteStalled.
-	why string
+	// why is set for noteStalled and noteDead. again marks a noteDead of the log that was told at
+	// levelProcessed before.
+	why   string
+	again bool
+	// interim is set for noteInterim.
+	interim pb.SlotStatus
 }
 
 type noteKind uint8
@@ -40,10 +47,19 @@ const (
 	// noteStalled and noteResumed do not come from the log: their slot is the highest seen.
 	noteStalled
 	noteResumed
+	// noteProcessed is the end of a slot at levelProcessed.
+	noteProcessed
+	// noteInterim is a status that a slot has before it is processed, at levelProcessed.
+	noteInterim
 )
 
 // ofLog returns whether the note comes from the log: then it has an offset.
-func (n *note) ofLog() bool { return n.kind != noteStalled && n.kind != noteResumed }
+func (n *note) ofLog() bool { return n.at == levelLog && !n.ofStall() }
+
+func (n *note) ofStall() bool { return n.kind == noteStalled || n.kind == noteResumed }
+
+// deadFork is why a slot of the log is dead. The log does not say whether its block was invalid.
+const deadFork = "the chain goes on without this block"
 
 // logItem is what a record contains: a transaction or a note.
 type logItem struct {
@@ -147,7 +163,7 @@ func (l *logReader) status(r kafka.Record) error {
 		if l.finals != nil {
 			l.finals.forget(status.GetSlot())
 		}
-		l.note(&note{offset: r.Offset, kind: noteDead, slot: status.GetSlot()})
+		l.note(&note{offset: r.Offset, kind: noteDead, slot: status.GetSlot(), why: deadFork})
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED: // a newer writer's
 	}
 	return nil

@@ -25,6 +25,8 @@ type metrics struct {
 	connectionsEnded *prometheus.CounterVec
 	floods           prometheus.Counter
 	stalls           prometheus.Counter
+	// processed has the metrics of what is processed.
+	processed processedMetrics
 }
 
 // Why the server ends a connection. All but endedFlood come before the client's first request.
@@ -83,6 +85,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 			Name: "mintlake_gateway_stream_floods_total", Help: "Times that a client's bytes had to wait, as its address sent faster than it may.",
 		}),
 	}
+	m.processed = newProcessedMetrics()
 	forms := []string{formGRPC, formWebSocket}
 	counters.Preset(m.subscriptions, forms)
 	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
@@ -92,7 +95,8 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 		return m, nil
 	}
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed,
-		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls)
+		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls,
+		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead)
 	for _, c := range list {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
@@ -117,6 +121,9 @@ func gauges(of *Server) []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_gateway_stream_slot", Help: "Highest slot seen.",
 		}, func() float64 { return float64(h.slot.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_stream_processed_slot", Help: "Highest processed slot; 0 without stream.processed.",
+		}, func() float64 { return float64(of.processed.slot()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_gateway_stream_certificate_expires_timestamp_seconds", Help: "When the certificate of the stream's TLS is out of date; 0 without TLS.",
 		}, func() float64 {

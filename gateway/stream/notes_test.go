@@ -49,15 +49,15 @@ func TestStatusesDoNotWaitBehindTransactions(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.setFilters(sub, read))
 	in := &pb.SubscribeRequest{Transactions: filters{"all": {}}, Slots: map[string]*pb.SubscribeRequestFilterSlots{"s": {}}}
-	watches, err := watchesOf(in, false, 2)
+	watches, err := watchesOf(in, levelLog, 2)
 	require.NoError(t, err)
 	sub.shard.setWatches(sub, watches)
 
 	for i := range waiting {
-		sub.shard.match(&transaction{offset: int64(i), slot: 7, grpc: []byte{0}})
+		sub.shard.match(levelLog, &transaction{offset: int64(i), slot: 7, grpc: []byte{0}})
 	}
 	sub.shard.tell(&note{offset: waiting, slot: 7, kind: noteEnd, end: &eventspb.StreamBlock{Slot: 7}})
-	sub.shard.match(&transaction{offset: waiting + 1, slot: 8, grpc: []byte{0}})
+	sub.shard.match(levelLog, &transaction{offset: waiting + 1, slot: 8, grpc: []byte{0}})
 	sub.shard.tell(&note{offset: waiting + 2, slot: 3, kind: noteFinalized})
 	sub.shard.tell(&note{offset: waiting + 3, slot: 5, kind: noteDead})
 

@@ -31,12 +31,15 @@ type recent struct {
 }
 
 // take records a note: the end of a slot brings its block, a dead slot takes its block away, and a
-// finalized slot may raise finalized.
+// finalized slot may raise finalized. A note without a block hash brings no block.
 func (r *recent) take(n *note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch n.kind {
-	case noteEnd:
+	case noteEnd, noteProcessed:
+		if n.end.GetBlockhash() == nil {
+			return
+		}
 		i, found := slices.BinarySearchFunc(r.blocks, n.slot, compareSlot)
 		if found {
 			r.blocks[i] = n.end
@@ -52,7 +55,7 @@ func (r *recent) take(n *note) {
 		if i, found := slices.BinarySearchFunc(r.blocks, n.slot, compareSlot); found {
 			r.blocks = slices.Delete(r.blocks, i, i+1)
 		}
-	case noteGap, noteStalled, noteResumed:
+	case noteGap, noteStalled, noteResumed, noteInterim:
 	}
 }
 
@@ -73,12 +76,13 @@ func (r *recent) root() uint64 {
 	return r.finalized
 }
 
-// latest returns the highest block, or the highest finalized one; nil if none is known.
-func (r *recent) latest(finalized bool) *eventspb.StreamBlock {
+// latest returns the highest block, or with levelFinal the highest finalized one; nil if none is
+// known.
+func (r *recent) latest(at level) *eventspb.StreamBlock {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range slices.Backward(r.blocks) {
-		if !finalized || b.GetSlot() <= r.finalized {
+		if at != levelFinal || b.GetSlot() <= r.finalized {
 			return b
 		}
 	}
@@ -96,48 +100,28 @@ func (r *recent) byHash(hash pubkey.Key) *eventspb.StreamBlock {
 	return nil
 }
 
-// errProcessed refuses the commitment processed, which this stream does not have.
-var errProcessed = errors.New("commitment: processed is not served: this stream begins at confirmed, as ingest reads no block that may still lose its fork")
-
-// errNotFinal refuses finalized while no finalized slot is known.
-var errNotFinal = errors.New("commitment: the source has not told of any finalized slot")
-
-// errVotes refuses filters for votes.
-var errVotes = errors.New("vote: true is not served: this stream has no votes, as ingest asks its source for none")
-
-// isFinal returns whether commitment is finalized on a stream whose own commitment is lower.
-func (s *Server) isFinal(commitment string) (bool, error) {
-	rank, ok := commitmentRank(commitment)
-	switch {
-	case !ok:
-		return false, errors.New("commitment must be processed, confirmed or finalized")
-	case rank == 0:
-		return false, errProcessed
-	case rank <= s.rank:
-		return false, nil
-	case s.recent.root() == 0:
-		return false, errNotFinal
-	}
-	return true, nil
-}
-
-// latestAt returns the highest block at a commitment; without one, at the stream's own.
-func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (*eventspb.StreamBlock, error) {
-	final, err := g.isFinal(commitment)
+// latestAt returns the highest block at a commitment, or, without one, at the stream's own. of has
+// the blocks of that commitment.
+func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (b *eventspb.StreamBlock, of *recent, err error) {
+	at, err := g.levelOf(commitment)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if b := g.recent.latest(final); b != nil {
-		return b, nil
+	of = &g.recent
+	if at == levelProcessed {
+		of, at = &g.processed.recent, levelLog
 	}
-	return nil, status.Error(codes.Unavailable, "no block of this commitment has come yet")
+	if b := of.latest(at); b != nil {
+		return b, of, nil
+	}
+	return nil, nil, status.Error(codes.Unavailable, "no block of this commitment has come yet")
 }
 
 var errNoHeight = status.Error(codes.Unavailable, "the source does not tell the heights of blocks")
 
 // GetLatestBlockhash implements geyser.Geyser.
 func (g *geyser) GetLatestBlockhash(_ context.Context, in *pb.GetLatestBlockhashRequest) (*pb.GetLatestBlockhashResponse, error) {
-	b, err := g.latestAt(in.Commitment)
+	b, _, err := g.latestAt(in.Commitment)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +135,7 @@ func (g *geyser) GetLatestBlockhash(_ context.Context, in *pb.GetLatestBlockhash
 
 // GetBlockHeight implements geyser.Geyser.
 func (g *geyser) GetBlockHeight(_ context.Context, in *pb.GetBlockHeightRequest) (*pb.GetBlockHeightResponse, error) {
-	b, err := g.latestAt(in.Commitment)
+	b, _, err := g.latestAt(in.Commitment)
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +151,14 @@ func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequ
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "blockhash %.50q: must be 32 bytes in base58", in.GetBlockhash())
 	}
-	latest, err := g.latestAt(in.Commitment)
+	latest, blocks, err := g.latestAt(in.Commitment)
 	if err != nil {
 		return nil, err
 	}
 	if latest.BlockHeight == nil {
 		return nil, errNoHeight
 	}
-	of := g.recent.byHash(hash)
+	of := blocks.byHash(hash)
 	valid := of != nil && of.GetSlot() <= latest.GetSlot() && of.GetBlockHeight()+validFor >= latest.GetBlockHeight()
 	return &pb.IsBlockhashValidResponse{Slot: latest.GetSlot(), Valid: valid}, nil
 }

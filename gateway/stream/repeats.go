@@ -3,6 +3,8 @@ package stream
 import (
 	"encoding/binary"
 	"hash/maphash"
+
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
 // repeatsKept is the least number of transactions that are remembered: about 80 seconds of mainnet,
@@ -25,10 +27,18 @@ func newRepeats() *repeats {
 
 // add returns whether the transaction came before in this slot, and remembers it. The same
 // transaction in another slot, as after a fork, is a new one.
-func (r *repeats) add(slot uint64, signature signature) bool {
-	var place [len(signature) + 8]byte
-	binary.LittleEndian.PutUint64(place[copy(place[:], signature[:]):], slot)
-	hash := maphash.Bytes(r.seed, place[:])
+func (r *repeats) add(slot uint64, signature signature) bool { return r.addText(slot, signature[:]) }
+
+// addStatus is add for a status of a slot.
+func (r *repeats) addStatus(slot uint64, status pb.SlotStatus) bool {
+	return r.addText(slot, []byte{byte(status)})
+}
+
+// addText is add for a text of at most the length of a signature.
+func (r *repeats) addText(slot uint64, text []byte) bool {
+	var place [len(signature{}) + 8]byte
+	binary.LittleEndian.PutUint64(place[:], slot)
+	hash := maphash.Bytes(r.seed, place[:8+copy(place[8:], text)])
 	if _, ok := r.young[hash]; ok {
 		return true
 	}

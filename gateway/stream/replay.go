@@ -48,8 +48,8 @@ type replay struct {
 	slot   uint64
 	next   int64 // offset of the next record
 	log    *logReader
-	// final is set if the replay is for finalized transactions; otherwise it is for confirmed ones.
-	final bool
+	// at is levelLog or levelFinal.
+	at level
 	// pushed counts deliveries. waited is how long the replay has waited for the client since
 	// pushed was last a multiple of replayAhead.
 	pushed int
@@ -59,7 +59,7 @@ type replay struct {
 // newReplay waits for one of MaxReplays places, and until live delivery has begun, and finds the
 // slot in the log. Unless there is an error, the caller calls either run or release, which free the
 // place.
-func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, final bool) (*replay, error) {
+func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (*replay, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
 	defer cancel()
 	if err := s.replays.Acquire(waiting, 1); err != nil {
@@ -79,10 +79,10 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, fi
 	s.metrics.replays.Inc()
 	log := newLogReader(s.metrics)
 	log.ended = slot - min(slot, 1) // so that a gap at the first slot is noticed
-	if final {
+	if at == levelFinal {
 		log.finals = newFinals()
 	}
-	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, final: final}, nil
+	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at}, nil
 }
 
 func (r *replay) release() { r.server.replays.Release(1) }
@@ -147,7 +147,7 @@ func (r *replay) record(ctx context.Context, record kafka.Record) bool {
 			}
 			continue
 		}
-		if !r.final && item.tx.slot >= r.slot && !r.transaction(ctx, item.tx) {
+		if r.at == levelLog && item.tx.slot >= r.slot && !r.transaction(ctx, item.tx) {
 			return false
 		}
 	}
@@ -170,7 +170,7 @@ func (r *replay) finalize(ctx context.Context, n *note) bool {
 // replay of finalized transactions must know a finalized slot first: until then, live delivery may
 // already have released a slot that the replay still holds.
 func (r *replay) handOver() bool {
-	return (!r.final || r.log.finals.root > 0) && r.sub.shard.handOver(r.gate, r.next)
+	return (r.at == levelLog || r.log.finals.root > 0) && r.sub.shard.handOver(r.gate, r.next)
 }
 
 func (r *replay) transaction(ctx context.Context, t *transaction) bool {
@@ -287,8 +287,8 @@ func (s *shard) tell(n *note) (delivered int) {
 		s.mu.Lock()
 		s.next = n.offset + 1 // set first: a replay hands over before the whole note, or after it
 		s.mu.Unlock()
+		delivered = s.matchFinal(n)
 	}
-	delivered = s.matchFinal(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keepStall(n)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -146,7 +147,7 @@ func told(t *testing.T, stream pb.Geyser_SubscribeClient, n int) (list []string)
 		switch {
 		case update.GetTransaction() != nil:
 			list = append(list, fmt.Sprint(update.GetTransaction().Transaction.Index))
-		case update.GetSlot().GetDeadError() != "":
+		case strings.HasPrefix(update.GetSlot().GetDeadError(), "gap: "):
 			list = append(list, fmt.Sprintf("%d-%d gap", update.GetSlot().GetParent(), update.GetSlot().GetSlot()))
 		case update.GetSlot() != nil:
 			list = append(list, fmt.Sprintf("%d %s", update.GetSlot().GetSlot(), update.GetSlot().GetStatus()))

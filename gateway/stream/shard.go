@@ -40,14 +40,6 @@ func newEntry(sub *subscriber, f namedFilter, found addresses) *entry {
 	return e
 }
 
-// isFinal returns 1 for an entry that wants finalized transactions, else 0.
-func (e *entry) isFinal() int {
-	if e.final {
-		return 1
-	}
-	return 0
-}
-
 // postings is an inverted index: for each address, the entries that are indexed under it.
 type postings map[address][]*entry
 
@@ -91,12 +83,13 @@ type shard struct {
 	always             map[*entry]struct{}
 	// watchers are the subscribers with watches.
 	watchers map[*subscriber]struct{}
-	// finals counts the entries for finalized transactions.
-	finals int
+	// entries counts the live entries of each level.
+	entries [levels]int
 	// next is the offset after the last record that was matched.
 	next int64
-	// stalled is the note that new watches get; nil while the stream is not stalled.
-	stalled *note
+	// stalled has the notes that new watches get, by the level of the note; nil while that is not
+	// stalled.
+	stalled [levels]*note
 
 	// pass is the current matching, tick its number, touched the subscribers with hits in it.
 	pass    pass
@@ -105,11 +98,11 @@ type shard struct {
 	hashes  hashCache
 }
 
-// pass is one matching of a transaction. A transaction is matched when its record comes and, with
-// final set, when its slot is finalized. offset is that of the record that caused the matching.
+// pass is one matching of a transaction, against the filters of one level. offset is that of the
+// record that caused the matching; a pass at levelProcessed has none.
 type pass struct {
 	offset int64
-	final  bool
+	at     level
 }
 
 func newShard(h *hub) *shard {
@@ -129,24 +122,27 @@ func (s *shard) run(ctx context.Context) {
 					b.delivered.Add(int64(s.tell(notes[0].note)))
 					notes = notes[1:]
 				}
-				b.delivered.Add(int64(s.match(t)))
+				b.delivered.Add(int64(s.match(b.at, t)))
 			}
 			for _, n := range notes {
 				b.delivered.Add(int64(s.tell(n.note)))
 			}
 			if b.left.Add(-1) == 0 && s.hub.finished != nil {
-				s.hub.finished(b.list, int(b.delivered.Load()))
+				s.hub.finished(b)
 			}
 		}
 	}
 }
 
-// match delivers t to the subscribers that want it as soon as it comes.
-func (s *shard) match(t *transaction) (delivered int) {
+// match delivers t to the subscribers that want it as soon as it comes, at levelLog or
+// levelProcessed.
+func (s *shard) match(at level, t *transaction) (delivered int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next = t.offset + 1
-	return s.matchFor(pass{offset: t.offset}, t)
+	if at == levelLog {
+		s.next = t.offset + 1
+	}
+	return s.matchFor(pass{offset: t.offset, at: at}, t)
 }
 
 // matchFinal delivers the transactions of the slots that are finalized with n.
@@ -154,9 +150,7 @@ func (s *shard) matchFinal(n *note) (delivered int) {
 	for _, slot := range n.final {
 		for _, t := range slot.list {
 			s.mu.Lock()
-			if s.finals > 0 {
-				delivered += s.matchFor(pass{n.offset, true}, t)
-			}
+			delivered += s.matchFor(pass{n.offset, levelFinal}, t)
 			s.mu.Unlock()
 		}
 	}
@@ -166,6 +160,9 @@ func (s *shard) matchFinal(n *note) (delivered int) {
 // matchFor delivers t to the subscribers that want it in pass p, and returns how many got it. The
 // caller holds mu.
 func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
+	if s.entries[p.at] == 0 {
+		return 0
+	}
 	s.pass = p
 	s.tick++
 	s.hashes.reset()
@@ -203,7 +200,7 @@ func (s *shard) ask(candidates []*entry, t *transaction) {
 // askOne adds e to its subscriber's hits if e wants t. An entry that is indexed under several
 // addresses is matched once only.
 func (s *shard) askOne(e *entry, t *transaction) {
-	if !e.live || e.tick == s.tick || e.final != s.pass.final || !e.gate.opens(s.pass.offset, t.slot) {
+	if !e.live || e.tick == s.tick || e.at != s.pass.at || !e.gate.opens(s.pass.offset, t.slot) {
 		return
 	}
 	e.tick = s.tick
@@ -256,11 +253,11 @@ func (s *shard) replace(sub *subscriber, next []*entry) {
 	s.mu.Lock()
 	for _, e := range sub.entries {
 		e.live = false
-		s.finals -= e.isFinal()
+		s.entries[e.at]--
 	}
 	for i, e := range next {
 		e.live, e.order = true, i
-		s.finals += e.isFinal()
+		s.entries[e.at]++
 		delete(was, e)
 	}
 	s.mu.Unlock()

@@ -12,6 +12,8 @@ const (
 	// stalledSource: the log has nothing new. The chain stands still, or ingest or its source is
 	// down.
 	stalledSource = "no slot comes"
+	// stalledProcessed: the source's node brings nothing at processed.
+	stalledProcessed = "the source does not answer"
 )
 
 // stallProbe bounds the check why nothing comes.
@@ -58,24 +60,26 @@ func (s *Server) endStall(ctx context.Context) {
 }
 
 // tellStatus delivers a note about a stall to the watches that want it.
-func (h *hub) tellStatus(ctx context.Context, n *note) { h.publish(ctx, nil, placedNote{0, n}) }
+func (h *hub) tellStatus(ctx context.Context, n *note) { h.publishAt(ctx, n.at, nil, placedNote{0, n}) }
 
 // keepStall keeps a stall for watches that come later. The caller holds mu while it tells the
 // present watches, so that each watch is told once.
 func (s *shard) keepStall(n *note) {
 	switch n.kind {
 	case noteStalled:
-		s.stalled = n
+		s.stalled[n.at] = n
 	case noteResumed:
-		s.stalled = nil
-	case noteEnd, noteFinalized, noteDead, noteGap:
+		s.stalled[n.at] = nil
+	case noteEnd, noteFinalized, noteDead, noteGap, noteProcessed, noteInterim:
 	}
 }
 
 // tellNow delivers the note of a present stall to a new watch, if there is one and the watch wants
 // it. The caller holds mu.
 func (s *shard) tellNow(sub *subscriber, w *watch) {
-	if n := s.stalled; n != nil && w.wants(n) {
-		s.push(sub, delivery{note: n, watch: w}, false)
+	for _, n := range s.stalled {
+		if n != nil && w.wants(n) {
+			s.push(sub, delivery{note: n, watch: w}, false)
+		}
 	}
 }

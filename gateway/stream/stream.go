@@ -1,8 +1,8 @@
 // Package stream is the public transaction stream: the Yellowstone gRPC service geyser.Geyser and a
 // WebSocket form on one address.
 //
-// In: raw transactions from the topic chain.transactions.v2; subscriptions with transaction
-// filters, with a key.
+// In: raw transactions from the topic chain.transactions.v2 and, for the commitment processed, from
+// a Geyser server; subscriptions with transaction filters, with a key.
 // Out: each matching transaction, once per connection and in the order of the log, to every
 // subscriber that keeps up; ends of slots, statuses, gaps.
 // Guarantees: a subscription begins live, or at a slot that the log still has; it then goes on live
@@ -100,6 +100,9 @@ type Config struct {
 	// Transactions says which of the source's transactions are on the topic: programs (those that
 	// touch the programs that ingest subscribes to) or all (all but votes). Default programs.
 	Transactions string
+	// Processed is the server that brings what is processed, for subscribers that ask for this
+	// commitment. An empty Endpoint means that they are refused. Default none.
+	Processed ProcessedConfig
 	// CertFile and KeyFile are the certificate, with its chain, and the private key for TLS
 	// connections, in PEM. Both or neither; default neither. Plain connections are accepted in
 	// either case.
@@ -107,6 +110,9 @@ type Config struct {
 	// Version is the version that GetVersion reports. Default "dev".
 	Version string
 }
+
+// The values of Config.Transactions.
+const transactionsPrograms, transactionsAll = "programs", "all"
 
 func (c Config) withDefaults() Config {
 	c.refusalsPerSecond = cmp.Or(max(c.refusalsPerSecond, 0), 1)
@@ -128,7 +134,7 @@ func (c Config) withDefaults() Config {
 	c.MaxConnectionsPerAddress = cmp.Or(max(c.MaxConnectionsPerAddress, 0), 1000)
 	c.idleTimeout = cmp.Or(max(c.idleTimeout, 0), 2*time.Minute)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
-	c.Transactions = cmp.Or(c.Transactions, "programs")
+	c.Transactions = cmp.Or(c.Transactions, transactionsPrograms)
 	c.Version = cmp.Or(c.Version, "dev")
 	return c
 }
@@ -165,9 +171,11 @@ type Server struct {
 	stalls  stalls // for feed only
 	recent  recent
 	replays *semaphore.Weighted
-	rank    int // of cfg.Commitment
-	origins *origins.Set
-	metrics *metrics
+	// processed brings what is processed; nil without Config.Processed.
+	processed *processed
+	rank      int // of cfg.Commitment
+	origins   *origins.Set
+	metrics   *metrics
 	// certificate is nil if connections are plain only.
 	certificate *tlsserver.Certificate
 	// open counts the accepted connections, refusals the refused ones that still wait for the
@@ -179,24 +187,14 @@ type Server struct {
 	fedOnce sync.Once
 }
 
-// commitments in ascending order.
-var commitments = []string{"processed", "confirmed", "finalized"}
-
-func commitmentRank(name string) (int, bool) {
-	for i, c := range commitments {
-		if c == name {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
 // about is what the stream says about itself.
 type about struct {
 	Package string `json:"package"`
 	Version string `json:"version"`
 	// Commitment is the default commitment of a request.
 	Commitment string `json:"commitment"`
+	// Processed says whether the commitment processed is served as well.
+	Processed bool `json:"processed"`
 	// Transactions is Config.Transactions.
 	Transactions string `json:"transactions"`
 }
@@ -206,14 +204,16 @@ type statusBody struct {
 	about
 	Slot          uint64 `json:"slot"`
 	FinalizedSlot uint64 `json:"finalized_slot"` // 0: none is known
+	// ProcessedSlot is the highest processed slot; 0 while none is known.
+	ProcessedSlot uint64 `json:"processed_slot,omitempty"`
 }
 
 func (s *Server) status() statusBody {
-	return statusBody{s.about(), s.hub.slot.Load(), s.recent.root()}
+	return statusBody{s.about(), s.hub.slot.Load(), s.recent.root(), s.processed.slot()}
 }
 
 func (s *Server) about() about {
-	return about{"mintlake", s.cfg.Version, s.cfg.Commitment, s.cfg.Transactions}
+	return about{"mintlake", s.cfg.Version, s.cfg.Commitment, s.processed != nil, s.cfg.Transactions}
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -246,6 +246,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.hub, s.replays = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), semaphore.NewWeighted(int64(cfg.MaxReplays))
 	s.hub.finished = s.published
+	if s.processed, err = newProcessed(s); err != nil {
+		return nil, fmt.Errorf("stream.processed: %w", err)
+	}
 	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
@@ -274,6 +277,9 @@ func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.hub.run(ctx) })
 	group.Go(func() error { return s.feed(ctx) })
+	if s.processed != nil {
+		group.Go(func() error { return s.processed.run(ctx) })
+	}
 	group.Go(func() error { s.gate.Run(ctx); return nil })
 	group.Go(func() error { return parts.run() })
 	group.Go(func() error {

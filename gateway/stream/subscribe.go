@@ -148,7 +148,8 @@ func (c *session) handle(message []byte) (answer []byte, refused bool) {
 // up.
 func countedAs(method string) string {
 	switch method {
-	case methodSubscribe, "transactionUnsubscribe", "slotSubscribe", "slotUnsubscribe", "rootSubscribe", "rootUnsubscribe":
+	case methodSubscribe, "transactionUnsubscribe", "slotSubscribe", "slotUnsubscribe", "rootSubscribe", "rootUnsubscribe",
+		"slotsUpdatesSubscribe", "slotsUpdatesUnsubscribe":
 		return method
 	}
 	return "other"
@@ -167,19 +168,21 @@ func (c *session) call(in *wsRequest) (any, error) {
 	switch in.Method {
 	case methodSubscribe:
 		return c.subscribe(in.Params)
-	case "transactionUnsubscribe", "slotUnsubscribe", "rootUnsubscribe":
+	case "transactionUnsubscribe", "slotUnsubscribe", "rootUnsubscribe", "slotsUpdatesUnsubscribe":
 		return c.unsubscribe(in.Params)
 	case "slotSubscribe":
 		return c.watch(watchSlots, in.Params)
 	case "rootSubscribe":
 		return c.watch(watchRoots, in.Params)
+	case "slotsUpdatesSubscribe":
+		return c.watch(watchUpdates, in.Params)
 	case "ping":
 		return "pong", nil
 	case "signatureSubscribe", "signatureUnsubscribe", "accountSubscribe", "accountUnsubscribe", "programSubscribe", "programUnsubscribe",
 		"logsSubscribe", "logsUnsubscribe":
 		return nil, &wsError{Code: codeNoMethod, Message: "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
 	}
-	return nil, &wsError{Code: codeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, their unsubscribes, ping"}
+	return nil, &wsError{Code: codeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, slotsUpdatesSubscribe, their unsubscribes, ping"}
 }
 
 // subscribe adds a subscription to transactions and returns its number. With fromSlot a replay
@@ -198,7 +201,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 			return nil, err
 		}
 	}
-	final, form, err := c.checkOptions(options)
+	at, form, err := c.checkOptions(options)
 	if err != nil {
 		return nil, err
 	}
@@ -220,10 +223,10 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
 		return nil, refusedCall(refused)
 	}
-	read[0].final, read[0].shape = final, form
+	read[0].at, read[0].shape = at, form
 	var again *replay
 	if options.FromSlot != nil {
-		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, final); err != nil {
+		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, at); err != nil {
 			return nil, refusedReplay(err)
 		}
 		read[0].gate = again.gate
@@ -268,22 +271,52 @@ func (c *session) checkRoom() error {
 	return nil
 }
 
-// watch adds a subscription to slots or to roots and returns its number.
+// watch adds a subscription to slots, to roots or to updates of slots, and returns its number.
 func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
-	if len(params) > 0 {
-		return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty"}
+	w, err := c.readWatch(kind, params)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.checkRoom(); err != nil {
 		return nil, err
 	}
 	c.next++
 	c.promised.Store(c.next)
-	w := &watch{kind: kind, name: strconv.FormatUint(c.next, 10)}
-	if kind == watchSlots {
-		w.level = "confirmed"
-	}
+	w.name = strconv.FormatUint(c.next, 10)
 	c.watches[c.next] = w
 	return c.next, c.publish()
+}
+
+// readWatch reads the parameters of a watch: a subscription to slots may name a commitment. Updates
+// of slots need the commitment processed.
+func (c *session) readWatch(kind watchKind, params []json.RawMessage) (*watch, error) {
+	w := &watch{kind: kind, single: kind == watchSlots}
+	switch {
+	case kind == watchUpdates:
+		if len(params) > 0 {
+			return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty"}
+		}
+		var err error
+		w.interim = true
+		w.at, err = c.levelOf("processed")
+		return w, err
+	case kind == watchSlots && len(params) == 1:
+		var options struct {
+			Commitment string `json:"commitment"`
+		}
+		if err := readParam(params[0], 0, []string{"commitment"}, &options); err != nil {
+			return nil, err
+		}
+		at, err := c.levelOf(options.Commitment)
+		if at == levelFinal {
+			err = &wsError{Code: codeInvalidParams, Message: "commitment: finalized slots come with rootSubscribe"}
+		}
+		w.at = at
+		return w, err
+	case len(params) > 0:
+		return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty, or for slotSubscribe an object with a commitment"}
+	}
+	return w, nil
 }
 
 // addresses counts the addresses in the filters of all subscriptions.
@@ -295,20 +328,32 @@ func (c *session) addresses() int {
 	return n
 }
 
-// checkOptions returns whether the subscription is for finalized transactions, and their shape.
-func (c *session) checkOptions(o wsOptions) (final bool, form shape, err error) {
-	if o.Commitment != "" {
-		switch final, err = c.server.isFinal(o.Commitment); {
-		case errors.Is(err, errNotFinal):
-			return false, form, &wsError{Code: codeBusy, Message: err.Error()}
-		case err != nil:
-			return false, form, &wsError{Code: codeInvalidParams, Message: err.Error()}
-		}
+// checkOptions returns the level and the shape of the subscription's transactions.
+func (c *session) checkOptions(o wsOptions) (at level, form shape, err error) {
+	if at, err = c.levelOf(o.Commitment); err != nil {
+		return at, form, err
+	}
+	if at == levelProcessed && o.FromSlot != nil {
+		return at, form, &wsError{Code: codeInvalidParams, Message: errLiveOnly.Error()}
 	}
 	if form, err = readShape(o); err != nil {
-		return false, form, &wsError{Code: codeInvalidParams, Message: err.Error()}
+		return at, form, &wsError{Code: codeInvalidParams, Message: err.Error()}
 	}
-	return final, form, nil
+	return at, form, nil
+}
+
+// levelOf returns the level of a subscription; that of the log if it names no commitment.
+func (c *session) levelOf(commitment string) (at level, err error) {
+	if commitment == "" {
+		return levelLog, nil
+	}
+	switch at, err = c.server.levelOf(commitment); {
+	case errors.Is(err, errNotFinal):
+		return at, &wsError{Code: codeBusy, Message: err.Error()}
+	case err != nil:
+		return at, &wsError{Code: codeInvalidParams, Message: err.Error()}
+	}
+	return at, nil
 }
 
 func (c *session) unsubscribe(params []json.RawMessage) (any, error) {

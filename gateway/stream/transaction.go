@@ -66,17 +66,23 @@ const accountsGuess = 32
 // decoding everything would take thirty. It copies the value, so that a transaction that waits for
 // a slow client does not keep its whole fetch in memory.
 func parseRecord(r kafka.Record) (*transaction, error) {
-	t := &transaction{offset: r.Offset, accounts: make([]address, 0, accountsGuess)}
+	var received time.Time
 	for _, h := range r.Headers {
 		if h.Key == schemas.HeaderReceivedAt {
 			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
-				t.received = time.UnixMilli(ms)
+				received = time.UnixMilli(ms)
 			}
 		}
 	}
-	t.grpc, t.raw = encodeShared(r.Value, t.received)
+	return parseTransaction(r.Value, r.Offset, received)
+}
+
+// parseTransaction is parseRecord for a SubscribeUpdateTransaction.
+func parseTransaction(value []byte, offset int64, received time.Time) (*transaction, error) {
+	t := &transaction{offset: offset, received: received, accounts: make([]address, 0, accountsGuess)}
+	t.grpc, t.raw = encodeShared(value, received)
 	seen := false
-	err := walk(r.Value, func(field protowire.Number, bytes []byte) error {
+	err := walk(value, func(field protowire.Number, bytes []byte) error {
 		if field != fieldUpdateInfo {
 			return nil
 		}

@@ -19,20 +19,21 @@ type watch struct {
 	kind watchKind
 	// name is the filter's over gRPC and the subscription's number over WebSocket.
 	name string
-	// level is the commitment for which slots are reported: confirmed, finalized, or empty for all.
-	level string
+	// at is the level that the client asks for. The blocks_meta of a slot then comes when the slot
+	// reaches it, and the status of this level comes after the slot's transactions.
+	at level
+	// single is set if slots are reported at this level only; interim, if also what they are before
+	// they are processed.
+	single, interim bool
 	// ordered is set if the client gets transactions, too: the end of a slot then comes after them.
 	ordered bool
-	// final is set if the client asks for finalized. The blocks_meta of a slot then comes when the
-	// slot is finalized, and the status finalized comes after the slot's transactions.
-	final bool
-	gate  *gate
+	gate    *gate
 }
 
 type watchKind uint8
 
 const (
-	// watchSlots wants ends, finalized slots and dead slots, as far as level allows.
+	// watchSlots wants ends, finalized slots and dead slots, as far as single allows.
 	watchSlots watchKind = iota
 	// watchMeta wants ends, with all details of the block.
 	watchMeta
@@ -42,6 +43,8 @@ const (
 	watchRoots
 	// watchStatus wants to know when the stream stalls and when it resumes.
 	watchStatus
+	// watchUpdates wants all that the source's node says about slots, over WebSocket.
+	watchUpdates
 )
 
 // gapsFilter is the name of a slots filter that reports gaps only.
@@ -55,26 +58,48 @@ const notesBehind = 1024
 
 // wants returns whether the watch is for this note.
 func (w *watch) wants(n *note) bool {
+	// What is processed has gaps and stalls of its own.
+	sameSource := (w.at == levelProcessed) == (n.at == levelProcessed)
 	switch w.kind {
-	case watchSlots:
-		switch n.kind {
-		case noteEnd:
-			return w.level == "" || w.level == "confirmed"
-		case noteFinalized:
-			return w.level == "" || w.level == "finalized"
-		case noteDead:
-			return w.level == ""
-		case noteGap, noteStalled, noteResumed:
+	case watchSlots, watchUpdates:
+		return w.wantsSlot(n)
+	case watchMeta:
+		switch w.at {
+		case levelLog:
+			return n.kind == noteEnd
+		case levelProcessed:
+			return n.kind == noteProcessed && n.end.GetBlockhash() != nil
+		case levelFinal: // see finalEnds
 		}
 		return false
-	case watchMeta:
-		return n.kind == noteEnd && !w.final
 	case watchGaps:
-		return n.kind == noteGap && (w.final || !n.late)
+		return n.kind == noteGap && sameSource && (w.at == levelFinal || !n.late)
 	case watchRoots:
 		return n.kind == noteFinalized
 	case watchStatus:
-		return !n.ofLog()
+		return n.ofStall() && sameSource
+	}
+	return false
+}
+
+// wantsSlot is wants for the statuses of slots. A dead slot is told once: at levelProcessed that
+// may be before the log has it.
+func (w *watch) wantsSlot(n *note) bool {
+	switch n.kind {
+	case noteEnd:
+		return !w.single || w.at == levelLog
+	case noteFinalized:
+		return !w.single || w.at == levelFinal
+	case noteProcessed:
+		return w.at == levelProcessed && w.kind == watchSlots
+	case noteInterim:
+		return w.at == levelProcessed && w.interim
+	case noteDead:
+		if w.at == levelProcessed {
+			return !w.single && !n.again
+		}
+		return !w.single && n.at == levelLog
+	case noteGap, noteStalled, noteResumed:
 	}
 	return false
 }
@@ -85,10 +110,15 @@ func (w *watch) waitsBehind(n *note) bool {
 	case noteGap:
 		return w.ordered
 	case noteEnd:
-		return w.ordered && !w.final
+		return w.ordered && w.at == levelLog
 	case noteFinalized:
-		return w.ordered && w.final
-	case noteDead, noteStalled, noteResumed:
+		return w.ordered && w.at == levelFinal
+	case noteProcessed:
+		return w.ordered
+	case noteDead:
+		// A client that has the slot's transactions must not get more of them later.
+		return w.ordered && w.at == levelProcessed
+	case noteStalled, noteResumed, noteInterim:
 	}
 	return false
 }
@@ -96,7 +126,7 @@ func (w *watch) waitsBehind(n *note) bool {
 // finalEnds returns the ends of the slots that are finalized with n, if w is for the blocks_meta of
 // finalized slots.
 func (w *watch) finalEnds(n *note) (ends []*note) {
-	if w.kind != watchMeta || !w.final {
+	if w.kind != watchMeta || w.at != levelFinal {
 		return nil
 	}
 	for _, slot := range n.final {
@@ -108,23 +138,17 @@ func (w *watch) finalEnds(n *note) (ends []*note) {
 }
 
 // watchesOf reads the filters for slots, then those for blocks_meta, each sorted by name.
-func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, err error) {
+func watchesOf(in *pb.SubscribeRequest, at level, most int) (list []*watch, err error) {
 	ordered := len(in.Transactions)+len(in.TransactionsStatus) > 0
 	if len(in.Slots)+len(in.BlocksMeta) > most {
 		return nil, fmt.Errorf("slots, blocks_meta: at most %d filters", most)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Slots)) {
 		f := in.Slots[name]
-		if f.GetInterslotUpdates() {
-			return nil, errors.New("slots: interslot_updates: this stream has confirmed, finalized and dead slots only")
+		if f.GetInterslotUpdates() && at != levelProcessed {
+			return nil, errors.New("slots: interslot_updates: this stream has confirmed, finalized and dead slots only; those before come with the commitment processed, where its operator has it")
 		}
-		w := &watch{kind: watchSlots, name: name, ordered: ordered, final: final}
-		if f.GetFilterByCommitment() {
-			w.level = "confirmed"
-			if final {
-				w.level = "finalized"
-			}
-		}
+		w := &watch{kind: watchSlots, name: name, ordered: ordered, at: at, single: f.GetFilterByCommitment(), interim: f.GetInterslotUpdates()}
 		switch name {
 		case gapsFilter:
 			w.kind = watchGaps
@@ -134,7 +158,7 @@ func watchesOf(in *pb.SubscribeRequest, final bool, most int) (list []*watch, er
 		list = append(list, w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.BlocksMeta)) {
-		list = append(list, &watch{kind: watchMeta, name: name, ordered: ordered, final: final})
+		list = append(list, &watch{kind: watchMeta, name: name, ordered: ordered, at: at})
 	}
 	for _, w := range list {
 		if len(w.name) > maxFilterName {
@@ -160,8 +184,12 @@ func (d delivery) slotUpdate() *pb.SubscribeUpdate {
 		slot.Status, slot.Parent = pb.SlotStatus_SLOT_CONFIRMED, n.end.ParentSlot
 	case noteFinalized:
 		slot.Status = pb.SlotStatus_SLOT_FINALIZED
+	case noteProcessed:
+		slot.Status, slot.Parent = pb.SlotStatus_SLOT_PROCESSED, n.end.ParentSlot
+	case noteInterim:
+		slot.Status, slot.Parent = n.interim, n.end.ParentSlot
 	case noteDead:
-		slot.Status = pb.SlotStatus_SLOT_DEAD
+		slot.Status, slot.DeadError = pb.SlotStatus_SLOT_DEAD, &n.why
 	case noteGap:
 		text := fmt.Sprintf("gap: transactions of slots %d to %d are missing", n.first, n.slot)
 		slot.Status, slot.Parent, slot.DeadError = pb.SlotStatus_SLOT_DEAD, &n.first, &text
@@ -204,6 +232,40 @@ func statusOf(n *note) statusResult {
 	return statusResult{"resumed", n.slot, ""}
 }
 
+// updateResult reports to a WebSocket what a node says about a slot, in the shape of Agave's
+// slotsUpdatesNotification.
+type updateResult struct {
+	Type      string `json:"type"`
+	Slot      uint64 `json:"slot"`
+	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
+	// Parent is set for createdBank, Err for dead.
+	Parent *uint64 `json:"parent,omitempty"`
+	Err    string  `json:"err,omitempty"`
+}
+
+func updateOf(n *note, now time.Time) updateResult {
+	out := updateResult{Slot: n.slot, Timestamp: now.UnixMilli()}
+	switch n.kind {
+	case noteEnd:
+		out.Type = "optimisticConfirmation"
+	case noteFinalized:
+		out.Type = "root"
+	case noteDead:
+		out.Type, out.Err = "dead", n.why
+	case noteInterim:
+		switch n.interim { //nolint:exhaustive // the others are no interim statuses
+		case pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED:
+			out.Type = "firstShredReceived"
+		case pb.SlotStatus_SLOT_COMPLETED:
+			out.Type = "completed"
+		case pb.SlotStatus_SLOT_CREATED_BANK:
+			out.Type, out.Parent = "createdBank", n.end.ParentSlot
+		}
+	case noteGap, noteStalled, noteResumed, noteProcessed: // not told here
+	}
+	return out
+}
+
 // notification returns the note as a whole WebSocket message. root is the highest finalized slot.
 func (d delivery) notification(root uint64) ([]byte, error) {
 	n := d.note
@@ -222,6 +284,8 @@ func (d delivery) notification(root uint64) ([]byte, error) {
 		method, result = "gapNotification", map[string]uint64{"firstSlot": n.first, "lastSlot": n.slot}
 	case watchStatus:
 		method, result = "statusNotification", statusOf(n)
+	case watchUpdates:
+		method, result = "slotsUpdatesNotification", updateOf(n, time.Now())
 	case watchMeta: // over gRPC only
 	}
 	id, err := strconv.ParseUint(d.watch.name, 10, 64)

@@ -388,7 +388,8 @@ func (c *session) publish() error {
 	for _, id := range slices.Sorted(maps.Keys(c.filters)) {
 		name := strconv.FormatUint(id, 10)
 		filters = append(filters, namedFilter{name, c.filters[id]})
-		watches = append(watches, &watch{kind: watchStatus, name: name}, &watch{kind: watchGaps, name: name, ordered: true, final: c.filters[id].final, gate: c.filters[id].gate})
+		at, gate := c.filters[id].at, c.filters[id].gate
+		watches = append(watches, &watch{kind: watchStatus, name: name, at: at}, &watch{kind: watchGaps, name: name, ordered: true, at: at, gate: gate})
 	}
 	c.sub.shard.setWatches(c.sub, watches)
 	return c.server.hub.setFilters(c.sub, filters)

@@ -5,37 +5,9 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
-
-// rawCodec passes received messages on without decoding them. The block is parsed in place, and we
-// decide what to do with a message that does not parse, not gRPC.
-type rawCodec struct{}
-
-func (rawCodec) Name() string { return "proto" }
-
-func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	m, ok := v.(proto.Message)
-	if !ok {
-		return nil, fmt.Errorf("marshal %T: no protobuf message", v)
-	}
-	data, err := proto.Marshal(m)
-	return mem.BufferSlice{mem.SliceBuffer(data)}, err
-}
-
-func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	switch to := v.(type) {
-	case *[]byte:
-		*to = data.Materialize()
-		return nil
-	case proto.Message:
-		return proto.Unmarshal(data.Materialize(), to)
-	}
-	return fmt.Errorf("unmarshal into %T", v)
-}
 
 // server returns how to reach the source's server.
 func (s *Source) server() yellowstone.Server {
@@ -43,7 +15,7 @@ func (s *Source) server() yellowstone.Server {
 }
 
 func (s *Source) dial() (*grpc.ClientConn, error) {
-	return s.server().Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.maxMessageBytes), grpc.ForceCodecV2(rawCodec{})))
+	return s.server().Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.maxMessageBytes), grpc.ForceCodecV2(yellowstone.RawCodec{})))
 }
 
 func commitmentLevel(name string) (pb.CommitmentLevel, error) {

@@ -18,18 +18,19 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // raw is a message that the fake server sends as it is.
 type raw []byte
 
-type serverCodec struct{ rawCodec }
+type serverCodec struct{ yellowstone.RawCodec }
 
 func (serverCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if data, ok := v.(raw); ok {
 		return mem.BufferSlice{mem.SliceBuffer(data)}, nil
 	}
-	return rawCodec{}.Marshal(v)
+	return yellowstone.RawCodec{}.Marshal(v)
 }
 
 // fake is a Geyser server over a made-up chain. Unless a script says otherwise, a subscription gets

@@ -1,0 +1,161 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+const (
+	// maxUpdate is the largest message in bytes: a transaction with its logs.
+	maxUpdate = 16 << 20
+	// replayBack is how many slots before the last one that ended a new session asks for: blocks of
+	// other forks may have been under way.
+	replayBack = 8
+)
+
+type processedMetrics struct {
+	records, bad, repeated, gaps, dead prometheus.Counter
+	// sessions counts those that received something.
+	sessions prometheus.Counter
+}
+
+func newProcessedMetrics() processedMetrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_gateway_stream_processed_" + name, Help: help})
+	}
+	return processedMetrics{
+		records:  counter("records_total", "Processed transactions that the source's node sent."),
+		bad:      counter("bad_updates_total", "Updates of the source's node that could not be read and were left out."),
+		repeated: counter("repeated_total", "Updates that the source's node sent more than once and that were left out."),
+		gaps:     counter("gaps_total", "Times that processed slots were missing, and subscribers were told."),
+		dead:     counter("dead_slots_total", "Slots that the source's node called dead."),
+		sessions: counter("connections_total", "Connections to the source's node that received something."),
+	}
+}
+
+// follow keeps a session open, one after the other, until ctx ends.
+func (p *processed) follow(ctx context.Context) {
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = p.cfg.firstPause, p.cfg.maxPause
+	plain := false // no replay: the server refused the last one
+	for failures := uint(1); ctx.Err() == nil; failures++ {
+		var from uint64
+		if tip := p.tip.Load(); tip > 0 && !plain {
+			from = max(tip, replayBack+1) - replayBack
+		}
+		came, err := p.session(ctx, from)
+		if ctx.Err() != nil {
+			return
+		}
+		plain = from > 0 && !came && refusesReplay(err)
+		if came {
+			delays.Reset()
+			failures = 1
+		}
+		if bits.OnesCount(failures) == 1 { // sampled
+			p.server.deps.Logger.Warn("connection for what is processed given up", "err", err, "failures", failures)
+		}
+		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
+	}
+}
+
+// refusesReplay returns whether a session's error may be about its from_slot. Servers without a
+// replay answer with various codes.
+func refusesReplay(err error) bool {
+	switch status.Code(err) { //nolint:exhaustive // the others have other reasons
+	case codes.OutOfRange, codes.InvalidArgument, codes.Internal, codes.Unimplemented, codes.FailedPrecondition:
+		return true
+	}
+	return false
+}
+
+// session is one connection. It asks for a replay from a slot on, unless from is 0. It returns why
+// it ended, and whether something came before.
+func (p *processed) session(ctx context.Context, from uint64) (came bool, err error) {
+	conn, err := p.upstream.Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdate), grpc.ForceCodecV2(yellowstone.RawCodec{})))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancelCause(p.upstream.WithToken(ctx))
+	defer cancel(nil)
+	stream, err := conn.NewStream(ctx, &pb.Geyser_ServiceDesc.Streams[0], pb.Geyser_Subscribe_FullMethodName)
+	if err != nil {
+		return false, err
+	}
+	if err := stream.SendMsg(p.request(from)); err != nil {
+		return false, stream.RecvMsg(&[]byte{}) // has the reason
+	}
+	go p.keepAlive(ctx, stream)
+	silent := time.AfterFunc(p.cfg.silence, func() { cancel(fmt.Errorf("no message for %s", p.cfg.silence)) })
+	defer silent.Stop()
+	for {
+		var message []byte
+		if err := stream.RecvMsg(&message); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return came, cause
+			}
+			return came, err
+		}
+		silent.Reset(p.cfg.silence)
+		now := time.Now()
+		if !came {
+			came = true
+			p.server.metrics.processed.sessions.Inc()
+			p.hand(ctx, received{begins: true, replays: from > 0})
+		}
+		p.hand(ctx, received{message: message, at: now})
+	}
+}
+
+// hand passes something on to publish.
+func (p *processed) hand(ctx context.Context, r received) {
+	select {
+	case p.received <- r:
+	case <-ctx.Done():
+	}
+}
+
+// keepAlive pings the server: some close connections on which the client says nothing.
+func (p *processed) keepAlive(ctx context.Context, stream grpc.ClientStream) {
+	for id := int32(1); ; id++ {
+		if pause.For(ctx, p.cfg.silence/2) != nil {
+			return
+		}
+		if stream.SendMsg(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: id}}) != nil {
+			return // the receiving side learns the reason
+		}
+	}
+}
+
+// request returns the subscription: the same transactions that ingest asks for, all statuses of
+// slots, and the metadata of blocks.
+func (p *processed) request(from uint64) *pb.SubscribeRequest {
+	no, yes, at := false, true, pb.CommitmentLevel_PROCESSED
+	request := &pb.SubscribeRequest{
+		Commitment:   &at,
+		Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"mintlake": {Vote: &no}},
+		Slots:        map[string]*pb.SubscribeRequestFilterSlots{"mintlake": {FilterByCommitment: &no, InterslotUpdates: &yes}},
+		BlocksMeta:   map[string]*pb.SubscribeRequestFilterBlocksMeta{"mintlake": {}},
+	}
+	if p.server.cfg.Transactions != transactionsAll {
+		request.Transactions["mintlake"].AccountInclude = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
+	}
+	if from > 0 {
+		request.FromSlot = &from
+	}
+	return request
+}
