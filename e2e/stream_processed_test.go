@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/demo/ledger"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // slotsAndTransactions is what a Yellowstone client was sent.

@@ -31,6 +31,8 @@ const (
 	replayWanted = replayTransactions / 10
 	// replayFirst is the first slot.
 	replayFirst = uint64(400_000_000)
+	// replayTogether is how many clients replay together, as after an outage.
+	replayTogether = 20
 	// replayAtOnce is how many replays run while the delay of a live client is measured, and
 	// replayLive how many slots that takes.
 	replayAtOnce = 2
@@ -121,7 +123,38 @@ func replays(ctx context.Context, o options, broker *broker, results *report.Rep
 		Name: fmt.Sprintf("replay of %s of the chain, a tenth of it wanted", o.chain), Value: ms(mine), Unit: "ms", Peer: "kafka-go, thrown away", PeerValue: ms(peer),
 		Goal: "half as fast", Met: mine <= 2*peer, Note: fmt.Sprintf("%d transactions; all: %s; peer: %s", slots*replayTransactions, list(ours), list(plain)),
 	})
+	if err := together(ctx, s, slots, results); err != nil {
+		return err
+	}
 	return compareLive(ctx, c, s, slots, results)
+}
+
+// together measures how many records are read from the topic for clients that replay it together.
+func together(ctx context.Context, s *server, slots int, results *report.Report) error {
+	const reads = "mintlake_gateway_stream_replay_reads_total"
+	before, err := s.metric(ctx, reads)
+	if err != nil {
+		return err
+	}
+	took, failed := make([]time.Duration, replayTogether), make([]error, replayTogether)
+	var clients sync.WaitGroup
+	for i := range replayTogether {
+		clients.Go(func() { took[i], failed[i] = replayOnce(s.addr, slots*replayWanted) })
+	}
+	clients.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	after, err := s.metric(ctx, reads)
+	if err != nil {
+		return err
+	}
+	records := float64(slots * (replayTransactions + 1))
+	results.Add(report.Figure{
+		Name: fmt.Sprintf("records read for %d replays at once", replayTogether), Value: after - before, Unit: "records", Peer: "records of the topic", PeerValue: records,
+		Goal: "ratio <= 1.5", Met: after-before <= 1.5*records, Note: fmt.Sprintf("the last one was done after %s", list([]time.Duration{slices.Max(took)})),
+	})
+	return nil
 }
 
 // replayClient subscribes to a tenth of the transactions, from slot from on. If from is 0, it gets

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -80,6 +81,7 @@ func startBroker(ctx context.Context) (*broker, error) {
 type server struct {
 	addr    string // of the stream
 	rpc     string // of JSON-RPC
+	metrics string // URL of its metrics
 	process *exec.Cmd
 }
 
@@ -119,6 +121,8 @@ func startServer(ctx context.Context, broker *broker, binary string, clients int
 					s.addr = addr
 				} else if addr, ok := strings.CutPrefix(pair, "rpc=http://"); ok {
 					s.rpc = addr
+				} else if url, ok := strings.CutPrefix(pair, "metrics="); ok {
+					s.metrics = url
 				}
 			}
 			go func() { _, _ = io.Copy(io.Discard, out) }()
@@ -134,6 +138,26 @@ func (s *server) stop() {
 	late := time.AfterFunc(30*time.Second, func() { _ = s.process.Process.Kill() })
 	_ = s.process.Wait()
 	late.Stop()
+}
+
+// metric returns the value of a metric without labels.
+func (s *server) metric(ctx context.Context, name string) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("no metric %s", name)
 }
 
 // resident returns the resident memory of the process, in bytes.

@@ -104,13 +104,13 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	list := make([]*transaction, 0, len(records))
 	var notes []placedNote
 	for _, r := range records {
-		s.marks.add(tipOf(r), r.Offset)
-		items, err := s.log.read(r)
+		record, err := decodeRecord(r)
 		if err != nil {
 			s.metrics.badRecords.Inc()
 			s.deps.Logger.Debug("record left out", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
 		}
-		for _, item := range items {
+		s.marks.add(record.tip, r.Offset)
+		for _, item := range s.log.read(record) {
 			if item.note != nil {
 				s.recent.take(item.note)
 				s.processed.hears(item.note)

@@ -51,7 +51,7 @@ func (f *finals) of(slot uint64) *finalSlot {
 // finalized, and a replay waits all the time.
 func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	s := f.of(t.slot)
-	s.list = append(s.list, t.withoutCache())
+	s.list = append(s.list, t)
 	size := t.size()
 	s.bytes, f.bytes = s.bytes+size, f.bytes+size
 	most := heldSlots

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"fmt"
 	"strconv"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -67,9 +66,53 @@ type logItem struct {
 	note *note
 }
 
-// logReader reads records. It leaves out transactions that came before and notices gaps. Only one
-// goroutine may use it.
+// logRecord is a record of the log, decoded. It is never changed, and all who read it share it.
+type logRecord struct {
+	offset int64
+	// tip is the highest slot in the log up to this record; 0 if that is not known.
+	tip uint64
+	// One of tx, end and status is set; none if the record is malformed.
+	tx     *transaction
+	end    *eventspb.StreamBlock
+	status *eventspb.StreamStatus
+}
+
+// decodeRecord decodes a record. If it is malformed, the result has an offset all the same.
+func decodeRecord(r kafka.Record) (*logRecord, error) {
+	out := &logRecord{offset: r.Offset, tip: tipOf(r)}
+	var err error
+	switch typeOf(r) {
+	case schemas.TypeTransaction:
+		out.tx, err = parseRecord(r)
+	case schemas.TypeStreamBlock:
+		end := &eventspb.StreamBlock{}
+		if err = proto.Unmarshal(r.Value, end); err == nil {
+			out.end = end
+		}
+	case schemas.TypeStreamStatus:
+		status := &eventspb.StreamStatus{}
+		if err = proto.Unmarshal(r.Value, status); err == nil {
+			out.status = status
+		}
+	default:
+		err = errMalformed
+	}
+	return out, err
+}
+
+// size estimates how many bytes of memory the record takes.
+func (r *logRecord) size() int {
+	if r.tx != nil {
+		return r.tx.size()
+	}
+	return transactionOverhead
+}
+
+// logReader makes items of records. It leaves out transactions that came before and notices gaps.
+// Only one goroutine may use it.
 type logReader struct {
+	// live is set for the reader of the feed.
+	live    bool
 	repeats *repeats
 	metrics *metrics
 	// ended is the highest slot whose end was read; 0 if that is not known.
@@ -83,76 +126,64 @@ type logReader struct {
 func newLogReader(m *metrics) *logReader { return &logReader{repeats: newRepeats(), metrics: m} }
 
 // read returns the items of a record, in order. The result is valid until the next call. A
-// malformed record has no items and is an error.
-func (l *logReader) read(r kafka.Record) ([]logItem, error) {
+// malformed record has no items.
+func (l *logReader) read(r *logRecord) []logItem {
 	l.items = l.items[:0]
-	var err error
-	switch typeOf(r) {
-	case schemas.TypeTransaction:
-		err = l.transaction(r)
-	case schemas.TypeStreamBlock:
-		err = l.end(r)
-	case schemas.TypeStreamStatus:
-		err = l.status(r)
-	default:
-		err = errMalformed
+	switch {
+	case r.tx != nil:
+		l.transaction(r.tx)
+	case r.end != nil:
+		l.end(r.offset, r.end)
+	case r.status != nil:
+		l.status(r.offset, r.status)
 	}
-	return l.items, err
+	return l.items
 }
 
 // transaction reads a transaction, unless it is a repeat. With finals it also holds the transaction
 // until its slot is finalized. If another slot must be dropped for that, a late gap follows the
 // transaction.
-func (l *logReader) transaction(r kafka.Record) error {
-	t, err := parseRecord(r)
-	if err != nil {
-		return err
-	}
+func (l *logReader) transaction(t *transaction) {
 	if l.repeats.add(t.slot, t.signature) {
 		l.metrics.repeated.Inc()
-		return nil
+		return
 	}
 	l.items = append(l.items, logItem{tx: t})
-	if l.finals != nil {
-		if slot, lost := l.finals.hold(t); lost {
-			l.note(&note{offset: r.Offset, kind: noteGap, first: slot, slot: slot, late: true})
-		}
+	if l.finals == nil {
+		return
 	}
-	return nil
+	held := t
+	if l.live { // others want it now, and their JSON should not be held
+		held = t.withoutCache()
+	}
+	if slot, lost := l.finals.hold(held); lost {
+		l.note(&note{offset: t.offset, kind: noteGap, first: slot, slot: slot, late: true})
+	}
 }
 
 // end reads the end of a slot. There is a gap before the slot if the end of its parent was not
 // read. There is a gap in the slot if the writer left transactions out.
-func (l *logReader) end(r kafka.Record) error {
-	end := &eventspb.StreamBlock{}
-	if err := proto.Unmarshal(r.Value, end); err != nil {
-		return fmt.Errorf("end of slot: %w", err)
-	}
+func (l *logReader) end(offset int64, end *eventspb.StreamBlock) {
 	slot := end.GetSlot()
 	if l.ended > 0 && end.ParentSlot != nil && slot > l.ended && end.GetParentSlot() > l.ended {
-		l.note(&note{offset: r.Offset, kind: noteGap, first: l.ended + 1, slot: end.GetParentSlot()})
+		l.note(&note{offset: offset, kind: noteGap, first: l.ended + 1, slot: end.GetParentSlot()})
 	}
 	if end.GetLeftOut() > 0 {
-		l.note(&note{offset: r.Offset, kind: noteGap, first: slot, slot: slot})
+		l.note(&note{offset: offset, kind: noteGap, first: slot, slot: slot})
 	}
 	l.ended = max(l.ended, slot)
-	n := &note{offset: r.Offset, kind: noteEnd, slot: slot, end: end}
+	n := &note{offset: offset, kind: noteEnd, slot: slot, end: end}
 	if l.finals != nil {
 		l.finals.ended(n)
 	}
 	l.note(n)
-	return nil
 }
 
 // status reads that a slot is finalized or dead.
-func (l *logReader) status(r kafka.Record) error {
-	status := &eventspb.StreamStatus{}
-	if err := proto.Unmarshal(r.Value, status); err != nil {
-		return fmt.Errorf("status of a slot: %w", err)
-	}
+func (l *logReader) status(offset int64, status *eventspb.StreamStatus) {
 	switch status.GetStatus() {
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED:
-		n := &note{offset: r.Offset, kind: noteFinalized, slot: status.GetSlot()}
+		n := &note{offset: offset, kind: noteFinalized, slot: status.GetSlot()}
 		if l.finals != nil {
 			if gap := l.finals.finalized(n); gap != nil {
 				l.note(gap)
@@ -163,10 +194,9 @@ func (l *logReader) status(r kafka.Record) error {
 		if l.finals != nil {
 			l.finals.forget(status.GetSlot())
 		}
-		l.note(&note{offset: r.Offset, kind: noteDead, slot: status.GetSlot(), why: deadFork})
+		l.note(&note{offset: offset, kind: noteDead, slot: status.GetSlot(), why: deadFork})
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED: // a newer writer's
 	}
-	return nil
 }
 
 func (l *logReader) note(n *note) { l.items = append(l.items, logItem{note: n}) }

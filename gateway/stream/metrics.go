@@ -19,6 +19,7 @@ type metrics struct {
 	gaps          prometheus.Counter
 	replays       prometheus.Counter
 	replayed      prometheus.Counter
+	replayReads   prometheus.Counter
 	subscriptions *prometheus.CounterVec
 	refused       *prometheus.CounterVec
 	// connectionsEnded counts the connections that the server ended, by reason: see endedSilent.
@@ -69,6 +70,9 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 		replayed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_replayed_total", Help: "Transactions and notes of slots that replays handed over.",
 		}),
+		replayReads: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_replay_reads_total", Help: "Records that were read from the topic for replays; those at about the same place share what is read.",
+		}),
 		subscriptions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_subscribers_total", Help: "Subscribers that came, by form.",
 		}, []string{"form"}),
@@ -94,7 +98,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 	if registerer == nil {
 		return m, nil
 	}
-	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed,
+	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.replayReads,
 		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls,
 		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead)
 	for _, c := range list {
@@ -112,6 +116,9 @@ func gauges(of *Server) []prometheus.Collector {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_gateway_stream_subscribers", Help: "Open subscriptions.",
 		}, func() float64 { return float64(h.count()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "mintlake_gateway_stream_replay_readers", Help: "Places at which replays read the topic.",
+		}, func() float64 { return float64(of.readers.count()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_gateway_stream_connections", Help: "Open connections.",
 		}, func() float64 { return float64(of.open.count()) }),

@@ -32,17 +32,18 @@ type processedMetrics struct {
 	sessions prometheus.Counter
 }
 
+func processedCounter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_gateway_stream_processed_" + name, Help: help})
+}
+
 func newProcessedMetrics() processedMetrics {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_gateway_stream_processed_" + name, Help: help})
-	}
 	return processedMetrics{
-		records:  counter("records_total", "Processed transactions that the source's node sent."),
-		bad:      counter("bad_updates_total", "Updates of the source's node that could not be read and were left out."),
-		repeated: counter("repeated_total", "Updates that the source's node sent more than once and that were left out."),
-		gaps:     counter("gaps_total", "Times that processed slots were missing, and subscribers were told."),
-		dead:     counter("dead_slots_total", "Slots that the source's node called dead."),
-		sessions: counter("connections_total", "Connections to the source's node that received something."),
+		records:  processedCounter("records_total", "Processed transactions that the source's node sent."),
+		bad:      processedCounter("bad_updates_total", "Updates of the source's node that could not be read and were left out."),
+		repeated: processedCounter("repeated_total", "Updates that the source's node sent more than once and that were left out."),
+		gaps:     processedCounter("gaps_total", "Times that processed slots were missing, and subscribers were told."),
+		dead:     processedCounter("dead_slots_total", "Slots that the source's node called dead."),
+		sessions: processedCounter("connections_total", "Connections to the source's node that received something."),
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/mintlake/mintlake/internal/kafka"
 )
 
 // gate holds live transactions back from the filters that a replay serves. Live delivery passes
@@ -34,7 +32,7 @@ const (
 	// than the queue holds, so that there is room for live deliveries to the connection's other
 	// filters.
 	replayAhead = 256
-	// replayBatch bounds a fetch in records.
+	// replayBatch bounds what is fetched at once, in records.
 	replayBatch = 512
 	// replayIdle is how long a replay waits for records before it checks whether it has caught up.
 	replayIdle = 50 * time.Millisecond
@@ -48,6 +46,10 @@ type replay struct {
 	slot   uint64
 	next   int64 // offset of the next record
 	log    *logReader
+	// reader is where it reads; nil while it has no place. begins is set until the first records
+	// came from it.
+	reader *replayReader
+	begins bool
 	// at is levelLog or levelFinal.
 	at level
 	// pushed counts deliveries. waited is how long the replay has waited for the client since
@@ -56,24 +58,21 @@ type replay struct {
 	waited time.Duration
 }
 
-// newReplay waits for one of MaxReplays places, and until live delivery has begun, and finds the
-// slot in the log. Unless there is an error, the caller calls either run or release, which free the
-// place.
+// newReplay waits until live delivery has begun, finds the slot in the log, and joins a reader. If
+// there are too many, it waits for one. Unless there is an error, the caller calls either run or
+// release, which leave the reader.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (*replay, error) {
-	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
-	defer cancel()
-	if err := s.replays.Acquire(waiting, 1); err != nil {
-		return nil, errReplays
-	}
 	select { // until live delivery has an offset, a replay cannot hand over to it
 	case <-s.fed:
 	case <-ctx.Done():
-		s.replays.Release(1)
 		return nil, ctx.Err()
 	}
-	offset, err := s.locate(ctx, slot)
+	offset, err := s.locateInTurn(ctx, slot)
 	if err != nil {
-		s.replays.Release(1)
+		return nil, err
+	}
+	reader, err := s.readers.join(ctx, offset)
+	if err != nil {
 		return nil, err
 	}
 	s.metrics.replays.Inc()
@@ -82,49 +81,78 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	if at == levelFinal {
 		log.finals = newFinals()
 	}
-	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at}, nil
+	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader, begins: true}, nil
 }
 
-func (r *replay) release() { r.server.replays.Release(1) }
+// locateInTurn is locate, for as many as MaxReplays at one time: each may look into the log a dozen
+// times.
+func (s *Server) locateInTurn(ctx context.Context, slot uint64) (int64, error) {
+	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
+	defer cancel()
+	if err := s.locating.Acquire(waiting, 1); err != nil {
+		return 0, errReplays
+	}
+	defer s.locating.Release(1)
+	return s.locate(ctx, slot)
+}
+
+// release leaves the reader.
+func (r *replay) release() {
+	if r.reader != nil {
+		r.server.readers.leave(r.reader)
+		r.reader = nil
+	}
+}
 
 // run delivers until live delivery takes over, the subscriber is given up, or ctx ends. If the log
 // cannot be read, it gives up the subscriber: the client subscribes again, from its last slot on.
 func (r *replay) run(ctx context.Context) {
 	defer r.release()
-	if r.handOver() {
-		return
-	}
-	tailer, err := r.server.deps.OpenTail([]string{theLog.Topic}, map[kafka.TopicPartition]int64{theLog: r.next})
-	if err != nil {
-		r.sub.end(errLostLog)
-		return
-	}
-	defer tailer.Close()
-	for begins := true; !r.handOver(); begins = false {
-		within, cancel := context.WithTimeout(ctx, replayIdle)
-		records, err := tailer.FetchBatch(within, replayBatch, 0)
-		cancel()
+	for !r.handOver() {
+		records, err := r.fetch(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, context.DeadlineExceeded):
+		case errors.Is(err, context.DeadlineExceeded), err == nil && len(records) == 0:
 			continue
+		case errors.Is(err, errReplays):
+			r.sub.end(err)
+			return
 		case err != nil:
 			r.server.deps.Logger.Warn("a replay lost its topic", "err", err)
 			r.sub.end(errLostLog)
 			return
 		}
-		if begins && len(records) > 0 && records[0].Offset > r.next {
+		if r.begins && records[0].offset > r.next {
 			// Retention deleted what was to be read next. The first slot that is left may be
 			// incomplete, so the gap includes it.
-			r.tell(ctx, &note{offset: records[0].Offset, kind: noteGap, first: r.slot, slot: max(r.slot, tipOf(records[0]))})
+			r.tell(ctx, &note{offset: records[0].offset, kind: noteGap, first: r.log.ended + 1, slot: max(r.slot, records[0].tip)})
 		}
-		for i := range records {
-			if !r.record(ctx, records[i]) {
+		r.begins = false
+		for _, record := range records {
+			if !r.record(ctx, record) {
 				return
 			}
 		}
 	}
+}
+
+// fetch returns the next records, at least one. It returns context.DeadlineExceeded if none come
+// for a while. A replay that is too slow for the others at its reader gets another reader; if there
+// is none, the error is errReplays.
+func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
+	within, cancel := context.WithTimeout(ctx, replayIdle)
+	defer cancel()
+	records, err := r.reader.fetch(within, r.next)
+	if !errors.Is(err, errElsewhere) {
+		return records, err
+	}
+	r.release()
+	if r.reader, err = r.server.readers.join(ctx, r.next); err != nil {
+		return nil, err
+	}
+	r.begins = true
+	return r.reader.fetch(within, r.next)
 }
 
 // errStalled ends a subscription whose client hardly reads its replay.
@@ -134,13 +162,9 @@ var errStalled = errors.New("the client hardly reads its replay; subscribe again
 var errLostLog = errors.New("the server cannot read its log; subscribe again with the slot that you are at")
 
 // record delivers what is in a record. It returns false when the subscription is over.
-func (r *replay) record(ctx context.Context, record kafka.Record) bool {
-	items, err := r.log.read(record)
-	if err != nil {
-		r.server.metrics.badRecords.Inc()
-	}
-	r.next = record.Offset + 1
-	for _, item := range items {
+func (r *replay) record(ctx context.Context, record *logRecord) bool {
+	r.next = record.offset + 1
+	for _, item := range r.log.read(record) {
 		if item.note != nil {
 			if !r.finalize(ctx, item.note) || !r.tell(ctx, item.note) {
 				return false

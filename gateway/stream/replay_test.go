@@ -312,7 +312,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 	for ; slot < firstSlot+40; slot++ {
 		write(slot)
 	}
-	f := startOn(t, l, Config{})
+	f := startOn(t, l, Config{replayBuffer: int(seed%2) << 12}) // replays lose small ones
 	var clients sync.WaitGroup
 	written := make(chan struct{})
 	for i := range 8 {

@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ func TestReplaysTakeTurns(t *testing.T) {
 			l := newMemoryLog(0)
 			l.slot(100, 99, 1, false)
 			f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patient})
-			require.True(t, f.replays.TryAcquire(1), "another replay runs")
+			other, _ := f.readers.tryJoin(1 << 40)
+			require.NotNil(t, other, "another replay reads elsewhere")
 			from := uint64(100)
 			stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}})
 			if name == "refused" {
@@ -29,7 +32,7 @@ func TestReplaysTakeTurns(t *testing.T) {
 				require.ErrorContains(t, err, errReplays.Error())
 				return
 			}
-			f.replays.Release(1)
+			f.readers.leave(other)
 			require.Equal(t, []string{"10000"}, told(t, stream, 1))
 		})
 	}
@@ -63,7 +66,8 @@ func TestAReplayThatNobodyReadsIsGivenUp(t *testing.T) {
 	all := &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}
 	stalled := f.subscribeFrom(t, t.Context(), all)
 	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == 1 }, patience, time.Millisecond)
-	next := f.subscribeFrom(t, t.Context(), all)
+	elsewhere := uint64(150)
+	next := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &elsewhere, Transactions: filters{"all": {}}})
 	_, err := next.Recv()
 	require.NoError(t, err, "it has the turn of the one that does not read")
 	for err == nil {
@@ -71,4 +75,107 @@ func TestAReplayThatNobodyReadsIsGivenUp(t *testing.T) {
 	}
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.ErrorContains(t, err, errStalled.Error())
+}
+
+// TestReplaysShareAReader: twenty clients that begin together cost one reading of the topic, and
+// each gets everything once and in order, and goes on live.
+func TestReplaysShareAReader(t *testing.T) {
+	const slots, each, clients = 60, 100, 20
+	l := newMemoryLog(0)
+	var want []string
+	for slot := uint64(100); slot < 100+slots; slot++ {
+		l.slot(slot, slot-1, each, false)
+		for i := range uint64(each) {
+			want = append(want, fmt.Sprint(slot*100+i))
+		}
+	}
+	f := startOn(t, l, Config{MaxReplays: 1, replayPatience: time.Millisecond})
+	var streams []pb.Geyser_SubscribeClient
+	for i := range clients {
+		from := uint64(100)
+		if i%4 == 3 { // not quite the same place
+			from += 2
+		}
+		streams = append(streams, f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}))
+		// No client reads until all have come, so the first one is still there.
+		require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == float64(i+1) }, patience, time.Millisecond)
+	}
+	require.Equal(t, 1, f.readers.count())
+	l.slot(100+slots, 99+slots, 1, false)
+	want = append(want, fmt.Sprint((100+slots)*100))
+	var reading sync.WaitGroup
+	for i, stream := range streams {
+		reading.Go(func() {
+			mine := want
+			if i%4 == 3 {
+				mine = want[2*each:]
+			}
+			for n, number := range mine {
+				update, err := stream.Recv()
+				if err != nil || fmt.Sprint(update.GetTransaction().GetTransaction().GetIndex()) != number {
+					t.Errorf("client %d, delivery %d: %v, %v; want %s", i, n, update, err, number)
+					return
+				}
+			}
+		})
+	}
+	reading.Wait()
+	require.LessOrEqual(t, testutil.ToFloat64(f.metrics.replayReads), float64(len(l.records)))
+	require.Eventually(t, func() bool { return f.readers.count() == 0 }, patience, time.Millisecond)
+}
+
+// TestASlowReplayFallsOff: a client that is too slow for the others goes on with a reader of its
+// own, without a loss or a repeat. When it has caught up, they share again.
+func TestASlowReplayFallsOff(t *testing.T) {
+	const last = 200
+	l := newMemoryLog(0)
+	for slot := uint64(100); slot <= last; slot++ {
+		l.slot(slot, slot-1, 100, false)
+	}
+	f := startOn(t, l, Config{replayBuffer: 100 << 10})
+	from := uint64(100)
+	request := &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}
+	slow := f.subscribeFrom(t, t.Context(), request)
+	fast := f.subscribeFrom(t, t.Context(), request)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == 2 }, patience, time.Millisecond)
+	require.Equal(t, 1, f.readers.count())
+	all := func(stream pb.Geyser_SubscribeClient) {
+		for slot := uint64(100); slot <= last; slot++ {
+			for i := range uint64(100) {
+				n, _ := next(t, stream)
+				require.Equal(t, slot*100+i, n)
+			}
+		}
+	}
+	all(fast)
+	f.readers.mu.Lock()
+	first, _ := f.readers.list[0].place()
+	f.readers.mu.Unlock()
+	require.Positive(t, first, "the buffer is bounded")
+	all(slow)
+	reads := testutil.ToFloat64(f.metrics.replayReads)
+	require.Greater(t, reads, float64(len(l.records)))
+	require.LessOrEqual(t, reads, float64(2*len(l.records)))
+}
+
+// TestReadersMeet: a replay that comes to what another one has read joins it, and leaves its own
+// reader.
+func TestReadersMeet(t *testing.T) {
+	l := newMemoryLog(0)
+	for slot := uint64(100); slot < 110; slot++ {
+		l.slot(slot, slot-1, 100, false)
+	}
+	f := startOn(t, l, Config{})
+	far, _ := f.readers.tryJoin(700)
+	_, err := far.fetch(t.Context(), 700)
+	require.NoError(t, err)
+	near, _ := f.readers.tryJoin(300)
+	require.NotSame(t, far, near)
+	records, err := near.fetch(t.Context(), 300)
+	require.NoError(t, err)
+	require.EqualValues(t, 300, records[0].offset)
+	_, err = near.fetch(t.Context(), 300+int64(len(records)))
+	require.ErrorIs(t, err, errElsewhere)
+	met, _ := f.readers.tryJoin(300 + int64(len(records)))
+	require.Same(t, far, met)
 }

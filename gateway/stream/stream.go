@@ -64,10 +64,13 @@ type Config struct {
 	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of
 	// memory each. Default 5,000,000.
 	maxAllAddresses int
-	// MaxReplays bounds the replays that run at one time. Default 16.
+	// MaxReplays bounds the places at which replays read the log at one time. Replays at about the
+	// same place share one. Default 16.
 	MaxReplays int
-	// replayPatience is how long a subscription waits for another replay to end before it is
-	// refused: after an outage all clients come back at once. Default 5 s.
+	// replayBuffer bounds what a replay's reader keeps for others, in bytes. Default 16 MiB.
+	replayBuffer int
+	// replayPatience is how long a replay waits for a place before it is refused: after an outage
+	// all clients come back at once. Default 5 s.
 	replayPatience time.Duration
 	// stallAfter is how long no record may come before subscribers are told that the stream is
 	// stalled. Default 5 s.
@@ -127,6 +130,7 @@ func (c Config) withDefaults() Config {
 	c.maxAddresses = cmp.Or(max(c.maxAddresses, 0), 50_000)
 	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
+	c.replayBuffer = cmp.Or(max(c.replayBuffer, 0), 16<<20)
 	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
 	c.stallAfter = cmp.Or(max(c.stallAfter, 0), 5*time.Second)
 	c.replayStall = cmp.Or(max(c.replayStall, 0), 30*time.Second)
@@ -161,16 +165,18 @@ type Deps struct {
 // Server is the stream.
 type Server struct {
 	*listen.Bound
-	cfg     Config
-	deps    Deps
-	gate    *keys.Gate
-	hub     *hub
-	log     *logReader // for feed only
-	live    int64      // for feed only: the offset from which on it delivers
-	marks   marks
-	stalls  stalls // for feed only
-	recent  recent
-	replays *semaphore.Weighted
+	cfg    Config
+	deps   Deps
+	gate   *keys.Gate
+	hub    *hub
+	log    *logReader // for feed only
+	live   int64      // for feed only: the offset from which on it delivers
+	marks  marks
+	stalls stalls // for feed only
+	recent recent
+	// readers read the log for replays; locating bounds how many look for their slot in it.
+	readers  replayReaders
+	locating *semaphore.Weighted
 	// processed brings what is processed; nil without Config.Processed.
 	processed *processed
 	rank      int // of cfg.Commitment
@@ -244,7 +250,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("stream.tls: %w", err)
 		}
 	}
-	s.hub, s.replays = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), semaphore.NewWeighted(int64(cfg.MaxReplays))
+	s.hub, s.locating = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), semaphore.NewWeighted(int64(cfg.MaxReplays))
 	s.hub.finished = s.published
 	if s.processed, err = newProcessed(s); err != nil {
 		return nil, fmt.Errorf("stream.processed: %w", err)
@@ -252,7 +258,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
+	s.readers = newReplayReaders(s)
 	s.log = newLogReader(s.metrics)
+	s.log.live = true
 	if cfg.Commitment != "finalized" {
 		s.log.finals = newFinals()
 	}
