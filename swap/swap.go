@@ -124,6 +124,9 @@ type Deps struct {
 	// should give up after some seconds: a late quote is worthless. For none pass a true nil, not a
 	// nil pointer in the interface.
 	RPC RPC
+	// Lister lists all pools of all venues at the start; it must give a call minutes. It needs a
+	// stream. Nil: each pair is listed when somebody asks for it.
+	Lister market.Lister
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -239,8 +242,11 @@ func (s *Server) openMarket() (err error) {
 	}
 	d := market.Deps{RPC: s.deps.RPC, Venues: s.guard.Venues(s.trust.Gate), Logger: s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now}
 	if s.cfg.State.Endpoint != "" {
+		if s.deps.Lister != nil {
+			d.Directory = &market.Directory{}
+		}
 		if s.held, err = state.New(s.cfg.State, state.Deps{
-			RPC: d.RPC, Venues: d.Venues, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,
+			RPC: d.RPC, Venues: d.Venues, Lister: s.deps.Lister, Directory: d.Directory, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,
 			Observe: func(slot uint64) { s.market.Observe(slot) },
 			Steps:   s.trust.Step, Watched: s.trust.Watched(), Wrote: s.trust.Wrote, Live: s.trust.Live,
 		}); err != nil {

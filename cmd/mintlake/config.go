@@ -48,8 +48,10 @@ type Config struct {
 		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
 		State          string        `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
 		MaxPairs       int           `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
+		MaxPools       int           `koanf:"max_pools" usage:"pools that are held from the stream, at some 6 KB each"`
 		StateTTL       time.Duration `koanf:"state_ttl" usage:"how long pools' state that was read over JSON-RPC is quoted from; a slot takes 400ms"`
 		PoolsTTL       time.Duration `koanf:"pools_ttl" usage:"how long the list of a pair's pools is used before they are looked for again over JSON-RPC; an empty list 2s at most"`
+		Fill           bool          `koanf:"fill" usage:"list all pools of all venues at the start, so that no pair is listed when somebody asks for it (needs swap.state: stream, and a JSON-RPC server that answers getProgramAccounts for whole programs: hundreds of megabytes on mainnet)"`
 		Trust          []string      `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
 	} `koanf:"swap"`
 	RPC struct {
@@ -147,7 +149,7 @@ func defaults() *Config {
 	c.API = api.DefaultConfig()
 	c.RateLimits = c.API.RateLimits
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
-	c.Swap.Addr, c.Swap.State, c.Swap.MaxPairs = "127.0.0.1:8081", stateAuto, 4096
+	c.Swap.Addr, c.Swap.State, c.Swap.MaxPairs, c.Swap.MaxPools = "127.0.0.1:8081", stateAuto, 4096, 50_000
 	c.Swap.StateTTL, c.Swap.PoolsTTL = 400*time.Millisecond, 30*time.Second
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
@@ -224,6 +226,9 @@ func (c *Config) validate() error {
 	oneOf(bad, "swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
 	if c.Swap.MaxPairs < 1 {
 		bad("swap.max_pairs", c.Swap.MaxPairs, "must be at least 1")
+	}
+	if c.Swap.MaxPools < 1 {
+		bad("swap.max_pools", c.Swap.MaxPools, "must be at least 1")
 	}
 	if _, err := trust.ParseAccepted(c.Swap.Trust); err != nil {
 		bad("swap.trust", c.Swap.Trust, err.Error())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
 	"time"
 
 	"github.com/mintlake/mintlake/internal/keys"
@@ -36,6 +37,11 @@ func (s *system) startSwap(ctx context.Context) error {
 			solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
 			return err
 		}
+		if s.cfg.Swap.Fill {
+			if deps.Lister, err = solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream}, solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
+				return err
+			}
+		}
 	}
 	held, err := s.heldPools()
 	if err != nil {
@@ -59,7 +65,8 @@ func (s *system) startSwap(ctx context.Context) error {
 	return nil
 }
 
-// swapFolder is the folder, in the data folder, in which builds of venues' programs are recorded.
+// swapFolder is the folder, in the data folder, that has the record of the builds of venues'
+// programs, and the checkpoint of held pools.
 const swapFolder = "swap"
 
 // swapTrust returns which builds of venues' programs the operator accepts, and the folder in which
@@ -75,6 +82,17 @@ func (s *system) swapTrust() trust.Config {
 		s.logger.Warn("builds of venues are not recorded: after a restart those that are deployed then are taken for the first ones", "err", err)
 	}
 	return cfg
+}
+
+// poolsFile returns the path of the checkpoint of held pools; empty if the data folder cannot be
+// used.
+func (s *system) poolsFile() string {
+	folder, err := s.cfg.dataPath(swapFolder)
+	if err != nil {
+		s.logger.Warn("no checkpoint of pools is kept: after a restart they are read again", "err", err)
+		return ""
+	}
+	return filepath.Join(folder, "pools.checkpoint")
 }
 
 // swapOrigin returns the URL of the swap API for the explorer; empty if there is none. It is the
@@ -95,7 +113,7 @@ func (s *system) heldPools() (state.Config, error) {
 		return state.Config{}, nil
 	}
 	if endpoint := s.geyserEndpoint(); endpoint != "" {
-		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs}}, nil
+		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs, MaxPools: s.cfg.Swap.MaxPools}, File: s.poolsFile()}, nil
 	}
 	if s.cfg.Swap.State == stateStream {
 		return state.Config{}, fmt.Errorf("swap.state: %s: must be %s or %s, as no source is a stream", stateStream, stateAuto, stateRPC)

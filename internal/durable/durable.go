@@ -8,6 +8,7 @@ package durable
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -18,13 +19,25 @@ const Suffix = ".new"
 // Replace writes a file that only its owner may read. The caller must not replace one name twice at
 // the same time.
 func Replace(name string, content []byte) error {
+	return ReplaceWith(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// ReplaceWith is Replace for content that write makes, for large files. If write fails, the old
+// content stays.
+func ReplaceWith(name string, write func(w io.Writer) error) error {
 	next := name + Suffix
 	file, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	err = write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, os.Remove(next))
 	}
 	if err := os.Rename(next, name); err != nil {

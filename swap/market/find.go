@@ -59,7 +59,7 @@ func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 // only the maxPools with the greatest rank are kept. Accounts that are not pools of the pair are
 // left out.
 func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, error) {
-	lookup := v.Lookup(p.a, p.b)
+	lookup, listed := m.deps.Directory.Lookup(v, p.a, p.b)
 	var refs []venue.Ref
 	add := func(address venue.Key, data []byte) {
 		ref, err := v.Open(address, data, p.a, p.b)
@@ -75,16 +75,9 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 			return nil, err
 		}
 	}
-	if len(lookup.Addresses) > 0 {
-		_, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, lookup.Addresses, solana.AccountOptions{Commitment: Commitment})
-		if err != nil {
-			return nil, err
-		}
-		for i, account := range accounts {
-			if account != nil && account.Owner == v.Program() {
-				add(lookup.Addresses[i], account.Data)
-			}
-		}
+	addresses := slices.Concat(lookup.Addresses, listed)
+	if err := Accounts(ctx, m.deps.RPC, v.Program(), addresses, solana.AccountOptions{Commitment: Commitment}, add); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(refs, func(x, y venue.Ref) int {
 		ax, ay := x.Address(), y.Address()
@@ -131,15 +124,7 @@ type Listing struct {
 // ProgramAccounts calls use with each account of a program that passes the filter. It leaves out
 // what the server returns in a wrong form or although it does not pass.
 func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address venue.Key, data []byte)) error {
-	f := l.Filter
-	filters := make([]solana.Filter, 0, 1+len(f.Parts))
-	if f.Size != 0 {
-		filters = append(filters, solana.Filter{DataSize: f.Size})
-	}
-	for _, part := range f.Parts {
-		filters = append(filters, solana.Equals(part.Offset, part.Bytes...))
-	}
-	options := map[string]any{"encoding": "base64", "commitment": l.Commitment, "filters": filters}
+	options := map[string]any{"encoding": "base64", "commitment": l.Commitment, "filters": wireFilters(l.Filter)}
 	if l.MinSlot > 0 {
 		options["minContextSlot"] = l.MinSlot
 	}
@@ -153,8 +138,24 @@ func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address v
 			continue
 		}
 		data, err := base64.StdEncoding.DecodeString(found[i].Account.Data[0])
-		if err == nil && f.Matches(data) {
+		if err == nil && l.Filter.Matches(data) {
 			use(address, data)
+		}
+	}
+	return nil
+}
+
+// Accounts calls use with those of the addresses that have an account of a program.
+func Accounts(ctx context.Context, rpc RPC, program venue.Key, addresses []venue.Key, o solana.AccountOptions, use func(address venue.Key, data []byte)) error {
+	for chunk := range slices.Chunk(addresses, solana.MaxAccountsPerCall) {
+		_, accounts, err := rpc.GetMultipleAccounts(ctx, chunk, o)
+		if err != nil {
+			return err
+		}
+		for i, account := range accounts {
+			if account != nil && account.Owner == program {
+				use(chunk[i], account.Data)
+			}
 		}
 	}
 	return nil

@@ -80,6 +80,8 @@ type Deps struct {
 	Venues venue.List
 	// Held may be nil: then all pools are read when they are asked for.
 	Held Held
+	// Directory knows the pools of venues that were listed whole; nil = none.
+	Directory *Directory
 	// Logger and Registerer may be nil. Now is the wall clock; default time.Now.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

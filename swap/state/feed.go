@@ -18,6 +18,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -30,6 +31,9 @@ type Config struct {
 	Token string
 	// Fold bounds what is held.
 	Fold FoldConfig
+	// File is the checkpoint from which a restart goes on; its folder is made if it is missing.
+	// Empty = none.
+	File string
 	// silence is how long the connection may be without any message before it is given up. Default
 	// 15 s; servers ping every 10 s.
 	silence time.Duration
@@ -47,6 +51,9 @@ func (c Config) withDefaults() Config {
 type Deps struct {
 	RPC    market.RPC
 	Venues venue.List
+	// Lister fills the Directory at the start; both may be nil: then each pair is listed by itself.
+	Lister    market.Lister
+	Directory *market.Directory
 	// Observe is called with each new highest slot of the stream; may be nil.
 	Observe func(slot uint64)
 	// Steps is called with each transaction that wrote a held pool, when its slot is complete. It
@@ -81,6 +88,10 @@ type Feed struct {
 	reading [lanes]bool
 	// seen is the highest slot that the stream reported.
 	seen uint64
+	// behind says that the state is of the past: the stream replays the slots up to now.
+	behind atomic.Bool
+	saver  saver
+	filler filler
 	// changed is closed when there is a new snapshot.
 	changed atomic.Pointer[chan struct{}]
 }
@@ -116,18 +127,25 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 		fold: NewFold(cfg.Fold, deps.Venues), tasks: make(chan func(), 1024), listing: map[pair]bool{},
 	}
 	f.fold.steps = deps.Steps
+	if deps.Directory != nil {
+		f.fold.born = deps.Directory.Born
+	}
 	changed := make(chan struct{})
 	f.changed.Store(&changed)
-	if f.metrics, err = newMetrics(deps.Registerer); err != nil {
+	if f.metrics, err = newMetrics(deps.Registerer, f.behind.Load); err != nil {
 		return nil, fmt.Errorf("swap state: %w", err)
 	}
 	return f, nil
 }
 
-// Pair implements market.Held. A pair that was never asked for is watched from now on.
+// Pair implements market.Held. A pair that was never asked for is watched from now on. While the
+// state is of the past, no pair is held.
 func (f *Feed) Pair(a, b venue.Key) (*market.Snapshot, error) {
 	found, err := f.fold.Snapshot().Pair(a, b)
-	if errors.Is(err, errNotAsked) {
+	if f.behind.Load() && !errors.Is(err, errNotAsked) {
+		found, err = nil, market.ErrNotHeld
+	}
+	if errors.Is(err, market.ErrNotHeld) {
 		select {
 		case f.tasks <- func() { f.ask(a, b) }:
 		default: // the next call of Pair tries again
@@ -142,12 +160,15 @@ func (f *Feed) Slot() uint64 { return f.fold.Snapshot().Slot }
 // Changed returns a channel that is closed at the next snapshot.
 func (f *Feed) Changed() <-chan struct{} { return *f.changed.Load() }
 
-// Run follows the stream until ctx ends.
+// Run goes on from the checkpoint, if there is one, and follows the stream until ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { f.own(ctx); return nil })
-	group.Go(func() error { f.follow(ctx); return nil })
-	return group.Wait()
+	f.restore(ctx)
+	group, within := errgroup.WithContext(ctx)
+	group.Go(func() error { f.own(within); return nil })
+	group.Go(func() error { f.follow(within); return nil })
+	err := group.Wait()
+	f.saveLast(ctx)
+	return err
 }
 
 // own runs the tasks. In between it looks for wanted pools, and publishes.
@@ -164,8 +185,10 @@ func (f *Feed) own(ctx context.Context) {
 			task()
 		case <-tick.C:
 			f.read(ctx)
+			f.fill(ctx)
 		case <-seconds.C:
 			f.metrics.observe(f.fold)
+			f.save(ctx)
 		}
 		f.publish()
 	}
@@ -176,8 +199,7 @@ func (f *Feed) own(ctx context.Context) {
 func (f *Feed) publish() {
 	if f.fold.Broken() {
 		f.deps.Logger.Warn("the stream lost blocks: pools are read again", "slot", f.fold.Head())
-		f.fold.Reset()
-		f.metrics.resets.Inc()
+		f.reset()
 	}
 	if f.fold.Pending() {
 		f.fold.Publish()
@@ -211,11 +233,8 @@ func (f *Feed) follow(ctx context.Context) {
 			delays.Reset()
 			failures = 1
 		}
-		if s.replay && s.received == 0 { // the server may not have those slots any more
-			f.do(ctx, func() {
-				f.fold.Reset()
-				f.metrics.resets.Inc()
-			})
+		if s.replay && s.updates == 0 { // the server may not have those slots any more
+			f.do(ctx, f.reset)
 		}
 		if bits.OnesCount(failures) == 1 { // sampled
 			f.deps.Logger.Warn("pools' stream given up", "err", err, "failures", failures)
@@ -239,7 +258,10 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 			blockTime = t.GetTimestamp()
 		}
 		f.see(b.GetSlot())
-		f.fold.Block(b.GetSlot(), b.GetParentSlot(), blockTime, now)
+		f.fold.Block(Block{
+			Slot: b.GetSlot(), Parent: b.GetParentSlot(), Hash: hashOrZero(b.GetBlockhash()), ParentHash: hashOrZero(b.GetParentBlockhash()),
+			UnixTime: blockTime, At: now,
+		})
 	case *pb.SubscribeUpdate_Slot:
 		f.metrics.updates.WithLabelValues("slot").Inc()
 		number := m.Slot.GetSlot()
@@ -253,6 +275,15 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 			f.fold.Finalized(number)
 		}
 	}
+}
+
+// hashOrZero reads a block's hash. Servers of other versions may not tell it.
+func hashOrZero(text string) pubkey.Key {
+	hash, err := pubkey.Parse(text)
+	if err != nil {
+		return pubkey.Key{}
+	}
+	return hash
 }
 
 func (f *Feed) see(slot uint64) {

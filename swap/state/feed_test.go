@@ -86,6 +86,17 @@ func (s *server) last() *pb.SubscribeRequest {
 	return s.requests[len(s.requests)-1]
 }
 
+// await returns the last request, once there is one.
+func (s *server) await(t *testing.T) *pb.SubscribeRequest {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.requests) > 0
+	}, hang, time.Millisecond)
+	return s.last()
+}
+
 // block sends a slot's end, and that it is confirmed.
 func (s *server) block(slot uint64) {
 	s.updates <- &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_BlockMeta{BlockMeta: &pb.SubscribeUpdateBlockMeta{Slot: slot, ParentSlot: slot - 1}}}
@@ -113,6 +124,13 @@ func follow(t *testing.T, s *server, c *swaptest.Chain) *Feed {
 // followWith fills in the rest of deps.
 func followWith(t *testing.T, s *server, deps Deps) *Feed {
 	t.Helper()
+	f, _ := followFrom(t, "", s, deps)
+	return f
+}
+
+// followFrom is followWith with a checkpoint. stop ends the feed.
+func followFrom(t *testing.T, file string, s *server, deps Deps) (f *Feed, stop func()) {
+	t.Helper()
 	s.updates = make(chan *pb.SubscribeUpdate)
 	memory := bufconn.Listen(1 << 20)
 	serving := grpc.NewServer()
@@ -120,17 +138,18 @@ func followWith(t *testing.T, s *server, deps Deps) *Feed {
 	go func() { _ = serving.Serve(memory) }()
 	deps.Venues, deps.Registerer = venue.List{cpmm.Venue{}}, prometheus.NewRegistry()
 	deps.Dial = func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }
-	f, err := New(Config{Endpoint: "http://test:1"}, deps)
+	f, err := New(Config{Endpoint: "http://test:1", File: file}, deps)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-done)
 		serving.Stop()
 	})
-	return f
+	t.Cleanup(stop)
+	return f, stop
 }
 
 // advance moves the slot that calls read at.

@@ -14,7 +14,7 @@ import (
 
 // begin is a first block.
 func begin(f *Fold) {
-	f.Block(10, 9, 1, time.Unix(0, 0))
+	f.Block(Block{Slot: 10, Parent: 9, UnixTime: 1, At: time.Unix(0, 0)})
 	f.Confirmed(10)
 }
 
@@ -29,7 +29,7 @@ func born(f *Fold, slot uint64, k twinKeys) {
 	for i, key := range k.keys {
 		f.Write(Write{Slot: slot, Order: uint64(i + 1), Key: key, Transaction: 7, Account: k.account(i, 5)})
 	}
-	f.Block(slot, slot-1, 1, time.Unix(1, 0))
+	f.Block(Block{Slot: slot, Parent: slot - 1, UnixTime: 1, At: time.Unix(1, 0)})
 }
 
 // read answers what is wanted, at a slot.
@@ -72,7 +72,7 @@ func TestANewPoolIsQuotableByItsOwnAccounts(t *testing.T) {
 }
 
 func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
-	f := NewFold(FoldConfig{maxPools: 2}, venue.List{twin{}})
+	f := NewFold(FoldConfig{MaxPools: 2}, venue.List{twin{}})
 	first, second := newTwin("first"), newTwin("second")
 	ask(f, first.coin) // one of the two: the mints
 	begin(f)

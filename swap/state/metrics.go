@@ -13,9 +13,12 @@ type metrics struct {
 	reconnects, resets prometheus.Counter
 	pools              *prometheus.GaugeVec
 	bytes, slot        prometheus.Gauge
+	saves, restores    *prometheus.CounterVec
+	savedSlot          prometheus.Gauge
+	savedBytes         prometheus.Gauge
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics, error) {
 	m := &metrics{
 		updates: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_swap_state_updates_total", Help: "Messages of the stream that pools are held from, by kind.",
@@ -39,20 +42,53 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_swap_state_slot", Help: "Slot that the held pools are of; 0 while there is no state.",
 		}),
 	}
+	m.saves = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_swap_state_checkpoints_total", Help: "Checkpoints of the held pools, by outcome (written, failed).",
+	}, []string{"outcome"})
+	m.restores = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_swap_state_restores_total", Help: "Starts, by what became of the checkpoint: restored, absent, refused (another chain's, damaged, too old).",
+	}, []string{"outcome"})
+	m.savedSlot = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_swap_state_checkpoint_slot", Help: "Slot of the last checkpoint that was written; 0 for none.",
+	})
+	m.savedBytes = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_swap_state_checkpoint_bytes", Help: "Size of the last checkpoint that was written.",
+	})
+	replaying := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_swap_state_behind", Help: "1 while the stream replays the slots up to now, and pairs are read instead; else 0.",
+	}, func() float64 {
+		if behind() {
+			return 1
+		}
+		return 0
+	})
+	counters.Preset(m.saves, []string{"written", "failed"})
+	counters.Preset(m.restores, []string{"restored", "absent", "refused"})
 	counters.Preset(m.updates, []string{"account", "block", "slot"})
-	counters.Preset(m.readings, []string{"read", "listed", "failed"})
+	counters.Preset(m.readings, []string{"read", "listed", "filled", "failed"})
 	for _, state := range []string{"held", "wanted", "absent"} {
 		m.pools.WithLabelValues(state)
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.updates, m.readings, m.reconnects, m.resets, m.pools, m.bytes, m.slot} {
+	for _, c := range []prometheus.Collector{m.updates, m.readings, m.reconnects, m.resets, m.pools, m.bytes, m.slot, m.saves, m.restores, m.savedSlot, m.savedBytes, replaying} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// saved counts a checkpoint.
+func (m *metrics) saved(slot uint64, size int64, err error) {
+	if err != nil {
+		m.saves.WithLabelValues("failed").Inc()
+		return
+	}
+	m.saves.WithLabelValues("written").Inc()
+	m.savedSlot.Set(float64(slot))
+	m.savedBytes.Set(float64(size))
 }
 
 // observe sets the gauges.

@@ -56,6 +56,8 @@ type pools struct {
 	of map[pair][]*pool    // by mints
 	// wanted are the pools to be read, by address.
 	wanted map[venue.Key]*pool
+	// urgent are pairs whose pools are read before others.
+	urgent map[pair]struct{}
 	// asked are the pairs that are watched, with the addresses watched for each; order has them,
 	// the oldest first.
 	asked map[pair][]venue.Key
@@ -73,7 +75,7 @@ type pools struct {
 }
 
 func newPools() pools {
-	return pools{by: map[venue.Key]*pool{}, wanted: map[venue.Key]*pool{}, asked: map[pair][]venue.Key{}, listed: map[pair]struct{}{}, refused: map[pair]struct{}{}, touched: map[pair]struct{}{}, of: map[pair][]*pool{}}
+	return pools{by: map[venue.Key]*pool{}, wanted: map[venue.Key]*pool{}, urgent: map[pair]struct{}{}, asked: map[pair][]venue.Key{}, listed: map[pair]struct{}{}, refused: map[pair]struct{}{}, touched: map[pair]struct{}{}, of: map[pair][]*pool{}}
 }
 
 // discover takes in a pool account of a listing or of a write. If there is no room for the pool, it
@@ -95,7 +97,10 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	}
 	mints := ref.Mints()
 	p := pairOf(mints[0], mints[1])
-	if len(f.pools.by) >= f.cfg.maxPools || f.bytes >= f.cfg.maxBytes {
+	if f.born != nil {
+		f.born(v.Program(), p.a, p.b, address)
+	}
+	if len(f.pools.by) >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
 		f.refuse(p)
 		return false
 	}
@@ -108,7 +113,7 @@ func (f *Fold) Listed(address venue.Key, account *solana.Account) { f.discover(a
 
 // refuse records that a pair has a pool for which there is no room.
 func (f *Fold) refuse(p pair) {
-	if len(f.pools.refused) >= refusedPairs*f.cfg.maxPools {
+	if len(f.pools.refused) >= refusedPairs*f.cfg.MaxPools {
 		f.pools.full = true
 		return
 	}
@@ -116,7 +121,7 @@ func (f *Fold) refuse(p pair) {
 	f.pools.touched[p] = struct{}{}
 }
 
-// refusedPairs bounds Fold.pools.refused, in multiples of maxPools.
+// refusedPairs bounds Fold.pools.refused, in multiples of MaxPools.
 const refusedPairs = 16
 
 // watch adds a pool and holds its accounts.
@@ -230,6 +235,7 @@ func (f *Fold) forget(p pair) {
 	}
 	delete(f.pools.asked, p)
 	delete(f.pools.listed, p)
+	delete(f.pools.urgent, p)
 	f.pools.touched[p] = struct{}{}
 	f.pools.order = f.pools.order[1:]
 }
@@ -260,54 +266,6 @@ func (f *Fold) Covered(keys []venue.Key, from uint64) {
 			h.since = from
 		}
 	}
-}
-
-// Reading is accounts to be read by one call, at a slot or later.
-type Reading struct {
-	Keys []venue.Key
-	Slot uint64
-}
-
-// Wanted returns accounts of pools to be read by one call, at most most of them. All pools of a
-// lane differ from those of other lanes, so lanes may be read at the same time. A pool waits until
-// its accounts are subscribed to, and until what they hold is confirmed.
-func (f *Fold) Wanted(most, lane, lanes int) Reading {
-	r := Reading{Slot: f.tree.first}
-	if !f.tree.started {
-		return r
-	}
-	taken := map[venue.Key]bool{}
-	for _, p := range f.pools.wanted {
-		if int(p.address[31])%lanes != lane {
-			continue
-		}
-		from := f.readableFrom(p)
-		if from > f.confirmed {
-			continue
-		}
-		more := slices.DeleteFunc(slices.Clone(p.keys), func(k venue.Key) bool { return taken[k] })
-		if len(r.Keys)+len(more) > most {
-			break
-		}
-		for _, key := range more {
-			taken[key] = true
-		}
-		r.Keys, r.Slot = append(r.Keys, more...), max(r.Slot, from)
-	}
-	return r
-}
-
-// readableFrom returns the first slot at which a reading is certain to have what a pool's accounts
-// hold: their writes are subscribed to, and no later one is known at the head.
-func (f *Fold) readableFrom(p *pool) (from uint64) {
-	for _, key := range p.keys {
-		h := f.accounts[key]
-		from = max(from, h.since)
-		if v, ok := h.at(&f.tree); ok {
-			from = max(from, v.slot)
-		}
-	}
-	return from
 }
 
 // Counts returns how many pools are held and quotable, how many wanted, and how many addresses have

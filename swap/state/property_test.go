@@ -61,6 +61,8 @@ type faults struct {
 	jitter   int
 	sealLate bool
 	forks    float64
+	// restarts is the chance, at each message, that the process dies and goes on from a checkpoint.
+	restarts float64
 }
 
 func (w *world) write(at int, slot uint64, keys twinKeys, i int, transaction, number uint64) {
@@ -226,7 +228,7 @@ func (w *world) run() (quoted int) {
 			if _, again := sealedAt[m.sealed]; !again {
 				sealedAt[m.sealed] = now
 			}
-			f.Block(m.sealed, w.blocks[m.sealed].parent, now.Unix(), now)
+			f.Block(Block{Slot: m.sealed, Parent: w.blocks[m.sealed].parent, UnixTime: now.Unix(), At: now})
 		default:
 			m.apply(f)
 		}
@@ -235,9 +237,7 @@ func (w *world) run() (quoted int) {
 		}
 		if f.Broken() {
 			f.Reset()
-			for _, pool := range w.pools {
-				f.Complete(pool.coin, swaptest.WrappedSOL)
-			}
+			w.complete(f)
 		}
 		if r := f.Wanted(solana.MaxAccountsPerCall, n%2, 2); len(r.Keys) > 0 && n%7 == 0 && confirmed >= r.Slot {
 			slot := confirmed
@@ -248,10 +248,20 @@ func (w *world) run() (quoted int) {
 			answers[0]()
 			answers = answers[1:]
 		}
+		if w.random.Float64() < w.faults.restarts {
+			f, answers = w.restart(f, w.messages[:n+1], now, sealedAt), nil
+		}
 		f.Publish()
 		quoted += w.check(f.Snapshot(), sealedAt, retracted)
 	}
 	return quoted
+}
+
+// complete says that the pools of all pairs are listed.
+func (w *world) complete(f *Fold) {
+	for _, pool := range w.pools {
+		f.Complete(pool.coin, swaptest.WrappedSOL)
+	}
 }
 
 // step checks the state before a transaction. Where a write of an earlier transaction was lost, or
@@ -320,6 +330,8 @@ func TestNeverTornOrRetracted(t *testing.T) {
 		"dropped writes":       {drops: 0.2, forks: 0.1},
 		"lost blocks":          {lost: 0.05, forks: 0.1},
 		"all":                  {drops: 0.1, lost: 0.03, jitter: 60, forks: 0.2},
+		"restarts":             {restarts: 0.02, forks: 0.2, drops: 0.1},
+		"restarts and all":     {restarts: 0.005, drops: 0.1, lost: 0.03, jitter: 60, forks: 0.2},
 		"writes after the end": {jitter: 150, sealLate: true, forks: 0.2, drops: 0.05},
 	} {
 		t.Run(name, func(t *testing.T) {

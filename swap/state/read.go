@@ -46,9 +46,10 @@ func (f *Feed) read(ctx context.Context) {
 // asked for again.
 const maxListings = 8
 
-// ask watches a pair, and lists its pools.
+// ask watches a pair, reads its pools first, and lists them if that was not done yet.
 func (f *Feed) ask(a, b venue.Key) {
 	f.fold.Ask(a, b)
+	f.fold.Hurry(a, b)
 	p := pairOf(a, b)
 	from, ok := f.fold.Listable(a, b)
 	if !ok || f.listing[p] || len(f.listing) >= maxListings {
@@ -71,13 +72,17 @@ func (f *Feed) list(p pair, from uint64) {
 	var pools []found
 	var err error
 	for _, v := range f.deps.Venues {
-		for _, filter := range v.Lookup(p.a, p.b).Filters {
+		add := func(address venue.Key, data []byte) {
+			pools = append(pools, found{address, &solana.Account{Owner: v.Program(), Lamports: 1, Data: data}})
+		}
+		lookup, listed := f.deps.Directory.Lookup(v, p.a, p.b)
+		for _, filter := range lookup.Filters {
 			if err == nil {
-				err = market.ProgramAccounts(ctx, f.deps.RPC, market.Listing{Program: v.Program(), Filter: filter, Commitment: solana.Confirmed, MinSlot: from},
-					func(address venue.Key, data []byte) {
-						pools = append(pools, found{address, &solana.Account{Owner: v.Program(), Lamports: 1, Data: data}})
-					})
+				err = market.ProgramAccounts(ctx, f.deps.RPC, market.Listing{Program: v.Program(), Filter: filter, Commitment: solana.Confirmed, MinSlot: from}, add)
 			}
+		}
+		if err == nil {
+			err = market.Accounts(ctx, f.deps.RPC, v.Program(), listed, solana.AccountOptions{Commitment: solana.Confirmed, MinContextSlot: from}, add)
 		}
 	}
 	// The listing may have used up its time, and the pair must not stay in f.listing.

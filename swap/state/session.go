@@ -26,9 +26,10 @@ const (
 type session struct {
 	*Feed
 	stream pb.Geyser_SubscribeClient
-	// received counts messages. replay says that the subscription began at an older slot.
-	received int
-	replay   bool
+	// received counts messages, updates those of them that are no ping or pong. replay says that
+	// the subscription began at an older slot.
+	received, updates int
+	replay            bool
 	// asked has the addresses that each request added to the subscription, by the number of the
 	// ping that was sent behind the request.
 	asked map[int32][]venue.Key
@@ -62,6 +63,9 @@ func (s *session) run(ctx context.Context) error {
 	done := make(chan struct{})
 	defer close(done)
 	go s.grow(ctx, done)
+	if s.replay {
+		go s.catchUp(ctx)
+	}
 	silent := time.AfterFunc(s.cfg.silence, func() { cancel(fmt.Errorf("no message for %s", s.cfg.silence)) })
 	defer silent.Stop()
 	for {
@@ -74,6 +78,9 @@ func (s *session) run(ctx context.Context) error {
 		}
 		silent.Reset(s.cfg.silence)
 		s.received++
+		if u.GetPing() == nil && u.GetPong() == nil {
+			s.updates++
+		}
 		s.do(ctx, func() { s.take(u) })
 	}
 }
@@ -87,6 +94,7 @@ func (s *session) begin() error {
 		from := root + 1
 		request.FromSlot, s.replay = &from, true
 	}
+	s.behind.Store(s.replay)
 	return s.subscribe(request, s.fold.Explicit())
 }
 

@@ -37,6 +37,9 @@ func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
 	next, copied := *t, map[uint64]bool{}
 	for key, value := range changes {
 		i := maphash.Comparable(seed, key) % shards
+		if _, have := next.shards[i][key]; value == nil && !have {
+			continue
+		}
 		if !copied[i] {
 			copied[i] = true
 			if next.shards[i] = maps.Clone(next.shards[i]); next.shards[i] == nil {

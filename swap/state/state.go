@@ -18,14 +18,15 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // FoldConfig bounds what is held. Zero values take the defaults named at each field.
 type FoldConfig struct {
-	// maxPools is how many pools are held; default 50,000. A pair with a pool beyond that is not
+	// MaxPools is how many pools are held; default 50,000. A pair with a pool beyond that is not
 	// quoted from here.
-	maxPools int
+	MaxPools int
 	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
 	// was not listed. Default 4,096. One more, and the pair that was asked for first is forgotten.
 	MaxAsked int
@@ -34,7 +35,7 @@ type FoldConfig struct {
 }
 
 func (c FoldConfig) withDefaults() FoldConfig {
-	c.maxPools = cmp.Or(max(c.maxPools, 0), 50_000)
+	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 50_000)
 	c.MaxAsked = cmp.Or(max(c.MaxAsked, 0), 4096)
 	c.maxBytes = cmp.Or(max(c.maxBytes, 0), 1<<30)
 	return c
@@ -71,6 +72,9 @@ type Fold struct {
 	// steps is called with each transaction that wrote a held pool, when its slot is complete; may
 	// be nil.
 	steps func(Step)
+	// born is called with the program, mints and address of each pool that shows itself; may be
+	// nil.
+	born func(program, a, b, address pubkey.Key)
 }
 
 // NewFold returns an empty Fold.
@@ -118,17 +122,31 @@ func (f *Fold) put(key venue.Key, h *history, v version) {
 	}
 }
 
+// Block is the end of a slot.
+type Block struct {
+	Slot, Parent uint64
+	// Hash and ParentHash are the block's hashes; zero if they are not told.
+	Hash, ParentHash pubkey.Key
+	// UnixTime of the block, in seconds. At is when it came, by our clock.
+	UnixTime int64
+	At       time.Time
+}
+
 // Block records that all writes of a slot have come.
-func (f *Fold) Block(number, parent uint64, blockTime int64, at time.Time) {
-	if number <= f.tree.root || len(f.tree.slots) >= maxSlots && f.tree.slots[number] == nil {
+func (f *Fold) Block(b Block) {
+	if b.Slot <= f.tree.root || len(f.tree.slots) >= maxSlots && f.tree.slots[b.Slot] == nil {
 		return
 	}
-	s := f.tree.at(number)
+	s := f.tree.at(b.Slot)
 	if s.complete {
 		return
 	}
-	f.trace(number, parent, blockTime)
-	s.complete, s.parent, s.blockTime, s.receivedAt = true, parent, blockTime, at
+	if f.tree.started && b.Parent == f.tree.root {
+		root := f.tree.final.hash
+		f.tree.foreign = f.tree.foreign || root != b.ParentHash && root != (pubkey.Key{}) && b.ParentHash != (pubkey.Key{})
+	}
+	f.trace(b.Slot, b.Parent, b.UnixTime)
+	s.complete, s.parent, s.hash, s.blockTime, s.receivedAt = true, b.Parent, b.Hash, b.UnixTime, b.At
 	f.choose()
 	// The stream may not report what is final.
 	if len(f.tree.fork) > maxDepth {
@@ -225,9 +243,10 @@ func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account)
 // was lost.
 const looseSlots = 8
 
-// Broken returns whether the stream lost blocks: then the head does not move any more.
+// Broken returns whether the stream lost blocks, so that the head does not move any more, or is of
+// another chain than the state.
 func (f *Fold) Broken() bool {
-	return len(f.tree.slots) >= maxSlots || f.tree.started && f.tree.loose() >= looseSlots
+	return f.tree.foreign || len(f.tree.slots) >= maxSlots || f.tree.started && f.tree.loose() >= looseSlots
 }
 
 // Reset forgets all state, because the stream has a gap. The pools stay known, and are wanted. The
@@ -259,6 +278,9 @@ func (f *Fold) Head() uint64 { return f.tree.head }
 
 // Root returns the last slot that is final; 0 while there is no state.
 func (f *Fold) Root() uint64 { return f.tree.root }
+
+// First returns the slot where the state began; 0 while there is none.
+func (f *Fold) First() uint64 { return f.tree.first }
 
 // Bytes returns how many bytes of account data are held.
 func (f *Fold) Bytes() int64 { return f.bytes }

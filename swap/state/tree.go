@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -19,6 +20,8 @@ const (
 // slot is a slot that is not final yet.
 type slot struct {
 	parent uint64
+	// hash is that of its block; zero if none was told.
+	hash pubkey.Key
 	// complete says that all of its writes have come.
 	complete, dead bool
 	blockTime      int64
@@ -44,6 +47,9 @@ type tree struct {
 	confirmed map[uint64]bool
 	// final is the root's slot.
 	final *slot
+	// foreign says that a block names the root as its parent, but another hash: the root is of
+	// another chain.
+	foreign bool
 }
 
 func newTree() tree {
@@ -56,6 +62,11 @@ func (t *tree) start(number uint64) (gone map[uint64]*slot) {
 	t.started, t.first, t.head, t.fork = true, number, number, map[uint64]bool{number: true}
 	gone, _ = t.finalize(number)
 	return gone
+}
+
+// resume makes a slot root and head, of an earlier run's state.
+func (t *tree) resume(number uint64, final *slot) {
+	t.started, t.root, t.head, t.first, t.final = true, number, number, number, final
 }
 
 // again returns an empty tree that remembers dead and confirmed slots.

@@ -67,6 +67,22 @@ type Filter struct {
 	Size int
 	// Parts are bytes of the data that must be equal.
 	Parts []Part
+	// MintsAt is the offset of both mints, one behind the other; 0 if they do not lie so.
+	MintsAt int
+}
+
+// Whole returns the filter for the pools of all pairs; ok is false if there is none.
+func (f Filter) Whole() (whole Filter, ok bool) {
+	if f.MintsAt == 0 {
+		return Filter{}, false
+	}
+	whole = Filter{Size: f.Size, MintsAt: f.MintsAt}
+	for _, p := range f.Parts {
+		if p.Offset < f.MintsAt || p.Offset >= f.MintsAt+2*len(Key{}) {
+			whole.Parts = append(whole.Parts, p)
+		}
+	}
+	return whole, true
 }
 
 // Part is bytes at an offset of an account's data.

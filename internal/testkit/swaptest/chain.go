@@ -34,6 +34,7 @@ var (
 	CPMMProgram      = pubkey.MustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
 	Clock            = pubkey.MustParse("SysvarC1ock11111111111111111111111111111111")
 	WrappedSOL       = pubkey.MustParse("So11111111111111111111111111111111111111112")
+	Genesis          = Named("genesis")
 )
 
 // Chain is the accounts of a chain, and the transactions that Run and Execute remembered. Use New:
@@ -214,8 +215,9 @@ func (c *Chain) Slot() uint64 {
 	return c.slot
 }
 
-// Call implements market.RPC for getProgramAccounts, getLatestBlockhash, getSignaturesForAddress
-// and getTransaction. The last two have the transactions of Run and Execute.
+// Call implements market.RPC for getProgramAccounts, getLatestBlockhash, getGenesisHash,
+// getSignaturesForAddress and getTransaction. The last two have the transactions of Run and
+// Execute.
 func (c *Chain) Call(ctx context.Context, method string, params []any, result any) error {
 	if err := c.enter(ctx, method); err != nil {
 		return err
@@ -227,6 +229,8 @@ func (c *Chain) Call(ctx context.Context, method string, params []any, result an
 	case "getLatestBlockhash":
 		hash := Named("blockhash")
 		out = map[string]any{"value": map[string]any{"blockhash": base58.Encode(hash[:]), "lastValidBlockHeight": 1150}}
+	case "getGenesisHash":
+		out = Genesis.String()
 	case "getSignaturesForAddress":
 		out = append([]map[string]any{}, c.signatures[pubkey.MustParse(fmt.Sprint(params[0]))]...)
 	case "getTransaction":

@@ -85,7 +85,7 @@ func (Venue) Program() venue.Key { return Program }
 // Lookup implements venue.Venue. Either mint may be the coin.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(coin, price venue.Key) venue.Filter {
-		return venue.Filter{Size: PoolSize, Parts: []venue.Part{{Offset: poolMints, Bytes: append(coin[:], price[:]...)}}}
+		return venue.Filter{Size: PoolSize, MintsAt: poolMints, Parts: []venue.Part{{Offset: poolMints, Bytes: append(coin[:], price[:]...)}}}
 	}
 	return venue.Lookup{Filters: []venue.Filter{filter(a, b), filter(b, a)}}
 }

@@ -72,7 +72,7 @@ func (Venue) Program() venue.Key { return Program }
 // Lookup implements venue.Venue. Either mint may be token a.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(a, b venue.Key) venue.Filter {
-		return venue.Filter{Size: PoolSize, Parts: []venue.Part{{Offset: 0, Bytes: discriminator[:]}, {Offset: poolMints, Bytes: append(a[:], b[:]...)}}}
+		return venue.Filter{Size: PoolSize, MintsAt: poolMints, Parts: []venue.Part{{Offset: 0, Bytes: discriminator[:]}, {Offset: poolMints, Bytes: append(a[:], b[:]...)}}}
 	}
 	return venue.Lookup{Filters: []venue.Filter{filter(a, b), filter(b, a)}}
 }

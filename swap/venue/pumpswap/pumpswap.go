@@ -47,7 +47,7 @@ func (Venue) Program() venue.Key { return Program }
 // Lookup implements venue.Venue. Either mint may be the base.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(base, quote venue.Key) venue.Filter {
-		return venue.Filter{Parts: []venue.Part{
+		return venue.Filter{MintsAt: poolBaseMint, Parts: []venue.Part{
 			{Offset: 0, Bytes: poolDiscriminator[:]}, {Offset: poolBaseMint, Bytes: append(base[:], quote[:]...)},
 		}}
 	}

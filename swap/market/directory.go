@@ -1,0 +1,194 @@
+package market
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Lister lists accounts of a program while the response arrives: *solana.Client.
+type Lister interface {
+	ProgramAccounts(ctx context.Context, program pubkey.Key, o solana.ProgramOptions, use func(address pubkey.Key, data []byte) error) error
+}
+
+// Directory knows the addresses of all pools of the venues that were listed whole, by their mints.
+// It has no state of pools. A pool takes 40 bytes. It is empty until Complete is called. Safe for
+// concurrent use; the zero value is ready.
+type Directory struct {
+	mu       sync.RWMutex
+	complete bool
+	// whole are the places of each listed program, sorted.
+	whole map[pubkey.Key][]place
+	// born are the pools that were found since, by their place's hash.
+	born  map[uint64][]pubkey.Key
+	count int
+}
+
+// place is where a pool is. hash is of its program and its mints. Two pairs may have one hash, so
+// whoever reads the address compares the mints.
+type place struct {
+	hash    uint64
+	address pubkey.Key
+}
+
+// maxPlaces bounds a directory: 160 MB.
+const maxPlaces = 4_000_000
+
+// errFull ends a listing that is too long.
+var errFull = errors.New("there are too many pools")
+
+func hashOf(program, a, b pubkey.Key) uint64 {
+	if bytes.Compare(a[:], b[:]) > 0 {
+		a, b = b, a
+	}
+	var text [96]byte
+	copy(text[:], program[:])
+	copy(text[32:], a[:])
+	copy(text[64:], b[:])
+	return xxhash.Sum64(text[:])
+}
+
+func comparePlaces(x, y place) int {
+	return cmp.Or(cmp.Compare(x.hash, y.hash), bytes.Compare(x.address[:], y.address[:]))
+}
+
+// Fill lists all pools of a venue, as they are at a slot or later. Of each account only the mints
+// are read. ok is false if the venue's pools cannot be listed so.
+func (d *Directory) Fill(ctx context.Context, lister Lister, v venue.Venue, from uint64) (ok bool, err error) {
+	filters := v.Lookup(pubkey.Key{}, pubkey.Key{}).Filters
+	if len(filters) == 0 {
+		return false, nil
+	}
+	f, ok := filters[0].Whole()
+	if !ok {
+		return false, nil
+	}
+	const mints = 2 * len(pubkey.Key{})
+	o := solana.ProgramOptions{AccountOptions: solana.AccountOptions{
+		Commitment: solana.Confirmed, MinContextSlot: from, DataSlice: &solana.DataSlice{Offset: uint64(f.MintsAt), Length: uint64(mints)},
+	}, Filters: wireFilters(f)}
+	room := maxPlaces - d.Len()
+	var places []place
+	err = lister.ProgramAccounts(ctx, v.Program(), o, func(address pubkey.Key, data []byte) error {
+		if len(data) != mints {
+			return nil // the server ignores a filter or the slice
+		}
+		if len(places) >= room {
+			return errFull
+		}
+		places = append(places, place{hashOf(v.Program(), pubkey.Key(data), pubkey.Key(data[32:])), address})
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("list the pools of %s: %w", v.Name(), err)
+	}
+	slices.SortFunc(places, comparePlaces)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.whole == nil {
+		d.whole = map[pubkey.Key][]place{}
+	}
+	d.count += len(places) - len(d.whole[v.Program()])
+	d.whole[v.Program()] = slices.Clip(places)
+	return true, nil
+}
+
+// Born adds a pool that was found since the venue was listed, or that may be known already.
+func (d *Directory) Born(program, a, b, address pubkey.Key) {
+	hash := hashOf(program, a, b)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Contains(d.born[hash], address) || d.count >= maxPlaces {
+		return
+	}
+	if _, known := slices.BinarySearchFunc(d.whole[program], place{hash, address}, comparePlaces); known {
+		return
+	}
+	if d.born == nil {
+		d.born = map[uint64][]pubkey.Key{}
+	}
+	d.born[hash] = append(d.born[hash], address)
+	d.count++
+}
+
+// Find returns the addresses of a venue's pools of a pair, and perhaps others; ok is false if the
+// venue was not listed.
+func (d *Directory) Find(program, a, b pubkey.Key) (addresses []pubkey.Key, ok bool) {
+	if d == nil {
+		return nil, false
+	}
+	hash := hashOf(program, a, b)
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	whole, ok := d.whole[program]
+	if !ok || !d.complete {
+		return nil, false
+	}
+	at, _ := slices.BinarySearchFunc(whole, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
+	for ; at < len(whole) && whole[at].hash == hash; at++ {
+		addresses = append(addresses, whole[at].address)
+	}
+	for _, address := range d.born[hash] {
+		// It may have been born while the venue was listed.
+		if !slices.Contains(addresses, address) {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses, true
+}
+
+// Complete says that Find may answer: the listings have all pools that Born was not called with.
+func (d *Directory) Complete() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.complete = true
+}
+
+// maxListed is how many addresses of a pair are read one by one. A pair with more is listed by the
+// server.
+const maxListed = 1000
+
+// Lookup is v.Lookup. If the directory has the venue, there are no filters, but listed has the
+// addresses. d may be nil.
+func (d *Directory) Lookup(v venue.Venue, a, b pubkey.Key) (lookup venue.Lookup, listed []pubkey.Key) {
+	lookup = v.Lookup(a, b)
+	if addresses, ok := d.Find(v.Program(), a, b); ok && len(addresses) <= maxListed {
+		lookup.Filters, listed = nil, addresses
+	}
+	return lookup, listed
+}
+
+// Len returns how many pools are known.
+func (d *Directory) Len() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.count
+}
+
+// Clear forgets all: pools may have been made that nobody saw.
+func (d *Directory) Clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.whole, d.born, d.count, d.complete = nil, nil, 0, false
+}
+
+func wireFilters(f venue.Filter) []solana.Filter {
+	filters := make([]solana.Filter, 0, 1+len(f.Parts))
+	if f.Size != 0 {
+		filters = append(filters, solana.Filter{DataSize: f.Size})
+	}
+	for _, part := range f.Parts {
+		filters = append(filters, solana.Equals(part.Offset, part.Bytes...))
+	}
+	return filters
+}

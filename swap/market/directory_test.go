@@ -1,0 +1,96 @@
+package market
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/all"
+	"github.com/mintlake/mintlake/swap/venue/cpmm"
+)
+
+// lister lists a chain's accounts by their size, as a server does that applies the data slice.
+type lister struct{ *swaptest.Chain }
+
+func (l lister) ProgramAccounts(ctx context.Context, program pubkey.Key, o solana.ProgramOptions, use func(pubkey.Key, []byte) error) (err error) {
+	listing := Listing{Program: program, Filter: venue.Filter{Size: o.Filters[0].DataSize}}
+	failed := ProgramAccounts(ctx, l.Chain, listing, func(address pubkey.Key, data []byte) {
+		if err == nil {
+			err = use(address, data[o.DataSlice.Offset:o.DataSlice.Offset+o.DataSlice.Length])
+		}
+	})
+	return errors.Join(err, failed)
+}
+
+// TestADirectoryHasThePoolsOfEachPair: those that were listed and those that were born since, each
+// once. A pair is then read without a listing.
+func TestADirectoryHasThePoolsOfEachPair(t *testing.T) {
+	c, d := swaptest.New(), &Directory{}
+	coins := [2]venue.Key{swaptest.Named("one"), swaptest.Named("two")}
+	var pools [2]swaptest.PoolKeys
+	for i, coin := range coins {
+		c.Mint(coin, swaptest.TokenProgram, 6)
+		pools[i] = c.CPMM(swaptest.Pool{Name: coin.String(), Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1000, 1000}})
+	}
+	find := func(coin venue.Key) []venue.Key {
+		found, ok := d.Find(cpmm.Program, swaptest.WrappedSOL, coin)
+		require.True(t, ok)
+		return found
+	}
+	d.Born(cpmm.Program, coins[0], swaptest.WrappedSOL, pools[0].Pool)
+	ok, err := d.Fill(t.Context(), lister{c}, cpmm.Venue{}, 0)
+	require.NoError(t, err)
+	require.True(t, ok)
+	_, ok = d.Find(cpmm.Program, swaptest.WrappedSOL, coins[0])
+	require.False(t, ok, "not before it is complete")
+	d.Complete()
+	for i, coin := range coins {
+		require.Equal(t, []venue.Key{pools[i].Pool}, find(coin))
+	}
+	late := c.CPMM(swaptest.Pool{Name: "late", Mints: [2]venue.Key{coins[1], swaptest.WrappedSOL}, Amounts: [2]uint64{1000, 1000}})
+	for range 2 {
+		d.Born(cpmm.Program, swaptest.WrappedSOL, coins[1], late.Pool)
+	}
+	require.Equal(t, []venue.Key{pools[1].Pool, late.Pool}, find(coins[1]))
+	require.Empty(t, find(swaptest.Named("three")))
+
+	m, err := New(Config{}, Deps{RPC: c, Venues: venue.List{cpmm.Venue{}}, Directory: d})
+	require.NoError(t, err)
+	listings := c.Calls("getProgramAccounts")
+	snapshot, err := m.Snapshot(t.Context(), coins[1], swaptest.WrappedSOL)
+	require.NoError(t, err)
+	require.Len(t, snapshot.Pools, 2)
+	require.Equal(t, listings, c.Calls("getProgramAccounts"))
+	d.Clear()
+	_, ok = d.Find(cpmm.Program, swaptest.WrappedSOL, coins[1])
+	require.False(t, ok)
+}
+
+// TestEveryVenueWithFiltersIsListedWhole: the mints of each filter lie where it says, so the filter
+// without them finds the pools of all pairs.
+func TestEveryVenueWithFiltersIsListedWhole(t *testing.T) {
+	a, b := swaptest.Named("a"), swaptest.Named("b")
+	for _, v := range all.Venues() {
+		for _, f := range v.Lookup(a, b).Filters {
+			whole, ok := f.Whole()
+			require.True(t, ok, v.Name())
+			data := make([]byte, max(f.Size, 2000))
+			for _, part := range f.Parts {
+				copy(data[part.Offset:], part.Bytes)
+			}
+			require.True(t, f.Matches(data[:max(f.Size, len(data))]) || f.Size > 0 && f.Matches(data[:f.Size]))
+			mints := [2]venue.Key{venue.Key(data[f.MintsAt:]), venue.Key(data[f.MintsAt+32:])}
+			require.ElementsMatch(t, []venue.Key{a, b}, mints[:], v.Name())
+			for _, part := range whole.Parts {
+				require.NotContains(t, string(part.Bytes), string(a[:]), v.Name())
+			}
+			require.True(t, whole.Size > 0 || len(whole.Parts) > 0, "%s: or it finds other accounts too", v.Name())
+		}
+	}
+}

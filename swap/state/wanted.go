@@ -1,0 +1,88 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Reading is accounts to be read by one call, at a slot or later.
+type Reading struct {
+	Keys []venue.Key
+	Slot uint64
+}
+
+// Wanted returns accounts of pools to be read by one call, at most most of them, those of urgent
+// pairs first. All pools of a lane differ from those of other lanes, so lanes may be read at the
+// same time. A pool waits until its accounts are subscribed to, and until what they hold is
+// confirmed.
+func (f *Fold) Wanted(most, lane, lanes int) Reading {
+	r := Reading{Slot: f.tree.first}
+	if !f.tree.started {
+		return r
+	}
+	taken := map[venue.Key]bool{}
+	// add returns false if there is no room for a pool.
+	add := func(p *pool) bool {
+		if int(p.address[31])%lanes != lane {
+			return true
+		}
+		from := f.readableFrom(p)
+		if from > f.confirmed {
+			return true
+		}
+		more := slices.DeleteFunc(slices.Clone(p.keys), func(k venue.Key) bool { return taken[k] })
+		if len(r.Keys)+len(more) > most {
+			return false
+		}
+		for _, key := range more {
+			taken[key] = true
+		}
+		r.Keys, r.Slot = append(r.Keys, more...), max(r.Slot, from)
+		return true
+	}
+	for p := range f.pools.urgent {
+		waits := false
+		for _, one := range f.pools.of[p] {
+			if one.state == wanted {
+				waits = true
+				if !add(one) {
+					return r
+				}
+			}
+		}
+		if !waits {
+			delete(f.pools.urgent, p)
+		}
+	}
+	for _, p := range f.pools.wanted {
+		if !add(p) {
+			break
+		}
+	}
+	return r
+}
+
+// readableFrom returns the first slot at which a reading is certain to have what a pool's accounts
+// hold: their writes are subscribed to, and no later one is known at the head.
+func (f *Fold) readableFrom(p *pool) (from uint64) {
+	for _, key := range p.keys {
+		h := f.accounts[key]
+		from = max(from, h.since)
+		if v, ok := h.at(&f.tree); ok {
+			from = max(from, v.slot)
+		}
+	}
+	return from
+}
+
+// Hurry says that somebody waits for a pair: its pools are read before others.
+func (f *Fold) Hurry(a, b pubkey.Key) {
+	if len(f.pools.urgent) < maxUrgent {
+		f.pools.urgent[pairOf(a, b)] = struct{}{}
+	}
+}
+
+// maxUrgent bounds the pairs whose pools are read first.
+const maxUrgent = 1024
