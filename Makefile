@@ -207,8 +207,9 @@ bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a w
 	$(GO) test -run '^$$' -bench 'BenchmarkRoutes/batch' ./api
 
 .PHONY: bench-swap
-bench-swap: ## Measure a quote of a constant product against one division of 256 by 128 bits
-	$(GO) run -C bench ./swap $(ARGS)
+bench-swap: ## Measure the swap room against its peers (ONLY=division,sdk,memory,route,update,http,restart,cold; sdk needs Node and installs the venues' SDKs into bin/)
+	$(GO) build -C bench -o ../bin/bench-swap ./swap
+	@cd bench && ../bin/bench-swap $(if $(ONLY),-only "$(ONLY)") $(ARGS)
 
 .PHONY: bench-swaps
 bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them, refresh the daily volumes of 100,000 mints; print legs a second and bytes a leg

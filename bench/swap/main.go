@@ -1,116 +1,74 @@
-// Command swap measures how long a quote of a constant-product pool takes, compared with one
-// division of 256 by 128 bits in the same run. It fails when a bound is missed.
+// Command swap measures the swap room against its peers, in the same run: quotes against one
+// division and against the venues' own SDKs, routes with and without updates of the state, HTTP
+// against a constant handler, how soon an update is quotable, restarts, cold starts, and memory. It
+// fails when a goal is missed.
 package main
 
 import (
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
-	"testing"
-	"time"
-
-	"github.com/holiman/uint256"
+	"strings"
 
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/testkit/swaptest"
-	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/ammv4"
 )
 
-const (
-	// mostDivisions is how many divisions a quote may take.
-	mostDivisions = 10.0
-	// batch is how many quotes are timed together: the clock is too coarse for one.
-	batch = 1000
-)
+// parts are what is measured, in this order.
+var parts = []struct {
+	name string
+	run  func(r *report.Report) error
+}{
+	{"division", divisions},
+	{"sdk", sdks},
+	{"memory", memory},
+	{"route", routes},
+	{"update", updates},
+	{"http", overHTTP},
+	{"restart", restarts},
+	{"cold", coldStarts},
+}
 
 func main() {
-	rounds := flag.Int("rounds", 3000, "batches of each kind")
+	only := flag.String("only", "", "parts to run, separated by commas; default all")
+	serve := flag.Int("serve-accounts", 0, "serve so many pools as a JSON-RPC server does, and print the address (used by the program itself)")
 	flag.Parse()
-	if err := run(*rounds); err != nil {
+	if err := run(*only, *serve); err != nil {
 		fmt.Fprintln(os.Stderr, "swap:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int) error {
-	coin := swaptest.Named("coin")
-	pool, err := openPool(coin)
-	if err != nil {
-		return err
+func run(only string, serve int) error {
+	if serve > 0 {
+		return serveAccounts(serve)
 	}
-	order := venue.Order{In: coin, Amount: 1_000_000_007}
-	var wanted uint64
-	quote := func() {
-		q, err := pool.Quote(order)
-		if err != nil {
-			panic(err) // the pool has enough
+	wanted := strings.FieldsFunc(only, func(c rune) bool { return c == ',' })
+	for _, name := range wanted {
+		if !slices.ContainsFunc(parts, func(p struct {
+			name string
+			run  func(r *report.Report) error
+		}) bool {
+			return p.name == name
+		}) {
+			return fmt.Errorf("no part %q", name)
 		}
-		wanted += q.AmountOut
 	}
-	product := new(uint256.Int).Lsh(uint256.NewInt(0x9e3779b97f4a7c15), 190)
-	divisor := new(uint256.Int).Lsh(uint256.NewInt(0xc2b2ae3d27d4eb4f), 63)
-	var quotient uint256.Int
-	divide := func() { quotient.Div(product, divisor) }
-	var quotes, divisions []float64
-	for range rounds { // in turns, so that other work of the machine slows both alike
-		quotes = append(quotes, timed(quote))
-		divisions = append(divisions, timed(divide))
-	}
-	allocations := testing.AllocsPerRun(batch, quote)
-	q, d := median(quotes), median(divisions)
 	r := report.New("bench-swap")
-	r.Add(report.Figure{
-		Name: "quote of an AMM v4 pool", Value: q, Unit: "ns", Peer: "one division of 256 by 128 bits", PeerValue: d,
-		Goal: fmt.Sprintf("ratio <= %.0f", mostDivisions), Met: q <= mostDivisions*d,
-	})
-	r.Add(report.Figure{Name: "quotes a second", Value: 1e9 / q, Unit: "a core"})
-	r.Add(report.Figure{Name: "allocations of a quote", Value: allocations, Unit: "a quote", Goal: "none", Met: allocations == 0})
+	for _, p := range parts {
+		if len(wanted) > 0 && !slices.Contains(wanted, p.name) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "bench-swap:", p.name)
+		if err := p.run(r); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
 	if err := r.Write(); err != nil {
 		return err
 	}
 	if missed := r.Missed(); missed > 0 {
-		return fmt.Errorf("%d bounds are missed", missed)
+		return fmt.Errorf("%d goals are missed", missed)
 	}
 	return nil
-}
-
-// openPool returns an AMM v4 pool of coin and SOL, made of the accounts of a test chain.
-func openPool(coin venue.Key) (venue.Pool, error) {
-	chain := swaptest.New()
-	chain.Mint(coin, swaptest.TokenProgram, 6)
-	data := make([]byte, ammv4.PoolSize)
-	for at, n := range map[int]uint64{0: 6, 176: 25, 184: 10_000} {
-		binary.LittleEndian.PutUint64(data[at:], n)
-	}
-	for i, mint := range []venue.Key{coin, swaptest.WrappedSOL} {
-		vault := swaptest.Named(fmt.Sprintf("vault %d", i))
-		copy(data[336+32*i:], vault[:])
-		copy(data[400+32*i:], mint[:])
-		chain.TokenAccount(vault, swaptest.TokenProgram, mint, 1<<50)
-	}
-	address := swaptest.Named("pool")
-	chain.Put(map[venue.Key]*solana.Account{address: {Owner: ammv4.Program, Lamports: 1, Data: data}})
-	ref, err := ammv4.Venue{}.Open(address, data)
-	if err != nil {
-		return nil, err
-	}
-	return chain.Decode(ref)
-}
-
-// timed returns the mean time of a call in nanoseconds.
-func timed(call func()) float64 {
-	began := time.Now()
-	for range batch {
-		call()
-	}
-	return float64(time.Since(began).Nanoseconds()) / batch
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
 }

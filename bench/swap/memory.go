@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/mintlake/mintlake/bench/report"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/mint"
+)
+
+const (
+	// heldPools is how many pools of a venue are held to see what one takes.
+	heldPools = 20_000
+	// mostPoolBytes is what a pool of a constant product may take.
+	mostPoolBytes = 3 << 10
+)
+
+// memory measures what a held pool takes: its accounts, its mint, the pair that was asked for, and
+// the decoded state after a quote.
+func memory(r *report.Report) error {
+	product, err := cpmmTemplate()
+	if err != nil {
+		return err
+	}
+	pump, err := pumpTemplate()
+	if err != nil {
+		return err
+	}
+	damm, err := dammTemplate()
+	if err != nil {
+		return err
+	}
+	for _, t := range []*template{product, ammTemplate(), pump, damm} {
+		base := heap()
+		c := hold(tokens(t, heldPools), []pubkey.Key{mint.WrappedSOL})
+		c.pools = nil
+		held := float64(heap()-base) / heldPools
+		snapshot := c.fold.Snapshot()
+		for i := range heldPools {
+			if _, err := snapshot.Pair(token(i), mint.WrappedSOL); err != nil {
+				return fmt.Errorf("pool %d of %s: %w", i, t.venue.Name(), err)
+			}
+		}
+		quoted := float64(heap()-base) / heldPools
+		runtime.KeepAlive(c)
+		f := report.Figure{Name: "memory of a " + t.venue.Name() + " pool", Value: quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", held)}
+		if t.venue.Name() == "raydium_cpmm" || t.venue.Name() == "raydium_amm_v4" {
+			f.Goal, f.Met = fmt.Sprintf("< %d", mostPoolBytes), quoted < mostPoolBytes
+		}
+		r.Add(f)
+	}
+	return nil
+}
+
+func token(i int) pubkey.Key { return swaptest.Named(fmt.Sprint("token ", i)) }
+
+// tokens makes pools of a venue, each of another token with SOL.
+func tokens(t *template, count int) []*pool {
+	pools := make([]*pool, count)
+	for i := range pools {
+		pools[i] = t.pool(fmt.Sprint("pool ", i), [2]pubkey.Key{token(i), mint.WrappedSOL}, [2]uint64{1e12, 1e12})
+	}
+	return pools
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
