@@ -2,10 +2,13 @@ package all_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -35,32 +38,61 @@ type call struct {
 	events [][]byte
 }
 
-// recorded finds the swap of a program in a recorded transaction, at any depth.
-func recorded(t *testing.T, name string, program venue.Key, accounts int) call {
+// record is a transaction as getTransaction has it.
+type record struct {
+	Transaction []string
+	Meta        struct {
+		Inner []struct {
+			Instructions []struct {
+				Program  int    `json:"programIdIndex"`
+				Accounts []int  `json:"accounts"`
+				Data     string `json:"data"`
+			} `json:"instructions"`
+		} `json:"innerInstructions"`
+		Loaded struct{ Writable, Readonly []string } `json:"loadedAddresses"`
+	} `json:"meta"`
+}
+
+func (r *record) decode(t *testing.T) *solana.Transaction {
 	t.Helper()
-	raw, err := os.ReadFile(testkit.Shared(t, "data/transactions/"+name+".json"))
-	require.NoError(t, err)
-	type inner struct {
-		Program  int    `json:"programIdIndex"`
-		Accounts []int  `json:"accounts"`
-		Data     string `json:"data"`
-	}
-	var file struct {
-		Raw struct {
-			Transaction []string
-			Meta        struct {
-				Inner []struct {
-					Instructions []inner `json:"instructions"`
-				} `json:"innerInstructions"`
-				Loaded struct{ Writable, Readonly []string } `json:"loadedAddresses"`
-			} `json:"meta"`
-		} `json:"raw"`
-	}
-	require.NoError(t, json.Unmarshal(raw, &file))
-	wire, err := base64.StdEncoding.DecodeString(file.Raw.Transaction[0])
+	wire, err := base64.StdEncoding.DecodeString(r.Transaction[0])
 	require.NoError(t, err)
 	tx, err := solana.TransactionFromBytes(wire)
 	require.NoError(t, err)
+	return tx
+}
+
+// find returns a recorded transaction. In a whole block it is found by the begin of its signature.
+func find(t *testing.T, name string) *record {
+	t.Helper()
+	if block, signature, in := strings.Cut(name, "/"); in {
+		file, err := os.Open(testkit.Shared(t, "data/blocks/"+block+".json.gz"))
+		require.NoError(t, err)
+		defer file.Close()
+		unzipped, err := gzip.NewReader(file)
+		require.NoError(t, err)
+		var read struct{ Transactions []record }
+		require.NoError(t, json.NewDecoder(unzipped).Decode(&read))
+		for i := range read.Transactions {
+			if strings.HasPrefix(read.Transactions[i].decode(t).Signatures[0].String(), signature) {
+				return &read.Transactions[i]
+			}
+		}
+		t.Fatalf("%s is not in the block", name)
+	}
+	raw, err := os.ReadFile(testkit.Shared(t, "data/transactions/"+name+".json"))
+	require.NoError(t, err)
+	var file struct{ Raw record }
+	require.NoError(t, json.Unmarshal(raw, &file))
+	return &file.Raw
+}
+
+// recorded finds the swap of a program in a recorded transaction, at any depth: the one behind skip
+// others.
+func recorded(t *testing.T, name string, program venue.Key, accounts, skip int) call {
+	t.Helper()
+	raw := find(t, name)
+	tx := raw.decode(t)
 	c := call{writable: map[venue.Key]bool{}}
 	var keys []venue.Key
 	for i, k := range tx.Message.AccountKeys {
@@ -69,7 +101,7 @@ func recorded(t *testing.T, name string, program venue.Key, accounts int) call {
 		c.writable[venue.Key(k)] = i < int(h.NumRequiredSignatures-h.NumReadonlySignedAccounts) ||
 			i >= int(h.NumRequiredSignatures) && i < len(tx.Message.AccountKeys)-int(h.NumReadonlyUnsignedAccounts)
 	}
-	for i, list := range [][]string{file.Raw.Meta.Loaded.Writable, file.Raw.Meta.Loaded.Readonly} {
+	for i, list := range [][]string{raw.Meta.Loaded.Writable, raw.Meta.Loaded.Readonly} {
 		for _, text := range list {
 			keys = append(keys, pubkey.MustParse(text))
 			c.writable[pubkey.MustParse(text)] = i == 0
@@ -80,6 +112,8 @@ func recorded(t *testing.T, name string, program venue.Key, accounts int) call {
 		case keys[of] != program:
 		case len(indexes) == 1:
 			c.events = append(c.events, data)
+		case len(indexes) == accounts && skip > 0:
+			skip--
 		case len(indexes) == accounts && c.data == nil:
 			c.data = data
 			for _, i := range indexes {
@@ -94,7 +128,7 @@ func recorded(t *testing.T, name string, program venue.Key, accounts int) call {
 		}
 		take(int(i.ProgramIDIndex), indexes, i.Data)
 	}
-	for _, group := range file.Raw.Meta.Inner {
+	for _, group := range raw.Meta.Inner {
 		for _, i := range group.Instructions {
 			data, err := base58.Decode(i.Data)
 			require.NoError(t, err)
@@ -109,6 +143,7 @@ func recorded(t *testing.T, name string, program venue.Key, accounts int) call {
 // was on as far as the instruction tells it.
 type real struct {
 	name               string
+	skip               int // swaps of the program before it in the transaction
 	venue              venue.Venue
 	accounts           int
 	user, source, dest int
@@ -123,8 +158,8 @@ type real struct {
 // its accounts, in their order; none of ours is writable that was not.
 func TestRealTransactions(t *testing.T) {
 	for _, r := range reals() {
-		t.Run(r.name, func(t *testing.T) {
-			c := recorded(t, r.name, r.venue.Program(), r.accounts)
+		t.Run(fmt.Sprint(r.name, " ", r.skip), func(t *testing.T) {
+			c := recorded(t, r.name, r.venue.Program(), r.accounts, r.skip)
 			chain := swaptest.New()
 			program := func(side int) venue.Key {
 				if r.programs[side] == 0 {
@@ -199,20 +234,27 @@ func reals() []real {
 				return data
 			},
 		},
-		{
-			name: "swap_meteora_damm_v2_1", venue: dammv2.Venue{}, accounts: 14, user: 8, source: 2, dest: 3, pool: 1,
-			mints: [2]int{6, 7}, vaults: [2]int{4, 5}, programs: [2]int{9, 10},
-			account: func(c call) []byte {
-				data := make([]byte, dammv2.PoolSize)
-				copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc})
-				svmtest.KeysAt(data, map[int]venue.Key{168: c.accounts[6], 200: c.accounts[7], 232: c.accounts[4], 264: c.accounts[5]})
-				// Prices from 2^-32 to 2^32 of 2^64, and much liquidity.
-				data[360+14], data[424+4], data[440+12], data[456+8] = 1, 1, 1, 1
-				return data
-			},
-		},
+		dammV2("swap_meteora_damm_v2_1", 0),
+		// The two swaps of a transaction that landed, and those of five that failed after the swap.
+		dammV2("361774429/4GDjR5YgtzjjQTvuyzD2", 0), dammV2("361774429/4GDjR5YgtzjjQTvuyzD2", 1), dammV2("361774429/4532VLDD5MgyHr8FNcQ1", 0), dammV2("361774429/5C9yZrmvFi1bnFnhkfjv", 0),
+		dammV2("361774429/4mg1UGj4RKCyiQUjxXns", 0), dammV2("361774429/3fSH53CwS8yXkSwvoqmB", 0), dammV2("361774429/4MjvrfnUHTFeZUkM8H7a", 0),
 		pumpSwap("swap_okx_dex_1", 24, 1, 23),
 		pumpSwap("swap_exa6gyh_via_pumpswap_1", 24, 0, 21),
+	}
+}
+
+func dammV2(name string, skip int) real {
+	return real{
+		name: name, skip: skip, venue: dammv2.Venue{}, accounts: 14, user: 8, source: 2, dest: 3, pool: 1,
+		mints: [2]int{6, 7}, vaults: [2]int{4, 5}, programs: [2]int{9, 10},
+		account: func(c call) []byte {
+			data := make([]byte, dammv2.PoolSize)
+			copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc})
+			svmtest.KeysAt(data, map[int]venue.Key{168: c.accounts[6], 200: c.accounts[7], 232: c.accounts[4], 264: c.accounts[5]})
+			// Prices from 2^-32 to 2^32 of 2^64, and much liquidity.
+			data[360+14], data[424+4], data[440+12], data[456+8] = 1, 1, 1, 1
+			return data
+		},
 	}
 }
 
