@@ -30,11 +30,11 @@ type world struct {
 	rates map[venue.Key]rate
 }
 
-// rate is what the float model of a test must know of a pool: reserves by mint, and what is left of
-// the input after the fee.
+// rate is what the float model of a test must know of a pool: the reserves by mint that make its
+// price, and by the mint that is sold what is left of the input after the fee, and of the output.
 type rate struct {
 	reserves map[venue.Key]float64
-	left     float64
+	in, out  map[venue.Key]float64
 }
 
 func newWorld(t testing.TB) *world {
@@ -46,27 +46,40 @@ func newWorld(t testing.TB) *world {
 
 // pool adds a CPMM pool; fee is in millionths.
 func (w *world) pool(name string, a, b venue.Key, ofA, ofB, fee uint64) venue.Key {
+	left := 1 - float64(fee)/1e6
 	keys := w.CPMM(swaptest.Pool{Name: name, Mints: [2]venue.Key{a, b}, Amounts: [2]uint64{ofA, ofB}, TradeRate: fee})
-	list := []venue.Key{keys.Pool, keys.Config, keys.Vaults[0], keys.Vaults[1], a, b}
-	_, accounts, err := w.GetMultipleAccounts(w.t.Context(), list, solana.AccountOptions{})
-	require.NoError(w.t, err)
-	read := map[venue.Key]*solana.Account{}
-	for i, k := range list {
-		read[k] = accounts[i]
-	}
-	ref, err := cpmm.Venue{}.Open(keys.Pool, read[keys.Pool].Data)
-	require.NoError(w.t, err)
-	pool, err := ref.Decode(venue.NewAccounts(read))
-	require.NoError(w.t, err)
-	w.edges = append(w.edges, Edge{Pool: pool, Venue: cpmm.Name, Slot: 1000, Clock: clock})
-	w.rates[keys.Pool] = rate{map[venue.Key]float64{a: float64(ofA), b: float64(ofB)}, 1 - float64(fee)/1e6}
-	return keys.Pool
+	return w.add(cpmm.Venue{}, keys.Pool, [2]venue.Key{a, b}, rate{
+		map[venue.Key]float64{a: float64(ofA), b: float64(ofB)}, map[venue.Key]float64{a: left, b: left}, map[venue.Key]float64{a: 1, b: 1},
+	})
 }
 
-// market makes pools of realistic depth: a few hubs, many tokens with one to four pools, depths
-// that spread over five orders of magnitude, prices within half a percent of each other.
+// add opens a pool whose accounts are on the chain.
+func (w *world) add(v venue.Venue, address venue.Key, mints [2]venue.Key, model rate) venue.Key {
+	w.t.Helper()
+	read := func(list ...venue.Key) map[venue.Key]*solana.Account {
+		_, accounts, err := w.GetMultipleAccounts(w.t.Context(), list, solana.AccountOptions{})
+		require.NoError(w.t, err)
+		found := map[venue.Key]*solana.Account{}
+		for i, k := range list {
+			found[k] = accounts[i]
+		}
+		return found
+	}
+	ref, err := v.Open(address, read(address)[address].Data, mints[:]...)
+	require.NoError(w.t, err)
+	pool, err := ref.Decode(venue.NewAccounts(read(append(ref.Accounts(), mints[:]...)...)))
+	require.NoError(w.t, err)
+	w.edges = append(w.edges, Edge{Pool: pool, Venue: v.Name(), Slot: 1000, Clock: clock})
+	w.rates[address] = model
+	return address
+}
+
+// market makes pools of all venues and of realistic depth: a few hubs, many tokens with one to four
+// pools, depths that spread over five orders of magnitude, prices within half a percent of each
+// other.
 func market(t testing.TB, pools int, seed uint64) (*world, []venue.Key) {
 	w := newWorld(t)
+	w.configs()
 	random := rand.New(rand.NewPCG(seed, 1))
 	hubs := []venue.Key{sol, usdc, swaptest.Named("usdt"), coin}
 	// units for one of SOL
@@ -77,7 +90,22 @@ func market(t testing.TB, pools int, seed uint64) (*world, []venue.Key) {
 	depth := func(scale float64) float64 { return math.Exp(random.NormFloat64()*2.3) * scale }
 	add := func(a, b venue.Key, inSOL float64) {
 		noise := 1 + (random.Float64()-0.5)/100
-		w.pool(fmt.Sprint("pool ", len(w.edges)), a, b, units(inSOL*prices[a]), units(inSOL*prices[b]*noise), fees[random.IntN(len(fees))])
+		name, amounts := fmt.Sprint("pool ", len(w.edges)), [2]uint64{units(inSOL * prices[a]), units(inSOL * prices[b] * noise)}
+		switch fee := fees[random.IntN(len(fees))]; random.IntN(8) {
+		case 0:
+			w.ammV4(name, a, b, amounts)
+		case 1:
+			w.pumpSwap(name, a, b, amounts)
+		case 2:
+			w.dammV2(name, a, b, amounts, fee)
+		case 3:
+			if b == sol && w.curve(a, amounts) {
+				return
+			}
+			w.pumpSwap(name, a, b, amounts)
+		default:
+			w.pool(name, a, b, amounts[0], amounts[1], fee)
+		}
 	}
 	for i, a := range hubs {
 		for _, b := range hubs[:i] {
