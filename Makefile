@@ -79,11 +79,16 @@ test-hostile: deps ## Attack a running system through every port, and damage 200
 
 .PHONY: test-programs
 test-programs: ## Run random swaps made by our own builder on the venues' programs in LiteSVM, three builds (SWAPS=4000 each, an eighth of each sort of route; needs cargo and Node), and exchange a build in the middle of trading
-	MINTLAKE_TEST_PROGRAMS=$(or $(SWAPS),4000) $(GO) test -count=1 -timeout 60m -v -run '^Test(Programs|RedeployedPrograms|ExecutedRoutes)$$' ./swap/venue/all ./swap
+	MINTLAKE_TEST_PROGRAMS=$(or $(SWAPS),4000) $(GO) test -count=1 -timeout 60m -v -run '^Test(Programs|RedeployedPrograms|ExecutedRoutes|ExecutedChains)$$' ./swap/venue/all ./swap
+
+.PHONY: test-swaps
+test-swaps: deps ## Quote, sign and submit many swaps on the demo chain (SWAPS=10000): each pays what it promised, and nothing is stranded
+	MINTLAKE_TEST_SWAPS=$(or $(SWAPS),10000) $(GO) test -count=1 -timeout 5h -v -run '^TestSwapsEndToEnd$$' ./e2e
 
 .PHONY: test-properties
-test-properties: ## Check what each venue must keep to, on 100,000 drawn pools each
+test-properties: ## Check what each venue must keep to, on 100,000 drawn pools each, and the routes of 1,000 trades against an exhaustive search
 	$(GO) test -count=1 -timeout 60m -run '^TestProperties$$' $$($(GO) list ./swap/venue/... | grep -v '/\(all\|arith\|pumpfees\|venue\|venuetest\|unverified\)$$') -rapid.checks=100000
+	MINTLAKE_TEST_ROUTES=1000 $(GO) test -count=1 -timeout 60m -v -run '^TestPlansAre' ./swap/router
 
 .PHONY: test-kafka
 test-kafka: deps ## Run the tests that speak Kafka against Apache Kafka itself (needs Java and Maven)

@@ -19,6 +19,8 @@ import (
 type view struct {
 	graph *router.Graph
 	mints map[venue.Key]*mint.Mint
+	// tables are the lookup tables that a transaction may use.
+	tables []txn.Table
 	// refused are pools of the pair that exist but cannot be quoted.
 	refused []market.Refused
 	// slot is the slot up to which all parts of the state are known to hold.
@@ -39,16 +41,16 @@ type choice struct {
 }
 
 // look reads the state of the pair and, unless only direct routes are wanted, of the pairs with the
-// hubs. A hub that cannot be swapped is left out. It is an error if the state is too old, or if the
-// venues' programs cannot be looked at.
+// mints that a route may go through. Such a mint that cannot be swapped is left out. It is an error
+// if the state is too old, or if the venues' programs cannot be looked at.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	pairs := [][2]venue.Key{{r.source, r.target}}
-	if !r.onlyDirect {
-		for _, hub := range s.cfg.hubs {
-			if hub != r.source && hub != r.target {
-				pairs = append(pairs, [2]venue.Key{r.source, hub}, [2]venue.Key{hub, r.target})
-			}
-		}
+	middles, err := s.middles(ctx, r)
+	if err != nil {
+		return nil, away(err)
+	}
+	for _, middle := range middles {
+		pairs = append(pairs, [2]venue.Key{r.source, middle}, [2]venue.Key{middle, r.target})
 	}
 	snapshots := make([]*market.Snapshot, len(pairs))
 	// A failed reading does not cancel the others. They go on in any case, as other requests may
@@ -64,11 +66,13 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		})
 	}
 	group.Go(func() error { return s.trust.Check(ctx, 0) })
+	var tables []txn.Table
+	group.Go(func() error { tables = s.tables.Tables(ctx); return nil })
 	if err := group.Wait(); err != nil {
 		return nil, away(err)
 	}
 	newest := uint64(0)
-	v := &view{mints: map[venue.Key]*mint.Mint{}, refused: snapshots[0].Refused, slot: snapshots[0].Slot, readAt: snapshots[0].ReadAt}
+	v := &view{mints: map[venue.Key]*mint.Mint{}, tables: tables, refused: snapshots[0].Refused, slot: snapshots[0].Slot, readAt: snapshots[0].ReadAt}
 	var edges []router.Edge
 	for _, snapshot := range snapshots {
 		if snapshot == nil {
@@ -121,6 +125,10 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	if r.exactOut { // the platform's fee comes on top
 		amount = addFee(amount, r.fee)
 	}
+	if err := s.turn(ctx); err != nil {
+		return nil, away(err)
+	}
+	defer s.turns.give()
 	searching, cancel := context.WithTimeout(ctx, s.cfg.routing)
 	defer cancel()
 	answer, err := router.Find(searching, v.graph, router.Question{

@@ -68,6 +68,11 @@ func tooMany() *Error {
 	return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
 }
 
+// tooManyOfOne returns the 429 of a client that has its share of maxInFlight in flight.
+func tooManyOfOne() *Error {
+	return newError(fiber.StatusTooManyRequests, "you have too many requests in flight: wait for their answers")
+}
+
 // badRequest returns a 400.
 func badRequest(format string, args ...any) *Error {
 	e := newError(fiber.StatusBadRequest, format, args...)

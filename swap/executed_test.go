@@ -2,8 +2,8 @@ package swap
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -14,8 +14,13 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/svmtest"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/ammv4"
+	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
+	"github.com/mintlake/mintlake/swap/venue/pumpfees"
+	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
 // shape is a sort of route.
@@ -23,7 +28,8 @@ type shape struct {
 	name string
 	// pools puts them. The route is from the first coin to SOL, or over SOL to the second.
 	pools func(p *programs, first, second venue.Key)
-	hops  bool
+	// hops: it is over two pools. one: it is one swap. Else it is a split over two pools.
+	hops, one bool
 }
 
 func shapes() []shape {
@@ -32,23 +38,25 @@ func shapes() []shape {
 		{"a split over AMM v4 and AMM v4", func(p *programs, first, _ venue.Key) {
 			p.AMMV4("one", first, even)
 			p.AMMV4("two", first, even)
-		}, false},
+		}, false, false},
 		{"a split over AMM v4 and PumpSwap", func(p *programs, first, _ venue.Key) {
 			p.AMMV4("one", first, even)
 			p.PumpSwap(first, even, true)
-		}, false},
+		}, false, false},
 		{"AMM v4, then AMM v4", func(p *programs, first, second venue.Key) {
 			p.AMMV4("one", first, depth)
 			p.AMMV4("two", second, depth)
-		}, true},
+		}, true, false},
 		{"AMM v4, then PumpSwap", func(p *programs, first, second venue.Key) {
 			p.AMMV4("one", first, depth)
 			p.PumpSwap(second, depth, true)
-		}, true},
+		}, true, false},
 		{"PumpSwap, then AMM v4", func(p *programs, first, second venue.Key) {
 			p.PumpSwap(first, depth, true)
 			p.AMMV4("two", second, depth)
-		}, true},
+		}, true, false},
+		{"the curve", func(p *programs, first, _ venue.Key) { p.Curve(first, 2+p.Random.IntN(2)) }, false, true},
+		{"PumpSwap", func(p *programs, first, _ venue.Key) { p.PumpSwap(first, depth, true) }, false, true},
 	}
 }
 
@@ -59,20 +67,43 @@ func TestExecutedRoutes(t *testing.T) {
 	for _, version := range svmtest.Quoted {
 		t.Run(version, func(t *testing.T) {
 			p := newPrograms(t, version)
-			f := start(t, Config{hubs: []venue.Key{swaptest.WrappedSOL}}, p.chain)
+			hubs := []venue.Key{swaptest.WrappedSOL}
+			servers := []*fixture{start(t, Config{hubs: hubs}, p.chain), start(t, Config{hubs: hubs, LookupTables: []venue.Key{publicTable}}, p.chain)}
 			for _, s := range shapes() {
-				routed := 0
-				for range cases {
-					if p.route(f, s) {
-						routed++
+				for tables, f := range servers {
+					routed := 0
+					for range cases/2 + 1 {
+						if p.route(f, s) {
+							routed++
+						}
 					}
+					t.Logf("%s, with %d lookup tables: %d of %d are such routes; refused %v", s.name, tables, routed, cases/2+1, p.refused)
+					if tables > 0 {
+						require.Zero(t, p.refused[codeTooLarge], "all fit")
+					}
+					clear(p.refused)
+					require.True(t, 4*routed > cases/2 || cases < 40, s.name)
 				}
-				t.Logf("%s: %d of %d are such routes; refused %v", s.name, routed, cases, p.refused)
-				clear(p.refused)
-				require.True(t, 4*routed > cases || cases < 20, s.name)
 			}
 		})
 	}
+}
+
+// publicTable is a lookup table that has what all swaps of a venue share, as those that venues
+// publish do.
+var publicTable = swaptest.Named("public table")
+
+// shared are the accounts of swaps on PumpSwap and AMM v4 that no pool has for itself.
+func (p *programs) shared() []venue.Key {
+	config := svmtest.Recorded(p.t, svmtest.PumpSwapConfig)
+	list := []venue.Key{
+		pumpswap.GlobalConfig, pumpswap.FeeConfig, pumpfees.Program, mint.Token2022, swaptest.WrappedSOL, ammv4.Authority,
+		venue.MustDerive(pumpswap.Program, []byte("__event_authority")), venue.MustDerive(pumpswap.Program, []byte("global_volume_accumulator")),
+	}
+	for _, recipient := range []venue.Key{venue.FirstKey(config[57:], 8), venue.FirstKey(config[385:], 1), venue.FirstKey(config[643:], 8)} {
+		list = append(list, recipient, p.Account(recipient, swaptest.WrappedSOL))
+	}
+	return list
 }
 
 // ends are the tokens of an order.
@@ -80,12 +111,7 @@ type ends struct{ in, out venue.Key }
 
 // begin draws pools of a shape, what the user has, and the ends of an order.
 func (p *programs) begin(s shape) ends {
-	p.Clear()
 	first, second := swaptest.Named("first"), swaptest.Named("second")
-	for _, coin := range []venue.Key{first, second} {
-		p.Mint(coin, mint.Token, 1<<50)
-	}
-	s.pools(p, first, second)
 	e := ends{first, swaptest.WrappedSOL}
 	switch {
 	case s.hops:
@@ -93,11 +119,27 @@ func (p *programs) begin(s shape) ends {
 	case p.Random.IntN(2) == 0:
 		e = ends{swaptest.WrappedSOL, first}
 	}
+	return p.beginWith(s, e, first, second)
+}
+
+// beginWith draws pools of a shape between two coins, and what the user has for an order.
+func (p *programs) beginWith(s shape, e ends, first, second venue.Key) ends {
+	p.Clear()
+	for _, coin := range []venue.Key{first, second} {
+		p.Mint(coin, mint.Token, 1<<50)
+	}
+	s.pools(p, first, second)
 	accounts := map[venue.Key]*solana.Account{}
 	for _, key := range p.left {
 		accounts[key] = &solana.Account{}
 	}
 	p.left = nil
+	for _, program := range []venue.Key{pumpswap.Program, pumpcurve.Program} {
+		if volume := venue.MustDerive(program, []byte("user_volume_accumulator"), p.User[:]); p.Random.IntN(2) == 0 {
+			delete(p.Held, volume)
+			accounts[volume] = &solana.Account{}
+		}
+	}
 	for _, coin := range []venue.Key{first, second, swaptest.WrappedSOL} {
 		if coin != swaptest.WrappedSOL && coin == e.in || p.Random.IntN(2) == 0 {
 			p.Associated(p.User, coin, svmtest.Rich)
@@ -105,6 +147,7 @@ func (p *programs) begin(s shape) ends {
 			accounts[p.Account(p.User, coin)] = &solana.Account{}
 		}
 	}
+	p.Held[publicTable] = &solana.Account{Owner: lookup.Program, Lamports: svmtest.Rent, Data: swaptest.LookupTable(1, 0, p.shared()...)}
 	p.chain.Replace(p.Held)
 	p.machine.Set(accounts)
 	p.machine.Set(p.Held)
@@ -121,28 +164,46 @@ func (p *programs) route(f *fixture, s shape) bool {
 	}
 	path := query(e.in, e.out, "", fieldMode, mode, fieldUser, wallet.String()) + "&amount=" + decimal(p.Amount(32, 38))
 	status, body := f.do(t, http.MethodGet, path, "")
+	r, ok := p.answer(status, body)
+	if !ok {
+		return false
+	}
+	p.execute(s, r, body)
+	switch {
+	case s.hops:
+		return len(r.Routes[0].Legs) == 2
+	case s.one:
+		return len(r.Route) == 1
+	}
+	return len(r.Routes) == 2
+}
+
+// answer reads an answer. It returns false for a refusal that a drawn order may get, and counts it.
+func (p *programs) answer(status int, body []byte) (r Response, ok bool) {
+	t := p.t
 	if status == http.StatusNotFound {
 		var refusal struct{ Code string }
 		require.NoError(t, json.Unmarshal(body, &refusal))
 		require.Contains(t, []string{string(venue.ErrNoLiquidity), string(venue.ErrTooLarge), codeTooLarge}, refusal.Code, string(body))
 		p.refused[refusal.Code]++
-		return false
+		return r, false
 	}
 	require.Equal(t, http.StatusOK, status, string(body))
-	var r Response
 	require.NoError(t, json.Unmarshal(body, &r))
+	return r, true
+}
+
+// execute runs the transaction of an answer: the user has what the answer says.
+func (p *programs) execute(s shape, r Response, body []byte) {
+	t := p.t
 	wire, err := base64.StdEncoding.DecodeString(r.Txn)
 	require.NoError(t, err)
 	before := p.purse()
 	ran := p.run(wire)
 	require.LessOrEqual(t, ran.Units, r.ComputeUnits)
 	want := p.after(before, r)
-	want[swaptest.WrappedSOL.String()] -= p.opened(ran)
-	require.Equal(t, want, p.purse(), "%s: %s", s.name, body)
-	if s.hops {
-		return len(r.Routes[0].Legs) == 2
-	}
-	return len(r.Routes) == 2
+	opened := p.forget(ran)
+	require.Equal(t, want, p.purse(), "%s: %s: opened %v", s.name, body, opened)
 }
 
 // purse is what the user has by token; SOL is lamports and wrapped SOL. Tokens without an account
@@ -169,9 +230,13 @@ func (p *programs) purse() purse {
 func (p *programs) after(before purse, r Response) purse {
 	all := maps.Clone(before)
 	sol := swaptest.WrappedSOL.String()
-	all[sol] -= signatureFee + r.PriorityFee
-	if _, had := all[r.TargetMint]; !had { // the new account's rent
-		all[sol] -= svmtest.TokenRent
+	all[sol] -= signatureFee + r.PriorityFee + r.Rent
+	for _, route := range r.Routes {
+		for i, leg := range route.Legs {
+			if _, had := all[leg.TargetMint]; !had && (i == len(route.Legs)-1 || !route.OneInstruction) {
+				all[leg.TargetMint] = 0 // a new account
+			}
+		}
 	}
 	number := func(text string) uint64 {
 		n, err := strconv.ParseUint(text, 10, 64)
@@ -192,16 +257,14 @@ func (p *programs) after(before purse, r Response) purse {
 	return all
 }
 
-// opened is the rent of others' token accounts that a transaction made: PumpSwap's of the user's
-// cashback.
-func (p *programs) opened(ran *svmtest.Ran) (rent uint64) {
+// forget has the next case begin without the accounts that a transaction opened. It returns their
+// lamports and lengths.
+func (p *programs) forget(ran *svmtest.Ran) (opened []string) {
 	for key, account := range ran.Accounts {
-		if account == nil || p.Held[key] != nil || len(account.Data) != 165 || venue.Key(account.Data[32:64]) == p.User {
-			continue
+		if account != nil && len(account.Data) > 0 && p.Held[key] == nil {
+			p.left = append(p.left, key)
+			opened = append(opened, fmt.Sprintf("%s of %s: %d bytes, %d lamports", key.String(), account.Owner.String(), len(account.Data), account.Lamports))
 		}
-		require.Equal(p.t, uint64(svmtest.TokenRent), account.Lamports-binary.LittleEndian.Uint64(account.Data[64:]))
-		rent += svmtest.TokenRent
-		p.left = append(p.left, key)
 	}
-	return rent
+	return opened
 }

@@ -84,7 +84,8 @@ const (
 	fieldWith = "with"
 )
 
-// getPools is GET /api/v2/pools: the pools of a mint with another mint, or with the hubs.
+// getPools is GET /api/v2/pools: the pools of a mint with another mint, or with the hubs. unlisted
+// are the unverified venues whose pools the JSON-RPC server did not list.
 func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if s.market == nil {
 		return noUpstream()
@@ -93,7 +94,7 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	snapshots := make([]*market.Snapshot, len(others))
+	snapshots, listed := make([]*market.Snapshot, len(others)), make([]market.Unverified, len(others))
 	untradable := make([]error, len(others))
 	group, reading := errgroup.WithContext(ctx)
 	for i, other := range others {
@@ -104,6 +105,10 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 			}
 			return err
 		})
+		group.Go(func() (err error) {
+			listed[i], err = s.market.Unverified(reading, key, other)
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return away(err)
@@ -111,7 +116,7 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if !slices.Contains(untradable, nil) {
 		return untradable[0]
 	}
-	list := []ListedPool{}
+	list, unlisted := []ListedPool{}, []string{}
 	for i, snapshot := range snapshots {
 		if snapshot == nil {
 			continue
@@ -123,12 +128,17 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 		for _, p := range snapshot.Pools {
 			list = append(list, ListedPool{p.Venue, p.Address().String(), mints, p.Slot, nil})
 		}
-		for _, p := range snapshot.Refused {
+		for _, name := range listed[i].Unlisted {
+			if !slices.Contains(unlisted, name) {
+				unlisted = append(unlisted, name)
+			}
+		}
+		for _, p := range append(slices.Clone(snapshot.Refused), listed[i].Pools...) {
 			address := p.Address.String()
 			list = append(list, ListedPool{p.Venue, address, mints, snapshot.Slot, &PoolRefusal{address, codeOf(p.Err), p.Err.Error()}})
 		}
 	}
-	return c.JSON(fiber.Map{"pools": list})
+	return c.JSON(fiber.Map{"pools": list, "unlisted": unlisted})
 }
 
 // poolsQuery reads the parameters: a mint, and the mints with which its pools are listed.

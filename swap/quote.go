@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/router"
 	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -49,10 +51,11 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 func (s *Server) build(r *request, c *choice) txn.Request {
 	side := func(key venue.Key) txn.Side {
 		m := c.view.mints[key]
-		return txn.Side{Mint: key, Program: m.Program, Decimals: m.Decimals}
+		return txn.Side{Mint: key, Program: m.Program, Decimals: m.Decimals, AccountSize: m.AccountSize()}
 	}
 	build := txn.Request{
 		In: side(r.source), Out: side(r.target), UnitPrice: s.cfg.unitPrice, PriorityFee: r.priorityFee, MaxAccounts: r.maxAccounts,
+		Tables: c.view.tables,
 	}
 	if c.fee > 0 {
 		build.Fee = &txn.Fee{Amount: c.fee}
@@ -61,19 +64,53 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 		}
 	}
 	limits := c.limits()
-	for i, l := range c.plan.Legs() {
-		spend := l.Quote.AmountIn
-		if l.Quote.Order.ExactOut {
-			spend = limits[i]
+	for _, route := range c.plan.Routes {
+		if route.Chained {
+			build.Swaps = append(build.Swaps, chained(route, limits[1], side))
+			limits = limits[2:]
+			continue
 		}
-		build.Swaps = append(build.Swaps, txn.Swap{
-			In: side(l.Quote.Order.In), Out: side(l.Quote.Out), Spend: spend, Native: l.Quote.Native, Units: l.Quote.ComputeUnits,
-			Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) {
-				return l.Instructions(l.Quote, limits[i], user)
-			},
-		})
+		for _, l := range route.Legs {
+			limit, spend := limits[0], l.Quote.AmountIn
+			limits = limits[1:]
+			if l.Quote.Order.ExactOut {
+				spend = limit
+			}
+			build.Swaps = append(build.Swaps, txn.Swap{
+				In: side(l.Quote.Order.In), Out: side(l.Quote.Out), Spend: spend, Native: l.Quote.Native, Units: l.Quote.ComputeUnits,
+				Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) {
+					return l.Instructions(l.Quote, limit, user)
+				},
+				Opens: opens(l),
+			})
+		}
 	}
 	return build
+}
+
+// opens returns what tells the accounts that a swap opens; nil if its venue opens none.
+func opens(l router.Leg) func(user venue.Key) ([]venue.Opening, error) {
+	opener, ok := l.Pool.(venue.Opener)
+	if !ok {
+		return nil
+	}
+	return func(user venue.Key) ([]venue.Opening, error) { return opener.Opens(l.Quote, user) }
+}
+
+// chained returns the swap of a route whose two swaps are one instruction.
+func chained(route router.Route, limit uint64, side func(venue.Key) txn.Side) txn.Swap {
+	first, last := route.Legs[0], route.Legs[1]
+	return txn.Swap{
+		In: side(first.Quote.Order.In), Out: side(last.Quote.Out), Spend: first.Quote.AmountIn, Units: first.Quote.ComputeUnits + last.Quote.ComputeUnits,
+		Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) {
+			pool, ok := first.Pool.(venue.Chained)
+			if !ok {
+				return nil, fmt.Errorf("%w: the pool is not chained", venue.ErrUnverified)
+			}
+			return pool.ChainInstructions(first.Quote, last.Quote, last.Pool, limit, user)
+		},
+		Opens: opens(first),
+	}
 }
 
 // limits returns the limit that the chain enforces for each swap: the least out of an exact-in
@@ -101,40 +138,53 @@ func (c *choice) limits() []uint64 {
 	return limits
 }
 
-// transaction builds what the user signs. For that it reads a blockhash and whether the user has an
-// account for wrapped SOL. If the platform takes a fee, it also reads whether the treasury has an
-// account for the bought token: it is an error if not.
+// transaction builds what the user signs. For that it reads a blockhash, and which accounts there
+// are: the user's for wrapped SOL, those that the transaction would open, and the treasury's for
+// the bought token if the platform takes a fee. It is an error if that one is missing.
 func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Transaction, error) {
 	build := s.build(r, c)
 	build.User = *r.user
+	opens, err := txn.Opens(build)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := s.wanted(build, opens)
+	if err != nil {
+		return nil, err
+	}
 	var height uint64
+	var open []bool
 	group, reading := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		build.Blockhash, height, err = s.blockhash(reading)
 		return err
 	})
 	group.Go(func() (err error) {
-		build.HasWrapped, err = s.hasAccount(reading, *r.user, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
+		open, err = s.open(reading, wanted)
 		return err
 	})
-	paid := true
-	if build.Fee != nil {
-		group.Go(func() (err error) {
-			paid, err = s.hasAccount(reading, build.Fee.Treasury, build.Out)
-			return err
-		})
-	}
 	if err := group.Wait(); err != nil {
 		return nil, away(err)
 	}
-	if !paid {
+	if build.HasWrapped = open[len(opens)]; build.Fee != nil && !open[len(opens)+1] {
 		return nil, invalid(fieldTreasury, build.Fee.Treasury.String(), "must have an associated account for "+r.target.String()+": create it first")
+	}
+	var rent uint64
+	for i, o := range opens {
+		if !open[i] {
+			rent += o.Rent()
+		}
 	}
 	built, err := txn.Build(build)
 	if err != nil {
 		return nil, err
 	}
+	tables := make([]string, len(built.Tables))
+	for i, table := range built.Tables {
+		tables[i] = table.String()
+	}
 	return &Transaction{
+		LookupTables: tables, Rent: rent,
 		Txn: base64.StdEncoding.EncodeToString(built.Bytes), LastValidBlockHeight: height,
 		ComputeUnits: built.ComputeUnits, PriorityFee: built.PriorityFee, Unwraps: built.Unwraps,
 	}, nil
@@ -159,17 +209,32 @@ func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 	return hash, result.Value.LastValidBlockHeight, nil
 }
 
-// hasAccount returns whether a wallet has its associated account for a token.
-func (s *Server) hasAccount(ctx context.Context, owner venue.Key, side txn.Side) (bool, error) {
-	account, err := txn.AssociatedAccount(owner, side)
-	if err != nil {
-		return false, err
+// wanted returns the accounts of which transaction must know whether they are there: opens, then
+// the user's account for wrapped SOL, then the treasury's account if there is a fee.
+func (s *Server) wanted(build txn.Request, opens []venue.Opening) ([]venue.Opening, error) {
+	account, err := txn.AssociatedAccount(build.User, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
+	list := append(slices.Clone(opens), venue.Opening{Account: account, Owner: mint.Token})
+	if err == nil && build.Fee != nil {
+		account, err = txn.AssociatedAccount(build.Fee.Treasury, build.Out)
+		list = append(list, venue.Opening{Account: account, Owner: build.Out.Program})
 	}
-	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, []venue.Key{account},
-		solana.AccountOptions{Commitment: market.Commitment, DataSlice: &solana.DataSlice{}})
-	if err != nil {
-		return false, err
+	return list, err
+}
+
+// open returns which of these accounts there are.
+func (s *Server) open(ctx context.Context, wanted []venue.Opening) ([]bool, error) {
+	keys := make([]venue.Key, len(wanted))
+	for i, o := range wanted {
+		keys[i] = o.Account
 	}
-	// An address that merely holds lamports is no token account yet.
-	return accounts[0] != nil && accounts[0].Owner == side.Program, nil
+	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: market.Commitment, DataSlice: &solana.DataSlice{}})
+	if err != nil {
+		return nil, err
+	}
+	open := make([]bool, len(wanted))
+	for i, account := range accounts {
+		// An address that merely holds lamports is no such account yet.
+		open[i] = account != nil && account.Owner == wanted[i].Owner
+	}
+	return open, nil
 }

@@ -88,10 +88,13 @@ type Leg struct {
 type Route struct {
 	// ShareBps is the route's share of the amount sold, in basis points. The shares of all routes
 	// add up to 10,000.
-	ShareBps  uint64 `json:"share_bps"`
-	AmountIn  string `json:"amount_in"`
-	AmountOut string `json:"amount_out"`
-	Legs      []Leg  `json:"legs"`
+	ShareBps uint64 `json:"share_bps"`
+	// OneInstruction says that the two swaps of Legs are one instruction of their venue. Then
+	// nothing can stay in the token in the middle.
+	OneInstruction bool   `json:"one_instruction"`
+	AmountIn       string `json:"amount_in"`
+	AmountOut      string `json:"amount_out"`
+	Legs           []Leg  `json:"legs"`
 }
 
 // Residual is a token that is left over.
@@ -134,6 +137,11 @@ type Transaction struct {
 	// Unwraps says that bought SOL arrives as SOL. It is false for other tokens, and if the user
 	// had an account for wrapped SOL: then it stays wrapped there.
 	Unwraps bool `json:"unwraps_sol"`
+	// Rent is the lamports that stay in accounts which it opens for the user: for the tokens that
+	// he buys, and what venues keep of him, such as PumpSwap's account for cashback.
+	Rent uint64 `json:"rent"`
+	// LookupTables are the address lookup tables that it uses. It may be empty, but is never null.
+	LookupTables []string `json:"lookup_tables"`
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -153,7 +161,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	}
 	shares := sharesOf(&c.plan)
 	for i, route := range c.plan.Routes {
-		part := Route{ShareBps: shares[i], AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut)}
+		part := Route{ShareBps: shares[i], OneInstruction: route.Chained, AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut)}
 		for _, l := range route.Legs {
 			part.Legs = append(part.Legs, Leg{
 				Venue: l.Venue, Pool: l.Address().String(), SourceMint: l.Quote.Order.In.String(), TargetMint: l.Quote.Out.String(),

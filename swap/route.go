@@ -120,21 +120,22 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 	return handle(c)
 }
 
-// keyed checks the key for a method, bounds the number of requests in flight, gives each a
-// deadline, and counts the bytes of an answer.
+// keyed checks the key for a method, bounds the requests in flight and the client's share of them,
+// gives each a deadline, and counts the bytes of an answer.
 func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		pass, err := s.admit(c, method)
 		if err != nil {
 			return err
 		}
-		if !s.quotes.TryAcquire(1) {
-			return tooMany()
+		client := clientOf(&pass, c)
+		if err := s.shares.take(client); err != nil {
+			return err
 		}
-		defer s.quotes.Release(1)
+		defer s.shares.give(client)
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
-		ctx, cancel := context.WithTimeout(c.UserContext(), s.cfg.timeout)
+		ctx, cancel := context.WithTimeout(withClient(c.UserContext(), client), s.cfg.timeout)
 		defer cancel()
 		if err := handle(ctx, c); err != nil {
 			return err

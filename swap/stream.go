@@ -67,6 +67,7 @@ func (s *streams) close(client string) {
 // context.
 type stream struct {
 	server *Server
+	client string
 	r      *request
 	conn   net.Conn
 	lease  *keys.Lease
@@ -96,17 +97,14 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	if name, text := fields.get(fieldUser); text != "" {
 		return invalid(name, text, "must be absent: a stream has no transactions, GET "+routeQuote+" has")
 	}
-	st := &stream{server: s, r: r, conn: c.Context().Conn()}
+	client := clientOf(&pass, c)
+	st := &stream{server: s, client: client, r: r, conn: c.Context().Conn()}
 	first, err := st.next(c.UserContext())
 	if errors.Is(err, errBusy) {
 		return tooMany()
 	}
 	if err != nil {
 		return err
-	}
-	client := pass.ID()
-	if client == keys.OpenID {
-		client = c.Context().RemoteIP().String()
 	}
 	if err := s.streams.open(client); err != nil {
 		c.Set(fiber.HeaderRetryAfter, retryStreams)
@@ -145,11 +143,11 @@ var (
 // next returns the present quote as an event. Its error is errSame, errBusy or that of the quote.
 func (st *stream) next(ctx context.Context) ([]byte, error) {
 	s := st.server
-	if !s.quotes.TryAcquire(1) {
+	if s.shares.take(st.client) != nil {
 		return nil, errBusy
 	}
-	defer s.quotes.Release(1)
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.timeout)
+	defer s.shares.give(st.client)
+	ctx, cancel := context.WithTimeout(withClient(ctx, st.client), s.cfg.timeout)
 	defer cancel()
 	began := time.Now()
 	out, chosen, err := s.quote(ctx, st.r)

@@ -8,7 +8,8 @@
 // a success has the body {statusCode, error, message}. Keys are never in a log or an answer.
 //
 // venue has the common interfaces, each package below it knows one venue, market finds and reads
-// pools, router chooses pools and routes, txn builds transactions; this package answers requests.
+// pools, router chooses pools and routes, lookup reads lookup tables, txn builds transactions; this
+// package answers requests.
 // It needs no Kafka and no ClickHouse.
 package swap
 
@@ -19,13 +20,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
@@ -35,6 +36,7 @@ import (
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/openapi"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/state"
@@ -60,10 +62,14 @@ type Config struct {
 	// Trust says which builds of venues are accepted, and where that is recorded. Its stream is
 	// that of State.
 	Trust trust.Config
+	// LookupTables are address lookup tables that transactions may use, at most
+	// lookup.MaxTables. Default none.
+	LookupTables []pubkey.Key
 	// unitPrice is the priority fee of built transactions, in millionths of a lamport per compute
 	// unit. Default 10,000: about 0.0000015 SOL a swap.
 	unitPrice uint64
-	// maxInFlight bounds the quotes being made; one more is refused with 503. Default 256.
+	// maxInFlight bounds the requests being answered; one more is refused with 503. Default 512.
+	// One client may have as many as are free beside its own.
 	maxInFlight int
 	// timeout bounds one request. Default 10 s.
 	timeout time.Duration
@@ -78,8 +84,9 @@ type Config struct {
 	// routing bounds the search for a route. When it is over, the best route found so far is the
 	// answer. Default 50 ms.
 	routing time.Duration
-	// hubs are the mints that a route over two pools may go through. Default wrapped SOL and USDC.
-	// For each hub a quote reads two pairs more.
+	// hubs are the mints that a route over two pools may go through, besides those in which its
+	// tokens are quoted by pump. Default wrapped SOL and USDC. For each of them a quote reads two
+	// pairs more.
 	hubs []pubkey.Key
 	// Market says how long what was read over JSON-RPC is used.
 	Market market.Config
@@ -91,7 +98,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.unitPrice = cmp.Or(c.unitPrice, 10_000)
-	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 256)
+	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 512)
 	c.timeout = cmp.Or(max(c.timeout, 0), 10*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
 	c.slot = cmp.Or(max(c.slot, 0), 400*time.Millisecond)
@@ -138,17 +145,21 @@ type Deps struct {
 // Server is the API.
 type Server struct {
 	*listen.Bound
-	cfg     Config
-	deps    Deps
-	gate    *keys.Gate
-	market  *market.Market // nil without RPC
-	held    *state.Feed    // the pools' state from the stream; nil without one
-	guard   *guard.Guard
-	trust   *trust.Trust // nil without RPC
-	app     *fiber.App
-	quotes  *semaphore.Weighted
-	origins *origins.Set
-	metrics *metrics
+	cfg    Config
+	deps   Deps
+	gate   *keys.Gate
+	market *market.Market // nil without RPC
+	held   *state.Feed    // the pools' state from the stream; nil without one
+	guard  *guard.Guard
+	trust  *trust.Trust // nil without RPC
+	tables *lookup.Book // nil without RPC
+	// quotedIn tells the mints in which pump's coins are quoted; nil without RPC.
+	quotedIn *quotedIn
+	app      *fiber.App
+	shares   *shares
+	turns    *turns
+	origins  *origins.Set
+	metrics  *metrics
 	// covered are the names of the venues that are quoted.
 	covered map[string]bool
 	openapi []byte
@@ -181,7 +192,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, gate: gate, quotes: semaphore.NewWeighted(int64(cfg.maxInFlight)),
+		cfg: cfg, deps: deps, gate: gate, shares: &shares{most: cfg.maxInFlight, of: map[string]int{}}, turns: newTurns(runtime.GOMAXPROCS(0)),
 		Bound: listen.NewBound(), covered: map[string]bool{}, streams: streams{of: map[string]int{}}, stopping: make(chan struct{}),
 	}
 	for _, v := range cfg.venues {
@@ -207,7 +218,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
-		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 16 * cfg.maxInFlight,
+		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 8 * cfg.maxInFlight,
 		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
 		// Fiber answers methods that it does not know with a text of its own. QUERY is a standard's
 		// method.
@@ -253,6 +264,12 @@ func (s *Server) openMarket() (err error) {
 			return err
 		}
 		d.Held = s.held
+	}
+	if s.quotedIn, err = newQuotedIn(d.RPC, d.Now); err != nil {
+		return err
+	}
+	if s.tables, err = lookup.New(s.cfg.LookupTables, lookup.Deps{RPC: d.RPC, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now}); err != nil {
+		return err
 	}
 	s.market, err = market.New(s.cfg.Market, d)
 	return err

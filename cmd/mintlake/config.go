@@ -21,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/volume"
 )
@@ -53,6 +54,7 @@ type Config struct {
 		PoolsTTL       time.Duration `koanf:"pools_ttl" usage:"how long the list of a pair's pools is used before they are looked for again over JSON-RPC; an empty list 2s at most"`
 		Fill           bool          `koanf:"fill" usage:"list all pools of all venues at the start, so that no pair is listed when somebody asks for it (needs swap.state: stream, and a JSON-RPC server that answers getProgramAccounts for whole programs: hundreds of megabytes on mainnet)"`
 		Trust          []string      `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
+		LookupTables   []string      `koanf:"lookup_tables" usage:"address lookup tables that transactions of swaps may use where that makes them smaller; the first ones are preferred; none = none"`
 	} `koanf:"swap"`
 	RPC struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
@@ -151,6 +153,7 @@ func defaults() *Config {
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
 	c.Swap.Addr, c.Swap.State, c.Swap.MaxPairs, c.Swap.MaxPools = "127.0.0.1:8081", stateAuto, 4096, 50_000
 	c.Swap.StateTTL, c.Swap.PoolsTTL = 400*time.Millisecond, 30*time.Second
+	c.Swap.LookupTables = lookup.Public()
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
@@ -232,6 +235,9 @@ func (c *Config) validate() error {
 	}
 	if _, err := trust.ParseAccepted(c.Swap.Trust); err != nil {
 		bad("swap.trust", c.Swap.Trust, err.Error())
+	}
+	if _, err := lookup.ParseTables(c.Swap.LookupTables); err != nil {
+		bad("swap.lookup_tables", c.Swap.LookupTables, err.Error())
 	}
 	oneOf(bad, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(bad, "log.format", c.Log.Format, "text", "json")

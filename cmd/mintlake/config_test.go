@@ -94,6 +94,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"reread_quiet":            func(c *Config) { c.Enrich.RereadQuiet = 0 },
 		"reread_max_wait":         func(c *Config) { c.Enrich.RereadMaxWait = -1 },
 		"reread_calls":            func(c *Config) { c.Enrich.RereadCalls = 0 },
+		"swap.lookup_tables":      func(c *Config) { c.Swap.LookupTables = []string{"raydium"} },
 	} {
 		c := defaults()
 		spoil(c)

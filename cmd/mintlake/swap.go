@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap"
+	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/trust"
@@ -47,8 +48,12 @@ func (s *system) startSwap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	tables, err := lookup.ParseTables(s.cfg.Swap.LookupTables)
+	if err != nil {
+		return err
+	}
 	room, err := swap.New(swap.Config{
-		Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held, Trust: s.swapTrust(),
+		Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held, Trust: s.swapTrust(), LookupTables: tables,
 		Market: market.Config{StateTTL: s.cfg.Swap.StateTTL, PoolsTTL: s.cfg.Swap.PoolsTTL},
 	}, deps)
 	if err != nil {

@@ -134,13 +134,15 @@ type remembered struct {
 
 // Market reads pairs. Safe for concurrent use.
 type Market struct {
-	cfg     Config
-	deps    Deps
-	flight  singleflight.Group
-	pools   *lru.Cache[pair, known]
-	states  *lru.Cache[pair, remembered]
-	tip     tip
-	metrics *metrics
+	cfg    Config
+	deps   Deps
+	flight singleflight.Group
+	pools  *lru.Cache[pair, known]
+	states *lru.Cache[pair, remembered]
+	// unverified has pools that are only listed.
+	unverified *lru.Cache[pair, listing]
+	tip        tip
+	metrics    *metrics
 }
 
 // New checks the collaborators and registers the metrics; it does no I/O.
@@ -155,9 +157,10 @@ func New(cfg Config, deps Deps) (*Market, error) {
 		deps.Now = time.Now
 	}
 	m := &Market{cfg: cfg.withDefaults(), deps: deps}
-	var errs [3]error
+	var errs [4]error
 	m.pools, errs[0] = lru.New[pair, known](m.cfg.maxPairs)
 	m.states, errs[1] = lru.New[pair, remembered](m.cfg.maxPairs)
+	m.unverified, errs[3] = lru.New[pair, listing](m.cfg.maxPairs)
 	venues := make([]string, len(deps.Venues))
 	for i, v := range deps.Venues {
 		venues[i] = v.Name()

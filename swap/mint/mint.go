@@ -46,7 +46,27 @@ type Mint struct {
 
 	hasFee       bool
 	older, newer feeRule
+	// extra is how many bytes its extensions add to a token account.
+	extra int
 }
+
+// AccountSize returns the length of the mint's associated token accounts. Those of Token-2022 are
+// longer: they have the type of the account and an immutable owner (spl-token-2022-interface,
+// ExtensionType::get_required_init_account_extensions; each extension has a header of 4 bytes).
+func (m *Mint) AccountSize() int {
+	const base, typed, header = 165, 1, 4
+	if m.Program == Token {
+		return base
+	}
+	return base + typed + header + m.extra
+}
+
+// What extensions of a mint add to each of its token accounts.
+const (
+	extraTransferFee  = 4 + 8
+	extraTransferHook = 4 + 1
+	extraPausable     = 4
+)
 
 // Parse reads a mint account. Every error wraps ErrUntradable: there is no valid mint, or it cannot
 // be transferred without extra accounts, or at all. That is so if it has a transfer hook with a
@@ -93,7 +113,7 @@ func (m *Mint) apply(e tokenaccount.Extension) error {
 		if unread {
 			return errors.New("its transfer fee has an unknown form")
 		}
-		m.hasFee = true
+		m.hasFee, m.extra = true, m.extra+extraTransferFee
 		m.older, m.newer = rule(fields, "older_"), rule(fields, "newer_")
 	case extensionDefaultAccountState:
 		if unread || fields["state"] != "initialized" {
@@ -109,10 +129,12 @@ func (m *Mint) apply(e tokenaccount.Extension) error {
 		if unread || fields["program_id"] != "" {
 			return errors.New("its transfers call a hook program")
 		}
+		m.extra += extraTransferHook
 	case extensionPausable:
 		if unread || fields["paused"] != "false" {
 			return errors.New("it is paused")
 		}
+		m.extra += extraPausable
 	}
 	return nil
 }

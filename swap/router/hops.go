@@ -18,6 +18,7 @@ func (s *search) hops() {
 		if s.over() {
 			return
 		}
+		s.chain(middle)
 		route, err := s.hop(middle)
 		if err != nil {
 			if s.hopRefusal == nil || severity(err) > severity(s.hopRefusal) {
@@ -26,6 +27,33 @@ func (s *search) hops() {
 			continue
 		}
 		s.add(route)
+	}
+}
+
+// chain adds the best route over a middle mint that is one instruction of its venue. Such a route
+// strands nothing, so it needs no slack. It is for exact-in questions.
+func (s *search) chain(middle venue.Key) {
+	if s.q.ExactOut {
+		return
+	}
+	var best Route
+	for _, e := range s.pools.Between(s.q.In, middle) {
+		first, ok := e.Pool.(venue.Chained)
+		if !ok {
+			continue
+		}
+		for _, next := range s.pools.Between(middle, s.q.Out) {
+			if next.Venue != e.Venue {
+				continue
+			}
+			one, two, err := first.QuoteChain(s.q.order(e, s.q.In, s.q.Amount, false), next.Pool)
+			if err == nil && (len(best.Legs) == 0 || two.AmountOut > best.AmountOut) {
+				best = Route{Legs: []Leg{{e, one}, {next, two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
+			}
+		}
+	}
+	if len(best.Legs) > 0 {
+		s.add(best)
 	}
 }
 

@@ -75,6 +75,8 @@ type Leg struct {
 // Route is one swap, or two of which the second sells what the first buys.
 type Route struct {
 	Legs []Leg
+	// Chained says that the two swaps are one instruction of their venue: see venue.Chained.
+	Chained bool
 	// AmountIn and AmountOut are those of the whole route.
 	AmountIn, AmountOut uint64
 	// Residual is the most of the middle mint that may stay with the user.
@@ -201,7 +203,7 @@ func (s *search) add(routes ...Route) {
 		for _, l := range r.Legs {
 			p.ComputeUnits += l.Quote.ComputeUnits
 		}
-		if len(r.Legs) > 1 && r.Legs[0].Quote.Out != s.q.Native {
+		if len(r.Legs) > 1 && !r.Chained && r.Legs[0].Quote.Out != s.q.Native {
 			rents++
 		}
 	}

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,7 +104,10 @@ type record struct {
 // view is what quotes read of a record. If all is set, all swaps are quoted; else the kinds in
 // proved are, and stop is why the others are not. Immutable.
 type view struct {
-	all    bool
+	all bool
+	// lacks are features that the deployed build is not known to have, though the venue's other
+	// builds have them: they are not quoted.
+	lacks  venue.Features
 	proved map[venue.Features]bool
 	// partly says that at least one kind is proved.
 	partly bool
@@ -113,11 +117,17 @@ type view struct {
 // Allows implements guard.Gate.
 func (r *record) Allows(features venue.Features) error {
 	v := r.view.Load()
-	if v.all || v.proved[features] {
+	switch {
+	case features&v.lacks != 0:
+		return errLacks
+	case v.all || v.proved[features]:
 		return nil
 	}
 	return v.stop
 }
+
+// errLacks is the refusal of a swap that only some builds can make.
+var errLacks = fmt.Errorf("%w: the deployed build is not known to have this instruction", venue.ErrUnverified)
 
 var _ guard.Gate = (*record)(nil)
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
 // decide finds the build that is deployed, and what of the venue may be quoted.
@@ -97,7 +98,7 @@ func (b *book) publish(r *record) {
 		r.view.Store(&view{stop: &Stop{ReasonMismatch, "a swap is not what a quote says: " + r.suspect}})
 	// The first build is trusted even before its executables are read.
 	case v == nil && len(r.builds) == 0 && !r.early, v != nil && v.Basis != "":
-		r.view.Store(&view{all: true})
+		r.view.Store(&view{all: true, lacks: b.lacks(r)})
 	case v == nil:
 		r.view.Store(&view{stop: &Stop{ReasonRedeployed, r.redeployed() + ": the new executable is being read"}})
 	default:
@@ -112,6 +113,14 @@ func (b *book) publish(r *record) {
 		}
 		r.view.Store(shown)
 	}
+}
+
+// lacks returns the features that the deployed build is not known to have.
+func (b *book) lacks(r *record) venue.Features {
+	if r.name != pumpswap.Name || slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.MultiHop && k.covers(r.programs) }) {
+		return 0
+	}
+	return pumpswap.FeatureMultiHop
 }
 
 // redeployed returns the part of a message that names the program that was last deployed.

@@ -177,7 +177,7 @@ func TestABuildThatSwapsOtherwiseAsksNobody(t *testing.T) {
 func TestABuildThatRunsCoverIsTrustedAtOnce(t *testing.T) {
 	s := newScene(t)
 	s.deploy("first")
-	known := []KnownBuild{{"tested", map[venue.Key]string{cpmm.Program: Sum([]byte("second"))}}}
+	known := []KnownBuild{{Name: "tested", SHA256: map[venue.Key]string{cpmm.Program: Sum([]byte("second"))}}}
 	tr := s.trust(Config{}, Terms{Known: known})
 	s.deploy("second\x00\x00\x00") // the account is longer than the executable
 	s.look(tr)
@@ -225,7 +225,7 @@ func TestANewerVersionMayKnowABuild(t *testing.T) {
 	s.look(tr)
 	require.False(t, s.quoted(tr))
 	tr.save()
-	known := []KnownBuild{{"tested", map[venue.Key]string{cpmm.Program: Sum([]byte("second"))}}}
+	known := []KnownBuild{{Name: "tested", SHA256: map[venue.Key]string{cpmm.Program: Sum([]byte("second"))}}}
 	tr = s.trust(Config{Dir: dir}, Terms{Known: known})
 	require.Equal(t, BasisKnown, tr.Report(cpmm.Name).Basis)
 	s.sees(tr, 1, 1)

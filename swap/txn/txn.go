@@ -41,6 +41,8 @@ type Side struct {
 	// Program owns the mint.
 	Program  venue.Key
 	Decimals uint8
+	// AccountSize is the length of its token accounts.
+	AccountSize int
 }
 
 func (s Side) native() bool { return s.Mint == mint.WrappedSOL }
@@ -50,6 +52,8 @@ type Swap struct {
 	In, Out Side
 	// Instructions makes the venue's instructions for the user's accounts.
 	Instructions func(user venue.UserAccounts) ([]venue.Instruction, error)
+	// Opens returns the accounts that the instructions open if they are missing; may be nil.
+	Opens func(user venue.Key) ([]venue.Opening, error)
 	// Spend is the most that the instructions sell, in raw units.
 	Spend uint64
 	// Native says that SOL leaves or reaches the wallet itself: nothing is wrapped.
@@ -85,8 +89,11 @@ type Request struct {
 	// not nil, is the whole priority fee in lamports instead.
 	UnitPrice   uint64
 	PriorityFee *uint64
-	// MaxAccounts bounds the transaction's accounts; 0: the network's limit.
+	// MaxAccounts bounds the transaction's accounts, those in lookup tables too; 0: the network's
+	// limit.
 	MaxAccounts int
+	// Tables are lookup tables that the transaction may use. It uses those that make it smaller.
+	Tables []Table
 	// Blockhash makes the transaction valid for about a minute.
 	Blockhash venue.Key
 }
@@ -101,6 +108,8 @@ type Transaction struct {
 	// Unwraps says that SOL arrives as SOL. It is false if the output is not SOL, or stays wrapped
 	// because the user's account existed.
 	Unwraps bool
+	// Tables are the lookup tables that it uses.
+	Tables []venue.Key
 }
 
 // Compute units of the steps beside the swaps, estimated generously: the program searches for the
@@ -143,6 +152,34 @@ func Fits(r Request) error {
 	return err
 }
 
+// Opens returns the accounts that the transaction of a request opens for the user if they are
+// missing, and that stay open: the account for wrapped SOL does not, if it was opened for the swap.
+func Opens(r Request) ([]venue.Opening, error) {
+	b := newBuilder(r, AssociatedAccount)
+	if err := b.createBought(); err != nil {
+		return nil, err
+	}
+	for _, s := range r.Swaps {
+		if s.Opens == nil {
+			continue
+		}
+		more, err := s.Opens(r.User)
+		if err != nil {
+			return nil, err
+		}
+		b.opens = append(b.opens, more...)
+	}
+	seen := map[venue.Key]bool{}
+	var list []venue.Opening
+	for _, o := range b.opens {
+		if !seen[o.Account] {
+			seen[o.Account] = true
+			list = append(list, o)
+		}
+	}
+	return list, nil
+}
+
 // builder collects the instructions of a transaction.
 type builder struct {
 	Request
@@ -150,16 +187,22 @@ type builder struct {
 	list      []venue.Instruction
 	units     uint64
 	created   map[venue.Key]bool
+	opens     []venue.Opening
 	// wraps: a swap moves wrapped SOL. lamports: SOL is bought without wrapping.
 	wraps, lamports bool
 }
 
-// build makes the transaction, with the accounts' addresses from accountOf.
-func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, error) {
+func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) *builder {
 	b := &builder{Request: r, accountOf: accountOf, created: map[venue.Key]bool{}}
 	for _, s := range r.Swaps {
 		b.wraps, b.lamports = b.wraps || s.wraps(), b.lamports || s.Native && s.Out == r.Out && r.Out.native()
 	}
+	return b
+}
+
+// build makes the transaction, with the accounts' addresses from accountOf.
+func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, error) {
+	b := newBuilder(r, accountOf)
 	for _, step := range []func() error{b.createBought, b.wrap, b.swap, b.payFee, b.unwrap, b.payLamports} {
 		if err := step(); err != nil {
 			return nil, err
@@ -176,13 +219,15 @@ func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Tran
 		price, _ = bits.Div64(min(hi, limit-1), lo, limit)
 	}
 	list := append([]venue.Instruction{unitLimit(uint32(limit)), unitPrice(price)}, b.list...)
-	raw, err := encode(r, list)
+	raw, tables, err := encode(r, list)
 	if err != nil {
 		return nil, err
 	}
 	hi, lo := bits.Mul64(price, limit)
 	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
-	return &Transaction{Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped)}, nil
+	return &Transaction{
+		Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped), Tables: tables,
+	}, nil
 }
 
 // lamport is how many millionths a lamport has.
@@ -200,6 +245,9 @@ func (b *builder) create(side Side) error {
 	}
 	b.list = append(b.list, createAccount(b.User, account, side))
 	b.units += unitsCreateAccount
+	if !side.native() {
+		b.opens = append(b.opens, venue.Opening{Account: account, Owner: side.Program, Size: side.AccountSize})
+	}
 	return nil
 }
 
@@ -356,38 +404,4 @@ func unitLimit(units uint32) venue.Instruction {
 
 func unitPrice(price uint64) venue.Instruction {
 	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint64([]byte{3}, price)}
-}
-
-// encode makes the message and checks the limits of the network.
-func encode(r Request, list []venue.Instruction) ([]byte, error) {
-	converted := make([]solana.Instruction, len(list))
-	for i, in := range list {
-		metas := make(solana.AccountMetaSlice, len(in.Accounts))
-		for j, m := range in.Accounts {
-			metas[j] = solana.NewAccountMeta(solana.PublicKey(m.Key), m.Writable, m.Signer)
-		}
-		converted[i] = solana.NewInstruction(solana.PublicKey(in.Program), metas, in.Data)
-	}
-	tx, err := solana.NewTransaction(converted, solana.Hash(r.Blockhash), solana.TransactionPayer(solana.PublicKey(r.User)))
-	if err != nil {
-		return nil, fmt.Errorf("build transaction: %w", err)
-	}
-	most := MaxAccounts
-	if r.MaxAccounts > 0 {
-		most = min(most, r.MaxAccounts)
-	}
-	if n := len(tx.Message.AccountKeys); n > most {
-		return nil, fmt.Errorf("%w: it names %d accounts of at most %d", ErrTooLarge, n, most)
-	}
-	// Without lookup tables solana-go makes a legacy message, but the specification wants a
-	// versioned one.
-	tx.Message.SetVersion(solana.MessageVersionV0)
-	raw, err := tx.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("encode transaction: %w", err)
-	}
-	if len(raw) > MaxBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, len(raw), MaxBytes)
-	}
-	return raw, nil
 }

@@ -184,26 +184,50 @@ func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key
 // PumpSwap adds a pool of a coin and SOL, with mainnet's configuration. The price of a boosted pool
 // counts virtual reserves. The package pumpswap names the offsets (state.go).
 func (s *Scene) PumpSwap(coin venue.Key, depth [2]int, boosted bool) (pool venue.Key) {
+	creator := s.Either(swaptest.Named("someone"), venue.MustDerive(pumpswap.Curve, []byte("pool-authority"), coin[:]))
+	pool = s.pumpSwap(coin, mint.WrappedSOL, creator, depth)
+	if data := s.Held[pool].Data; boosted {
+		NumbersAt(data, map[int]uint64{245: s.Random.Uint64N(1 << 36)})
+	}
+	return pool
+}
+
+// Coin adds a coin of pump's whose pool took over from its curve. It is quoted in SOL or in another
+// coin. flags are whether the pool is a mayhem one, and whether it pays cashback.
+func (s *Scene) Coin(coin, quote venue.Key, depth [2]int, flags [2]byte) (pool venue.Key) {
+	pool = s.pumpSwap(coin, quote, venue.MustDerive(pumpswap.Curve, []byte("pool-authority"), coin[:]), depth)
+	copy(s.Held[pool].Data[243:], flags[:])
+	s.curveGlobals()
+	address, err := pumpcurve.Address(coin)
+	require.NoError(s.t, err)
+	data := make([]byte, 166)
+	copy(data, []byte{0x17, 0xb7, 0xf8, 0x37, 0x60, 0xd8, 0xac, 0x60})
+	data[48] = 1 // complete
+	if quote != mint.WrappedSOL {
+		KeysAt(data, map[int]venue.Key{83: quote})
+	}
+	s.set(address, pumpcurve.Program, data)
+	return pool
+}
+
+// pumpSwap adds a pool that creator made.
+func (s *Scene) pumpSwap(coin, quote, creator venue.Key, depth [2]int) (pool venue.Key) {
 	config := venue.Padded(Recorded(s.t, PumpSwapConfig), 949)
 	config[940] = s.flag() // creators may set their fee
 	s.set(pumpswap.GlobalConfig, pumpswap.Program, config)
 	s.set(pumpswap.FeeConfig, pumpfees.Program, Recorded(s.t, PumpSwapFees))
-	creator := s.Either(swaptest.Named("someone"), venue.MustDerive(pumpswap.Curve, []byte("pool-authority"), coin[:]))
 	coinCreator := s.Either(venue.Key{}, swaptest.Named("creator"))
-	pool, bump := s.derived(pumpswap.Program, []byte("pool"), []byte{0, 0}, creator[:], coin[:], mint.WrappedSOL[:])
+	pool, bump := s.derived(pumpswap.Program, []byte("pool"), []byte{0, 0}, creator[:], coin[:], quote[:])
 	data := make([]byte, 301)
 	copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc, bump})
-	vaults := [2]venue.Key{s.Associated(pool, coin, s.deep(depth)), s.Associated(pool, mint.WrappedSOL, s.deep(depth))}
-	KeysAt(data, map[int]venue.Key{11: creator, 43: coin, 75: mint.WrappedSOL, 107: swaptest.Named("lp"), 139: vaults[0], 171: vaults[1], 211: coinCreator})
+	vaults := [2]venue.Key{s.Associated(pool, coin, s.deep(depth)), s.Associated(pool, quote, s.deep(depth))}
+	KeysAt(data, map[int]venue.Key{11: creator, 43: coin, 75: quote, 107: swaptest.Named("lp"), 139: vaults[0], 171: vaults[1], 211: coinCreator})
 	NumbersAt(data, map[int]uint64{203: 1 << 40, 261: uint64(s.flag()) * s.Random.Uint64N(500)})
 	data[243], data[244] = s.flag(), s.flag() // mayhem, cashback
-	if boosted {
-		NumbersAt(data, map[int]uint64{245: s.Random.Uint64N(1 << 36)})
-	}
 	s.set(pool, pumpswap.Program, data)
 	vaultAuthority := venue.MustDerive(pumpswap.Program, []byte("creator_vault"), coinCreator[:])
 	for _, owner := range []venue.Key{venue.FirstKey(config[57:], 8), venue.FirstKey(config[385:], 1), venue.FirstKey(config[643:], 8), vaultAuthority} {
-		s.Associated(owner, mint.WrappedSOL, 0)
+		s.Associated(owner, quote, 0)
 	}
 	s.accumulators(pumpswap.Program)
 	return pool

@@ -77,13 +77,18 @@ func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	maps.Copy(c.accounts, accounts)
 }
 
-// Replace puts accounts in the place of all others but the clock, in a new slot.
+// Replace puts accounts in the place of all others but the clock and deployed programs, in a new
+// slot.
 func (c *Chain) Replace(accounts map[Key]*rpc.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clock := c.accounts[Clock]
+	before := c.accounts
 	c.accounts = maps.Clone(accounts)
-	c.accounts[Clock] = clock
+	for key, account := range before {
+		if key == Clock || account.Owner == Key(solana.BPFLoaderUpgradeableProgramID) {
+			c.accounts[key] = account
+		}
+	}
 	c.slot++
 }
 

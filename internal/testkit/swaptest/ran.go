@@ -88,7 +88,7 @@ func (c *Chain) Execute(wire []byte, unixTime int64, failed bool, after map[Key]
 	c.slot++
 	c.ran++
 	tx.Signatures[0] = solana.Signature{byte(c.ran), byte(c.ran >> 8), 1}
-	before := c.balances(tx.Message.AccountKeys)
+	before := c.balances(slices.Concat(c.keysOf(tx)...))
 	for key, account := range after {
 		switch {
 		case account == nil:
@@ -106,11 +106,12 @@ func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64
 	if err != nil {
 		panic(err) // a mistake of the test
 	}
-	keys := tx.Message.AccountKeys
+	parts := c.keysOf(tx)
+	keys := slices.Concat(parts...)
 	after := c.balances(keys)
 	meta := map[string]any{
 		"err": nil, "preBalances": before.lamports, "postBalances": after.lamports, "preTokenBalances": before.tokens, "postTokenBalances": after.tokens,
-		"innerInstructions": inner, "loadedAddresses": map[string]any{"writable": []string{}, "readonly": []string{}},
+		"innerInstructions": inner, "loadedAddresses": map[string]any{"writable": base58s(parts[1]), "readonly": base58s(parts[2])},
 	}
 	if failed {
 		meta["err"] = "AccountInUse"

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/mintlake/mintlake/swap/venue"
@@ -44,6 +45,11 @@ func (r *ref) Decode(state venue.State) (decoded venue.Pool, err error) {
 	return &pool{venue: r.venue, inner: inner, address: inner.Address(), mints: inner.Mints()}, nil
 }
 
+var (
+	_ venue.Chained = (*pool)(nil)
+	_ venue.Opener  = (*pool)(nil)
+)
+
 // pool is a guarded pool.
 type pool struct {
 	venue   *gated
@@ -80,6 +86,58 @@ func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
 		return venue.Quote{}, err
 	}
 	return quote, nil
+}
+
+// QuoteChain implements venue.Chained. Only pools of one venue are chained.
+func (p *pool) QuoteChain(order venue.Order, next venue.Pool) (first, second venue.Quote, err error) {
+	if stop := p.venue.stopped(); stop != nil {
+		return first, second, stop
+	}
+	chained, last, err := p.chain(next)
+	if err != nil {
+		return first, second, err
+	}
+	defer p.venue.caught(placeQuote, &err)
+	if first, second, err = chained.QuoteChain(order, last); err != nil {
+		return first, second, err
+	}
+	return first, second, errors.Join(p.venue.refuses(first.Features), p.venue.refuses(second.Features))
+}
+
+// chain returns the inner pools of a chain.
+func (p *pool) chain(next venue.Pool) (venue.Chained, venue.Pool, error) {
+	chained, ok := p.inner.(venue.Chained)
+	last, guarded := next.(*pool)
+	if !ok || !guarded || last.venue.guarded != p.venue.guarded {
+		return nil, nil, fmt.Errorf("%w: the venue does not chain these pools", venue.ErrUnverified)
+	}
+	return chained, last.inner, nil
+}
+
+// ChainInstructions implements venue.Chained. It refuses as Instructions does.
+func (p *pool) ChainInstructions(first, second venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) (list []venue.Instruction, err error) {
+	if stop := p.venue.stopped(); stop != nil {
+		return nil, stop
+	}
+	if err := errors.Join(p.venue.refuses(first.Features), p.venue.refuses(second.Features)); err != nil {
+		return nil, err
+	}
+	chained, last, err := p.chain(next)
+	if err != nil {
+		return nil, err
+	}
+	defer p.venue.caught(placeInstructions, &err)
+	return chained.ChainInstructions(first, second, last, limit, user)
+}
+
+// Opens implements venue.Opener. A pool that opens nothing returns an empty list.
+func (p *pool) Opens(quote venue.Quote, user venue.Key) (list []venue.Opening, err error) {
+	opener, ok := p.inner.(venue.Opener)
+	if !ok {
+		return nil, nil
+	}
+	defer p.venue.caught(placeInstructions, &err)
+	return opener.Opens(quote, user)
 }
 
 // After implements venue.Pool.

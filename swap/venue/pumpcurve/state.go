@@ -73,6 +73,16 @@ func decodeState(data []byte) (state, error) {
 	}, nil
 }
 
+// QuoteMint returns the mint in which the coin of a curve account is quoted; zero for SOL, or if
+// the data is not that of a curve.
+func QuoteMint(data []byte) venue.Key {
+	s, err := decodeState(data)
+	if err != nil {
+		return venue.Key{}
+	}
+	return s.quoteMint
+}
+
 // global is the Global account.
 type global struct {
 	recipient, reserved, buyback venue.Key

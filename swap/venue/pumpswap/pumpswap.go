@@ -200,16 +200,7 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	reserve, ok := p.state.priced(p.vaults[quote])
-	switch {
-	case side == base && p.config.flags&disabledSell != 0, side == quote && p.config.flags&disabledBuy != 0:
-		return result{}, fmt.Errorf("%w: the venue is disabled", venue.ErrClosed)
-	case p.vaults[base] == 0 || !ok:
-		return result{}, fmt.Errorf("%w: a reserve is empty", venue.ErrNoLiquidity)
-	case o.Amount == 0:
-		return result{}, venue.ErrTooSmall
-	}
-	rates, err := p.rates(reserve)
+	reserve, rates, err := p.open(side, o.Amount)
 	if err != nil {
 		return result{}, err
 	}
@@ -227,10 +218,31 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	if _, carry := bits.Add64(p.vaults[side], r.in, 0); carry != 0 {
-		return result{}, fmt.Errorf("%w: the vault would hold more than 64 bits", venue.ErrTooLarge)
+	return r, p.checkHeld(&r)
+}
+
+// open returns the priced quote reserve and the rates of a trade that sells an amount of a side. It
+// is an error if the pool does not trade now.
+func (p *Pool) open(side int, amount uint64) (reserve uint64, rates pumpfees.Rates, err error) {
+	reserve, ok := p.state.priced(p.vaults[quote])
+	switch {
+	case side == base && p.config.flags&disabledSell != 0, side == quote && p.config.flags&disabledBuy != 0:
+		return 0, rates, fmt.Errorf("%w: the venue is disabled", venue.ErrClosed)
+	case p.vaults[base] == 0 || !ok:
+		return 0, rates, fmt.Errorf("%w: a reserve is empty", venue.ErrNoLiquidity)
+	case amount == 0:
+		return 0, rates, venue.ErrTooSmall
 	}
-	return r, nil
+	rates, err = p.rates(reserve)
+	return reserve, rates, err
+}
+
+// checkHeld refuses a swap after which a vault would hold more than 64 bits.
+func (p *Pool) checkHeld(r *result) error {
+	if _, carry := bits.Add64(p.vaults[r.side], r.in, 0); carry != 0 {
+		return fmt.Errorf("%w: the vault would hold more than 64 bits", venue.ErrTooLarge)
+	}
+	return nil
 }
 
 // buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split. Then, with

@@ -23,13 +23,18 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	if err != nil {
 		return venue.Quote{}, err
 	}
+	return p.quoteOf(o, &r), nil
+}
+
+// quoteOf returns the quote of a result.
+func (p *Pool) quoteOf(o venue.Order, r *result) venue.Quote {
 	q := venue.Quote{
 		Order: o, Out: p.Mints()[1-r.side], AmountIn: r.in, AmountOut: r.out, ImpactBps: r.impact, ComputeUnits: computeUnits,
 	}
 	q.Fees.Add(venue.FeePool, p.state.quote, r.fees.LP+r.fees.Protocol)
 	q.Fees.Add(venue.FeeCreator, p.state.quote, r.fees.Creator)
 	q.Features = p.features(o, r.side)
-	return q, nil
+	return q
 }
 
 // After implements venue.Pool. The liquidity providers' fee stays in the quote vault.

@@ -56,12 +56,14 @@ type state struct {
 	virtual                [2]uint64 // low, high: an i128
 	creatorRate            uint64
 	protocolOwed, creators uint64
+	short                  bool // from before the last fields: a trade of today makes it longer
 }
 
 func decodeState(data []byte) (state, error) {
 	if len(data) < poolPrefix || [8]byte(data) != poolDiscriminator {
 		return state{}, fmt.Errorf("%w: a pool of %d bytes", venue.ErrMalformed, len(data))
 	}
+	short := len(data) < poolLength
 	data = venue.Padded(data, poolLength)
 	key := func(at int) venue.Key { return venue.Key(data[at : at+32]) }
 	number := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
@@ -69,7 +71,7 @@ func decodeState(data []byte) (state, error) {
 		creator: key(poolCreator), base: key(poolBaseMint), quote: key(poolQuoteMint), baseVault: key(poolBaseVault), quoteVault: key(poolQuoteVault),
 		lpSupply: number(poolLPSupply), coinCreator: key(poolCoinCreator), mayhem: data[poolMayhem] != 0, cashback: data[poolCashback] != 0,
 		virtual: [2]uint64{number(poolVirtual), number(poolVirtual + 8)}, creatorRate: number(poolCreatorRate),
-		protocolOwed: number(poolProtocolOwed), creators: number(poolCreatorOwed),
+		protocolOwed: number(poolProtocolOwed), creators: number(poolCreatorOwed), short: short,
 	}
 	if s.base == s.quote {
 		return state{}, fmt.Errorf("%w: one mint on both sides", venue.ErrMalformed)

@@ -19,11 +19,13 @@ const (
 	featureMayhem
 	featureCashback
 	featureBoost
+	// FeatureMultiHop is a swap of a chain by multi_hop_swap, which older builds do not have.
+	FeatureMultiHop
 )
 
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string {
-	return []string{"buy_exact_out", "sale", "fee_tiers", "creator_fee", "creators_own_rate", "mayhem", "cashback", "boost"}
+	return []string{"buy_exact_out", "sale", "fee_tiers", "creator_fee", "creators_own_rate", "mayhem", "cashback", "boost", "multi_hop"}
 }
 
 // features returns the features of an order. An exact-out sale is made by selling an exact amount.

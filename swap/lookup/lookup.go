@@ -1,0 +1,192 @@
+// Package lookup keeps address lookup tables for the transactions of quotes.
+//
+// In: the addresses of tables, and their accounts over JSON-RPC. Out: the entries that a
+// transaction of now may name.
+// Guarantees: an entry is only given if the chain's program resolves it in every block in which the
+// transaction is valid. A table that is missing, deactivated or malformed is left out and counted;
+// it is never an error of a quote.
+package lookup
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/txn"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Program owns the tables.
+var Program = pubkey.MustParse("AddressLookupTab1e1111111111111111111111111")
+
+// MaxTables is how many tables may be configured: all are read by one call.
+const MaxTables = 32
+
+// Layout of a table (state.rs of the address lookup table program; bincode).
+const (
+	typeAt          = 0  // u32: 1 for a table
+	deactivationAt  = 4  // u64: the slot of its deactivation; while it is active, the greatest number
+	extendedAt      = 12 // u64: the slot in which entries were added last
+	extendedStartAt = 20 // u8: how many entries there were before that
+	entriesAt       = 56
+	entrySize       = 32
+
+	typeTable = 1
+	active    = ^uint64(0)
+)
+
+// Entries returns the entries of a table that was read at a slot, as far as every later block
+// resolves them: entries that were added in that slot itself do not count yet. It is an error if
+// the account is no table, or if its table is deactivated. A table that is being deactivated still
+// works for about 512 slots, but a transaction may land later.
+func Entries(account *solana.Account, slot uint64) ([]venue.Key, error) {
+	switch {
+	case account == nil:
+		return nil, errors.New("it does not exist")
+	case account.Owner != Program:
+		return nil, errors.New("its owner is not the address lookup table program")
+	case len(account.Data) < entriesAt || (len(account.Data)-entriesAt)%entrySize != 0 || binary.LittleEndian.Uint32(account.Data[typeAt:]) != typeTable:
+		return nil, fmt.Errorf("its %d bytes are not those of a table", len(account.Data))
+	case binary.LittleEndian.Uint64(account.Data[deactivationAt:]) != active:
+		return nil, errors.New("it is deactivated")
+	}
+	count := (len(account.Data) - entriesAt) / entrySize
+	if slot <= binary.LittleEndian.Uint64(account.Data[extendedAt:]) {
+		count = min(count, int(account.Data[extendedStartAt]))
+	}
+	list := make([]venue.Key, count)
+	for i := range list {
+		list[i] = venue.Key(account.Data[entriesAt+i*entrySize:][:entrySize])
+	}
+	return list, nil
+}
+
+const (
+	// fresh is how long a reading is used without another one.
+	fresh = 30 * time.Second
+	// retry is how long after a reading that failed the next one is tried.
+	retry = 2 * time.Second
+	// usable is how long a reading is used if the next ones fail. A table works for some 200 s
+	// after its deactivation, and a transaction is valid for about 60 s.
+	usable = 2 * time.Minute
+)
+
+// RPC reads accounts: *solana.Client.
+type RPC interface {
+	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error)
+}
+
+// Deps are the collaborators. Logger and Registerer may be nil.
+type Deps struct {
+	RPC        RPC
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+}
+
+// Book has the tables that transactions may use. It is safe for concurrent use.
+type Book struct {
+	addresses []venue.Key
+	deps      Deps
+	// reading is held by the goroutine that reads the tables.
+	reading sync.Mutex
+	held    atomic.Pointer[reading]
+	// refused is why each table was left out the last time. Protected by reading.
+	refused map[venue.Key]string
+}
+
+// reading is what was read at one time. From next on the tables are read again.
+type reading struct {
+	tables   []txn.Table
+	at, next time.Time
+}
+
+// New makes a book of the tables with these addresses, in the order in which transactions prefer
+// them. It does no I/O.
+func New(addresses []venue.Key, deps Deps) (*Book, error) {
+	if len(addresses) > MaxTables {
+		return nil, fmt.Errorf("%d lookup tables are too many: at most %d", len(addresses), MaxTables)
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	b := &Book{addresses: addresses, deps: deps, refused: map[venue.Key]string{}}
+	b.held.Store(&reading{})
+	if deps.Registerer == nil {
+		return b, nil
+	}
+	if err := deps.Registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_swap_lookup_tables", Help: "Address lookup tables that transactions may use, of those that are configured.",
+	}, func() float64 { return float64(len(b.held.Load().tables)) })); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return b, nil
+}
+
+// Tables returns the tables that a transaction of now may use. One of the calls reads them again
+// every 30 s; meanwhile the others take the last reading. If they cannot be read, the last reading
+// counts for two minutes, then there are none.
+func (b *Book) Tables(ctx context.Context) []txn.Table {
+	if len(b.addresses) == 0 {
+		return nil
+	}
+	held, now := b.held.Load(), b.deps.Now()
+	if now.Before(held.next) {
+		return held.tables
+	}
+	if held.next.IsZero() {
+		b.reading.Lock() // nothing to answer with yet
+	} else if !b.reading.TryLock() {
+		return held.tables
+	}
+	defer b.reading.Unlock()
+	if held = b.held.Load(); now.Before(held.next) {
+		return held.tables // another call read them meanwhile
+	}
+	tables, err := b.read(ctx)
+	if err == nil {
+		b.held.Store(&reading{tables, now, now.Add(fresh)})
+		return tables
+	}
+	b.deps.Logger.Warn("lookup tables cannot be read", "err", err)
+	if now.Sub(held.at) < usable {
+		tables = held.tables
+	}
+	b.held.Store(&reading{tables, held.at, now.Add(retry)})
+	return tables
+}
+
+// read reads all tables. Confirmed: an entry that is only processed may be lost with its block.
+func (b *Book) read(ctx context.Context) ([]txn.Table, error) {
+	slot, accounts, err := b.deps.RPC.GetMultipleAccounts(ctx, b.addresses, solana.AccountOptions{Commitment: solana.Confirmed})
+	if err != nil {
+		return nil, err
+	}
+	var tables []txn.Table
+	for i, address := range b.addresses {
+		entries, err := Entries(accounts[i], slot)
+		why := ""
+		if err == nil {
+			tables = append(tables, txn.NewTable(address, entries))
+		} else {
+			why = err.Error()
+		}
+		if why != "" && why != b.refused[address] {
+			b.deps.Logger.Warn("a lookup table is not used", "table", address.String(), "err", err)
+		}
+		b.refused[address] = why
+	}
+	return tables, nil
+}

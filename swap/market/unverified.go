@@ -1,0 +1,122 @@
+package market
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/unverified"
+)
+
+// Unverified is the pools of a pair that are listed and never quoted.
+type Unverified struct {
+	Pools []Refused
+	// Unlisted are the venues whose pools the server did not list.
+	Unlisted []string
+}
+
+type listing struct {
+	found Unverified
+	till  time.Time
+}
+
+// Unverified lists the pools of a pair on the venues that nothing proves yet. The list is
+// remembered for PoolsTTL. Its error is that of ctx: a server that does not list a venue's accounts
+// is no error.
+func (m *Market) Unverified(ctx context.Context, a, b venue.Key) (Unverified, error) {
+	p := pair{a, b}
+	if bytes.Compare(a[:], b[:]) > 0 {
+		p = pair{b, a}
+	}
+	if kept, ok := m.unverified.Get(p); ok && m.deps.Now().Before(kept.till) {
+		return kept.found, nil
+	}
+	detached := context.WithoutCancel(ctx)
+	result := m.flight.DoChan("unverified"+string(p.a[:])+string(p.b[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)
+		defer cancel()
+		found := m.listUnverified(ctx, p)
+		m.unverified.Add(p, listing{found, m.deps.Now().Add(m.cfg.PoolsTTL)})
+		return found, nil
+	})
+	select {
+	case <-ctx.Done():
+		return Unverified{}, ctx.Err()
+	case r := <-result:
+		return r.Val.(Unverified), nil
+	}
+}
+
+func (m *Market) listUnverified(ctx context.Context, p pair) (found Unverified) {
+	venues := unverified.Venues()
+	lists, errs := make([][]venue.Key, len(venues)), make([]error, len(venues))
+	var group errgroup.Group
+	group.SetLimit(maxCalls)
+	for i, v := range venues {
+		group.Go(func() error {
+			lists[i], errs[i] = m.unverifiedOf(ctx, v, p)
+			return nil
+		})
+	}
+	_ = group.Wait() // errs has the errors
+	for i, v := range venues {
+		if errs[i] != nil {
+			m.deps.Logger.Debug("pools are not listed", "venue", v.Name, "err", errs[i])
+			found.Unlisted = append(found.Unlisted, v.Name)
+		}
+		for _, address := range lists[i][:min(len(lists[i]), m.cfg.maxPools)] {
+			found.Pools = append(found.Pools, Refused{v.Name, address, unverified.Err})
+		}
+	}
+	return found
+}
+
+// unverifiedOf returns the pools of a pair on one venue, by their addresses.
+func (m *Market) unverifiedOf(ctx context.Context, v unverified.Venue, p pair) ([]venue.Key, error) {
+	var pools []venue.Key
+	// unsure are pools whose second mint is in another account.
+	type unsure struct{ pool, first, config venue.Key }
+	var open []unsure
+	offset := 0
+	for _, filter := range v.Filters(p.a, p.b) {
+		if err := ProgramAccounts(ctx, m.deps.RPC, Listing{Program: v.Program, Filter: filter, Commitment: Commitment}, func(address venue.Key, data []byte) {
+			config, at, ok := venue.Key{}, 0, false
+			if config, at, ok = v.Config(data); !ok {
+				pools = append(pools, address)
+				return
+			}
+			open, offset = append(open, unsure{address, v.First(data), config}), at
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for part := range slices.Chunk(open, solana.MaxAccountsPerCall) {
+		keys := make([]venue.Key, len(part))
+		for i, one := range part {
+			keys[i] = one.config
+		}
+		_, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
+			Commitment: Commitment, DataSlice: &solana.DataSlice{Offset: uint64(offset), Length: uint64(len(venue.Key{}))},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read configurations: %w", err)
+		}
+		for i, one := range part {
+			other := p.a
+			if one.first == p.a {
+				other = p.b
+			}
+			if a := accounts[i]; a != nil && a.Owner == v.Program && bytes.Equal(a.Data, other[:]) {
+				pools = append(pools, one.pool)
+			}
+		}
+	}
+	slices.SortFunc(pools, func(x, y venue.Key) int { return bytes.Compare(x[:], y[:]) })
+	return pools, nil
+}

@@ -1,0 +1,184 @@
+package swap
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// TestAFloodLeavesRoomForOthers: whatever some clients ask for, another one finds a place.
+func TestAFloodLeavesRoomForOthers(t *testing.T) {
+	s := &shares{most: 512, of: map[string]int{}}
+	flood := func(client string) (taken int) {
+		for s.take(client) == nil {
+			taken++
+		}
+		return taken
+	}
+	require.Equal(t, 256, flood("one"), "half of all for one alone")
+	require.Equal(t, 128, flood("two"))
+	for i := range 5 {
+		require.NotZero(t, flood(strconv.Itoa(i)))
+	}
+	var refused *Error
+	require.ErrorAs(t, s.take("one"), &refused)
+	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+	for range 256 {
+		s.give("one")
+	}
+	require.Positive(t, flood("one"))
+	for _, client := range []string{"one", "two", "0", "1", "2", "3", "4"} {
+		for s.of[client] > 0 {
+			s.give(client)
+		}
+	}
+	require.Empty(t, s.of)
+	require.Zero(t, s.total)
+}
+
+// TestTurnsGoAround: the search of a client that has just come is next after those that run,
+// however many another client has waiting.
+func TestTurnsGoAround(t *testing.T) {
+	turns := newTurns(1)
+	require.NoError(t, turns.take(t.Context(), "flood"))
+	var mu sync.Mutex
+	var order []string
+	var wg sync.WaitGroup
+	waits := func(client string, waiting int) {
+		wg.Go(func() {
+			if turns.take(t.Context(), client) == nil {
+				mu.Lock()
+				order = append(order, client)
+				mu.Unlock()
+				turns.give()
+			}
+		})
+		require.Eventually(t, func() bool {
+			turns.mu.Lock()
+			defer turns.mu.Unlock()
+			return len(turns.waiting[client]) == waiting
+		}, hang, time.Millisecond)
+	}
+	for i := range 50 {
+		waits("flood", i+1)
+	}
+	waits("other", 1)
+	waits("other", 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() { gone <- turns.take(ctx, "gone") }()
+	cancel()
+	require.ErrorIs(t, <-gone, context.Canceled)
+	turns.give()
+	wg.Wait()
+	require.Len(t, order, 52)
+	require.Equal(t, []string{"flood", "other", "flood", "other", "flood"}, order[:5])
+	require.Empty(t, turns.waiting)
+	require.Empty(t, turns.order)
+	require.Equal(t, 1, turns.free)
+}
+
+// TestAKeysFloodDoesNotStopAnother: while one key has all the requests in flight that it may have,
+// it is refused, and another key gets its quote.
+func TestAKeysFloodDoesNotStopAnother(t *testing.T) {
+	f, other := startWithTwo(t, Config{maxInFlight: 8})
+	f.quoteOK(t, query(coin, taxed, "1000"))
+	release := f.chain.Hold()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { f.do(t, http.MethodGet, query(coin, taxed, "1000"), "") })
+	}
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.inFlight) == 4 }, hang, time.Millisecond)
+	f.refused(t, http.MethodGet, query(coin, taxed, "1000"), "", http.StatusTooManyRequests, "too many requests in flight")
+	alone := *f
+	alone.key = other
+	answers := make(chan int, 1)
+	wg.Go(func() {
+		status, _ := alone.do(t, http.MethodGet, query(coin, taxed, "1000"), "")
+		answers <- status
+	})
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.inFlight) == 5 }, hang, time.Millisecond)
+	release()
+	wg.Wait()
+	require.Equal(t, http.StatusOK, <-answers)
+}
+
+// startWithTwo starts a server with a pool and a second key, which it returns.
+func startWithTwo(t testing.TB, cfg Config) (*fixture, string) {
+	t.Helper()
+	c := chain()
+	c.CPMM(swaptest.Pool{Name: "p", Mints: [2]venue.Key{taxed, coin}, Amounts: [2]uint64{1_000_000_000, 1_000_000_000}, TradeRate: 2500})
+	first, hash := keys.Generate(keys.Swap)
+	second, hash2 := keys.Generate(keys.Swap)
+	store, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.Swap, Hash: hash}, keys.Entry{ID: "bob", Product: keys.Swap, Hash: hash2})
+	require.NoError(t, err)
+	cfg.Addr = "127.0.0.1:0"
+	cfg.timeout, cfg.stopTimeout = hang, hang
+	cfg.Market.StateTTL = 1
+	s, err := New(cfg, Deps{Keys: store, RPC: c, Registerer: prometheus.NewRegistry()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	<-s.Ready()
+	return &fixture{s, c, "http://" + s.Addr(), first, nil}, second
+}
+
+// BenchmarkFlood is how long a quote takes for one key alone, and while another key sends as many
+// requests as it may.
+func BenchmarkFlood(b *testing.B) {
+	for _, flooding := range []int{0, 200} {
+		b.Run(strconv.Itoa(flooding), func(b *testing.B) {
+			f, other := startWithTwo(b, Config{})
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: flooding + 1}}
+			ask := func(key string) int {
+				request, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, f.url+query(coin, taxed, "1000"), http.NoBody)
+				request.Header.Set(keyHeader, key)
+				response, err := client.Do(request)
+				if err != nil {
+					return 0
+				}
+				defer response.Body.Close()
+				return response.StatusCode
+			}
+			ctx, stop := context.WithCancel(b.Context())
+			var wg sync.WaitGroup
+			for range flooding {
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						ask(f.key)
+					}
+				})
+			}
+			var times []time.Duration
+			for b.Loop() {
+				began := time.Now()
+				if status := ask(other); status != http.StatusOK {
+					b.Fatal(status)
+				}
+				times = append(times, time.Since(began))
+			}
+			stop()
+			wg.Wait()
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}

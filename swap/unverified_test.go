@@ -1,0 +1,71 @@
+package swap
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// TestUnverifiedPoolsAreListed: pools of venues that nothing proves are told, with the code, and
+// not quoted.
+func TestUnverifiedPoolsAreListed(t *testing.T) {
+	c := chain()
+	other := swaptest.Named("other")
+	put := func(name, program string, discriminator []byte, size int, keys map[int]venue.Key) string {
+		data := make([]byte, size)
+		copy(data, discriminator)
+		for at, key := range keys {
+			copy(data[at:], key[:])
+		}
+		c.Set(swaptest.Named(name), pubkey.MustParse(program), data)
+		return swaptest.Named(name).String()
+	}
+	const dbc = "dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN"
+	curve := []byte{0xd5, 0xe0, 0x05, 0xd1, 0x62, 0x45, 0x77, 0x5c}
+	put("in sol", dbc, nil, 1048, map[int]venue.Key{8: swaptest.WrappedSOL})
+	put("in another", dbc, nil, 1048, map[int]venue.Key{8: other})
+	want := map[string]string{
+		put("whirlpool", "whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc", []byte{0x3f, 0x95, 0xd1, 0x0c, 0xe1, 0x80, 0x63, 0x09}, 653,
+			map[int]venue.Key{101: coin, 181: swaptest.WrappedSOL}): "orca_whirlpool",
+		put("launch", "LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj", []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, 429,
+			map[int]venue.Key{205: coin, 237: swaptest.WrappedSOL}): "raydium_launchlab",
+		put("dbc", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in sol"), 136: coin}): "meteora_dbc",
+	}
+	put("of another pair", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in another"), 136: coin})
+	f := start(t, Config{hubs: []venue.Key{swaptest.WrappedSOL}}, c)
+	status, body := f.do(t, http.MethodGet, routePools+"?mint="+coin.String(), "")
+	require.Equal(t, http.StatusOK, status, string(body))
+	var list struct {
+		Pools    []ListedPool
+		Unlisted []string
+	}
+	require.NoError(t, json.Unmarshal(body, &list))
+	got := map[string]string{}
+	for _, p := range list.Pools {
+		got[p.Pool] = p.Venue
+		require.Equal(t, string(venue.ErrUnverified), p.Refused.Code)
+	}
+	require.Equal(t, want, got)
+	require.Empty(t, list.Unlisted)
+	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000"), "", http.StatusNotFound, "no pool trades")
+}
+
+// TestServersThatListNothing: the venues whose accounts a server does not list are named.
+func TestServersThatListNothing(t *testing.T) {
+	c := chain()
+	f := start(t, Config{}, c)
+	found, err := f.market.Unverified(t.Context(), coin, swaptest.Named("x"))
+	require.NoError(t, err)
+	require.Empty(t, found.Unlisted)
+	c.Fail(errors.New("excluded from account secondary indexes"))
+	found, err = f.market.Unverified(t.Context(), coin, swaptest.Named("y"))
+	require.NoError(t, err)
+	require.Len(t, found.Unlisted, 6)
+}

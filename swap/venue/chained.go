@@ -1,0 +1,15 @@
+package venue
+
+// Chained is a pool whose program can swap over two of its pools by one instruction: what the first
+// gives is what the second gets, whatever the price is by then. So no amount has to be stated in
+// between, nothing is left over, and the user needs no account for the token in the middle.
+type Chained interface {
+	Pool
+	// QuoteChain answers an exact-in order that sells to this pool, and what that gives to next. A
+	// swap of a chain may pay other fees than one of its own. Errors wrap a Refusal: ErrUnverified
+	// if the program does not chain these two pools in this direction.
+	QuoteChain(order Order, next Pool) (first, second Quote, err error)
+	// ChainInstructions returns the instructions of the quotes of a QuoteChain. limit is the least
+	// that the second swap may give. The user's Destination is for what the second swap gives.
+	ChainInstructions(first, second Quote, next Pool, limit uint64, user UserAccounts) ([]Instruction, error)
+}

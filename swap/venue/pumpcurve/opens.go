@@ -1,0 +1,18 @@
+package pumpcurve
+
+import "github.com/mintlake/mintlake/swap/venue"
+
+// volumeSize is the length of a UserVolumeAccumulator account.
+const volumeSize = 137
+
+var _ venue.Opener = (*Pool)(nil)
+
+// Opens implements venue.Opener: the account in which the program counts what the user buys.
+func (p *Pool) Opens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
+	side, err := venue.Side(p.mints, q.Order.In)
+	if err != nil || side != quote {
+		return nil, err
+	}
+	volume, err := venue.Derive(Program, []byte("user_volume_accumulator"), user[:])
+	return []venue.Opening{{Account: volume, Owner: Program, Size: volumeSize}}, err
+}

@@ -1,0 +1,189 @@
+package pumpswap
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
+	"github.com/mintlake/mintlake/swap/venue/pumpfees"
+)
+
+// multi_hop_swap (pump_amm.json and math/amm.rs of pump-rust-client 0.5.0) swaps over several pools
+// that pump made itself. All hops buy, or all sell: a coin may be quoted in another coin, which is
+// quoted in SOL. The hop in the user's currency pays the protocol's fee, the hop of the far coin
+// the fees of the creator and the liquidity providers.
+var multiHop = [8]byte{0x2b, 0x64, 0x49, 0x13, 0xe9, 0xf6, 0x6f, 0x94}
+
+// chainUnits is what each hop of multi_hop_swap may use.
+const chainUnits = 90_000
+
+// The accounts of pump's curve program that multi_hop_swap names, whatever it swaps on.
+var (
+	curveGlobal = venue.MustDerive(Curve, []byte("global"))
+	curveFees   = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Curve[:])
+	curveEvents = venue.MustDerive(Curve, []byte("__event_authority"))
+)
+
+// hop is one swap of a chain.
+type hop struct {
+	pool *Pool
+	// currency: it trades the user's currency. target: it trades the far coin.
+	currency, target bool
+}
+
+var _ venue.Chained = (*Pool)(nil)
+
+// QuoteChain implements venue.Chained.
+func (p *Pool) QuoteChain(o venue.Order, next venue.Pool) (first, second venue.Quote, err error) {
+	last, ok := next.(*Pool)
+	if !ok || o.ExactOut {
+		return first, second, fmt.Errorf("%w: only exact-in orders over pools of PumpSwap are chained", venue.ErrUnverified)
+	}
+	hops, err := chainOf(p, last, o.In)
+	if err != nil {
+		return first, second, err
+	}
+	if first, err = hops[0].quote(o); err != nil {
+		return first, second, err
+	}
+	second, err = hops[1].quote(venue.Order{In: first.Out, Amount: first.AmountOut, Clock: o.Clock})
+	return first, second, err
+}
+
+// chainOf returns the hops over two pools of which the first takes in.
+func chainOf(first, last *Pool, in venue.Key) ([2]hop, error) {
+	from, err := venue.Side(first.Mints(), in)
+	if err != nil {
+		return [2]hop{}, err
+	}
+	to, err := venue.Side(last.Mints(), first.Mints()[1-from])
+	if err != nil {
+		return [2]hop{}, err
+	}
+	buys := from == quote
+	hops := [2]hop{{first, buys, !buys}, {last, !buys, buys}}
+	if from != to || first.address == last.address {
+		return hops, fmt.Errorf("%w: a chain buys twice or sells twice", venue.ErrUnverified)
+	}
+	for _, h := range hops {
+		if err := h.check(); err != nil {
+			return hops, err
+		}
+	}
+	return hops, nil
+}
+
+// check refuses a pool that the program does not take, or for which others than the trade's fees
+// would be paid.
+func (h hop) check() error {
+	s := &h.pool.state
+	switch {
+	case !h.pool.canonical:
+		return fmt.Errorf("%w: a chain is over pools that pump made", venue.ErrUnverified)
+	case s.mayhem, s.cashback && h.target:
+		return fmt.Errorf("%w: a chain does not take mayhem pools, nor cashback where the creator is paid", venue.ErrUnverified)
+	case s.short:
+		return fmt.Errorf("%w: the program would make the pool's account longer, at the user's expense", venue.ErrUnverified)
+	case h.pool.config.buyback == (venue.Key{}):
+		return fmt.Errorf("%w: nobody is named to whom the chain's fee is paid", venue.ErrUnverified)
+	}
+	return nil
+}
+
+// quote computes an exact-in order to one hop.
+func (h hop) quote(o venue.Order) (venue.Quote, error) {
+	p := h.pool
+	side, err := venue.Side(p.Mints(), o.In)
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	reserve, rates, err := p.open(side, o.Amount)
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	if !h.currency {
+		rates.Protocol = 0
+	}
+	if !h.target {
+		rates.LP, rates.Creator = 0, 0
+	}
+	r := result{side: side}
+	if side == quote {
+		err = p.buyAll(&r, o.Amount, reserve, rates)
+	} else {
+		err = p.sellIn(&r, o.Amount, reserve, rates)
+	}
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	if err := p.checkHeld(&r); err != nil {
+		return venue.Quote{}, err
+	}
+	q := p.quoteOf(o, &r)
+	q.ComputeUnits = chainUnits
+	q.Features |= FeatureMultiHop
+	return q, nil
+}
+
+// buyAll is like buyIn, but spends the whole amount: what Rates.Split leaves over buys too. With
+// the fees of Rates.Split,
+//
+//	net = spend − fees;  i = net−1;  out = ⌊B·i/(Q+i)⌋
+func (p *Pool) buyAll(r *result, spend, reserve uint64, rates pumpfees.Rates) error {
+	_, fees, ok := rates.Split(spend)
+	paid, alsoOK := fees.Sum()
+	if !ok || !alsoOK || paid >= spend {
+		return venue.ErrTooSmall
+	}
+	net := spend - paid
+	sum := reserve + net - 1
+	if sum < reserve {
+		return fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrTooLarge)
+	}
+	if r.out, _ = arith.MulDiv(p.vaults[base], net-1, sum); r.out == 0 {
+		return venue.ErrTooSmall
+	}
+	r.in, r.gross, r.fees, r.impact = spend, net, fees, arith.ImpactBps(net, reserve)
+	return nil
+}
+
+// ChainInstructions implements venue.Chained: the creation of the account to which a part of the
+// protocol's fee is paid, if it is missing, and multi_hop_swap(amount, minimum).
+func (p *Pool) ChainInstructions(first, second venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
+	last, ok := next.(*Pool)
+	if !ok {
+		return nil, fmt.Errorf("%w: only pools of PumpSwap are chained", venue.ErrUnverified)
+	}
+	hops, err := chainOf(p, last, first.Order.In)
+	if err != nil {
+		return nil, err
+	}
+	// The user's currency is the quote mint of the hop that trades it.
+	paying := hops[0].pool
+	if hops[1].currency {
+		paying = hops[1].pool
+	}
+	d := deriver{}
+	recipient, currency, program := paying.config.buyback, paying.state.quote, paying.mints[quote].Program
+	account := d.associated(recipient, currency, program)
+	metas := []venue.Meta{
+		{Key: user.Owner, Signer: true, Writable: true}, {Key: user.Source, Writable: true}, {Key: user.Destination, Writable: true},
+		{Key: GlobalConfig}, {Key: FeeConfig}, {Key: d.address([]byte("user_volume_accumulator"), user.Owner[:]), Writable: true},
+		{Key: account, Writable: true}, {Key: mint.Token}, {Key: mint.Token2022}, {Key: venue.SystemProgram}, {Key: eventAuthority}, {Key: Program},
+		{Key: Curve}, {Key: curveGlobal}, {Key: curveFees}, {Key: curveEvents},
+	}
+	for _, h := range hops {
+		s := &h.pool.state
+		metas = append(metas, venue.Meta{Key: s.base}, venue.Meta{Key: s.quote}, venue.Meta{Key: h.pool.address, Writable: true},
+			venue.Meta{Key: s.baseVault, Writable: true}, venue.Meta{Key: s.quoteVault, Writable: true})
+	}
+	// The program refuses a minimum of 0.
+	data := binary.LittleEndian.AppendUint64(multiHop[:], first.Order.Amount)
+	data = binary.LittleEndian.AppendUint64(data, max(limit, 1))
+	return []venue.Instruction{
+		venue.CreateAssociated(user.Owner, recipient, account, currency, program),
+		{Program: Program, Data: data, Accounts: metas},
+	}, d.err
+}
