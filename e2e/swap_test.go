@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue/all"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
 
 const solMint = "So11111111111111111111111111111111111111112"
@@ -45,6 +47,8 @@ type swapQuote struct {
 		Mint string `json:"mint"`
 		Most int64  `json:"amount_max,string"`
 	} `json:"residual"`
+	Rent   int64    `json:"rent"`
+	Tables []string `json:"lookup_tables"`
 }
 
 // swapResult is a landed transaction.
@@ -101,6 +105,8 @@ type swapper struct {
 	rand  *rand.Rand
 	mints []string
 	held  map[string]uint64
+	// own is the account for wrapped SOL that the user has before he swaps; zero if he has none.
+	own solana.PublicKey
 }
 
 // call asks the gateway.
@@ -219,7 +225,9 @@ func (s *swapper) landed(signature string) (*swapResult, error) {
 type swapCounts struct {
 	mu                                         sync.Mutex
 	landed, failed, equal, moved, hops, splits int
-	venues                                     map[string]int
+	// tables counts transactions with lookup tables.
+	tables int
+	venues map[string]int
 }
 
 // more tells whether fewer swaps than wanted were made.
@@ -270,7 +278,13 @@ func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst 
 	if uint64(got) < q.Least || uint64(paid) > q.In {
 		return fmt.Errorf("got %d for %d, promised at least %d for at most %d", got, paid, q.Least, q.In)
 	}
+	if key := r.opened(s.user); key != "" {
+		return fmt.Errorf("the account for wrapped SOL, which was not there before, is left open: %s", key)
+	}
 	seen.landed++
+	if len(q.Tables) > 0 {
+		seen.tables++
+	}
 	switch {
 	case uint64(got) == q.Out:
 		seen.equal++
@@ -349,7 +363,12 @@ func TestSwapsEndToEnd(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("MINTLAKE_TEST_SWAPS")); err == nil {
 		swaps = n
 	}
-	up := launch(t, t.TempDir(), "--source", "demo:?tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap")
+	var tables []string
+	for pool := range 16 {
+		tables = append(tables, chain.TableKey(18, pool).String())
+	}
+	up := launch(t, t.TempDir(), "--source", "demo:?tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap",
+		"--swap-lookup-tables", strings.Join(tables, ","))
 	const workers = 10
 	seen := &swapCounts{venues: map[string]int{}}
 	var wg sync.WaitGroup
@@ -370,12 +389,18 @@ func TestSwapsEndToEnd(t *testing.T) {
 			_, err := s.landed(signature)
 			require.NoError(t, err)
 		}
+		if w%2 == 1 {
+			require.NoError(t, s.keep())
+		}
 		wg.Go(func() {
 			for seen.more(swaps) {
 				if err := s.swap(seen); err != nil {
 					errs <- err
 					return
 				}
+			}
+			if err := s.kept(); err != nil {
+				errs <- err
 			}
 		})
 	}
@@ -384,12 +409,13 @@ func TestSwapsEndToEnd(t *testing.T) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole; %d over two pools, %d split; by venue %v",
-		seen.landed, seen.equal, seen.moved, seen.failed, seen.hops, seen.splits, seen.venues)
+	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole; %d over two pools, %d split, %d with lookup tables; by venue %v",
+		seen.landed, seen.equal, seen.moved, seen.failed, seen.hops, seen.splits, seen.tables, seen.venues)
 	require.GreaterOrEqual(t, seen.landed, swaps*9/10)
 	require.Greater(t, seen.equal, swaps/4)
 	require.Positive(t, seen.hops)
 	require.Positive(t, seen.splits)
+	require.Positive(t, seen.tables)
 	require.Len(t, seen.venues, 4)
 	requireReplayed(t, up, seen.venues)
 }

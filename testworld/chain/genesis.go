@@ -256,10 +256,14 @@ func (p *pool) setTarget(amounts [2]uint64) {
 	p.target = float64(amounts[p.quote]) / float64(amounts[1-p.quote])
 }
 
+// TableKey is the address of the lookup table of a chain's genesis pool, counted from 0. A pool of
+// another venue than Raydium CPMM has none.
+func TableKey(seed uint64, pool int) Key { return deriveSigner(seed, "table", uint64(pool)).Key }
+
 // genesisTable is an address lookup table with everything a swap on the pool reads besides the
 // user's accounts.
 func (g *Generator) genesisTable(p *pool) *Table {
-	t := &Table{Key: deriveSigner(g.cfg.Seed, "table", uint64(len(g.pools))).Key, Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
+	t := &Table{Key: TableKey(g.cfg.Seed, len(g.pools)), Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
 		p.vaults[1], p.tokens[0].mint, p.tokens[1].mint, p.observation, TokenProgram, Token2022Program, SystemProgram}}
 	d := make([]byte, 56, 56+32*len(t.Addresses))
 	d[0] = 1

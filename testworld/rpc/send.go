@@ -72,8 +72,8 @@ func (s *Server) toChain(tx *solana.Transaction) (*chain.Tx, error) {
 	out.Message = chain.Message{Versioned: m.IsVersioned(), Header: [3]uint8{h.NumRequiredSignatures, h.NumReadonlySignedAccounts, h.NumReadonlyUnsignedAccounts},
 		Keys: keysOf(m.AccountKeys), Blockhash: chain.Hash(m.RecentBlockhash)}
 	for _, l := range m.AddressTableLookups {
-		list, _ := s.ledger.Accounts([]chain.Key{chain.Key(l.AccountKey)}, ledger.Processed)
-		w, r, err := chain.ResolveLookup(list[0], l.WritableIndexes, l.ReadonlyIndexes)
+		list, slot := s.ledger.Accounts([]chain.Key{chain.Key(l.AccountKey)}, ledger.Processed)
+		w, r, err := chain.ResolveLookup(list[0], slot, l.WritableIndexes, l.ReadonlyIndexes)
 		if err != nil {
 			return nil, jsonrpc.InvalidParams("invalid transaction: %v", err)
 		}
