@@ -175,8 +175,8 @@ func nextAccount(in *bufio.Reader, buf []byte) (address pubkey.Key, data []byte,
 	}
 }
 
-// listedAccount reads the account at the start of a text, and returns its size. data is decoded into
-// buf.
+// listedAccount reads the account at the start of a text, and returns its size. data is decoded
+// into buf.
 func listedAccount(text, buf []byte) (address pubkey.Key, data []byte, size int, err error) {
 	r := jsonwalk.New(text)
 	begin, found := *r, 0
