@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ProcessedConfig is a Geyser server that brings what is processed. Zero values take the defaults
@@ -320,11 +320,11 @@ func (p *processed) block(value []byte) error {
 
 // hashOf reads a block's hash.
 func hashOf(text string) ([]byte, error) {
-	hash, err := base58.Decode(clip(text, maxHashText))
-	if err != nil || len(hash) != len(address{}) {
+	hash, err := pubkey.Parse(text)
+	if err != nil {
 		return nil, errors.New("malformed block hash")
 	}
-	return hash, nil
+	return hash[:], nil
 }
 
 // endOf returns what has come of the end of a slot. If too many are incomplete, it tells the end of

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 
 	rpc "github.com/mintlake/mintlake/internal/solana"
