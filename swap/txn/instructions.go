@@ -1,0 +1,58 @@
+package txn
+
+import (
+	"encoding/binary"
+
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// AssociatedAccount returns the associated token account of a wallet.
+func AssociatedAccount(owner venue.Key, side Side) (venue.Key, error) {
+	return venue.AssociatedAccount(owner, side.Mint, side.Program)
+}
+
+// createAccount creates the user's associated account if it is missing.
+func createAccount(user, account venue.Key, side Side) venue.Instruction {
+	return venue.CreateAssociated(user, user, account, side.Mint, side.Program)
+}
+
+// transferSOL is the system program's Transfer (instruction 2).
+func transferSOL(from, to venue.Key, lamports uint64) venue.Instruction {
+	data := binary.LittleEndian.AppendUint64([]byte{2, 0, 0, 0}, lamports)
+	return venue.Instruction{Program: venue.SystemProgram, Data: data, Accounts: []venue.Meta{
+		{Key: from, Signer: true, Writable: true}, {Key: to, Writable: true},
+	}}
+}
+
+// syncNative is the token program's SyncNative (instruction 17): it sets the account's amount from
+// its lamports.
+func syncNative(account venue.Key) venue.Instruction {
+	return venue.Instruction{Program: mint.Token, Data: []byte{17}, Accounts: []venue.Meta{{Key: account, Writable: true}}}
+}
+
+// closeAccount is the token program's CloseAccount (instruction 9): all lamports, wrapped ones and
+// rent, go to the user.
+func closeAccount(account, user venue.Key) venue.Instruction {
+	return venue.Instruction{Program: mint.Token, Data: []byte{9}, Accounts: []venue.Meta{
+		{Key: account, Writable: true}, {Key: user, Writable: true}, {Key: user, Signer: true},
+	}}
+}
+
+// transferChecked is the token programs' TransferChecked (instruction 12). Token-2022 refuses the
+// plain Transfer if the mint has a fee.
+func transferChecked(from, to, owner venue.Key, side Side, amount uint64) venue.Instruction {
+	data := append(binary.LittleEndian.AppendUint64([]byte{12}, amount), side.Decimals)
+	return venue.Instruction{Program: side.Program, Data: data, Accounts: []venue.Meta{
+		{Key: from, Writable: true}, {Key: side.Mint}, {Key: to, Writable: true}, {Key: owner, Signer: true},
+	}}
+}
+
+// unitLimit is SetComputeUnitLimit (instruction 2), unitPrice SetComputeUnitPrice (instruction 3).
+func unitLimit(units uint32) venue.Instruction {
+	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint32([]byte{2}, units)}
+}
+
+func unitPrice(price uint64) venue.Instruction {
+	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint64([]byte{3}, price)}
+}
