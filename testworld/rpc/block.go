@@ -59,8 +59,10 @@ type Block struct {
 	ParentSlot        uint64       `json:"parentSlot"`
 	PreviousBlockhash string       `json:"previousBlockhash"`
 	Rewards           []rewardJSON `json:"rewards,omitempty"`
-	Signatures        []string     `json:"signatures,omitempty"`
-	Transactions      []any        `json:"transactions,omitempty"`
+	// Of a block without transactions these are empty lists. They are left out only where the details
+	// do not have them.
+	Signatures   []string `json:"signatures,omitzero"`
+	Transactions []any    `json:"transactions,omitzero"`
 }
 
 type rewardJSON struct {
