@@ -213,23 +213,6 @@ func TestCapsReachTheEngine(t *testing.T) {
 	}
 }
 
-// TestInsertsWithDataRunOnOneThread: the engine's threads for pushing data are never started,
-// unless a client asks for them.
-func TestInsertsWithDataRunOnOneThread(t *testing.T) {
-	r := start(t, chengine.Config{Threads: 2})
-	post := func(query, body string, params ...string) {
-		t.Helper()
-		got := curl(t, r.Addr(), query, body, params...)
-		require.Equal(t, http.StatusOK, got.status, got.body)
-	}
-	post("", "CREATE TABLE t (n UInt64, threads UInt64 DEFAULT getSetting('max_threads')) ENGINE = MergeTree ORDER BY n")
-	post("INSERT INTO t (n) FORMAT TSV", "1\n")
-	post("INSERT INTO t (n) FORMAT TSV", "2\n", "max_threads", "2")
-	post("", "INSERT INTO t (n) VALUES (3)")
-	post("", "INSERT INTO t (n) SELECT 4")
-	require.Equal(t, "1\t1\n2\t2\n3\t1\n4\t2\n", curl(t, r.Addr(), "SELECT n, threads FROM t ORDER BY n", "").body)
-}
-
 func TestInsertWithParameters(t *testing.T) {
 	conn, dsn := chtest.Start(t)
 	database := dsn[strings.LastIndex(dsn, "/")+1:]

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -152,9 +151,6 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request, req *request) erro
 	}
 	defer release()
 	req.settings = session.with(req.settings)
-	if stmt.kind == kindInsert {
-		req.settings = insertSettings(req.settings)
-	}
 	if err := h.check(req, &stmt, query); err != nil {
 		return err
 	}
@@ -180,18 +176,6 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request, req *request) erro
 		return h.stream(w, r, req, conn, query)
 	}
 	return h.execute(w, r, req, session, conn, &stmt, query)
-}
-
-// insertSettings makes an INSERT with data use one thread, unless its client sets max_threads. With
-// several, the engine passes the data through two more threads that wait for each other, and once
-// in hours of small INSERTs both waited for ever. More threads make no INSERT of Mintlake faster.
-func insertSettings(settings map[string]string) map[string]string {
-	if settings["max_threads"] != "" {
-		return settings
-	}
-	all := map[string]string{"max_threads": "1"}
-	maps.Copy(all, settings)
-	return all
 }
 
 // check refuses statements that the engine would run, but that are not allowed here.
