@@ -22,7 +22,7 @@ func TestTheExampleOfThePage(t *testing.T) {
 	defer stop()
 	node, err := demo.New(demo.Config{Seed: 1, TPS: 100, Tokens: 300, RealTime: true}, demo.Deps{Logger: log, Registerer: reg})
 	require.NoError(t, err)
-	go node.Run(ctx)          //nolint:errcheck // as on the page
+	go node.Run(ctx)
 	err = node.WaitReady(ctx) // then node.GeyserAddr(), node.RPCURL(), node.BaseURL()
 	require.NoError(t, err)
 	require.NotEmpty(t, node.GeyserAddr())

@@ -127,9 +127,9 @@ func requireShape(t *testing.T, shown, real any, where string) {
 // page shows it.
 func conversation(t *testing.T, up *instance) (messages []any) {
 	t.Helper()
-	socket, _, err := websocket.Dial(t.Context(), strings.Replace(up.addresses["stream"], "http://", "ws://", 1), nil) //nolint:bodyclose // it is a WebSocket
+	socket, _, err := websocket.Dial(t.Context(), strings.Replace(up.addresses["stream"], "http://", "ws://", 1), nil)
 	require.NoError(t, err)
-	defer socket.CloseNow() //nolint:errcheck // nothing is lost
+	defer socket.CloseNow()
 	socket.SetReadLimit(1 << 20)
 	sent := []string{
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"vote":false,"failed":false,"accountInclude":[%q]}]}`, mintSOL),
@@ -181,7 +181,7 @@ func mcpAnswers(t *testing.T, up *instance) {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: exec.CommandContext(t.Context(), binary, server.Args...)}, nil)
 	require.NoError(t, err)
-	defer session.Close() //nolint:errcheck // the process ends with the test
+	defer session.Close()
 	for name, arguments := range map[string]map[string]any{
 		"search_tokens": {"query": "usdc"}, "get_token": {"mint": mintUSDC}, "token_history": {"mint": mintUSDC}, "token_ohlcv": {"mint": mintUSDC, "interval": "1m"}, "registry_status": nil,
 	} {

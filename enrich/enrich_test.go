@@ -50,7 +50,7 @@ func TestSightedMintGetsAllFacts(t *testing.T) {
 		require.EqualValues(t, 1000, fact.GetSlot())
 	}
 	require.EqualValues(t, 6, facts[0].GetMintAccount().GetDecimals())
-	require.Equal(t, "Lake\x00", string(facts[1].GetMetaplexAccount().GetMetadata().GetName()), "text is as on the chain")
+	require.Equal(t, padded("Lake"), string(facts[1].GetMetaplexAccount().GetMetadata().GetName()), "text is as on the chain")
 	require.Equal(t, "https://meta.test/1.json", string(facts[2].GetOffchain().GetUri()), "the URI is trimmed as the fold trims it")
 	require.Equal(t, map[string]string{"twitter": "https://x.com/lake"}, facts[2].GetOffchain().GetExtensions())
 	require.Empty(t, w.deadLetters(t))

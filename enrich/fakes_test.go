@@ -266,6 +266,11 @@ func mintAccount(decimals byte) *solana.Account {
 	return &solana.Account{Owner: tokenaccount.ProgramToken, Lamports: 1, Data: data.Bytes()}
 }
 
+// padded is a name as a Metaplex account has it.
+func padded(name string) string {
+	return name + strings.Repeat("\x00", layout.MetaplexNameLen-len(name))
+}
+
 func metaplexAccount(mint pubkey.Key, name, uri string) *solana.Account {
 	data := layout.Metaplex{Mint: mint, MetaplexData: layout.MetaplexData{Name: name, Symbol: "SYM", URI: uri}, Mutable: true, Standard: layout.StandardFungible}
 	return &solana.Account{Owner: tokenaccount.ProgramMetaplex, Lamports: 1, Data: data.Bytes()}

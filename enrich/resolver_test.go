@@ -42,7 +42,7 @@ func TestMetadataAccountNamesItsMint(t *testing.T) {
 		require.Equal(t, mint.String(), string(record.Key), "facts have the mint as their key, whatever the request had")
 		require.EqualValues(t, 1000, facts[i].GetSlot())
 	}
-	require.Equal(t, "Lake\x00", string(facts[1].GetMetaplexAccount().GetMetadata().GetName()))
+	require.Equal(t, padded("Lake"), string(facts[1].GetMetaplexAccount().GetMetadata().GetName()))
 	require.Equal(t, 1, w.web.fetched("https://meta.test/now.json"))
 	require.Zero(t, w.web.fetched("https://meta.test/asked.json"))
 	require.Equal(t, 1, counted(t, e.metrics.resolutions.WithLabelValues("mint")))
@@ -162,7 +162,7 @@ func TestUpdatesOfOneAccountAreReadOnce(t *testing.T) {
 	w.drained(t)
 	require.Equal(t, 3, w.rpc.callCount())
 	facts := w.facts(t)
-	require.Equal(t, "River\x00", string(facts[4].GetMetaplexAccount().GetMetadata().GetName()))
+	require.Equal(t, padded("River"), string(facts[4].GetMetaplexAccount().GetMetadata().GetName()))
 }
 
 func TestReadMintsNeedNoResolution(t *testing.T) {

@@ -107,7 +107,7 @@ func TestMetadataAccountsWaitForTheSlot(t *testing.T) {
 				w.drained(t)
 				facts := w.facts(t)
 				require.Equal(t, []string{"mint_account", "metaplex_account"}, kinds(facts))
-				require.Equal(t, "After\x00", string(facts[1].GetMetaplexAccount().GetMetadata().GetName()))
+				require.Equal(t, padded("After"), string(facts[1].GetMetaplexAccount().GetMetadata().GetName()))
 				require.EqualValues(t, 1003, facts[1].GetSlot())
 			})
 		})

@@ -224,7 +224,7 @@ func (s *stored) node(t *testing.T) oracle.Node {
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
-		defer response.Body.Close() //nolint:errcheck // it was read whole
+		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)

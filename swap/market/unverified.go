@@ -86,8 +86,8 @@ func (m *Market) unverifiedOf(ctx context.Context, v unverified.Venue, p pair) (
 	offset := 0
 	for _, filter := range v.Filters(p.a, p.b) {
 		if err := ProgramAccounts(ctx, m.deps.RPC, Listing{Program: v.Program, Filter: filter, Commitment: Commitment}, func(address venue.Key, data []byte) {
-			config, at, ok := venue.Key{}, 0, false
-			if config, at, ok = v.Config(data); !ok {
+			config, at, ok := v.Config(data)
+			if !ok {
 				pools = append(pools, address)
 				return
 			}

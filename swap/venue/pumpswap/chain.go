@@ -151,7 +151,7 @@ func (p *Pool) buyAll(r *result, spend, reserve uint64, rates pumpfees.Rates) er
 
 // ChainInstructions implements venue.Chained: the creation of the account to which a part of the
 // protocol's fee is paid, if it is missing, and multi_hop_swap(amount, minimum).
-func (p *Pool) ChainInstructions(first, second venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
+func (p *Pool) ChainInstructions(first, _ venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	last, ok := next.(*Pool)
 	if !ok {
 		return nil, fmt.Errorf("%w: only pools of PumpSwap are chained", venue.ErrUnverified)
