@@ -99,7 +99,7 @@ func TestTenThousandRandomFilters(t *testing.T) {
 	if os.Getenv("MINTLAKE_TEST_FILTERS") != "full" {
 		r := rand.New(rand.NewPCG(5, 6))
 		r.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
-		messages = messages[:700]
+		messages = messages[:250]
 	}
 	list := parsed(t, messages)
 	book, see := seen(messages)

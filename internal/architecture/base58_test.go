@@ -25,6 +25,7 @@ var base58Users = map[string]string{
 	"internal/fetch":        "content ids of IPFS",
 	"internal/solana":       "bytes of accounts, in filters of requests",
 	"internal/keys":         "secrets",
+	"e2e/oracle":            "addresses as answers have them, computed apart from the product",
 }
 
 // An address has one form inside the product. A package that starts to encode addresses by itself

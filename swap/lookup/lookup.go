@@ -34,7 +34,7 @@ const MaxTables = 32
 // Layout of a table (state.rs of the address lookup table program; bincode).
 const (
 	typeAt          = 0  // u32: 1 for a table
-	deactivationAt  = 4  // u64: the slot of its deactivation; while it is active, the greatest number
+	deactivationAt  = 4  // u64: the slot of its deactivation; while it is active, the greatest
 	extendedAt      = 12 // u64: the slot in which entries were added last
 	extendedStartAt = 20 // u8: how many entries there were before that
 	entriesAt       = 56

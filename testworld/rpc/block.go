@@ -59,8 +59,8 @@ type Block struct {
 	ParentSlot        uint64       `json:"parentSlot"`
 	PreviousBlockhash string       `json:"previousBlockhash"`
 	Rewards           []rewardJSON `json:"rewards,omitempty"`
-	// Of a block without transactions these are empty lists. They are left out only where the details
-	// do not have them.
+	// Of a block without transactions these are empty lists. They are left out only where the
+	// details do not have them.
 	Signatures   []string `json:"signatures,omitzero"`
 	Transactions []any    `json:"transactions,omitzero"`
 }
