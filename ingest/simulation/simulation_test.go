@@ -33,7 +33,7 @@ import (
 const slots = 160
 
 // TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne runs ingest over MINTLAKE_TEST_SEEDS
-// made-up clusters (default 12; 40 in make test-rounds), from MINTLAKE_TEST_FIRST_SEED on.
+// made-up clusters (default 8; 40 in make test-rounds), from MINTLAKE_TEST_FIRST_SEED on.
 func TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne(t *testing.T) {
 	first := fromEnv(t, "MINTLAKE_TEST_FIRST_SEED", 1)
 	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", clusters()); seed++ {
@@ -112,7 +112,7 @@ func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 }
 
 // clusters is how many made-up clusters a property is tried on.
-func clusters() uint64 { return uint64(testkit.Rounds(12, 40)) }
+func clusters() uint64 { return uint64(testkit.Rounds(8, 40)) }
 
 func fromEnv(t *testing.T, name string, fallback uint64) uint64 {
 	text := os.Getenv(name)
