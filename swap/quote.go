@@ -109,7 +109,13 @@ func chained(route router.Route, limit uint64, side func(venue.Key) txn.Side) tx
 			}
 			return pool.ChainInstructions(first.Quote, last.Quote, last.Pool, limit, user)
 		},
-		Opens: opens(first),
+		Opens: func(user venue.Key) ([]venue.Opening, error) {
+			pool, ok := first.Pool.(venue.Chained)
+			if !ok {
+				return nil, nil
+			}
+			return pool.ChainOpens(first.Quote, user)
+		},
 	}
 }
 

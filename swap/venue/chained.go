@@ -12,4 +12,7 @@ type Chained interface {
 	// ChainInstructions returns the instructions of the quotes of a QuoteChain. limit is the least
 	// that the second swap may give. The user's Destination is for what the second swap gives.
 	ChainInstructions(first, second Quote, next Pool, limit uint64, user UserAccounts) ([]Instruction, error)
+	// ChainOpens returns the accounts that these instructions open where they are missing, as
+	// Opener's Opens.
+	ChainOpens(first Quote, user Key) ([]Opening, error)
 }

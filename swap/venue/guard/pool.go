@@ -140,6 +140,16 @@ func (p *pool) Opens(quote venue.Quote, user venue.Key) (list []venue.Opening, e
 	return opener.Opens(quote, user)
 }
 
+// ChainOpens implements venue.Chained.
+func (p *pool) ChainOpens(first venue.Quote, user venue.Key) (list []venue.Opening, err error) {
+	chained, ok := p.inner.(venue.Chained)
+	if !ok {
+		return nil, nil
+	}
+	defer p.venue.caught(placeInstructions, &err)
+	return chained.ChainOpens(first, user)
+}
+
 // After implements venue.Pool.
 func (p *pool) After(quote venue.Quote) (next venue.Pool, err error) {
 	defer p.venue.caught(placeAfter, &err)

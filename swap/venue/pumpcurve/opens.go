@@ -7,12 +7,8 @@ const volumeSize = 137
 
 var _ venue.Opener = (*Pool)(nil)
 
-// Opens implements venue.Opener: the account in which the program counts what the user buys.
-func (p *Pool) Opens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
-	side, err := venue.Side(p.mints, q.Order.In)
-	if err != nil || side != quote {
-		return nil, err
-	}
+// Opens implements venue.Opener: the account in which the program counts what the user trades.
+func (p *Pool) Opens(_ venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	volume, err := venue.Derive(Program, []byte("user_volume_accumulator"), user[:])
 	return []venue.Opening{{Account: volume, Owner: Program, Size: volumeSize}}, err
 }

@@ -7,25 +7,34 @@ const volumeSize = 137
 
 var _ venue.Opener = (*Pool)(nil)
 
-// Opens implements venue.Opener: the account in which the program counts what the user buys, and
-// the token account of that for cashback.
+// Opens implements venue.Opener: the account in which the program counts what the user buys and
+// gets back, and the token account of that for cashback. A sale opens them for cashback alone.
 func (p *Pool) Opens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	side, err := venue.Side(p.Mints(), q.Order.In)
 	if err != nil {
 		return nil, err
 	}
+	if side != quote && !p.paysBack(q) {
+		return nil, nil
+	}
+	return p.ChainOpens(q, user)
+}
+
+// ChainOpens implements venue.Chained. multi_hop_swap opens the account of volumes in both
+// directions.
+func (p *Pool) ChainOpens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	d := deriver{}
 	volume := d.address([]byte("user_volume_accumulator"), user[:])
-	var list []venue.Opening
-	if side == quote {
-		list = append(list, venue.Opening{Account: volume, Owner: Program, Size: volumeSize})
-	}
-	if p.state.cashback && paysCreator(q) {
+	list := []venue.Opening{{Account: volume, Owner: Program, Size: volumeSize}}
+	if p.paysBack(q) {
 		m := p.mints[quote]
 		list = append(list, venue.Opening{Account: d.associated(volume, p.state.quote, m.Program), Owner: m.Program, Size: m.AccountSize()})
 	}
 	return list, d.err
 }
+
+// paysBack returns whether the creator's fee of a quote goes back to the user.
+func (p *Pool) paysBack(q venue.Quote) bool { return p.state.cashback && paysCreator(q) }
 
 // paysCreator returns whether the swap of a quote pays a creator fee.
 func paysCreator(q venue.Quote) bool {
