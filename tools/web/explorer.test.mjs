@@ -255,7 +255,7 @@ test("venues are listed with what they traded", () =>
     await page.waitForSelector(".venues tbody tr");
     const { venues } = await get("/venues");
     assert.ok(venues.length > 0 && venues[0].volume_usd > 0);
-    assert.match(await page.textContent(".venues tbody tr >> nth=0"), new RegExp(venues[0].venue.replaceAll("_", " ")));
+    assert.match(await page.textContent(".venues tbody tr >> nth=0"), new RegExp(venues[0].venue.replaceAll("_", " "), "i"));
     await clean(page);
   }));
 
