@@ -191,8 +191,7 @@ func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, options rpc
 		out[i] = c.accounts[k]
 		if part := options.DataSlice; part != nil && out[i] != nil {
 			one := *out[i]
-			from := min(part.Offset, uint64(len(one.Data)))
-			one.Data = one.Data[from:min(from+part.Length, uint64(len(one.Data)))]
+			one.Data = (*jsonrpc.DataSlice)(part).Of(one.Data)
 			out[i] = &one
 		}
 	}

@@ -153,8 +153,7 @@ func (c *Chain) balances(keys []solana.PublicKey) (b balances) {
 			continue
 		}
 		b.lamports = append(b.lamports, account.Lamports)
-		size := len(account.Data)
-		if account.Owner == TokenProgram && size == layout.TokenAccountSize || account.Owner == Token2022Program && size >= layout.TokenAccountSize {
+		if (account.Owner == TokenProgram || account.Owner == Token2022Program) && layout.IsTokenAccount(account.Data) {
 			b.tokens = append(b.tokens, map[string]any{"accountIndex": i, "mint": layout.MintOf(account.Data).String(),
 				"uiTokenAmount": map[string]any{"amount": fmt.Sprint(layout.Amount(account.Data))}})
 		}
