@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/decoder"
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
@@ -131,30 +131,24 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, text string, 
 	if err != nil {
 		return err
 	}
-	value, err := proto.Marshal(&eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}})
+	record, err := enrichment.Record(&eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}}, time.Now())
 	if err != nil {
-		return fmt.Errorf("logos: encode: %w", err)
+		return fmt.Errorf("logos: %w", err)
 	}
 	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, deps)
 	if err != nil {
 		return err
 	}
 	defer producer.Close()
-	if err := producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicEnrichments, Key: mint.Append(nil), Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte(typeLogoOverride)},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, time.Now().UnixMilli(), 10)},
-		},
-	}); err != nil {
+	if err := producer.Produce(ctx, record); err != nil {
 		return fmt.Errorf("logos: write: %w", err)
 	}
 	fmt.Fprintf(os.Stdout, "decision %d about %s is written\n", decision.GetVersion(), mint)
 	return nil
 }
 
-const typeLogoOverride = "enrichment.logo_override"
+// typeLogoOverride is the type of a decision's record.
+var typeLogoOverride = enrichment.Type(&eventspb.Enrichment{Fact: &eventspb.Enrichment_LogoOverride{}})
 
 // lastDecision returns the last decision about a mint; it reads the whole topic. The next decision
 // needs it, because a decision replaces the last one completely.
@@ -208,9 +202,9 @@ func decisionAbout(record *kafka.Record, mint pubkey.Key) *eventspb.LogoOverride
 			return nil
 		}
 	}
-	enrichment := &eventspb.Enrichment{}
-	if proto.Unmarshal(record.Value, enrichment) != nil || string(enrichment.GetMint()) != string(mint[:]) {
+	fact := &eventspb.Enrichment{}
+	if proto.Unmarshal(record.Value, fact) != nil || string(fact.GetMint()) != string(mint[:]) {
 		return nil
 	}
-	return enrichment.GetLogoOverride()
+	return fact.GetLogoOverride()
 }

@@ -1,5 +1,5 @@
 // Package enrichment makes the records of facts that were read: account reads, documents, logos,
-// token lists, imported snapshots.
+// token lists, imported snapshots, and of an operator's decisions.
 //
 // In: a fact. Out: its record of registry.enrichments.v1. Guarantees: equal facts give equal bytes.
 package enrichment
@@ -34,10 +34,15 @@ func Kind(fact *eventspb.Enrichment) string {
 		return "token_list_entry"
 	case *eventspb.Enrichment_Facts:
 		return "facts"
+	case *eventspb.Enrichment_LogoOverride:
+		return "logo_override"
 	default:
 		return "unknown"
 	}
 }
+
+// Type returns the type of a fact's record: the value of its header.
+func Type(fact *eventspb.Enrichment) string { return "enrichment." + Kind(fact) }
 
 // Record makes the record of a fact, whose mint must have 32 bytes. Its position is the end of the
 // fact's slot if the fact has no order. Without receivedAt the record does not count for freshness:
@@ -56,7 +61,7 @@ func Record(fact *eventspb.Enrichment, receivedAt time.Time) (kafka.Record, erro
 		Key:   pubkey.Key(fact.GetMint()).Append(nil),
 		Value: value,
 		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("enrichment." + Kind(fact))},
+			{Key: schemas.HeaderType, Value: []byte(Type(fact))},
 			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
 			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
 		},
