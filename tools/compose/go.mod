@@ -2,7 +2,10 @@ module github.com/mintlake/mintlake/tools/compose
 
 go 1.26.0
 
-require github.com/docker/compose/v2 v2.40.3
+require (
+	github.com/compose-spec/compose-go/v2 v2.9.1
+	github.com/docker/compose/v2 v2.40.3
+)
 
 require (
 	github.com/AlecAivazis/survey/v2 v2.3.7 // indirect
@@ -29,7 +32,6 @@ require (
 	github.com/buger/goterm v1.0.4 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/compose-spec/compose-go/v2 v2.9.1 // indirect
 	github.com/containerd/console v1.0.5 // indirect
 	github.com/containerd/containerd/api v1.9.0 // indirect
 	github.com/containerd/containerd/v2 v2.1.4 // indirect

@@ -6,12 +6,14 @@ fail() {
   echo "compose config: $*" >&2
   exit 1
 }
-compose=$(tools/containers/compose.sh)
+tool=$(mktemp -d)
+trap 'rm -r "$tool"' EXIT
+"${GO:-go}" build -C tools/compose -o "$tool/config" ./config
 # Nobody's .env and variables take part.
-run() { env -i PATH="$PATH" HOME="$HOME" "$compose" --env-file "$@"; }
+run() { env -i PATH="$PATH" HOME="$HOME" "$tool/config" "$@"; }
 
-demo=$(run /dev/null config)
-names=$(run /dev/null config --services | sort | xargs)
+demo=$(run /dev/null)
+names=$(run /dev/null --services | sort | xargs)
 [ "$names" = "api clickhouse demo enrich gateway grafana ingest kafka migrate projector prometheus swap valkey volume" ] ||
   fail "the services of the demo are $names"
 grep -q 'MINTLAKE_SOURCE: geyser+http://demo:10001' <<<"$demo" || fail "ingest does not read the demo"
@@ -23,9 +25,9 @@ if grep -qE ':latest' <<<"$images" || [ -n "$(grep -Ev ':[^:/]+$|mintlake:' <<<"
   fail "an image has no tag, or latest"
 fi
 
-services=$(run .env.example config --services)
+services=$(run .env.example --services)
 grep -qx ingest-mainnet <<<"$services" || fail ".env.example does not bring ingest-mainnet"
-mainnet=$(run .env.example config)
+mainnet=$(run .env.example)
 grep -q 'MINTLAKE_SOURCE: geyser+https://your-provider:443' <<<"$mainnet" || fail "ingest-mainnet does not read the endpoint of .env"
 grep -q 'MINTLAKE_RPC_UPSTREAM: https://your-rpc' <<<"$mainnet" || fail "the rooms do not use the RPC server of .env"
 [ "$(grep -c 'scale: 0' <<<"$mainnet")" = 2 ] || fail "the demo and its ingest run beside mainnet"
