@@ -151,7 +151,9 @@ func snapshotKeyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "sign   mintlake export --key %s\ntrust  mintlake import --trust %s\n", args[0], snapshot.PublicKeyText(public))
+			text := snapshot.PublicKeyText(public)
+			fmt.Fprintf(cmd.ErrOrStderr(), "sign   mintlake export --key %s\ntrust  mintlake import --trust %s\n", args[0], text)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text) // alone: scripts take it
 			return err
 		},
 	}
