@@ -26,7 +26,7 @@ func TestDocs(t *testing.T) {
 	const token = "MINTLAKE_ADMIN_TOKEN=a-token-that-only-this-test-knows"
 	folder := t.TempDir()
 	up := beginWith(t, []string{token, "MINTLAKE_ENRICH_OFFCHAIN=true"}, "up", filepath.Join(folder, ".mintlake"),
-		"--source", "demo:?tps=60&tokens=100&slot_time=200ms", "--admin-addr", "127.0.0.1:0", "--metrics-pprof", "--rate-limits-enabled=false", "--clickhouse-memory-bytes", "2147483648")
+		"--source", "demo:?tps=60&tokens=100&slot_time=200ms", "--admin-addr", "127.0.0.1:0", "--metrics-pprof", "--stream-processed", "--rate-limits-enabled=false", "--clickhouse-memory-bytes", "2147483648")
 	up.awaitUp()
 	up.awaitTold(t)
 
@@ -53,6 +53,18 @@ func TestDocs(t *testing.T) {
 				examplesAnswer(t, pageShell(t, up, nil), up.addresses[surface])
 			})
 		}
+		t.Run("shapes", func(t *testing.T) {
+			t.Parallel()
+			shapesHold(t, up)
+		})
+		t.Run("sql", func(t *testing.T) {
+			t.Parallel()
+			queriesRun(t, up)
+		})
+		t.Run("mcp", func(t *testing.T) {
+			t.Parallel()
+			mcpAnswers(t, up)
+		})
 		t.Run("client", func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), "go", "run", "../client/example")
@@ -72,7 +84,9 @@ func TestDocs(t *testing.T) {
 	stopped := pageShell(t, up, []string{"MINTLAKE_KAFKA_ADDR=127.0.0.1:0", "MINTLAKE_CLICKHOUSE_ADDR=127.0.0.1:0"})
 	stopped.folder = folder
 	require.Zero(t, up.stop(), up.log())
-	stopped.runPage(t, "tutorials/first-hour.md", "sh stopped")
+	for _, page := range pages {
+		stopped.runPage(t, page, "sh stopped")
+	}
 }
 
 // curlOfPages is what a page's curl runs: an answer that is an error, or an empty page of tokens,
@@ -100,7 +114,7 @@ func pageShell(t *testing.T, up *instance, env []string) *shell {
 	return &shell{
 		folder: t.TempDir(),
 		// watching ends as by Ctrl-C
-		instead: append(up.insteadOfDefaults(), "bin/mintlake tokens watch", "timeout --preserve-status -s INT 3 mintlake tokens watch", "bin/mintlake ", "mintlake ", "127.0.0.1:8090", admin),
+		instead: append(up.insteadOfDefaults(), "bin/mintlake tokens watch", "timeout --preserve-status -s INT 3 mintlake tokens watch", "bin/mintlake ", "mintlake ", "127.0.0.1:8090", admin, "127.0.0.1:9092", up.addresses["kafka"]),
 		env: append([]string{
 			"MINTLAKE_LOG_LEVEL=error", "MINTLAKE_KAFKA_ADDR=" + up.addresses["kafka"], "MINTLAKE_URL=" + up.addresses["api"], "MINTLAKE_SWAP_URL=" + up.addresses["swap"],
 		}, env...),

@@ -17,3 +17,11 @@ for script in web3 kit swap stream; do
   echo "$script"
   node "$packages/$script.mjs"
 done
+
+# The first swap of docs/demo-chain.md, as it is written but for the addresses.
+echo page
+{
+  sed -n '/^```js$/,/^```$/p' "$here/../../../docs/demo-chain.md" | grep -v '^```' | sed "s#http://127.0.0.1:8899#$MINTLAKE_RPC#; s#http://127.0.0.1:8081#$MINTLAKE_SWAP#"
+  echo 'const { value } = await connection.getSignatureStatus(signature); if (value?.err !== null) throw new Error(JSON.stringify(value)); process.exit(0);'
+} >"$packages/page.mjs"
+node "$packages/page.mjs"
