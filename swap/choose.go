@@ -45,11 +45,7 @@ type choice struct {
 // if the state is too old, or if the venues' programs cannot be looked at.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	pairs := [][2]venue.Key{{r.source, r.target}}
-	middles, err := s.middles(ctx, r)
-	if err != nil {
-		return nil, away(err)
-	}
-	for _, middle := range middles {
+	for _, middle := range s.middles(ctx, r) {
 		pairs = append(pairs, [2]venue.Key{r.source, middle}, [2]venue.Key{middle, r.target})
 	}
 	snapshots := make([]*market.Snapshot, len(pairs))

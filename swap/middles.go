@@ -2,26 +2,40 @@ package swap
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 )
 
 // quotedIn remembers in which mint pump's coins are quoted. A coin's curve tells it, also after its
-// pool took over, and it never changes. It is safe for concurrent use.
+// pool took over, and it never changes. Only the first question for a coin waits for its curve.
+// Later ones are answered from memory, which calls in the background keep up to date. It is safe
+// for concurrent use.
 type quotedIn struct {
-	known *lru.Cache[venue.Key, quoteOfCoin]
 	rpc   RPC
+	log   *slog.Logger
 	now   func() time.Time
+	known *lru.Cache[venue.Key, quoteOfCoin]
+	// reading shares the call for a coin among those that ask for it.
+	reading singleflight.Group
+	// failures counts the calls that failed.
+	failures atomic.Uint64
 }
 
-// quoteOfCoin is the mint in which a coin is quoted; zero if that is SOL, or if it has no curve. It
-// is asked for again at till, as somebody may make a coin of the mint.
+// quoteOfCoin is the mint in which a coin is quoted; zero if that is SOL, or if no curve is known.
+// It is asked for again at till.
 type quoteOfCoin struct {
 	in   venue.Key
 	till time.Time
@@ -30,68 +44,103 @@ type quoteOfCoin struct {
 const (
 	mostQuoted = 8192
 	// noCurveTTL is how long a mint counts as no coin of pump's, curveTTL how long a coin's quote
-	// mint is not asked for again.
-	noCurveTTL = time.Minute
-	curveTTL   = time.Hour
+	// mint is not asked for again, and noAnswerTTL the same after a call that failed.
+	noCurveTTL  = time.Minute
+	curveTTL    = time.Hour
+	noAnswerTTL = 5 * time.Second
+	// curvePatience bounds a call.
+	curvePatience = 8 * time.Second
 )
 
-func newQuotedIn(rpc RPC, now func() time.Time) (*quotedIn, error) {
+func newQuotedIn(rpc RPC, log *slog.Logger, now func() time.Time) (*quotedIn, error) {
 	known, err := lru.New[venue.Key, quoteOfCoin](mostQuoted)
-	return &quotedIn{known, rpc, now}, err
+	return &quotedIn{rpc: rpc, log: log, now: now, known: known}, err
 }
 
-// find returns the mints in which the coins are quoted, without SOL. It reads the curves that are
-// not known by one call.
-func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) ([]venue.Key, error) {
-	var list, curves, unknown []venue.Key
+// find returns the mints in which the coins are quoted, without SOL. A coin whose curve cannot be
+// read has none.
+func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
+	var list []venue.Key
+	var first []<-chan singleflight.Result
 	for _, coin := range coins {
-		kept, ok := q.known.Get(coin)
-		if ok && q.now().Before(kept.till) {
+		kept, known := q.known.Get(coin)
+		if known {
 			list = append(list, kept.in)
+		}
+		if known && q.now().Before(kept.till) {
 			continue
 		}
-		curve, err := pumpcurve.Address(coin)
-		if err != nil {
-			return nil, err
+		// Others share the call, so it does not end when this request ends.
+		detached := context.WithoutCancel(ctx)
+		answer := q.reading.DoChan(string(coin[:]), func() (any, error) { return q.ask(detached, coin), nil })
+		if !known {
+			first = append(first, answer)
 		}
-		curves, unknown = append(curves, curve), append(unknown, coin)
 	}
-	if len(curves) > 0 {
-		_, accounts, err := q.rpc.GetMultipleAccounts(ctx, curves, solana.AccountOptions{Commitment: market.Commitment})
-		if err != nil {
-			return nil, err
-		}
-		for i, account := range accounts {
-			kept := quoteOfCoin{till: q.now().Add(noCurveTTL)}
-			if account != nil && account.Owner == pumpcurve.Program {
-				kept = quoteOfCoin{pumpcurve.QuoteMint(account.Data), q.now().Add(curveTTL)}
+	for _, answer := range first {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-answer:
+			if in, ok := r.Val.(venue.Key); ok {
+				list = append(list, in)
 			}
-			q.known.Add(unknown[i], kept)
-			list = append(list, kept.in)
 		}
 	}
-	var mints []venue.Key
-	for _, m := range list {
-		if m != (venue.Key{}) {
-			mints = append(mints, m)
+	return slices.DeleteFunc(list, venue.Key.IsZero)
+}
+
+// ask reads the curve of a coin, remembers in which mint the coin is quoted, and returns that. If
+// the call fails, what was known stays.
+func (q *quotedIn) ask(ctx context.Context, coin venue.Key) venue.Key {
+	kept, known := q.known.Get(coin)
+	if known && q.now().Before(kept.till) {
+		return kept.in // another call read it meanwhile
+	}
+	ctx, cancel := context.WithTimeout(ctx, curvePatience)
+	defer cancel()
+	in, ttl, err := q.read(ctx, coin)
+	if err != nil {
+		in, ttl = kept.in, noAnswerTTL
+		if n := q.failures.Add(1); bits.OnesCount64(n) == 1 { // sampled
+			q.log.Warn("a curve cannot be read: no route goes through the mint in which its coin is quoted", "mint", coin.String(), "failures", n, "err", err)
 		}
 	}
-	return mints, nil
+	q.known.Add(coin, quoteOfCoin{in, q.now().Add(ttl)})
+	return in
+}
+
+// read returns the mint in which a coin is quoted, and how long that counts.
+func (q *quotedIn) read(ctx context.Context, coin venue.Key) (in venue.Key, ttl time.Duration, err error) {
+	curve, err := pumpcurve.Address(coin)
+	if err != nil {
+		return in, 0, err
+	}
+	_, accounts, err := q.rpc.GetMultipleAccounts(ctx, []pubkey.Key{curve}, solana.AccountOptions{Commitment: market.Commitment})
+	switch {
+	case err != nil:
+		return in, 0, fmt.Errorf("read a curve: %w", err)
+	case accounts[0] == nil || accounts[0].Owner != pumpcurve.Program:
+		return in, noCurveTTL, nil
+	}
+	return pumpcurve.QuoteMint(accounts[0].Data), curveTTL, nil
 }
 
 // middles returns the mints that a route of a request may go through: the hubs, and the mints in
 // which its two tokens are quoted if they are coins of pump's.
-func (s *Server) middles(ctx context.Context, r *request) ([]venue.Key, error) {
+func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 	if r.onlyDirect {
-		return nil, nil
+		return nil
 	}
-	candidates := append([]venue.Key{}, s.cfg.hubs...)
+	candidates := slices.Clone(s.cfg.hubs)
 	if s.covered[pumpcurve.Name] {
-		more, err := s.quotedIn.find(ctx, r.source, r.target)
-		if err != nil {
-			return nil, err
+		var coins []venue.Key
+		for _, mint := range []venue.Key{r.source, r.target} {
+			if !slices.Contains(s.cfg.hubs, mint) { // a hub is no coin of pump's
+				coins = append(coins, mint)
+			}
 		}
-		candidates = append(candidates, more...)
+		candidates = append(candidates, s.quotedIn.find(ctx, coins...)...)
 	}
 	seen := map[venue.Key]bool{r.source: true, r.target: true}
 	var list []venue.Key
@@ -101,5 +150,5 @@ func (s *Server) middles(ctx context.Context, r *request) ([]venue.Key, error) {
 			list = append(list, m)
 		}
 	}
-	return list, nil
+	return list
 }

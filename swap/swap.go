@@ -265,7 +265,7 @@ func (s *Server) openMarket() (err error) {
 		}
 		d.Held = s.held
 	}
-	if s.quotedIn, err = newQuotedIn(d.RPC, d.Now); err != nil {
+	if s.quotedIn, err = newQuotedIn(d.RPC, d.Logger, d.Now); err != nil {
 		return err
 	}
 	if s.tables, err = lookup.New(s.cfg.LookupTables, lookup.Deps{RPC: d.RPC, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now}); err != nil {
