@@ -34,14 +34,14 @@ func (s *system) startSwap(ctx context.Context) error {
 	}
 	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
 	if len(s.cfg.RPC.Upstream) > 0 {
-		if deps.RPC, err = solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience},
-			solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
+		client, err := solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience},
+			solana.Deps{Logger: s.logger, Registerer: s.registerer})
+		if err != nil {
 			return err
 		}
+		deps.RPC = client
 		if s.cfg.Swap.Fill {
-			if deps.Lister, err = solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream}, solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
-				return err
-			}
+			deps.Lister = client
 		}
 	}
 	held, err := s.heldPools()

@@ -2,8 +2,8 @@
 //
 // In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the healthy
 // endpoints. They are retried with back-off if, and only if, Retryable says so. They never exceed
-// the configured rate and concurrency, and never read more than the configured number of bytes. No
-// URL with its key ever reaches a log line or an error text.
+// the configured rate and concurrency, and never hold more than the configured number of bytes of a
+// response. No URL with its key ever reaches a log line or an error text.
 package solana
 
 import (
@@ -34,7 +34,8 @@ import (
 type Config struct {
 	// Endpoints are http(s) URLs; at least one. A key may be part of the URL.
 	Endpoints []string
-	// Timeout bounds one attempt, body included. Default 30 s.
+	// Timeout bounds one attempt, body included. Default 30 s. For ProgramAccounts it bounds the
+	// wait for the response and for each part of it.
 	Timeout time.Duration
 	// maxConcurrent bounds the calls in flight. Default 16.
 	maxConcurrent int
@@ -47,7 +48,8 @@ type Config struct {
 	// firstPause is the pause before the second attempt; it doubles, with jitter, up to 5 s.
 	// Default 200 ms.
 	firstPause time.Duration
-	// MaxBodyBytes bounds one response after decompression. Default 256 MiB.
+	// MaxBodyBytes bounds one response after decompression. Default 256 MiB. ProgramAccounts, which
+	// keeps nothing of a response, is not bounded by it.
 	MaxBodyBytes int64
 }
 
@@ -123,13 +125,21 @@ type request struct {
 	Params  []any  `json:"params,omitempty"`
 }
 
+func encode(method string, params []any) ([]byte, error) {
+	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: params})
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", method, err)
+	}
+	return body, nil
+}
+
 // Call performs method and decodes its result into result, a pointer. A *json.RawMessage gets it
 // undecoded; nil drops it. Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or
 // the context's; see Retryable and SkippedSlot.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
-	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: params})
+	body, err := encode(method, params)
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", method, err)
+		return err
 	}
 	if err := c.calls.Acquire(ctx, 1); err != nil {
 		return err
@@ -160,7 +170,7 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 	delays.InitialInterval, delays.MaxInterval = c.cfg.firstPause, 5*time.Second
 	tried := map[*endpoint]bool{}
 	var last error
-	attempt := func() (json.RawMessage, error) {
+	tries := func() (json.RawMessage, error) {
 		for {
 			if err := pause.Await(ctx, c.rate); err != nil {
 				return nil, backoff.Permanent(err)
@@ -187,7 +197,7 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 			return nil, err
 		}
 	}
-	raw, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
+	raw, err := backoff.Retry(ctx, tries, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
 		backoff.WithMaxElapsedTime(c.cfg.MaxElapsed))
 	switch {
 	case err == nil:
@@ -199,15 +209,28 @@ func (c *Client) retry(ctx context.Context, method string, body []byte) (json.Ra
 }
 
 // once makes one attempt at one endpoint.
-func (c *Client) once(ctx context.Context, e *endpoint, method string, body []byte) (json.RawMessage, error) {
+func (c *Client) once(ctx context.Context, e *endpoint, method string, body []byte) (raw json.RawMessage, err error) {
+	err = c.attempt(ctx, e, method, func() (int, error) {
+		within, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+		err := c.post(within, e, body, func(resp *http.Response) (err error) {
+			raw, err = c.result(within, e, resp)
+			return err
+		})
+		return len(raw), err
+	})
+	return raw, err
+}
+
+// attempt runs one attempt at one endpoint, which returns how many bytes it read. It traces and
+// counts it, and records whether the endpoint is well.
+func (c *Client) attempt(ctx context.Context, e *endpoint, method string, run func() (size int, err error)) error {
 	began := time.Now()
-	attempt, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
 	_, span := tracing.Client(ctx, method)
-	raw, err := c.post(attempt, e, body)
+	size, err := run()
 	span.String("outcome", outcome(err))
 	span.EndWith(err)
-	c.metrics.observe(method, outcome(err), time.Since(began), len(raw))
+	c.metrics.observe(method, outcome(err), time.Since(began), size)
 	if ctx.Err() == nil {
 		trouble := err != nil && endpointTrouble(err)
 		c.pool.report(e, time.Now(), trouble, retryAfter(err))
@@ -215,7 +238,7 @@ func (c *Client) once(ctx context.Context, e *endpoint, method string, body []by
 			c.log.Debug("rpc attempt failed", "endpoint", e.redacted, "method", method, "err", err)
 		}
 	}
-	return raw, err
+	return err
 }
 
 type answer struct {
@@ -226,19 +249,24 @@ type answer struct {
 	} `json:"error"`
 }
 
-// post sends one request and returns the result in the response. A JSON-RPC error counts before the
-// HTTP status, except that status 429 is always an *HTTPError.
-func (c *Client) post(ctx context.Context, e *endpoint, body []byte) (json.RawMessage, error) {
+// post sends one request and passes the response to read.
+func (c *Client) post(ctx context.Context, e *endpoint, body []byte, read func(resp *http.Response) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("build request for %s: %w", e.redacted, scrub(err))
+		return fmt.Errorf("build request for %s: %w", e.redacted, scrub(err))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &transportError{fmt.Errorf("%s: %w", e.redacted, scrub(err))}
+		return &transportError{fmt.Errorf("%s: %w", e.redacted, scrub(err))}
 	}
 	defer func() { _ = resp.Body.Close() }()
+	return read(resp)
+}
+
+// result reads a whole response and returns its result. A JSON-RPC error counts before the HTTP
+// status, except that status 429 is always an *HTTPError.
+func (c *Client) result(ctx context.Context, e *endpoint, resp *http.Response) (json.RawMessage, error) {
 	data, err := c.readAll(ctx, resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.redacted, err)

@@ -75,6 +75,7 @@ type options struct {
 	Rewards            *bool      `json:"rewards,omitempty"`
 	DataSlice          *DataSlice `json:"dataSlice,omitempty"`
 	MinContextSlot     uint64     `json:"minContextSlot,omitempty"`
+	Filters            []Filter   `json:"filters,omitempty"`
 }
 
 func versioned(commitment Commitment) options {
@@ -139,6 +140,10 @@ type AccountOptions struct {
 	MinContextSlot uint64
 }
 
+func (o AccountOptions) wire() options {
+	return options{Commitment: o.Commitment, Encoding: "base64", DataSlice: o.DataSlice, MinContextSlot: o.MinContextSlot}
+}
+
 // Account is an account's state at the context slot.
 type Account struct {
 	Owner      pubkey.Key
@@ -170,8 +175,7 @@ func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opt
 		} `json:"context"`
 		Value []*wireAccount `json:"value"`
 	}
-	o := options{Commitment: opts.Commitment, Encoding: "base64", DataSlice: opts.DataSlice, MinContextSlot: opts.MinContextSlot}
-	if err := c.Call(ctx, "getMultipleAccounts", []any{names, o}, &res); err != nil {
+	if err := c.Call(ctx, "getMultipleAccounts", []any{names, opts.wire()}, &res); err != nil {
 		return 0, nil, err
 	}
 	if len(res.Value) != len(keys) {

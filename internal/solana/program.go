@@ -3,6 +3,7 @@ package solana
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -31,60 +33,75 @@ const (
 
 // ProgramAccounts calls use with the accounts of a program while the response arrives, so its size
 // does not matter. data is valid until use returns. It makes one attempt, at one endpoint: use may
-// have been called before an error. An error of use ends it.
+// have been called before an error. An error of use ends it. Only ctx bounds the time of the whole.
 func (c *Client) ProgramAccounts(ctx context.Context, program pubkey.Key, o ProgramOptions, use func(address pubkey.Key, data []byte) error) error {
 	const method = "getProgramAccounts"
-	params := map[string]any{"encoding": "base64", "commitment": o.Commitment, "filters": o.Filters}
-	if o.DataSlice != nil {
-		params["dataSlice"] = o.DataSlice
-	}
-	if o.MinContextSlot > 0 {
-		params["minContextSlot"] = o.MinContextSlot
-	}
-	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: []any{program.String(), params}})
+	wire := o.wire()
+	wire.Filters = o.Filters
+	body, err := encode(method, []any{program.String(), wire})
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", method, err)
+		return err
 	}
 	if err := c.calls.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer c.calls.Release(1)
-	e, began := c.pool.pick(time.Now(), nil), time.Now()
-	read, err := c.stream(ctx, e, body, use)
-	c.metrics.observe(method, outcome(err), time.Since(began), int(read))
-	if err != nil {
+	if err := pause.Await(ctx, c.rate); err != nil {
+		return err
+	}
+	e := c.pool.pick(time.Now(), nil)
+	var ended error // of use: it says nothing about the endpoint
+	err = c.attempt(ctx, e, method, func() (int, error) {
+		read, err := c.list(ctx, e, body, func(address pubkey.Key, data []byte) error {
+			ended = use(address, data)
+			return ended
+		})
+		if ended != nil {
+			return read, nil
+		}
+		return read, err
+	})
+	if err = cmp.Or(ended, err); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
 }
 
-func (c *Client) stream(ctx context.Context, e *endpoint, body []byte, use func(pubkey.Key, []byte) error) (read int64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
-	if err != nil {
-		return 0, fmt.Errorf("build request for %s: %w", e.redacted, scrub(err))
+// list posts the request of a listing and reads the response. It ends if nothing arrives for
+// Config.Timeout.
+func (c *Client) list(ctx context.Context, e *endpoint, body []byte, use func(pubkey.Key, []byte) error) (read int, err error) {
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(c.cfg.Timeout, func() { cancel(context.DeadlineExceeded) })
+	defer idle.Stop()
+	counted := &countingReader{idle: idle, patience: c.cfg.Timeout}
+	err = c.post(within, e, body, func(resp *http.Response) error {
+		if resp.StatusCode != http.StatusOK {
+			_, err := c.result(within, e, resp)
+			return err
+		}
+		counted.Reader = resp.Body
+		return readListing(counted, use)
+	})
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), context.DeadlineExceeded) {
+		err = &transportError{fmt.Errorf("%s: nothing came for %s: %w", e.redacted, c.cfg.Timeout, context.DeadlineExceeded)}
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return 0, &transportError{fmt.Errorf("%s: %w", e.redacted, scrub(err))}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return 0, &HTTPError{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"))}
-	}
-	counted := &countingReader{Reader: resp.Body}
-	err = readListing(counted, use)
 	return counted.count, err
 }
 
+// countingReader counts the bytes read. idle runs while it waits for some.
 type countingReader struct {
 	io.Reader
-	count int64
+	count    int
+	idle     *time.Timer
+	patience time.Duration
 }
 
 func (r *countingReader) Read(b []byte) (int, error) {
+	r.idle.Reset(r.patience)
+	defer r.idle.Stop()
 	n, err := r.Reader.Read(b)
-	r.count += int64(n)
+	r.count += n
 	return n, err
 }
 

@@ -1,6 +1,7 @@
 package solana
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -54,6 +57,61 @@ func TestProgramAccountsAreReadAsTheyArrive(t *testing.T) {
 	var request struct{ Params []json.RawMessage }
 	require.NoError(t, json.Unmarshal(asked, &request))
 	require.JSONEq(t, `{"encoding":"base64","commitment":"confirmed","filters":[{"dataSize":10},{"memcmp":{"offset":3,"bytes":"abc"}}],"dataSlice":{"offset":7,"length":64},"minContextSlot":5}`, string(request.Params[1]))
+}
+
+// TestAListingIsACallLikeOthers: it tells why it was refused, lets an endpoint rest that fails, and
+// keeps to the rate.
+func TestAListingIsACallLikeOthers(t *testing.T) {
+	list := func(c *Client) error {
+		return c.ProgramAccounts(t.Context(), pubkey.Key{9}, ProgramOptions{}, func(pubkey.Key, []byte) error { return nil })
+	}
+	refusing, _ := server(t, func(w http.ResponseWriter, _ string, _ int) {
+		w.WriteHeader(http.StatusBadRequest)
+		reply(w, `"error":{"code":-32010,"message":"excluded from account secondary indexes"}`)
+	})
+	var refused *RPCError
+	require.ErrorAs(t, list(client(t, Config{Endpoints: []string{refusing.URL}})), &refused)
+	require.Equal(t, RPCError{-32010, "excluded from account secondary indexes"}, *refused)
+
+	away, asked := server(t, func(w http.ResponseWriter, _ string, _ int) { w.WriteHeader(http.StatusServiceUnavailable) })
+	well, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"result":[]`) })
+	c := client(t, Config{Endpoints: []string{away.URL, well.URL}})
+	var status *HTTPError
+	require.ErrorAs(t, list(c), &status)
+	require.EqualValues(t, 1, asked.Load())
+	require.Equal(t, 1, c.pool.endpoints[0].failures, "it rests now")
+	require.NoError(t, list(c))
+	require.EqualValues(t, 1, testutil.ToFloat64(c.metrics.requests.WithLabelValues("other", "ok")))
+
+	began := time.Now()
+	slow := client(t, Config{Endpoints: []string{well.URL}, RequestsPerSecond: 50})
+	for range 6 {
+		require.NoError(t, list(slow))
+	}
+	require.GreaterOrEqual(t, time.Since(began), 90*time.Millisecond, "six calls at 50 a second")
+}
+
+// TestWhoEndsAListingDoesNotBlameTheEndpoint: it did what was asked.
+func TestWhoEndsAListingDoesNotBlameTheEndpoint(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { _, _ = io.WriteString(w, listingOf(2)) })
+	c := client(t, Config{Endpoints: []string{s.URL}})
+	err := c.ProgramAccounts(t.Context(), pubkey.Key{9}, ProgramOptions{}, func(pubkey.Key, []byte) error { return io.ErrShortBuffer })
+	require.ErrorIs(t, err, io.ErrShortBuffer)
+	require.Zero(t, c.pool.endpoints[0].failures)
+}
+
+// TestAListingThatStopsComingEnds after the client's timeout.
+func TestAListingThatStopsComingEnds(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) {
+		_, _ = io.WriteString(w, listingOf(200)[:40_000])
+		w.(http.Flusher).Flush()
+		<-t.Context().Done()
+	})
+	c := client(t, Config{Endpoints: []string{s.URL}, Timeout: 20 * time.Millisecond})
+	err := c.ProgramAccounts(t.Context(), pubkey.Key{9}, ProgramOptions{}, func(pubkey.Key, []byte) error { return nil })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.True(t, Retryable(err))
+	require.Equal(t, 1, c.pool.endpoints[0].failures)
 }
 
 func TestAListingThatIsNoneIsAnError(t *testing.T) {
