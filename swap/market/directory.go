@@ -22,14 +22,13 @@ type Lister interface {
 }
 
 // Directory knows the addresses of all pools of the venues that were listed whole, by their mints.
-// It has no state of pools. A pool takes 40 bytes. It is empty until Complete is called. Safe for
-// concurrent use; the zero value is ready.
+// It has no state of pools. A pool takes 40 bytes. Safe for concurrent use; the zero value is ready
+// and knows nothing.
 type Directory struct {
-	mu       sync.RWMutex
-	complete bool
-	// whole are the places of each listed program, sorted.
+	mu sync.RWMutex
+	// whole are the places of each program that was listed, sorted.
 	whole map[pubkey.Key][]place
-	// born are the pools that were found since, by their place's hash.
+	// born are the pools that were found besides, by their place's hash.
 	born  map[uint64][]pubkey.Key
 	count int
 }
@@ -62,45 +61,69 @@ func comparePlaces(x, y place) int {
 	return cmp.Or(cmp.Compare(x.hash, y.hash), bytes.Compare(x.address[:], y.address[:]))
 }
 
-// Fill lists all pools of a venue, as they are at a slot or later. Of each account only the mints
-// are read. ok is false if the venue's pools cannot be listed so.
-func (d *Directory) Fill(ctx context.Context, lister Lister, v venue.Venue, from uint64) (ok bool, err error) {
+// Whole is all pools of one venue. Zero for a venue whose pools cannot be listed so.
+type Whole struct {
+	program pubkey.Key
+	places  []place
+}
+
+// List lists all pools of a venue, as they are at a slot or later. Of each account only the mints
+// are read.
+func (d *Directory) List(ctx context.Context, lister Lister, v venue.Venue, from uint64) (Whole, error) {
 	filters := v.Lookup(pubkey.Key{}, pubkey.Key{}).Filters
 	if len(filters) == 0 {
-		return false, nil
+		return Whole{}, nil
 	}
 	f, ok := filters[0].Whole()
 	if !ok {
-		return false, nil
+		return Whole{}, nil
 	}
 	const mints = 2 * len(pubkey.Key{})
 	o := solana.ProgramOptions{AccountOptions: solana.AccountOptions{
 		Commitment: solana.Confirmed, MinContextSlot: from, DataSlice: &solana.DataSlice{Offset: uint64(f.MintsAt), Length: uint64(mints)},
 	}, Filters: wireFilters(f)}
+	w := Whole{program: v.Program()}
 	room := maxPlaces - d.Len()
-	var places []place
-	err = lister.ProgramAccounts(ctx, v.Program(), o, func(address pubkey.Key, data []byte) error {
+	err := lister.ProgramAccounts(ctx, v.Program(), o, func(address pubkey.Key, data []byte) error {
 		if len(data) != mints {
 			return nil // the server ignores a filter or the slice
 		}
-		if len(places) >= room {
+		if len(w.places) >= room {
 			return errFull
 		}
-		places = append(places, place{hashOf(v.Program(), pubkey.Key(data), pubkey.Key(data[32:])), address})
+		w.places = append(w.places, place{hashOf(v.Program(), pubkey.Key(data), pubkey.Key(data[32:])), address})
 		return nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("list the pools of %s: %w", v.Name(), err)
+		return Whole{}, fmt.Errorf("list the pools of %s: %w", v.Name(), err)
 	}
-	slices.SortFunc(places, comparePlaces)
+	slices.SortFunc(w.places, comparePlaces)
+	return w, nil
+}
+
+// Fill takes in the pools of a venue. From then on Find answers for it. Born must have been called
+// with all pools that were made since the slot of the listing, and must be called with later ones.
+func (d *Directory) Fill(w Whole) {
+	if w.program.IsZero() {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.whole == nil {
 		d.whole = map[pubkey.Key][]place{}
 	}
-	d.count += len(places) - len(d.whole[v.Program()])
-	d.whole[v.Program()] = slices.Clip(places)
-	return true, nil
+	d.count += len(w.places) - len(d.whole[w.program])
+	d.whole[w.program] = w.places
+	if len(d.born) == 0 {
+		return
+	}
+	for _, p := range w.places {
+		// It may have been born while the venue was listed.
+		if before := d.born[p.hash]; slices.Contains(before, p.address) {
+			d.born[p.hash] = slices.DeleteFunc(slices.Clone(before), func(k pubkey.Key) bool { return k == p.address })
+			d.count--
+		}
+	}
 }
 
 // Born adds a pool that was found since the venue was listed, or that may be known already.
@@ -131,27 +154,14 @@ func (d *Directory) Find(program, a, b pubkey.Key) (addresses []pubkey.Key, ok b
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	whole, ok := d.whole[program]
-	if !ok || !d.complete {
+	if !ok {
 		return nil, false
 	}
 	at, _ := slices.BinarySearchFunc(whole, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
 	for ; at < len(whole) && whole[at].hash == hash; at++ {
 		addresses = append(addresses, whole[at].address)
 	}
-	for _, address := range d.born[hash] {
-		// It may have been born while the venue was listed.
-		if !slices.Contains(addresses, address) {
-			addresses = append(addresses, address)
-		}
-	}
-	return addresses, true
-}
-
-// Complete says that Find may answer: the listings have all pools that Born was not called with.
-func (d *Directory) Complete() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.complete = true
+	return append(addresses, d.born[hash]...), true
 }
 
 // maxListed is how many addresses of a pair are read one by one. A pair with more is listed by the
@@ -175,11 +185,15 @@ func (d *Directory) Len() int {
 	return d.count
 }
 
-// Clear forgets all: pools may have been made that nobody saw.
-func (d *Directory) Clear() {
+// Expire drops what was listed: pools may have been made that nobody saw. Find answers for a venue
+// once it is listed again.
+func (d *Directory) Expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.whole, d.born, d.count, d.complete = nil, nil, 0, false
+	for _, places := range d.whole {
+		d.count -= len(places)
+	}
+	d.whole = nil
 }
 
 func wireFilters(f venue.Filter) []solana.Filter {

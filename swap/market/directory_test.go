@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 )
 
 // lister lists a chain's accounts by their size, as a server does that applies the data slice.
@@ -43,13 +44,18 @@ func TestADirectoryHasThePoolsOfEachPair(t *testing.T) {
 		require.True(t, ok)
 		return found
 	}
+	list := func() Whole {
+		t.Helper()
+		listed, err := d.List(t.Context(), lister{c}, cpmm.Venue{}, 0)
+		require.NoError(t, err)
+		return listed
+	}
 	d.Born(cpmm.Program, coins[0], swaptest.WrappedSOL, pools[0].Pool)
-	ok, err := d.Fill(t.Context(), lister{c}, cpmm.Venue{}, 0)
-	require.NoError(t, err)
-	require.True(t, ok)
-	_, ok = d.Find(cpmm.Program, swaptest.WrappedSOL, coins[0])
-	require.False(t, ok, "not before it is complete")
-	d.Complete()
+	listed := list()
+	_, ok := d.Find(cpmm.Program, swaptest.WrappedSOL, coins[0])
+	require.False(t, ok, "not before it is filled")
+	d.Fill(listed)
+	require.Equal(t, 2, d.Len())
 	for i, coin := range coins {
 		require.Equal(t, []venue.Key{pools[i].Pool}, find(coin))
 	}
@@ -67,9 +73,24 @@ func TestADirectoryHasThePoolsOfEachPair(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, snapshot.Pools, 2)
 	require.Equal(t, listings, c.Calls("getProgramAccounts"))
-	d.Clear()
+
+	// Another venue that cannot be listed does not matter.
+	curve, err := d.List(t.Context(), lister{c}, pumpcurve.Venue{}, 0)
+	require.NoError(t, err)
+	d.Fill(curve)
+	_, ok = d.Find(pumpcurve.Program, swaptest.WrappedSOL, coins[1])
+	require.False(t, ok)
+	require.Len(t, find(coins[1]), 2)
+
+	d.Expire()
 	_, ok = d.Find(cpmm.Program, swaptest.WrappedSOL, coins[1])
 	require.False(t, ok)
+	require.Equal(t, 1, d.Len(), "what showed itself stays")
+	c.Remove(late.Pool) // a server that has not seen it yet
+	d.Fill(list())
+	require.Equal(t, []venue.Key{pools[1].Pool, late.Pool}, find(coins[1]))
+	d.Fill(list())
+	require.Equal(t, 3, d.Len())
 }
 
 // TestEveryVenueWithFiltersIsListedWhole: the mints of each filter lie where it says, so the filter

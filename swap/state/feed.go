@@ -167,6 +167,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	group.Go(func() error { f.own(within); return nil })
 	group.Go(func() error { f.follow(within); return nil })
 	err := group.Wait()
+	f.filler.running.Wait()
 	f.saveLast(ctx)
 	return err
 }

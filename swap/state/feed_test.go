@@ -136,7 +136,10 @@ func followFrom(t *testing.T, file string, s *server, deps Deps) (f *Feed, stop 
 	serving := grpc.NewServer()
 	pb.RegisterGeyserServer(serving, s)
 	go func() { _ = serving.Serve(memory) }()
-	deps.Venues, deps.Registerer = venue.List{cpmm.Venue{}}, prometheus.NewRegistry()
+	if deps.Venues == nil {
+		deps.Venues = venue.List{cpmm.Venue{}}
+	}
+	deps.Registerer = prometheus.NewRegistry()
 	deps.Dial = func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }
 	f, err := New(Config{Endpoint: "http://test:1", File: file}, deps)
 	require.NoError(t, err)

@@ -2,60 +2,87 @@ package state
 
 import (
 	"context"
+	"math/bits"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/venue"
 )
 
 const (
-	// fillPatience is how long the listing of all venues may take. fillAgain is the time before it
-	// is tried again.
+	// fillPatience is how long the listing of one venue may take. fillAgain is the time before
+	// those that failed are tried again.
 	fillPatience = 10 * time.Minute
 	fillAgain    = 5 * time.Minute
 )
 
 // filler is what a Feed knows of its listing of all pools.
 type filler struct {
-	// busy says that a listing runs. due is when the next may begin.
-	busy bool
-	due  time.Time
-	// from is the slot where the state began for which the directory was filled; 0 for none.
+	// from is the slot where the state began for which venues are listed; 0 for none. left are
+	// those that are not listed yet.
 	from uint64
+	left venue.List
+	// busy says that listings run, which stop ends. due is when the next may begin.
+	busy bool
+	stop context.CancelFunc
+	due  time.Time
+	// failures counts the listings that failed.
+	failures uint
+	running  sync.WaitGroup
 }
 
-// fill lists the pools of all venues, if that was not done since the state began. From then on no
-// pair is listed by itself. The stream shows the pools that are made later.
+// fill lists the pools of each venue for which that was not done since the state began. From then
+// on no pair is listed by itself there. The stream shows the pools that are made later.
 func (f *Feed) fill(ctx context.Context) {
-	from := f.fold.First()
-	if f.deps.Lister == nil || f.deps.Directory == nil || from == 0 || f.filler.from == from || f.filler.busy || f.deps.Now().Before(f.filler.due) {
+	now, from := f.deps.Now(), f.fold.First()
+	if f.deps.Lister == nil || f.deps.Directory == nil || from == 0 || f.filler.busy {
 		return
 	}
-	f.filler.busy = true
-	f.filler.due = f.deps.Now().Add(fillAgain)
-	began := f.deps.Now()
-	go func() {
-		within, cancel := context.WithTimeout(ctx, fillPatience)
-		defer cancel()
-		var err error
-		for _, v := range f.deps.Venues {
-			if err == nil {
-				_, err = f.deps.Directory.Fill(within, f.deps.Lister, v, from)
-			}
+	if f.filler.from != from { // the state began anew
+		f.filler.from, f.filler.left, f.filler.due = from, f.deps.Venues, time.Time{}
+	}
+	left := f.filler.left
+	if len(left) == 0 || now.Before(f.filler.due) {
+		return
+	}
+	f.filler.busy, f.filler.due = true, now.Add(fillAgain)
+	wanted, stop := context.WithCancel(ctx)
+	f.filler.stop = stop
+	f.filler.running.Go(func() {
+		defer stop()
+		for _, v := range left {
+			within, cancel := context.WithTimeout(wanted, fillPatience)
+			listed, err := f.deps.Directory.List(within, f.deps.Lister, v, from)
+			cancel()
+			f.do(ctx, func() { f.filled(v, from, listed, err) })
 		}
 		f.do(ctx, func() {
 			f.filler.busy = false
-			switch {
-			case err != nil:
-				f.metrics.readings.WithLabelValues("failed").Inc()
-				f.deps.Logger.Warn("the pools of all venues were not listed: each pair is listed when somebody asks for it", "err", err)
-			case f.fold.First() != from: // the state was reset meanwhile
-				f.deps.Directory.Clear()
-			default:
-				f.deps.Directory.Complete()
-				f.filler.from = from
+			if f.filler.from == from && len(f.filler.left) == 0 {
 				f.metrics.readings.WithLabelValues("filled").Inc()
-				f.deps.Logger.Info("the pools of all venues are listed", "pools", f.deps.Directory.Len(), "took", f.deps.Now().Sub(began))
+				f.deps.Logger.Info("the pools of all venues are listed", "pools", f.deps.Directory.Len(), "took", f.deps.Now().Sub(now))
 			}
 		})
-	}()
+	})
+}
+
+// filled takes in the listing of one venue.
+func (f *Feed) filled(v venue.Venue, from uint64, listed market.Whole, err error) {
+	if f.filler.from != from {
+		return // the state was reset meanwhile
+	}
+	if err != nil {
+		f.metrics.readings.WithLabelValues("failed").Inc()
+		if f.filler.failures++; bits.OnesCount(f.filler.failures) == 1 { // sampled
+			f.deps.Logger.Warn("the pools of a venue were not listed: each pair is listed when somebody asks for it",
+				"venue", v.Name(), "failures", f.filler.failures, "err", err)
+		}
+		return
+	}
+	f.deps.Directory.Fill(listed)
+	f.filler.left = slices.DeleteFunc(slices.Clone(f.filler.left), func(other venue.Venue) bool { return other.Program() == v.Program() })
 }
 
 // reset forgets all state, because the stream has a gap.
@@ -63,7 +90,10 @@ func (f *Feed) reset() {
 	f.fold.Reset()
 	f.metrics.resets.Inc()
 	if f.deps.Directory != nil {
-		f.deps.Directory.Clear()
+		f.deps.Directory.Expire()
 	}
-	f.filler.from, f.filler.due = 0, time.Time{}
+	f.filler.from, f.filler.left = 0, nil
+	if f.filler.stop != nil {
+		f.filler.stop()
+	}
 }
