@@ -95,14 +95,14 @@ func market(t testing.TB, pools int, seed uint64) (*world, []venue.Key) {
 		case 0:
 			w.ammV4(name, a, b, amounts)
 		case 1:
-			w.pumpSwap(name, a, b, amounts)
+			w.pumpSwap(name, a, b, amounts, false)
 		case 2:
 			w.dammV2(name, a, b, amounts, fee)
 		case 3:
 			if b == sol && w.curve(a, amounts) {
 				return
 			}
-			w.pumpSwap(name, a, b, amounts)
+			w.pumpSwap(name, a, b, amounts, false)
 		default:
 			w.pool(name, a, b, amounts[0], amounts[1], fee)
 		}

@@ -39,14 +39,18 @@ func (s *search) chain(middle venue.Key) {
 	var best Route
 	for _, e := range s.pools.Between(s.q.In, middle) {
 		first, ok := e.Pool.(venue.Chained)
-		if !ok {
+		if !ok || s.over() {
+			continue
+		}
+		one, err := first.QuoteFirst(s.q.order(e, s.q.In, s.q.Amount, false))
+		if err != nil {
 			continue
 		}
 		for _, next := range s.pools.Between(middle, s.q.Out) {
-			if next.Venue != e.Venue {
+			if next.Venue != e.Venue || s.over() {
 				continue
 			}
-			one, two, err := first.QuoteChain(s.q.order(e, s.q.In, s.q.Amount, false), next.Pool)
+			two, err := first.QuoteNext(one, next.Pool)
 			if err == nil && (len(best.Legs) == 0 || two.AmountOut > best.AmountOut) {
 				best = Route{Legs: []Leg{{e, one}, {next, two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
 			}

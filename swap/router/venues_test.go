@@ -80,12 +80,15 @@ func (w *world) configs() {
 	w.Set(pumpcurve.Global, pumpcurve.Program, global)
 }
 
-// pumpSwap adds a pool of PumpSwap that pump did not make.
-func (w *world) pumpSwap(name string, a, b venue.Key, amounts [2]uint64) {
+// pumpSwap adds a pool of PumpSwap, which pump made itself if canonical is set.
+func (w *world) pumpSwap(name string, a, b venue.Key, amounts [2]uint64, canonical bool) {
 	address, vaults := swaptest.Named(name), [2]venue.Key{swaptest.Named(name + " 0"), swaptest.Named(name + " 1")}
 	data := make([]byte, 301)
 	copy(data, []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc})
 	svmtest.KeysAt(data, map[int]venue.Key{43: a, 75: b, 139: vaults[0], 171: vaults[1]})
+	if canonical {
+		svmtest.KeysAt(data, map[int]venue.Key{11: venue.MustDerive(pumpswap.Curve, []byte("pool-authority"), a[:])})
+	}
 	w.vaults(vaults, [2]venue.Key{a, b}, amounts)
 	w.Set(address, pumpswap.Program, data)
 	w.add(pumpswap.Venue{}, address, [2]venue.Key{a, b}, onQuote(a, b, amounts, float64(pumpFee)/1e4))

@@ -4,13 +4,17 @@ package venue
 // gives is what the second gets, whatever the price is by then. So no amount has to be stated in
 // between, nothing is left over, and the user needs no account for the token in the middle.
 type Chained interface {
-	Pool
-	// QuoteChain answers an exact-in order that sells to this pool, and what that gives to next. A
-	// swap of a chain may pay other fees than one of its own. Errors wrap a Refusal: ErrUnverified
-	// if the program does not chain these two pools in this direction.
-	QuoteChain(order Order, next Pool) (first, second Quote, err error)
-	// ChainInstructions returns the instructions of the quotes of a QuoteChain. limit is the least
-	// that the second swap may give. The user's Destination is for what the second swap gives.
+	Opener
+	// QuoteFirst answers an exact-in order that sells to this pool as the first swap of a chain,
+	// which may pay other fees than a swap of its own. Errors wrap a Refusal: ErrUnverified if the
+	// program does not chain this pool.
+	QuoteFirst(order Order) (Quote, error)
+	// QuoteNext returns what a quote of QuoteFirst gives to next. Errors wrap a Refusal:
+	// ErrUnverified if the program does not chain these two pools in this direction.
+	QuoteNext(first Quote, next Pool) (Quote, error)
+	// ChainInstructions returns the instructions of the quotes of QuoteFirst and QuoteNext. limit
+	// is the least that the second swap may give. The user's Destination is for what the second
+	// swap gives.
 	ChainInstructions(first, second Quote, next Pool, limit uint64, user UserAccounts) ([]Instruction, error)
 	// ChainOpens returns the accounts that these instructions open where they are missing, as
 	// Opener's Opens.

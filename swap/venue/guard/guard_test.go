@@ -135,3 +135,38 @@ func TestAGuardedQuoteDoesNotAllocate(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, int(asked), 100, "the gate is asked of each quote")
 }
+
+// Pools of the three kinds; nothing of them is called.
+type (
+	plain struct{ venue.Pool }
+	opens struct{ venue.Opener }
+	chain struct{ venue.Chained }
+)
+
+// TestAGuardedPoolDoesWhatItsInnerPoolDoes, and no more: the router takes it for what it
+// implements.
+func TestAGuardedPoolDoesWhatItsInnerPoolDoes(t *testing.T) {
+	s := newScene(t)
+	v := s.Venues(nil)[0].(*gated)
+	for _, e := range []struct {
+		inner         venue.Pool
+		opens, chains bool
+	}{{plain{}, false, false}, {opens{}, true, false}, {chain{}, true, true}} {
+		p := wrap(v, e.inner, s.pool.Pool, s.pool.Mints)
+		for _, p := range []venue.Pool{p, Ungated(p)} {
+			_, opener := p.(venue.Opener)
+			_, chained := p.(venue.Chained)
+			require.Equal(t, []bool{e.opens, e.chains}, []bool{opener, chained}, "%T", e.inner)
+			require.Equal(t, s.pool.Pool, p.Address())
+			require.NotNil(t, guardedOf(p))
+		}
+	}
+	last := wrap(v, plain{}, s.pool.Pool, s.pool.Mints)
+	first := wrap(newScene(t).Venues(nil)[0].(*gated), chain{}, s.pool.Pool, s.pool.Mints).(venue.Chained)
+	_, err := first.QuoteNext(venue.Quote{}, last)
+	require.ErrorIs(t, err, venue.ErrUnverified, "it is of another venue")
+	_, err = first.QuoteNext(venue.Quote{}, plain{})
+	require.ErrorIs(t, err, venue.ErrUnverified)
+	_, err = first.QuoteFirst(venue.Order{})
+	require.ErrorIs(t, err, venue.ErrStopped, "a panic is a refusal")
+}

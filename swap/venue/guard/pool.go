@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/mintlake/mintlake/swap/venue"
@@ -42,13 +41,8 @@ func (r *ref) Decode(state venue.State) (decoded venue.Pool, err error) {
 	case inner == nil:
 		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
 	}
-	return &pool{venue: r.venue, inner: inner, address: inner.Address(), mints: inner.Mints()}, nil
+	return wrap(r.venue, inner, inner.Address(), inner.Mints()), nil
 }
-
-var (
-	_ venue.Chained = (*pool)(nil)
-	_ venue.Opener  = (*pool)(nil)
-)
 
 // pool is a guarded pool.
 type pool struct {
@@ -56,6 +50,32 @@ type pool struct {
 	inner   venue.Pool
 	address venue.Key
 	mints   [2]venue.Key
+}
+
+// wrap returns the guarded pool of an inner one. It implements venue.Opener and venue.Chained if,
+// and only if, the inner one does.
+func wrap(v *gated, inner venue.Pool, address venue.Key, mints [2]venue.Key) venue.Pool {
+	p := &pool{v, inner, address, mints}
+	switch inner := inner.(type) {
+	case venue.Chained:
+		return &chainedPool{&openerPool{p, inner}, inner}
+	case venue.Opener:
+		return &openerPool{p, inner}
+	}
+	return p
+}
+
+// guardedOf returns the guarded pool that wrap made p of; nil if wrap did not make it.
+func guardedOf(p venue.Pool) *pool {
+	switch p := p.(type) {
+	case *pool:
+		return p
+	case *openerPool:
+		return p.pool
+	case *chainedPool:
+		return p.pool
+	}
+	return nil
 }
 
 // Address implements venue.Pool.
@@ -66,8 +86,8 @@ func (p *pool) Mints() [2]venue.Key { return p.mints }
 
 // Ungated returns a pool of this package without its gate, and any other pool unchanged.
 func Ungated(p venue.Pool) venue.Pool {
-	if own, ok := p.(*pool); ok {
-		return &pool{&gated{guarded: own.venue.guarded}, own.inner, own.address, own.mints}
+	if own := guardedOf(p); own != nil {
+		return wrap(&gated{guarded: own.venue.guarded}, own.inner, own.address, own.mints)
 	}
 	return p
 }
@@ -75,79 +95,22 @@ func Ungated(p venue.Pool) venue.Pool {
 // Quote implements venue.Pool. It refuses if the venue is stopped, or if the gate refuses the
 // features of the quote.
 func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
+	return p.ask(func() (venue.Quote, error) { return p.inner.Quote(order) })
+}
+
+// ask runs a call of the inner pool that makes a quote.
+func (p *pool) ask(call func() (venue.Quote, error)) (quote venue.Quote, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return venue.Quote{}, stop
 	}
 	defer p.venue.caught(placeQuote, &err)
-	if quote, err = p.inner.Quote(order); err != nil {
+	if quote, err = call(); err != nil {
 		return venue.Quote{}, err
 	}
 	if err = p.venue.refuses(quote.Features); err != nil {
 		return venue.Quote{}, err
 	}
 	return quote, nil
-}
-
-// QuoteChain implements venue.Chained. Only pools of one venue are chained.
-func (p *pool) QuoteChain(order venue.Order, next venue.Pool) (first, second venue.Quote, err error) {
-	if stop := p.venue.stopped(); stop != nil {
-		return first, second, stop
-	}
-	chained, last, err := p.chain(next)
-	if err != nil {
-		return first, second, err
-	}
-	defer p.venue.caught(placeQuote, &err)
-	if first, second, err = chained.QuoteChain(order, last); err != nil {
-		return first, second, err
-	}
-	return first, second, errors.Join(p.venue.refuses(first.Features), p.venue.refuses(second.Features))
-}
-
-// chain returns the inner pools of a chain.
-func (p *pool) chain(next venue.Pool) (venue.Chained, venue.Pool, error) {
-	chained, ok := p.inner.(venue.Chained)
-	last, guarded := next.(*pool)
-	if !ok || !guarded || last.venue.guarded != p.venue.guarded {
-		return nil, nil, fmt.Errorf("%w: the venue does not chain these pools", venue.ErrUnverified)
-	}
-	return chained, last.inner, nil
-}
-
-// ChainInstructions implements venue.Chained. It refuses as Instructions does.
-func (p *pool) ChainInstructions(first, second venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) (list []venue.Instruction, err error) {
-	if stop := p.venue.stopped(); stop != nil {
-		return nil, stop
-	}
-	if err := errors.Join(p.venue.refuses(first.Features), p.venue.refuses(second.Features)); err != nil {
-		return nil, err
-	}
-	chained, last, err := p.chain(next)
-	if err != nil {
-		return nil, err
-	}
-	defer p.venue.caught(placeInstructions, &err)
-	return chained.ChainInstructions(first, second, last, limit, user)
-}
-
-// Opens implements venue.Opener. A pool that opens nothing returns an empty list.
-func (p *pool) Opens(quote venue.Quote, user venue.Key) (list []venue.Opening, err error) {
-	opener, ok := p.inner.(venue.Opener)
-	if !ok {
-		return nil, nil
-	}
-	defer p.venue.caught(placeInstructions, &err)
-	return opener.Opens(quote, user)
-}
-
-// ChainOpens implements venue.Chained.
-func (p *pool) ChainOpens(first venue.Quote, user venue.Key) (list []venue.Opening, err error) {
-	chained, ok := p.inner.(venue.Chained)
-	if !ok {
-		return nil, nil
-	}
-	defer p.venue.caught(placeInstructions, &err)
-	return chained.ChainOpens(first, user)
 }
 
 // After implements venue.Pool.
@@ -160,7 +123,7 @@ func (p *pool) After(quote venue.Quote) (next venue.Pool, err error) {
 	case inner == nil:
 		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
 	}
-	return &pool{p.venue, inner, p.address, p.mints}, nil
+	return wrap(p.venue, inner, p.address, p.mints), nil
 }
 
 // Instructions implements venue.Pool. It refuses if the venue was stopped since the quote, or if

@@ -35,22 +35,36 @@ type hop struct {
 
 var _ venue.Chained = (*Pool)(nil)
 
-// QuoteChain implements venue.Chained.
-func (p *Pool) QuoteChain(o venue.Order, next venue.Pool) (first, second venue.Quote, err error) {
-	last, ok := next.(*Pool)
-	if !ok || o.ExactOut {
-		return first, second, fmt.Errorf("%w: only exact-in orders over pools of PumpSwap are chained", venue.ErrUnverified)
-	}
-	hops, err := chainOf(p, last, o.In)
+// QuoteFirst implements venue.Chained.
+func (p *Pool) QuoteFirst(o venue.Order) (venue.Quote, error) {
+	side, err := venue.Side(p.Mints(), o.In)
 	if err != nil {
-		return first, second, err
+		return venue.Quote{}, err
 	}
-	if first, err = hops[0].quote(o); err != nil {
-		return first, second, err
+	if o.ExactOut {
+		return venue.Quote{}, fmt.Errorf("%w: only exact-in orders are chained", venue.ErrUnverified)
 	}
-	second, err = hops[1].quote(venue.Order{In: first.Out, Amount: first.AmountOut, Clock: o.Clock})
-	return first, second, err
+	h := hop{p, side == quote, side != quote}
+	if err := h.check(); err != nil {
+		return venue.Quote{}, err
+	}
+	return h.quote(o)
 }
+
+// QuoteNext implements venue.Chained.
+func (p *Pool) QuoteNext(first venue.Quote, next venue.Pool) (venue.Quote, error) {
+	last, ok := next.(*Pool)
+	if !ok {
+		return venue.Quote{}, errOther
+	}
+	hops, err := chainOf(p, last, first.Order.In)
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	return hops[1].quote(venue.Order{In: first.Out, Amount: first.AmountOut, Clock: first.Order.Clock})
+}
+
+var errOther = fmt.Errorf("%w: only pools of PumpSwap are chained", venue.ErrUnverified)
 
 // chainOf returns the hops over two pools of which the first takes in.
 func chainOf(first, last *Pool, in venue.Key) ([2]hop, error) {
@@ -154,7 +168,7 @@ func (p *Pool) buyAll(r *result, spend, reserve uint64, rates pumpfees.Rates) er
 func (p *Pool) ChainInstructions(first, _ venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	last, ok := next.(*Pool)
 	if !ok {
-		return nil, fmt.Errorf("%w: only pools of PumpSwap are chained", venue.ErrUnverified)
+		return nil, errOther
 	}
 	hops, err := chainOf(p, last, first.Order.In)
 	if err != nil {
