@@ -30,6 +30,9 @@ var (
 	discriminator = [8]byte{0x8f, 0x34, 0x92, 0xbb, 0xdb, 0x7b, 0x4c, 0x9b}
 )
 
+// VolumeSize is the length of a UserVolumeAccumulator account, of both venues.
+const VolumeSize = 137
+
 // Whole is all of an amount, in basis points.
 const Whole = 10_000
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/arith"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
@@ -125,7 +124,7 @@ func (h hop) quote(o venue.Order) (venue.Quote, error) {
 	}
 	r := result{side: side}
 	if side == quote {
-		err = p.buyAll(&r, o.Amount, reserve, rates)
+		err = p.buyIn(&r, o.Amount, reserve, rates, true)
 	} else {
 		err = p.sellIn(&r, o.Amount, reserve, rates)
 	}
@@ -139,28 +138,6 @@ func (h hop) quote(o venue.Order) (venue.Quote, error) {
 	q.ComputeUnits = chainUnits
 	q.Features |= FeatureMultiHop
 	return q, nil
-}
-
-// buyAll is like buyIn, but spends the whole amount: what Rates.Split leaves over buys too. With
-// the fees of Rates.Split,
-//
-//	net = spend − fees;  i = net−1;  out = ⌊B·i/(Q+i)⌋
-func (p *Pool) buyAll(r *result, spend, reserve uint64, rates pumpfees.Rates) error {
-	_, fees, ok := rates.Split(spend)
-	paid, alsoOK := fees.Sum()
-	if !ok || !alsoOK || paid >= spend {
-		return venue.ErrTooSmall
-	}
-	net := spend - paid
-	sum := reserve + net - 1
-	if sum < reserve {
-		return fmt.Errorf("%w: the pool would hold more than 64 bits", venue.ErrTooLarge)
-	}
-	if r.out, _ = arith.MulDiv(p.vaults[base], net-1, sum); r.out == 0 {
-		return venue.ErrTooSmall
-	}
-	r.in, r.gross, r.fees, r.impact = spend, net, fees, arith.ImpactBps(net, reserve)
-	return nil
 }
 
 // ChainInstructions implements venue.Chained: the creation of the account to which a part of the

@@ -1,9 +1,9 @@
 package pumpswap
 
-import "github.com/mintlake/mintlake/swap/venue"
-
-// volumeSize is the length of a UserVolumeAccumulator account.
-const volumeSize = 137
+import (
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/pumpfees"
+)
 
 var _ venue.Opener = (*Pool)(nil)
 
@@ -25,7 +25,7 @@ func (p *Pool) Opens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 func (p *Pool) ChainOpens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	d := deriver{}
 	volume := d.address([]byte("user_volume_accumulator"), user[:])
-	list := []venue.Opening{{Account: volume, Owner: Program, Size: volumeSize}}
+	list := []venue.Opening{{Account: volume, Owner: Program, Size: pumpfees.VolumeSize}}
 	if p.paysBack(q) {
 		m := p.mints[quote]
 		list = append(list, venue.Opening{Account: d.associated(volume, p.state.quote, m.Program), Owner: m.Program, Size: m.AccountSize()})

@@ -209,7 +209,7 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	case side == quote && o.ExactOut:
 		err = p.buyOut(&r, o.Amount, reserve, rates)
 	case side == quote:
-		err = p.buyIn(&r, o.Amount, reserve, rates)
+		err = p.buyIn(&r, o.Amount, reserve, rates, false)
 	case o.ExactOut:
 		err = p.sellOut(&r, o.Amount, reserve, rates)
 	default:
@@ -249,10 +249,17 @@ func (p *Pool) checkHeld(r *result) error {
 // i = net−1, the base vault B and the priced quote reserve Q,
 //
 //	out = ⌊B·i/(Q+i)⌋
-func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates) error {
+//
+// If all is set, it computes a hop of multi_hop_swap: net is all of spend but the fees, so what
+// Rates.Split leaves over buys too.
+func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates, all bool) error {
 	net, fees, ok := rates.Split(spend)
 	if !ok {
 		return venue.ErrTooSmall
+	}
+	paid, _ := fees.Sum() // with net at most spend
+	if all {
+		net = spend - paid
 	}
 	sum, carry := bits.Add64(reserve, net-1, 0)
 	if carry != 0 {
@@ -261,7 +268,6 @@ func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates) err
 	if r.out, _ = arith.MulDiv(p.vaults[base], net-1, sum); r.out == 0 {
 		return venue.ErrTooSmall
 	}
-	paid, _ := fees.Sum() // with net at most spend
 	r.in, r.gross, r.fees, r.impact = net+paid, net, fees, arith.ImpactBps(net, reserve)
 	return nil
 }

@@ -78,11 +78,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	default:
 		put(buyIn, q.Order.Amount, limit, trackVolume)
 	}
-	r, err := p.swap(q.Order)
-	if err != nil {
-		return nil, err
-	}
-	metas, err := p.accounts(side == quote, r.fees.Creator > 0, user)
+	metas, err := p.accounts(side == quote, paysCreator(q), user)
 	if err != nil {
 		return nil, err
 	}
