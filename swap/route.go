@@ -124,15 +124,14 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 // gives each a deadline, and counts the bytes of an answer.
 func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		pass, err := s.admit(c, method)
+		pass, client, err := s.admit(c, method)
 		if err != nil {
 			return err
 		}
-		client := clientOf(&pass, c)
-		if err := s.shares.take(client); err != nil {
+		if err := s.requests.take(client); err != nil {
 			return err
 		}
-		defer s.shares.give(client)
+		defer s.requests.give(client)
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
 		ctx, cancel := context.WithTimeout(withClient(c.UserContext(), client), s.cfg.timeout)
@@ -147,15 +146,14 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 
 // admit checks the key and its rules, takes one request from the key's budget and counts it. method
 // is the last part of the route, by which the rules name it: quote, stream, swap, venues, pools.
-func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
+// client names who asks: the key, or the address where no key is needed.
+func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client string, err error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
 		forwarded = append(forwarded, string(value))
 	}
-	pass, refused := s.gate.Admit(keys.Request{
-		Key: c.Get(keyHeader), Origin: c.Get(fiber.HeaderOrigin),
-		Address: s.cfg.TrustedProxies.ClientOf(c.Context().RemoteAddr().String(), forwarded),
-	})
+	address := s.cfg.TrustedProxies.ClientOf(c.Context().RemoteAddr().String(), forwarded)
+	pass, refused := s.gate.Admit(keys.Request{Key: c.Get(keyHeader), Origin: c.Get(fiber.HeaderOrigin), Address: address})
 	if refused == nil {
 		var budget keys.Budget
 		if refused = pass.Method(method); refused == nil {
@@ -164,15 +162,18 @@ func (s *Server) admit(c *fiber.Ctx, method string) (keys.Pass, error) {
 		if refused == nil {
 			pass.Count(method, usage.Counts{Requests: 1, Units: 1})
 			budget.Headers(c.Set)
-			return pass, nil
+			if client = pass.ID(); client == keys.OpenID {
+				client = address.String()
+			}
+			return pass, client, nil
 		}
 		pass.Count(method, usage.Counts{Refused: 1})
 	}
 	refused.Headers(c.Set)
 	if refused.Rule == keys.RuleMissing {
-		return pass, newError(refused.Status, "%s in the header %s", refused, keyHeader)
+		return pass, "", newError(refused.Status, "%s in the header %s", refused, keyHeader)
 	}
-	return pass, newError(refused.Status, "%s", refused)
+	return pass, "", newError(refused.Status, "%s", refused)
 }
 
 // getQuote is GET /api/v2/quote.

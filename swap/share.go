@@ -4,53 +4,58 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/gofiber/fiber/v2"
-
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
-// clientOf names who asks: the key, or the address where no key is needed.
-func clientOf(pass *keys.Pass, c *fiber.Ctx) string {
-	if id := pass.ID(); id != keys.OpenID {
-		return id
-	}
-	return c.Context().RemoteIP().String()
-}
-
-// shares bounds the requests that are answered at one time, and what one client may have of them:
-// as many as are free beside them. So a client alone gets half of them, two get a third each, and a
-// request of another one always finds a place (dynamic thresholds: Choudhury and Hahne, 1998).
-type shares struct {
-	most int
+// counts counts what is open in all, and what each client has of it. A client is a key, or an
+// address where no key is needed.
+type counts struct {
+	// refuse returns why a client that has own of total gets no more; nil if it does.
+	refuse func(total, own int) error
 
 	mu    sync.Mutex
 	total int
 	of    map[string]int
 }
 
-// take counts one more request of a client, for which the caller must call give. Its error is a 503
-// if there are too many, and a 429 if the client alone has too many.
-func (s *shares) take(client string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch free := s.most - s.total; {
-	case free == 0:
-		return tooMany()
-	case s.of[client] >= free:
-		return tooManyOfOne()
+func newCounts(refuse func(total, own int) error) *counts {
+	return &counts{refuse: refuse, of: map[string]int{}}
+}
+
+// take counts one more of a client, for which the caller must call give. Its error is that of
+// refuse.
+func (c *counts) take(client string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.refuse(c.total, c.of[client]); err != nil {
+		return err
 	}
-	s.total++
-	s.of[client]++
+	c.total++
+	c.of[client]++
 	return nil
 }
 
-func (s *shares) give(client string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total--
-	if s.of[client]--; s.of[client] == 0 {
-		delete(s.of, client)
+func (c *counts) give(client string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total--
+	if c.of[client]--; c.of[client] == 0 {
+		delete(c.of, client)
+	}
+}
+
+// shared bounds what is answered at one time to most, and what one client may have of it to as many
+// as are free beside it (dynamic thresholds: Choudhury and Hahne, 1998). So a client alone gets
+// half of them, and n that want all they can get leave one of n+1 parts free. Many of them may take
+// the last one. Then its error is a 503, and for a client that alone has too many a 429.
+func shared(most int) func(total, own int) error {
+	return func(total, own int) error {
+		switch free := most - total; {
+		case free <= 0:
+			return tooMany()
+		case own >= free:
+			return tooManyOfOne()
+		}
+		return nil
 	}
 }
 

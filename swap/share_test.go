@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // TestAFloodLeavesRoomForOthers: whatever some clients ask for, another one finds a place.
 func TestAFloodLeavesRoomForOthers(t *testing.T) {
-	s := &shares{most: 512, of: map[string]int{}}
+	s := newCounts(shared(512))
 	flood := func(client string) (taken int) {
 		for s.take(client) == nil {
 			taken++
@@ -115,6 +117,62 @@ func TestAKeysFloodDoesNotStopAnother(t *testing.T) {
 	require.Equal(t, http.StatusOK, <-answers)
 }
 
+// TestAStreamIsRefusedAsAQuoteIs: with 429 if the client alone has too many requests in flight.
+func TestAStreamIsRefusedAsAQuoteIs(t *testing.T) {
+	f, _ := startWithTwo(t, Config{maxInFlight: 2})
+	release := f.chain.Hold()
+	var wg sync.WaitGroup
+	wg.Go(func() { f.do(t, http.MethodGet, query(coin, taxed, "1000"), "") })
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.inFlight) == 1 }, hang, time.Millisecond)
+	path := strings.Replace(query(coin, taxed, "1000"), "/quote", "/quote/stream", 1)
+	f.refused(t, http.MethodGet, path, "", http.StatusTooManyRequests, "you have too many requests in flight")
+	release()
+	wg.Wait()
+}
+
+// TestClientsBehindAProxyHaveSharesOfTheirOwn: where no key is needed, a client is the address that
+// the proxy names.
+func TestClientsBehindAProxyHaveSharesOfTheirOwn(t *testing.T) {
+	store, err := keys.NewStatic()
+	require.NoError(t, err)
+	trusted, err := proxies.Parse([]string{"127.0.0.0/8"})
+	require.NoError(t, err)
+	f := serve(t, Config{maxInFlight: 8, TrustedProxies: trusted}, store, chain())
+	release := f.chain.Hold()
+	var wg sync.WaitGroup
+	statuses := make(chan int, 16)
+	ask := func(client string) {
+		wg.Go(func() {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+query(coin, taxed, "1000"), http.NoBody)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set(proxies.Header, client)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = resp.Body.Close()
+			statuses <- resp.StatusCode
+		})
+	}
+	inFlight := func(want int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.inFlight) == float64(want) }, hang, time.Millisecond)
+	}
+	for range 5 {
+		ask("10.0.0.1")
+	}
+	inFlight(4)
+	require.Equal(t, http.StatusTooManyRequests, <-statuses)
+	ask("10.0.0.2")
+	inFlight(5)
+	release()
+	wg.Wait()
+}
+
 // startWithTwo starts a server with a pool and a second key, which it returns.
 func startWithTwo(t testing.TB, cfg Config) (*fixture, string) {
 	t.Helper()
@@ -124,6 +182,14 @@ func startWithTwo(t testing.TB, cfg Config) (*fixture, string) {
 	second, hash2 := keys.Generate(keys.Swap)
 	store, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.Swap, Hash: hash}, keys.Entry{ID: "bob", Product: keys.Swap, Hash: hash2})
 	require.NoError(t, err)
+	f := serve(t, cfg, store, c)
+	f.key = first
+	return f, second
+}
+
+// serve starts a server with the keys of a store.
+func serve(t testing.TB, cfg Config, store keys.Store, c *swaptest.Chain) *fixture {
+	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
 	cfg.timeout, cfg.stopTimeout = hang, hang
 	cfg.Market.StateTTL = 1
@@ -137,7 +203,7 @@ func startWithTwo(t testing.TB, cfg Config) (*fixture, string) {
 		require.NoError(t, <-done)
 	})
 	<-s.Ready()
-	return &fixture{s, c, "http://" + s.Addr(), first, nil}, second
+	return &fixture{s, c, "http://" + s.Addr(), "", nil}
 }
 
 // BenchmarkFlood is how long a quote takes for one key alone, and while another key sends as many

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -31,36 +30,15 @@ const (
 	retryStreams = "10"
 )
 
-// streams counts the open streams of each client.
-type streams struct {
-	mu    sync.Mutex
-	total int
-	of    map[string]int
-}
-
-// open counts one more stream, for which the caller must call close. It returns an error if there
-// are too many.
-func (s *streams) open(client string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// streamLimit returns why a client that has own of all open streams gets no more.
+func streamLimit(total, own int) error {
 	switch {
-	case s.of[client] >= maxClientStreams:
+	case own >= maxClientStreams:
 		return newError(fiber.StatusTooManyRequests, "%d streams are open, as many as one client may have: close one first", maxClientStreams)
-	case s.total >= maxStreams:
+	case total >= maxStreams:
 		return newError(fiber.StatusServiceUnavailable, "as many streams are open as this node serves: try again later, or another node")
 	}
-	s.total++
-	s.of[client]++
 	return nil
-}
-
-func (s *streams) close(client string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total--
-	if s.of[client]--; s.of[client] == 0 {
-		delete(s.of, client)
-	}
 }
 
 // stream is the stream of one client. It outlives the HTTP handler, so it keeps nothing of fiber's
@@ -82,7 +60,7 @@ type stream struct {
 // events (https://html.spec.whatwg.org/multipage/server-sent-events.html). The status is that of
 // the first quote.
 func (s *Server) getStream(c *fiber.Ctx) error {
-	pass, err := s.admit(c, "stream")
+	pass, client, err := s.admit(c, "stream")
 	if err != nil {
 		return err
 	}
@@ -97,22 +75,18 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	if name, text := fields.get(fieldUser); text != "" {
 		return invalid(name, text, "must be absent: a stream has no transactions, GET "+routeQuote+" has")
 	}
-	client := clientOf(&pass, c)
 	st := &stream{server: s, client: client, r: r, conn: c.Context().Conn()}
 	first, err := st.next(c.UserContext())
-	if errors.Is(err, errBusy) {
-		return tooMany()
-	}
 	if err != nil {
 		return err
 	}
-	if err := s.streams.open(client); err != nil {
+	if err := s.streams.take(client); err != nil {
 		c.Set(fiber.HeaderRetryAfter, retryStreams)
 		return err
 	}
 	lease, refused := pass.Open("stream")
 	if refused != nil {
-		s.streams.close(client)
+		s.streams.give(client)
 		refused.Headers(c.Set)
 		return newError(refused.Status, "%s", refused)
 	}
@@ -126,7 +100,7 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 				s.deps.Logger.Error("stream failed", "err", fmt.Sprintf("panic: %v: %s", p, debug.Stack()))
 			}
 			lease.Close()
-			s.streams.close(client)
+			s.streams.give(client)
 			s.metrics.streams.Dec()
 		}()
 		st.run(w, first)
@@ -140,13 +114,14 @@ var (
 	errBusy = errors.New("too many requests in flight")
 )
 
-// next returns the present quote as an event. Its error is errSame, errBusy or that of the quote.
+// next returns the present quote as an event. Its error is errSame or that of the quote. It wraps
+// errBusy if the client has too many requests in flight, or all have.
 func (st *stream) next(ctx context.Context) ([]byte, error) {
 	s := st.server
-	if s.shares.take(st.client) != nil {
-		return nil, errBusy
+	if err := s.requests.take(st.client); err != nil {
+		return nil, fmt.Errorf("%w: %w", errBusy, err)
 	}
-	defer s.shares.give(st.client)
+	defer s.requests.give(st.client)
 	ctx, cancel := context.WithTimeout(withClient(ctx, st.client), s.cfg.timeout)
 	defer cancel()
 	began := time.Now()

@@ -53,8 +53,9 @@ type Config struct {
 	// AllowedOrigins are the web origins whose pages may call: see origins.Parse. Default none:
 	// keys belong on servers.
 	AllowedOrigins []string
-	// TrustedProxies are the proxies whose X-Forwarded-For names the client's address, for keys
-	// that only certain addresses may use. Default none.
+	// TrustedProxies are the proxies whose X-Forwarded-For names the client's address: for keys
+	// that only certain addresses may use, and for what one address may have without a key.
+	// Default none.
 	TrustedProxies proxies.List
 	// State says which stream the pools' state comes from. Default none: pools are read when a
 	// request needs them. It needs RPC too.
@@ -156,14 +157,14 @@ type Server struct {
 	// quotedIn tells the mints in which pump's coins are quoted; nil without RPC.
 	quotedIn *quotedIn
 	app      *fiber.App
-	shares   *shares
 	turns    *turns
 	origins  *origins.Set
 	metrics  *metrics
 	// covered are the names of the venues that are quoted.
 	covered map[string]bool
 	openapi []byte
-	streams streams
+	// requests are those in flight, streams those that are open.
+	requests, streams *counts
 	// stopping is closed when the API is told to stop.
 	stopping chan struct{}
 }
@@ -192,8 +193,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, gate: gate, shares: &shares{most: cfg.maxInFlight, of: map[string]int{}}, turns: newTurns(runtime.GOMAXPROCS(0)),
-		Bound: listen.NewBound(), covered: map[string]bool{}, streams: streams{of: map[string]int{}}, stopping: make(chan struct{}),
+		cfg: cfg, deps: deps, gate: gate, requests: newCounts(shared(cfg.maxInFlight)), streams: newCounts(streamLimit),
+		turns: newTurns(runtime.GOMAXPROCS(0)), Bound: listen.NewBound(), covered: map[string]bool{}, stopping: make(chan struct{}),
 	}
 	for _, v := range cfg.venues {
 		s.covered[v.Name()] = true
