@@ -13,12 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/txn"
@@ -75,9 +77,11 @@ const (
 	fresh = 30 * time.Second
 	// retry is how long after a reading that failed the next one is tried.
 	retry = 2 * time.Second
-	// usable is how long a reading is used if the next ones fail. A table works for some 200 s
-	// after its deactivation, and a transaction is valid for about 60 s.
+	// usable is how long a reading is used at most. A table works for some 200 s after its
+	// deactivation, and a transaction is valid for about 60 s.
 	usable = 2 * time.Minute
+	// patience bounds a reading.
+	patience = 10 * time.Second
 )
 
 // RPC reads accounts: *solana.Client.
@@ -97,17 +101,28 @@ type Deps struct {
 type Book struct {
 	addresses []venue.Key
 	deps      Deps
-	// reading is held by the goroutine that reads the tables.
-	reading sync.Mutex
-	held    atomic.Pointer[reading]
-	// refused is why each table was left out the last time. Protected by reading.
-	refused map[venue.Key]string
+	// reads lets one call read the tables at a time. It alone uses refused, which is why each table
+	// was left out the last time.
+	reads    singleflight.Group
+	refused  map[venue.Key]string
+	held     atomic.Pointer[reading]
+	readings *prometheus.CounterVec
 }
 
-// reading is what was read at one time. From next on the tables are read again.
+// reading is what was read at one time. From next on the tables are read again. failures counts the
+// readings since that failed.
 type reading struct {
 	tables   []txn.Table
 	at, next time.Time
+	failures uint
+}
+
+// usable returns the tables of a reading, if it is not too old.
+func (r *reading) usable(now time.Time) []txn.Table {
+	if now.Sub(r.at) >= usable {
+		return nil
+	}
+	return r.tables
 }
 
 // New makes a book of the tables with these addresses, in the order in which transactions prefer
@@ -122,50 +137,70 @@ func New(addresses []venue.Key, deps Deps) (*Book, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	b := &Book{addresses: addresses, deps: deps, refused: map[venue.Key]string{}}
+	b := &Book{addresses: addresses, deps: deps, refused: map[venue.Key]string{}, readings: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_swap_lookup_readings_total", Help: "Readings of address lookup tables, by outcome (read, failed).",
+	}, []string{"outcome"})}
+	counters.Preset(b.readings, []string{"read", "failed"})
 	b.held.Store(&reading{})
 	if deps.Registerer == nil {
 		return b, nil
 	}
-	if err := deps.Registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	tables := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_swap_lookup_tables", Help: "Address lookup tables that transactions may use, of those that are configured.",
-	}, func() float64 { return float64(len(b.held.Load().tables)) })); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	}, func() float64 { return float64(len(b.held.Load().tables)) })
+	for _, c := range []prometheus.Collector{b.readings, tables} {
+		if err := deps.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
 	}
 	return b, nil
 }
 
-// Tables returns the tables that a transaction of now may use. One of the calls reads them again
-// every 30 s; meanwhile the others take the last reading. If they cannot be read, the last reading
-// counts for two minutes, then there are none.
+// Tables returns the tables that a transaction of now may use: those of the last reading. One call
+// in the background reads them again every 30 s. Only if there is no reading of the last two
+// minutes, and none failed, Tables waits for it.
 func (b *Book) Tables(ctx context.Context) []txn.Table {
 	if len(b.addresses) == 0 {
 		return nil
 	}
 	held, now := b.held.Load(), b.deps.Now()
 	if now.Before(held.next) {
-		return held.tables
+		return held.usable(now)
 	}
-	if held.next.IsZero() {
-		b.reading.Lock() // nothing to answer with yet
-	} else if !b.reading.TryLock() {
-		return held.tables
+	// Others share the reading, so it does not end when this request ends.
+	detached := context.WithoutCancel(ctx)
+	answer := b.reads.DoChan("", func() (any, error) { b.refresh(detached); return nil, nil })
+	if held.failures > 0 || now.Sub(held.at) < usable {
+		return held.usable(now)
 	}
-	defer b.reading.Unlock()
-	if held = b.held.Load(); now.Before(held.next) {
-		return held.tables // another call read them meanwhile
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-answer:
+		return b.held.Load().usable(now)
 	}
+}
+
+// refresh reads the tables, unless that was just done. If it fails, the reading before counts on.
+func (b *Book) refresh(ctx context.Context) {
+	held, now := b.held.Load(), b.deps.Now()
+	if now.Before(held.next) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	tables, err := b.read(ctx)
 	if err == nil {
-		b.held.Store(&reading{tables, now, now.Add(fresh)})
-		return tables
+		b.readings.WithLabelValues("read").Inc()
+		b.held.Store(&reading{tables: tables, at: now, next: now.Add(fresh)})
+		return
 	}
-	b.deps.Logger.Warn("lookup tables cannot be read", "err", err)
-	if now.Sub(held.at) < usable {
-		tables = held.tables
+	b.readings.WithLabelValues("failed").Inc()
+	failures := held.failures + 1
+	if bits.OnesCount(failures) == 1 { // sampled
+		b.deps.Logger.Warn("lookup tables cannot be read", "failures", failures, "err", err)
 	}
-	b.held.Store(&reading{tables, held.at, now.Add(retry)})
-	return tables
+	b.held.Store(&reading{held.tables, held.at, now.Add(retry), failures})
 }
 
 // read reads all tables. Confirmed: an entry that is only processed may be lost with its block.

@@ -1,11 +1,14 @@
 package lookup
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/solana"
@@ -14,6 +17,9 @@ import (
 )
 
 var first, second, third = swaptest.Named("first"), swaptest.Named("second"), swaptest.Named("third")
+
+// hang is what anything may take before it counts as hanging.
+const hang = 3 * time.Minute
 
 // table is the account of a table whose entries behind the first one were added in a slot.
 func table(extended uint64, entries ...venue.Key) *solana.Account {
@@ -58,34 +64,74 @@ func FuzzEntries(f *testing.F) {
 }
 
 // TestTablesAreReadAgain: a table that is deactivated is not used any more after half a minute, and
-// a node that is away takes the tables along after two minutes.
+// a node that is away takes the tables along after two minutes. Nobody waits for a reading but the
+// first.
 func TestTablesAreReadAgain(t *testing.T) {
-	chain := swaptest.New()
+	chain, address := swaptest.New(), swaptest.Named("table")
+	var mu sync.Mutex
 	now := time.Unix(1000, 0)
-	address := swaptest.Named("table")
+	pass := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
 	chain.Set(address, Program, table(1, first).Data)
-	book, err := New([]venue.Key{address, swaptest.Named("none")}, Deps{RPC: chain, Now: func() time.Time { return now }})
+	book, err := New([]venue.Key{address, swaptest.Named("none")}, Deps{RPC: chain, Now: func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}})
 	require.NoError(t, err)
+	calls := func() int { return chain.Calls("getMultipleAccounts") }
+	// settled waits until a reading that began has ended, and returns how many tables there are.
+	settled := func(readings int) int {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return calls() == readings && book.deps.Now().Before(book.held.Load().next)
+		}, hang, time.Millisecond)
+		return len(book.Tables(t.Context()))
+	}
 	require.Len(t, book.Tables(t.Context()), 1)
 	require.Len(t, book.Tables(t.Context()), 1)
-	require.Equal(t, 1, chain.Calls("getMultipleAccounts"), "one reading for both")
+	require.Equal(t, 1, calls(), "one reading for both")
 
 	chain.Edit(address, func(data []byte) { binary.LittleEndian.PutUint64(data[4:], 1000) })
-	now = now.Add(fresh)
-	require.Empty(t, book.Tables(t.Context()))
+	pass(fresh)
+	release := chain.Hold()
+	for range 3 {
+		require.Len(t, book.Tables(t.Context()), 1, "the last reading still counts")
+	}
+	release()
+	require.Zero(t, settled(2), "one call read them again for all")
 
 	chain.Edit(address, func(data []byte) { binary.LittleEndian.PutUint64(data[4:], active) })
-	now = now.Add(fresh)
-	require.Len(t, book.Tables(t.Context()), 1)
-	chain.Fail(errors.New("away"))
-	now = now.Add(fresh)
-	require.Len(t, book.Tables(t.Context()), 1, "the last reading still counts")
-	calls := chain.Calls("getMultipleAccounts")
-	require.Len(t, book.Tables(t.Context()), 1)
-	require.Equal(t, calls, chain.Calls("getMultipleAccounts"), "it is not tried again at once")
-	now = now.Add(usable)
+	pass(fresh)
 	require.Empty(t, book.Tables(t.Context()))
-	chain.Fail(nil)
-	now = now.Add(retry)
+	require.Equal(t, 1, settled(3))
+	chain.Fail(errors.New("away"))
+	pass(fresh)
 	require.Len(t, book.Tables(t.Context()), 1)
+	require.Equal(t, 1, settled(4), "the last reading still counts")
+	require.Equal(t, 4, calls(), "it is not tried again at once")
+	pass(usable)
+	release = chain.Hold()
+	require.Empty(t, book.Tables(t.Context()), "and nobody waits while it is away")
+	release()
+	require.Zero(t, settled(5))
+	chain.Fail(nil)
+	pass(retry)
+	require.Empty(t, book.Tables(t.Context()))
+	require.Equal(t, 1, settled(6))
+	require.EqualValues(t, 4, testutil.ToFloat64(book.readings.WithLabelValues("read")))
+	require.EqualValues(t, 2, testutil.ToFloat64(book.readings.WithLabelValues("failed")))
+
+	pass(usable)
+	require.Len(t, book.Tables(t.Context()), 1, "after a long time without a question it is read first")
+	require.Equal(t, 7, calls())
+	release = chain.Hold()
+	pass(usable)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Empty(t, book.Tables(gone))
+	release()
 }
