@@ -103,14 +103,20 @@ func (c *cluster) launch(room string, more ...string) *instance {
 
 // metric is the sum of a metric's values; 0 where there is none, or nobody answers.
 func (i *instance) metric(name string) float64 {
-	client := http.Client{Timeout: 2 * time.Second}
+	sum, _ := i.scrape(name, 2*time.Second)
+	return sum
+}
+
+// scrape is metric that tells why there is no answer.
+func (i *instance) scrape(name string, within time.Duration) (sum float64, err error) {
+	client := http.Client{Timeout: within}
 	response, err := client.Get(i.addresses["metrics"])
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	defer response.Body.Close()
-	sum := 0.0
-	for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
+	scanner := bufio.NewScanner(response.Body)
+	for scanner.Scan() {
 		line, ok := strings.CutPrefix(scanner.Text(), name)
 		if !ok || line == "" || line[0] != ' ' && line[0] != '{' {
 			continue
@@ -120,7 +126,7 @@ func (i *instance) metric(name string) float64 {
 			sum += value
 		}
 	}
-	return sum
+	return sum, scanner.Err()
 }
 
 func (i *instance) leads() bool { return i.metric("mintlake_ingest_leader") == 1 }
