@@ -2,11 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,7 +18,6 @@ import (
 
 	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
@@ -57,10 +54,11 @@ func coldStarts(r *report.Report) error {
 		drains = append(drains, time.Since(began).Seconds()*1000)
 		began = time.Now()
 		d := &market.Directory{}
-		if _, err := d.Fill(context.Background(), client, cpmm.Venue{}, 0); err != nil {
+		listed, err := d.List(context.Background(), client, cpmm.Venue{}, 0)
+		if err != nil {
 			return err
 		}
-		d.Complete()
+		d.Fill(listed)
 		found, _ := d.Find(cpmm.Program, token(filledPools/2), mint.WrappedSOL)
 		fills = append(fills, time.Since(began).Seconds()*1000)
 		if d.Len() != filledPools || len(found) != 1 {
@@ -145,9 +143,3 @@ func serveAccounts(count int) error {
 		_ = out.Flush()
 	}))
 }
-
-var (
-	_ = errors.New
-	_ = bytes.NewReader
-	_ = swaptest.Named
-)

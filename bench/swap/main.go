@@ -14,11 +14,14 @@ import (
 	"github.com/mintlake/mintlake/bench/report"
 )
 
-// parts are what is measured, in this order.
-var parts = []struct {
+// part is one thing that is measured.
+type part struct {
 	name string
 	run  func(r *report.Report) error
-}{
+}
+
+// parts are what is measured, in this order.
+var parts = []part{
 	{"division", divisions},
 	{"sdk", sdks},
 	{"memory", memory},
@@ -45,12 +48,7 @@ func run(only string, serve int) error {
 	}
 	wanted := strings.FieldsFunc(only, func(c rune) bool { return c == ',' })
 	for _, name := range wanted {
-		if !slices.ContainsFunc(parts, func(p struct {
-			name string
-			run  func(r *report.Report) error
-		}) bool {
-			return p.name == name
-		}) {
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
 			return fmt.Errorf("no part %q", name)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/testkit/svmtest"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
@@ -21,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
 	"github.com/mintlake/mintlake/swap/venue/dammv2"
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // vectors is the folder of recorded accounts, below the folder of the data shared by tests.
@@ -69,26 +70,19 @@ func (t *template) pool(name string, mints [2]pubkey.Key, reserves [2]uint64) *p
 	return p
 }
 
-func tokenAccount(mintKey pubkey.Key, amount uint64) *solana.Account {
-	data := make([]byte, 165)
-	copy(data, mintKey[:])
-	binary.LittleEndian.PutUint64(data[64:], amount)
-	data[108] = 1
-	return &solana.Account{Owner: swaptest.TokenProgram, Lamports: 1, Data: data}
+func tokenAccount(of pubkey.Key, amount uint64) *solana.Account {
+	account := layout.TokenAccount{Mint: of, Amount: amount}
+	return &solana.Account{Owner: swaptest.TokenProgram, Lamports: 1, Data: account.Bytes()}
 }
 
 func mintAccount() *solana.Account {
-	data := make([]byte, 82)
-	binary.LittleEndian.PutUint64(data[36:], 1e15)
-	data[44], data[45] = 6, 1
-	return &solana.Account{Owner: swaptest.TokenProgram, Lamports: 1, Data: data}
+	m := layout.Mint{Supply: 1e15, Decimals: 6}
+	return &solana.Account{Owner: swaptest.TokenProgram, Lamports: 1, Data: m.Bytes()}
 }
 
 func ammTemplate() *template {
 	data := make([]byte, ammv4.PoolSize)
-	for at, n := range map[int]uint64{0: 6, 176: 25, 184: 10_000} {
-		binary.LittleEndian.PutUint64(data[at:], n)
-	}
+	svmtest.NumbersAt(data, map[int]uint64{0: 6, 176: 25, 184: 10_000})
 	return &template{venue: ammv4.Venue{}, data: data, mints: 400, vaults: 336}
 }
 
@@ -114,7 +108,7 @@ func dammTemplate() (*template, error) {
 	return &template{venue: dammv2.Venue{}, data: data, mints: 168, vaults: 232}, err
 }
 
-// recorded reads an account of the folder of recorded accounts. It takes both of its forms.
+// recorded reads an account of the folder of recorded accounts.
 func recorded(name string) (*solana.Account, error) {
 	raw, err := os.ReadFile(filepath.Join(vectors, name))
 	if err != nil {
@@ -287,7 +281,7 @@ func traded(p *pool, random *rand.Rand) (changed []account) {
 		next := *a.Account
 		if i > 0 {
 			next.Data = append([]byte(nil), next.Data...)
-			binary.LittleEndian.PutUint64(next.Data[64:], 1e9+uint64(random.IntN(1e9)))
+			layout.SetAmount(next.Data, 1e9+uint64(random.IntN(1e9)))
 		}
 		changed = append(changed, account{a.key, &next, true})
 	}

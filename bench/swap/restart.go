@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -29,63 +27,63 @@ func restarts(r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "bench-swap-*")
+	began := time.Now()
+	name, err := c.save()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	name := filepath.Join(folder, "pools.checkpoint")
-	var file bytes.Buffer
-	saved := c.fold.Checkpoint()
-	began := time.Now()
-	if _, err := saved.WriteTo(&file); err != nil {
-		return err
-	}
+	defer func() { _ = os.Remove(name) }()
 	encoded := time.Since(began)
-	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
+	file, err := os.Stat(name)
+	if err != nil {
 		return err
 	}
-	size, token := float64(file.Len()), c.tokens[0]
-	c, saved, file = nil, nil, bytes.Buffer{}
+	token := c.tokens[0]
+	c = nil
 	for _, cold := range []bool{true, false} {
 		var readings, starts []float64
 		for range restartTurns {
-			for _, turn := range []struct {
-				into *[]float64
-				call func() error
-			}{{&readings, func() error { return read(name) }}, {&starts, func() error {
+			reading, err := took(name, cold, func() error { return read(name) })
+			if err != nil {
+				return err
+			}
+			start, err := took(name, cold, func() error {
 				f, err := restore(name)
 				if err != nil {
 					return err
 				}
 				_, err = f.Snapshot().Pair(token, mint.WrappedSOL)
 				return err
-			}}} {
-				heap()
-				if cold {
-					if err := forget(name); err != nil {
-						return err
-					}
-				}
-				began := time.Now()
-				if err := turn.call(); err != nil {
-					return err
-				}
-				*turn.into = append(*turn.into, time.Since(began).Seconds()*1000)
+			})
+			if err != nil {
+				return err
 			}
+			readings, starts = append(readings, reading), append(starts, start)
 		}
 		where := "from memory"
 		if cold {
 			where = "from the disk"
 		}
-		f := report.Figure{
+		r.Add(report.Figure{
 			Name: fmt.Sprintf("restart with %d pools, file %s", routedPools, where), Value: median(starts), Unit: "ms", Peer: "reading the file", PeerValue: median(readings),
 			Goal: fmt.Sprintf("ratio <= %.0f", mostReadings), Met: median(starts) <= mostReadings*median(readings),
-			Note: fmt.Sprintf("%.0f MB; written in %.0f ms", size/1e6, encoded.Seconds()*1000),
-		}
-		r.Add(f)
+			Note: fmt.Sprintf("%.0f MB; written in %.0f ms", float64(file.Size())/1e6, encoded.Seconds()*1000),
+		})
 	}
 	return nil
+}
+
+// took returns how many milliseconds a call takes that reads a file, if cold from the disk.
+func took(name string, cold bool, call func() error) (float64, error) {
+	heap()
+	if cold {
+		if err := forget(name); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	err := call()
+	return time.Since(began).Seconds() * 1000, err
 }
 
 // read reads a file and its checksum.

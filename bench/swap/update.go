@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/mintlake/mintlake/bench/report"
+	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/state"
 )
 
@@ -48,21 +52,8 @@ func updates(r *report.Report) error {
 	var times []float64
 	for len(times) < slots {
 		next := <-sealed
-		for quotable := false; !quotable; {
-			changed := f.Changed()
-			found, err := f.Pair(next.pool.mints[0], next.pool.mints[1])
-			if err == nil {
-				for _, p := range found.Pools {
-					quotable = quotable || p.Address() == next.pool.accounts[0].key && p.Slot >= next.slot
-				}
-			}
-			if !quotable {
-				select {
-				case <-changed:
-				case <-time.After(10 * time.Second):
-					return fmt.Errorf("a trade of slot %d is not quotable: the state is at %d: %w", next.slot, f.Slot(), err)
-				}
-			}
+		if err := quotable(f, next.pool, next.slot); err != nil {
+			return err
 		}
 		if next.slot > 20 { // before, it catches up
 			times = append(times, float64(time.Since(next.at).Microseconds())/1000)
@@ -75,6 +66,28 @@ func updates(r *report.Report) error {
 	})
 	return nil
 }
+
+// patience is how long a trade may take until it is quotable.
+const patience = 10 * time.Second
+
+// quotable waits until a pair is answered with the pool as a trade of a slot left it.
+func quotable(f *state.Feed, traded *pool, slot uint64) error {
+	late := time.After(patience)
+	for {
+		changed := f.Changed()
+		found, err := f.Pair(traded.mints[0], traded.mints[1])
+		if err == nil && slices.ContainsFunc(found.Pools, func(p market.Pool) bool { return p.Address() == traded.accounts[0].key && p.Slot >= slot }) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return fmt.Errorf("a trade of slot %d is not quotable: the state is at %d: %w", slot, f.Slot(), cmp.Or(err, errNotThere))
+		}
+	}
+}
+
+var errNotThere = errors.New("the pool is as it was before")
 
 // follow starts a feed that goes on from a checkpoint of the chain.
 func follow(c *chain) (n *node, f *state.Feed, end func(), err error) {
