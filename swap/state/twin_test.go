@@ -22,6 +22,7 @@ func (twin) Program() venue.Key { return twinProgram }
 func (twin) Programs() []venue.Key                { return []venue.Key{twinProgram} }
 func (twin) Trade(venue.Call) (venue.Trade, bool) { return venue.Trade{}, false }
 func (twin) FeatureNames() []string               { return nil }
+func (twin) Optional() venue.Features             { return 0 }
 
 func (twin) Lookup(_, _ venue.Key) venue.Lookup {
 	return venue.Lookup{}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
 
 // decide finds the build that is deployed, and what of the venue may be quoted.
@@ -115,12 +114,15 @@ func (b *book) publish(r *record) {
 	}
 }
 
-// lacks returns the features that the deployed build is not known to have.
+// lacks returns the optional features that the deployed build is not known to have.
 func (b *book) lacks(r *record) venue.Features {
-	if r.name != pumpswap.Name || slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.MultiHop && k.covers(r.programs) }) {
-		return 0
+	lacks := r.venue.Optional()
+	for _, k := range b.known {
+		if k.covers(r.programs) {
+			lacks &^= k.Has[r.name]
+		}
 	}
-	return pumpswap.FeatureMultiHop
+	return lacks
 }
 
 // redeployed returns the part of a message that names the program that was last deployed.

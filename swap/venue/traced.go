@@ -10,6 +10,9 @@ type Traced interface {
 	Trade(call Call) (trade Trade, ok bool)
 	// FeatureNames returns the names of the bits of Features, the lowest first.
 	FeatureNames() []string
+	// Optional returns the features that builds of the venue may lack: their swaps are only quoted
+	// on a build that is known to have them.
+	Optional() Features
 }
 
 // Features are the parts of a venue's arithmetic that a swap uses, as bits: modes, fees, flags of

@@ -17,6 +17,9 @@ const (
 	tagBookBaseOut = 11
 )
 
+// Optional implements venue.Traced.
+func (Venue) Optional() venue.Features { return 0 }
+
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string { return []string{"exact_out"} }
 

@@ -16,6 +16,9 @@ const (
 	featureTransferFee
 )
 
+// Optional implements venue.Traced.
+func (Venue) Optional() venue.Features { return 0 }
+
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string {
 	return []string{"exact_out", "creator_fee", "creator_fee_on_output", "transfer_fee"}

@@ -19,6 +19,9 @@ const (
 	featureTransferFee
 )
 
+// Optional implements venue.Traced.
+func (Venue) Optional() venue.Features { return 0 }
+
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string {
 	return []string{"exact_out", "fee_on_input", "fee_in_token_b", "fee_schedule", "exponential", "dynamic_fee", "transfer_fee"}

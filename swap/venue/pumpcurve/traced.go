@@ -22,6 +22,9 @@ const (
 	featureBuckets
 )
 
+// Optional implements venue.Traced.
+func (Venue) Optional() venue.Features { return 0 }
+
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string {
 	return []string{"buy_exact_out", "sale", "quoted_in_token", "creator_fee", "creators_own_rate", "mayhem", "cashback", "keeps_fees"}

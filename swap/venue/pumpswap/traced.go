@@ -23,6 +23,9 @@ const (
 	FeatureMultiHop
 )
 
+// Optional implements venue.Traced: builds before 0.4.0 do not have multi_hop_swap.
+func (Venue) Optional() venue.Features { return FeatureMultiHop }
+
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string {
 	return []string{"buy_exact_out", "sale", "fee_tiers", "creator_fee", "creators_own_rate", "mayhem", "cashback", "boost", "multi_hop"}
