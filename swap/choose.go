@@ -129,7 +129,7 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	defer cancel()
 	answer, err := router.Find(searching, v.graph, router.Question{
 		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
-		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: tokenAccountRent, Native: mint.WrappedSOL,
+		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: tokenAccount.Rent(), Native: mint.WrappedSOL,
 	})
 	reports := s.reportsOf(r, v, answer)
 	if err != nil {
@@ -152,14 +152,12 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	return nil, without
 }
 
-const (
-	// leastSlack is the least Question.Slack, in basis points: how far the price may move between
-	// the first and the second swap before the transaction fails.
-	leastSlack = 10
-	// tokenAccountRent is the rent of an account for an SPL token, which has 165 bytes, in
-	// lamports.
-	tokenAccountRent = 2_039_280
-)
+// leastSlack is the least Question.Slack, in basis points: how far the price may move between the
+// first and the second swap before the transaction fails.
+const leastSlack = 10
+
+// tokenAccount is an account for an SPL token.
+var tokenAccount = venue.Opening{Size: 165}
 
 // unitPrice returns the price of a compute unit for a request; 0 if the request fixes the whole
 // priority fee.

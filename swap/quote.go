@@ -149,12 +149,12 @@ func (c *choice) limits() []uint64 {
 // the bought token if the platform takes a fee. It is an error if that one is missing.
 func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Transaction, error) {
 	build := s.build(r, c)
-	build.User = *r.user
+	build.User, build.Accounts = *r.user, txn.Accounts{}
 	opens, err := txn.Opens(build)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := s.wanted(build, opens)
+	wanted, err := wantedOf(build, opens)
 	if err != nil {
 		return nil, err
 	}
@@ -215,13 +215,13 @@ func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 	return hash, result.Value.LastValidBlockHeight, nil
 }
 
-// wanted returns the accounts of which transaction must know whether they are there: opens, then
+// wantedOf returns the accounts of which transaction must know whether they are there: opens, then
 // the user's account for wrapped SOL, then the treasury's account if there is a fee.
-func (s *Server) wanted(build txn.Request, opens []venue.Opening) ([]venue.Opening, error) {
-	account, err := txn.AssociatedAccount(build.User, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
+func wantedOf(build txn.Request, opens []venue.Opening) ([]venue.Opening, error) {
+	account, err := build.Accounts.Of(build.User, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
 	list := append(slices.Clone(opens), venue.Opening{Account: account, Owner: mint.Token})
 	if err == nil && build.Fee != nil {
-		account, err = txn.AssociatedAccount(build.Fee.Treasury, build.Out)
+		account, err = build.Accounts.Of(build.Fee.Treasury, build.Out)
 		list = append(list, venue.Opening{Account: account, Owner: build.Out.Program})
 	}
 	return list, err

@@ -7,9 +7,23 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// AssociatedAccount returns the associated token account of a wallet.
-func AssociatedAccount(owner venue.Key, side Side) (venue.Key, error) {
-	return venue.AssociatedAccount(owner, side.Mint, side.Program)
+// Accounts keeps the associated token accounts that were derived: each derivation is a search by
+// SHA-256. A nil one keeps nothing. It is not safe for concurrent use.
+type Accounts map[accountKey]venue.Key
+
+type accountKey struct{ owner, mint, program venue.Key }
+
+// Of returns the associated token account of a wallet.
+func (a Accounts) Of(owner venue.Key, side Side) (venue.Key, error) {
+	of := accountKey{owner, side.Mint, side.Program}
+	if account, kept := a[of]; kept {
+		return account, nil
+	}
+	account, err := venue.AssociatedAccount(owner, side.Mint, side.Program)
+	if err == nil && a != nil {
+		a[of] = account
+	}
+	return account, err
 }
 
 // createAccount creates the user's associated account if it is missing.

@@ -95,6 +95,8 @@ type Request struct {
 	Tables []Table
 	// Blockhash makes the transaction valid for about a minute.
 	Blockhash venue.Key
+	// Accounts are shared by the calls for one transaction; may be nil.
+	Accounts Accounts
 }
 
 // Transaction is an unsigned transaction.
@@ -134,7 +136,7 @@ const (
 //	the platform's fee in lamports, instead of the one above, if SOL is bought without wrapping
 //
 // The source of any other token is the user's associated account.
-func Build(r Request) (*Transaction, error) { return build(r, AssociatedAccount) }
+func Build(r Request) (*Transaction, error) { return build(r, r.Accounts.Of) }
 
 // Fits returns an error if the transaction of a request would not fit. It is quick, as it does not
 // derive the accounts' addresses. User, Fee's treasury and Blockhash may be zero, and HasWrapped
@@ -154,7 +156,7 @@ func Fits(r Request) error {
 // Opens returns the accounts that the transaction of a request opens for the user if they are
 // missing, and that stay open: the account for wrapped SOL does not, if it was opened for the swap.
 func Opens(r Request) ([]venue.Opening, error) {
-	b := newBuilder(r, AssociatedAccount)
+	b := newBuilder(r, r.Accounts.Of)
 	if err := b.createBought(); err != nil {
 		return nil, err
 	}

@@ -39,3 +39,29 @@ func TestNativeSwapsWrapNothing(t *testing.T) {
 		require.Equal(t, e.unwraps, built.Unwraps)
 	}
 }
+
+// TestEachAccountIsDerivedOnce for all calls of a transaction, whose bytes do not depend on it.
+func TestEachAccountIsDerivedOnce(t *testing.T) {
+	coin, sol := Side{Mint: venue.Key{7}, Program: mint.Token2022, AccountSize: 170}, Side{Mint: mint.WrappedSOL, Program: mint.Token}
+	r := Request{User: venue.Key{1}, In: coin, Out: sol, Fee: &Fee{Treasury: venue.Key{2}, Amount: 3}, Swaps: []Swap{{
+		In: coin, Out: sol, Spend: 5, Units: 1000, Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) {
+			return []venue.Instruction{{Program: venue.Key{9}, Data: []byte{99}, Accounts: []venue.Meta{{Key: user.Source}, {Key: user.Destination}}}}, nil
+		},
+	}}}
+	plain, err := Build(r)
+	require.NoError(t, err)
+	r.Accounts = Accounts{}
+	_, err = Opens(r)
+	require.NoError(t, err)
+	kept, err := Build(r)
+	require.NoError(t, err)
+	require.Equal(t, plain.Bytes, kept.Bytes)
+	require.Len(t, r.Accounts, 3, "the user's two, and the treasury's")
+	want, err := venue.AssociatedAccount(r.User, coin.Mint, coin.Program)
+	require.NoError(t, err)
+	require.Equal(t, want, r.Accounts[accountKey{r.User, coin.Mint, coin.Program}])
+	r.Accounts[accountKey{r.User, coin.Mint, coin.Program}] = venue.Key{5}
+	found, err := r.Accounts.Of(r.User, coin)
+	require.NoError(t, err)
+	require.Equal(t, venue.Key{5}, found, "it is not derived again")
+}
