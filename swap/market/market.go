@@ -216,13 +216,14 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 
 // Held state that is older than this is not used; the pair is read instead.
 const (
-	heldSlots = 10
+	// HeldSlots is how many slots behind the chain it may be.
+	HeldSlots = 10
 	heldAge   = 5 * time.Second
 )
 
 // live returns whether held state keeps up with the chain, and its stream with the clock.
 func (m *Market) live(s *Snapshot) bool {
-	return s.Slot+heldSlots >= m.Tip() && m.deps.Now().Sub(s.ReadAt) <= heldAge
+	return s.Slot+HeldSlots >= m.Tip() && m.deps.Now().Sub(s.ReadAt) <= heldAge
 }
 
 // read finds the pair's pools, reads their state and remembers it.

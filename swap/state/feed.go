@@ -54,7 +54,8 @@ type Deps struct {
 	// Lister fills the Directory at the start; both may be nil: then each pair is listed by itself.
 	Lister    market.Lister
 	Directory *market.Directory
-	// Observe is called with each new highest slot of the stream; may be nil.
+	// Observe is called with each new highest slot of the stream, and while that replays old slots
+	// with the server's own; may be nil.
 	Observe func(slot uint64)
 	// Steps is called with each transaction that wrote a held pool, when its slot is complete. It
 	// must not block, and may be nil.

@@ -42,18 +42,7 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 			Name: "mintlake_swap_state_slot", Help: "Slot that the held pools are of; 0 while there is no state.",
 		}),
 	}
-	m.saves = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "mintlake_swap_state_checkpoints_total", Help: "Checkpoints of the held pools, by outcome (written, failed).",
-	}, []string{"outcome"})
-	m.restores = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "mintlake_swap_state_restores_total", Help: "Starts, by what became of the checkpoint: restored, absent, refused (another chain's, damaged, too old).",
-	}, []string{"outcome"})
-	m.savedSlot = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "mintlake_swap_state_checkpoint_slot", Help: "Slot of the last checkpoint that was written; 0 for none.",
-	})
-	m.savedBytes = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "mintlake_swap_state_checkpoint_bytes", Help: "Size of the last checkpoint that was written.",
-	})
+	m.addCheckpoints()
 	replaying := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_swap_state_behind", Help: "1 while the stream replays the slots up to now, and pairs are read instead; else 0.",
 	}, func() float64 {
@@ -62,8 +51,6 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 		}
 		return 0
 	})
-	counters.Preset(m.saves, []string{"written", "failed"})
-	counters.Preset(m.restores, []string{"restored", "absent", "refused"})
 	counters.Preset(m.updates, []string{"account", "block", "slot"})
 	counters.Preset(m.readings, []string{"read", "listed", "filled", "failed"})
 	for _, state := range []string{"held", "wanted", "absent"} {
@@ -78,6 +65,24 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 		}
 	}
 	return m, nil
+}
+
+// addCheckpoints makes the metrics of checkpoints.
+func (m *metrics) addCheckpoints() {
+	m.saves = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_swap_state_checkpoints_total", Help: "Checkpoints of the held pools, by outcome (written, failed).",
+	}, []string{"outcome"})
+	m.restores = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_swap_state_restores_total", Help: "Starts, by what became of the checkpoint: restored, absent, refused (another chain's, damaged, too old).",
+	}, []string{"outcome"})
+	m.savedSlot = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_swap_state_checkpoint_slot", Help: "Slot of the last checkpoint that was written; 0 for none.",
+	})
+	m.savedBytes = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mintlake_swap_state_checkpoint_bytes", Help: "Size of the last checkpoint that was written.",
+	})
+	counters.Preset(m.saves, []string{"written", "failed"})
+	counters.Preset(m.restores, []string{"restored", "absent", "refused"})
 }
 
 // saved counts a checkpoint.

@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
@@ -28,9 +29,6 @@ const (
 	oldest = 216_000
 	// fileBytes is how large a checkpoint may be, in multiples of FoldConfig.maxBytes.
 	fileBytes = 2
-	// near is how many slots behind the chain the head may be once it has caught up. No quote is
-	// made of an older state.
-	near = 10
 )
 
 // saver is what a Feed knows of its checkpoints.
@@ -140,7 +138,7 @@ func (s *session) catchUp(ctx context.Context) {
 		}
 		s.do(ctx, func() {
 			s.deps.Observe(slot)
-			if ctx.Err() == nil && s.fold.Head()+near >= slot {
+			if ctx.Err() == nil && s.fold.Head()+market.HeldSlots >= slot {
 				s.behind.Store(false)
 			}
 		})
@@ -149,11 +147,11 @@ func (s *session) catchUp(ctx context.Context) {
 
 // save writes a checkpoint in the background, if one is due.
 func (f *Feed) save(ctx context.Context) {
-	if f.cfg.File == "" || f.saver.busy || f.deps.Now().Before(f.saver.due) {
+	if f.saver.busy || f.deps.Now().Before(f.saver.due) {
 		return
 	}
-	c := f.fold.Checkpoint()
-	if c == nil || len(c.pools)+len(c.pairs) == 0 {
+	c := f.unsaved()
+	if c == nil {
 		return
 	}
 	f.saver.busy = true
@@ -169,9 +167,20 @@ func (f *Feed) save(ctx context.Context) {
 // saveLast writes a checkpoint when the feed has ended.
 func (f *Feed) saveLast(ctx context.Context) {
 	f.saver.writing.Wait()
-	if c := f.fold.Checkpoint(); f.cfg.File != "" && c != nil && len(c.pools)+len(c.pairs) > 0 {
+	if c := f.unsaved(); c != nil {
 		f.write(context.WithoutCancel(ctx), c)
 	}
+}
+
+// unsaved returns what a checkpoint must have; nil if there is no file for it, or nothing to write.
+func (f *Feed) unsaved() *Checkpoint {
+	if f.cfg.File == "" {
+		return nil
+	}
+	if c := f.fold.Checkpoint(); c != nil && len(c.pools)+len(c.pairs) > 0 {
+		return c
+	}
+	return nil
 }
 
 // write writes a checkpoint, and returns its size. It does not return errors, but counts them: the
