@@ -47,9 +47,7 @@ const maxPlaces = 4_000_000
 var errFull = errors.New("there are too many pools")
 
 func hashOf(program, a, b pubkey.Key) uint64 {
-	if bytes.Compare(a[:], b[:]) > 0 {
-		a, b = b, a
-	}
+	a, b = venue.Ordered(a, b)
 	var text [96]byte
 	copy(text[:], program[:])
 	copy(text[32:], a[:])

@@ -25,8 +25,8 @@ type located struct {
 // it is empty. If one venue fails, it returns an error: a quote without that venue's pools could be
 // worse than the market, and nobody would see it.
 func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
-	if kept, ok := m.pools.Get(p); ok && m.deps.Now().Before(kept.till) {
-		return kept.refs, nil
+	if refs, ok := remembered(m, m.pools, p); ok {
+		return refs, nil
 	}
 	found := make([][]venue.Ref, len(m.deps.Venues))
 	group, ctx := errgroup.WithContext(ctx)
@@ -51,7 +51,7 @@ func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	if len(refs) == 0 {
 		ttl = min(ttl, noPoolsTTL)
 	}
-	m.pools.Add(p, known{refs, m.deps.Now().Add(ttl)})
+	remember(m, m.pools, p, refs, ttl)
 	return refs, nil
 }
 
@@ -95,7 +95,7 @@ type Known struct {
 // Known returns pools of the pairs that were asked for lately, at most most.
 func (m *Market) Known(most int) (list []Known) {
 	for _, kept := range m.pools.Values() {
-		for _, r := range kept.refs {
+		for _, r := range kept.value {
 			if len(list) >= most {
 				return list
 			}

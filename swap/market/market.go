@@ -8,7 +8,6 @@
 package market
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -120,16 +119,12 @@ type Snapshot struct {
 	ReadAt time.Time
 }
 
+// pair is two mints in the order of their bytes.
 type pair struct{ a, b venue.Key }
 
-type known struct {
-	refs []located
-	till time.Time
-}
-
-type remembered struct {
-	snapshot *Snapshot
-	till     time.Time
+func pairOf(a, b venue.Key) pair {
+	a, b = venue.Ordered(a, b)
+	return pair{a, b}
 }
 
 // Market reads pairs. Safe for concurrent use.
@@ -137,10 +132,10 @@ type Market struct {
 	cfg    Config
 	deps   Deps
 	flight singleflight.Group
-	pools  *lru.Cache[pair, known]
-	states *lru.Cache[pair, remembered]
+	pools  *lru.Cache[pair, kept[[]located]]
+	states *lru.Cache[pair, kept[*Snapshot]]
 	// unverified has pools that are only listed.
-	unverified *lru.Cache[pair, listing]
+	unverified *lru.Cache[pair, kept[Unverified]]
 	tip        tip
 	metrics    *metrics
 }
@@ -158,9 +153,9 @@ func New(cfg Config, deps Deps) (*Market, error) {
 	}
 	m := &Market{cfg: cfg.withDefaults(), deps: deps}
 	var errs [4]error
-	m.pools, errs[0] = lru.New[pair, known](m.cfg.maxPairs)
-	m.states, errs[1] = lru.New[pair, remembered](m.cfg.maxPairs)
-	m.unverified, errs[3] = lru.New[pair, listing](m.cfg.maxPairs)
+	m.pools, errs[0] = lru.New[pair, kept[[]located]](m.cfg.maxPairs)
+	m.states, errs[1] = lru.New[pair, kept[*Snapshot]](m.cfg.maxPairs)
+	m.unverified, errs[3] = lru.New[pair, kept[Unverified]](m.cfg.maxPairs)
 	venues := make([]string, len(deps.Venues))
 	for i, v := range deps.Venues {
 		venues[i] = v.Name()
@@ -176,10 +171,7 @@ func New(cfg Config, deps Deps) (*Market, error) {
 // StateTTL, or read now. The error wraps mint.ErrUntradable for a mint that cannot be swapped, is
 // ctx's, or comes from reading.
 func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
-	p := pair{a, b}
-	if bytes.Compare(a[:], b[:]) > 0 {
-		p = pair{b, a}
-	}
+	p := pairOf(a, b)
 	if m.deps.Held != nil {
 		found, err := m.deps.Held.Pair(p.a, p.b)
 		if !errors.Is(err, ErrNotHeld) && (err != nil || m.live(found)) {
@@ -187,31 +179,23 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 			return found, err
 		}
 	}
-	if kept, ok := m.states.Get(p); ok && m.deps.Now().Before(kept.till) {
+	if snapshot, ok := remembered(m, m.states, p); ok {
 		m.metrics.reads.WithLabelValues("cached").Inc()
-		return kept.snapshot, nil
+		return snapshot, nil
 	}
-	// All who wait share the reading, so it does not end when the request that began it ends.
-	detached := context.WithoutCancel(ctx)
-	result := m.flight.DoChan(string(p.a[:])+string(p.b[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)
-		defer cancel()
+	snapshot, err := shared(ctx, m, string(p.a[:])+string(p.b[:]), func(ctx context.Context) (*Snapshot, error) {
 		began := time.Now()
 		snapshot, err := m.read(ctx, p)
 		m.metrics.readSeconds.Observe(time.Since(began).Seconds())
 		return snapshot, err
 	})
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case r := <-result:
-		if r.Err != nil {
-			m.metrics.reads.WithLabelValues("failed").Inc()
-			return nil, r.Err
-		}
+	switch {
+	case err == nil:
 		m.metrics.reads.WithLabelValues("read").Inc()
-		return r.Val.(*Snapshot), nil
+	case ctx.Err() == nil:
+		m.metrics.reads.WithLabelValues("failed").Inc()
 	}
+	return snapshot, err
 }
 
 // Held state that is older than this is not used; the pair is read instead.
@@ -238,7 +222,7 @@ func (m *Market) read(ctx context.Context, p pair) (*Snapshot, error) {
 		return nil, err
 	}
 	snapshot.ReadAt = began
-	m.states.Add(p, remembered{snapshot, m.deps.Now().Add(m.cfg.StateTTL)})
+	remember(m, m.states, p, snapshot, m.cfg.StateTTL)
 	return snapshot, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,36 +20,19 @@ type Unverified struct {
 	Unlisted []string
 }
 
-type listing struct {
-	found Unverified
-	till  time.Time
-}
-
 // Unverified lists the pools of a pair on the venues that nothing proves yet. The list is
 // remembered for PoolsTTL. Its error is that of ctx: a server that does not list a venue's accounts
 // is no error.
 func (m *Market) Unverified(ctx context.Context, a, b venue.Key) (Unverified, error) {
-	p := pair{a, b}
-	if bytes.Compare(a[:], b[:]) > 0 {
-		p = pair{b, a}
+	p := pairOf(a, b)
+	if found, ok := remembered(m, m.unverified, p); ok {
+		return found, nil
 	}
-	if kept, ok := m.unverified.Get(p); ok && m.deps.Now().Before(kept.till) {
-		return kept.found, nil
-	}
-	detached := context.WithoutCancel(ctx)
-	result := m.flight.DoChan("unverified"+string(p.a[:])+string(p.b[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(detached, m.cfg.timeout)
-		defer cancel()
+	return shared(ctx, m, "unverified"+string(p.a[:])+string(p.b[:]), func(ctx context.Context) (Unverified, error) {
 		found := m.listUnverified(ctx, p)
-		m.unverified.Add(p, listing{found, m.deps.Now().Add(m.cfg.PoolsTTL)})
+		remember(m, m.unverified, p, found, m.cfg.PoolsTTL)
 		return found, nil
 	})
-	select {
-	case <-ctx.Done():
-		return Unverified{}, ctx.Err()
-	case r := <-result:
-		return r.Val.(Unverified), nil
-	}
 }
 
 func (m *Market) listUnverified(ctx context.Context, p pair) (found Unverified) {

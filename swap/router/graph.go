@@ -43,9 +43,7 @@ func NewGraph(edges []Edge) *Graph {
 }
 
 func pairOf(a, b venue.Key) [2]venue.Key {
-	if bytes.Compare(a[:], b[:]) > 0 {
-		a, b = b, a
-	}
+	a, b = venue.Ordered(a, b)
 	return [2]venue.Key{a, b}
 }
 

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"slices"
 
@@ -13,9 +12,7 @@ import (
 type pair struct{ a, b venue.Key }
 
 func pairOf(a, b venue.Key) pair {
-	if bytes.Compare(a[:], b[:]) > 0 {
-		a, b = b, a
-	}
+	a, b = venue.Ordered(a, b)
 	return pair{a, b}
 }
 

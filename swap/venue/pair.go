@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/mintlake/mintlake/swap/mint"
@@ -68,4 +69,12 @@ func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
 	q.Fees.Add(FeeTransfer, p.In.Address, q.AmountIn-in)
 	q.Fees.Add(FeeTransfer, p.Out.Address, withheld)
 	return q, nil
+}
+
+// Ordered returns two mints in the order of their bytes.
+func Ordered(a, b Key) (first, second Key) {
+	if bytes.Compare(a[:], b[:]) > 0 {
+		return b, a
+	}
+	return a, b
 }
