@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 )
 
 // TestPlansAreAsGoodAsAnExhaustiveSearch: over 20,000 pools of realistic depth the best plan is
@@ -30,19 +32,32 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 		pairs, err = strconv.Atoi(text)
 		require.NoError(t, err)
 	}
+	// Few draws would miss the curves: one pool in forty is one, and as they move SOL without
+	// wrapping it, a route goes over them only where SOL is sold or bought.
+	var coins []venue.Key
+	for _, coin := range graph.Neighbours(sol) {
+		if slices.ContainsFunc(graph.Between(sol, coin), func(e Edge) bool { return e.Venue == pumpcurve.Name }) {
+			coins = append(coins, coin)
+		}
+	}
 	splits, hops, short, worst, venues := 0, 0, 0, 0.0, map[string]int{}
 	for done := 0; done < pairs; {
 		a, b := tokens[random.IntN(len(tokens))], tokens[random.IntN(len(tokens))]
-		switch done % 3 { // most people trade against a hub
+		amount := uint64(math.Exp(random.Float64()*25) * 1000)
+		switch done % 4 { // most people trade against a hub
 		case 0:
 			a = tokens[random.IntN(4)]
 		case 1:
 			a, b = tokens[random.IntN(4)], tokens[random.IntN(4)]
+		case 2:
+			// Up to 9 SOL: more drains such pools, and then the reference prefers to waste SOL on a
+			// bad pool.
+			a, b, amount = sol, coins[random.IntN(len(coins))], uint64(math.Exp(random.Float64()*16)*1000)
 		}
 		if a == b {
 			continue
 		}
-		q := question(a, b, uint64(math.Exp(random.Float64()*25)*1000))
+		q := question(a, b, amount)
 		answer, err := Find(t.Context(), graph, q)
 		if errors.Is(err, ErrNoPool) || venue.RefusalOf(err) != "" {
 			require.Zero(t, w.exhaustive(graph, q), "%v", err)
@@ -64,7 +79,7 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 		hops += len(answer.Plans[0].Routes[0].Legs) - 1
 	}
 	t.Logf("%d trades: %d split, %d over two pools; below the exhaustive search %d, by %.4f %% at most; swaps by venue %v", pairs, splits, hops, short, 100*worst, venues)
-	require.GreaterOrEqual(t, len(venues), 4, "few draws may miss one of the five venues")
+	require.Len(t, venues, 5)
 	require.Greater(t, splits, pairs/100, "the market has trades that are better split")
 	require.Greater(t, hops, pairs/20, "and better routed")
 }
