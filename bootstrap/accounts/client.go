@@ -67,13 +67,13 @@ type request struct {
 }
 
 type requestConfig struct {
-	Encoding      string          `json:"encoding"`
-	Commitment    string          `json:"commitment"`
-	WithContext   bool            `json:"withContext"`
-	Filters       []solana.Filter `json:"filters"`
-	DataSlice     *dataSlice      `json:"dataSlice,omitempty"`
-	Limit         int             `json:"limit,omitempty"`
-	PaginationKey string          `json:"paginationKey,omitempty"`
+	Encoding      string            `json:"encoding"`
+	Commitment    string            `json:"commitment"`
+	WithContext   bool              `json:"withContext"`
+	Filters       []solana.Filter   `json:"filters"`
+	DataSlice     *solana.DataSlice `json:"dataSlice,omitempty"`
+	Limit         int               `json:"limit,omitempty"`
+	PaginationKey string            `json:"paginationKey,omitempty"`
 }
 
 func (r *request) body() ([]byte, error) {

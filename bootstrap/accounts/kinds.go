@@ -35,7 +35,7 @@ type kind struct {
 	// filters are the same for all shards. A node takes at most four filters; the shard adds at
 	// most two.
 	filters []solana.Filter
-	slice   *dataSlice
+	slice   *solana.DataSlice
 	// steps are the bytes by which shards are cut, in this order. Each cuts a shard into 256. The
 	// bytes of one field make one memcmp.
 	steps []step
@@ -45,11 +45,6 @@ type kind struct {
 type step struct {
 	field  int // offset of the field in the account
 	offset int // of the byte in the field
-}
-
-type dataSlice struct {
-	Offset int `json:"offset"`
-	Length int `json:"length"`
 }
 
 // Layouts of the accounts (spl-token-2022-interface state.rs, mpl-token-metadata
@@ -91,7 +86,7 @@ func kindOf(name string) (kind, error) {
 		return kind{
 			name: name, program: tokenaccount.ProgramToken2022, steps: mintSteps(),
 			filters: []solana.Filter{solana.Equals(accountTypeField, accountTypeMint), solana.Equals(mintInitialized, 1)},
-			slice:   &dataSlice{Length: extendedLength},
+			slice:   &solana.DataSlice{Length: extendedLength},
 		}, nil
 	case KindToken2022Plain:
 		return kind{
@@ -102,7 +97,7 @@ func kindOf(name string) (kind, error) {
 		return kind{
 			name: name, program: tokenaccount.ProgramMetaplex,
 			filters: []solana.Filter{solana.Equals(metaplexKey, metaplexKeyV1)},
-			slice:   &dataSlice{Length: metaplexLength},
+			slice:   &solana.DataSlice{Length: metaplexLength},
 			steps:   []step{{metaplexMintField, 0}, {metaplexMintField, 1}, {metaplexMintField, 2}, {metaplexMintField, 3}},
 		}, nil
 	default:

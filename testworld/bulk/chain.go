@@ -6,14 +6,13 @@
 package bulk
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 
@@ -42,14 +41,14 @@ func NewChain(mints int, slot uint64) *Chain {
 	}
 	for i := range mints {
 		n := uint32(i)
-		first := hash("authority", n)[0]
+		first := madeUp("authority", n)[0]
 		if n%8 == 0 {
 			first = platform[0]
 		}
 		buckets := c.index[kindOfMint(n)]
 		buckets[first] = append(buckets[first], n)
 		if hasMetadata(n) {
-			first := hash("mint", n)[0]
+			first := madeUp("mint", n)[0]
 			buckets := c.index[kindMetadata]
 			buckets[first] = append(buckets[first], n)
 		}
@@ -59,11 +58,9 @@ func NewChain(mints int, slot uint64) *Chain {
 
 // platform is the mint authority of every eighth token, so that one shard is far larger than the
 // others.
-var platform = hash("platform", 0)
+var platform = madeUp("platform", 0)
 
-func hash(what string, n uint32) pubkey.Key {
-	return sha256.Sum256(binary.BigEndian.AppendUint32([]byte(what), n))
-}
+func madeUp(name string, n uint32) pubkey.Key { return chain.MadeUp(name, uint64(n)) }
 
 func kindOfMint(n uint32) string {
 	switch {
@@ -80,7 +77,7 @@ func hasMetadata(n uint32) bool { return kindOfMint(n) == kindSPL && n%20 != 0 }
 
 // mintData appends the data of the n-th mint's account.
 func mintData(n uint32, out []byte) []byte {
-	authority := hash("authority", n)
+	authority := madeUp("authority", n)
 	if n%8 == 0 {
 		authority = platform
 	}
@@ -89,7 +86,7 @@ func mintData(n uint32, out []byte) []byte {
 	if kindOfMint(n) != kindExtended {
 		return m.Append(out)
 	}
-	mint := hash("mint", n)
+	mint := madeUp("mint", n)
 	metadata := layout.TokenMetadata{
 		UpdateAuthority: authority, Mint: mint, Symbol: fmt.Sprintf("X%d", n), URI: "https://x.example/" + strconv.Itoa(int(n)),
 		Name: fmt.Sprintf("A token with its metadata in an extension, number %d: long enough not to be taken for a multisig", n),
@@ -102,8 +99,8 @@ func mintData(n uint32, out []byte) []byte {
 // metadataData appends the data of the n-th mint's Metaplex account, in the 679 bytes that most
 // such accounts have.
 func metadataData(n uint32, out []byte) []byte {
-	mint := hash("mint", n)
-	m := layout.Metaplex{UpdateAuthority: hash("update", n), Mint: mint, Sold: true, Mutable: true, EditionNonce: 255, Standard: layout.StandardFungible,
+	mint := madeUp("mint", n)
+	m := layout.Metaplex{UpdateAuthority: madeUp("update", n), Mint: mint, Sold: true, Mutable: true, EditionNonce: 255, Standard: layout.StandardFungible,
 		MetaplexData: layout.MetaplexData{Name: fmt.Sprintf("Token number %d", n), Symbol: fmt.Sprintf("T%d", n), URI: fmt.Sprintf("https://arweave.example/%x", mint[:16])}}
 	size := len(out) + layout.MetaplexSizeOld
 	out = m.Append(out)
@@ -112,13 +109,13 @@ func metadataData(n uint32, out []byte) []byte {
 
 // metadataAddress returns a made-up address: deriving the real one would be most of the server's
 // work.
-func metadataAddress(n uint32) pubkey.Key { return hash("metadata", n) }
+func metadataAddress(n uint32) pubkey.Key { return madeUp("metadata", n) }
 
 // Enrichments calls each with every enrichment that a reader of the whole chain must write.
 func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
 	for i := range c.Mints {
 		n := uint32(i)
-		key := hash("mint", n)
+		key := madeUp("mint", n)
 		program := tokenaccount.ProgramToken2022
 		if kindOfMint(n) == kindSPL {
 			program = tokenaccount.ProgramToken

@@ -207,7 +207,7 @@ func (a *answerWriter) accounts(found []entry) {
 func (a *answerWriter) account(e entry) {
 	a.data = e.data(a.data[:0])
 	part := a.config.DataSlice.Of(a.data)
-	key := hash("mint", e.number)
+	key := madeUp("mint", e.number)
 	if e.metadata {
 		key = metadataAddress(e.number)
 	}

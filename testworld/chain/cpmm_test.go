@@ -100,7 +100,7 @@ func TestSupplyIsTheSumOfAccounts(t *testing.T) {
 	require.Greater(t, mints, 500)
 }
 
-// isGenesisLP tells the LP mints whose holders lie outside the demo.
+// isGenesisLP tells the LP mints whose holders lie outside the chain.
 func (g *Generator) isGenesisLP(k Key) bool {
 	for _, p := range g.pools {
 		if p.lp == k && p.table != nil {

@@ -62,7 +62,7 @@ func (g *Generator) balances(p *pool) (out [2]uint64) {
 // keyAt reads an address from an account's data.
 func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
 
-// swapTransfer moves tokens as AMM v4 and PumpSwap do. The demo's pools there have no mints with a
+// swapTransfer moves tokens as AMM v4 and PumpSwap do. The chain's pools there have no mints with a
 // transfer fee, so Transfer will do for TransferChecked.
 func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
 	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},

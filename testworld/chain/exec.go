@@ -61,7 +61,8 @@ func (e *programError) Error() string {
 func fail(kind ErrorKind) error    { return &programError{kind: kind} }
 func failCustom(code uint32) error { return &programError{kind: ErrCustom, custom: code} }
 
-// program is a native re-implementation of one on-chain program, as far as the demo needs it.
+// program is a native re-implementation of one on-chain program, as far as the actors and tests
+// need it.
 type program struct {
 	id      Key
 	run     func(x *machine, f *frame) error

@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 
-// Meteora DAMM v2: places in Pool, instructions and the event (IDL 0.2.0). The demo's pools have a
+// Meteora DAMM v2: places in Pool, instructions and the event (IDL 0.2.0). The chain's pools have a
 // fixed fee, collected in token b alone.
 var (
 	dammPoolDisc  = [8]byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}

@@ -40,7 +40,7 @@ func runLauncher(x *machine, f *frame) error {
 	return failCustom(anchorFallbackNotFound)
 }
 
-// launch runs the demo launchpad's one instruction: it makes a token with its metadata, and mints
+// launch runs the launchpad's one instruction: it makes a token with its metadata, and mints
 // all of it to the curve.
 func launch(x *machine, f *frame) error {
 	r := layout.Reader{Rest: f.data[8:]}

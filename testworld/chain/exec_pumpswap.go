@@ -8,7 +8,7 @@ import (
 )
 
 // PumpSwap: places in Pool, GlobalConfig and FeeConfig, instructions and events (pump_amm.json of
-// pump-rust-client 0.5.0). The demo's pools are not pump's own: they pay the flat fees, and no
+// pump-rust-client 0.5.0). The chain's pools are not pump's own: they pay the flat fees, and no
 // creator.
 var (
 	pumpPoolDisc   = [8]byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}

@@ -7,8 +7,7 @@ import (
 )
 
 // tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner), or
-// removes both (source, owner). Only owners sign the demo's transfers, so no allowance is ever
-// spent.
+// removes both (source, owner). Only owners sign transfers, so no allowance is ever spent.
 func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	x.used += 120
 	n := 2

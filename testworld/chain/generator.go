@@ -117,9 +117,6 @@ func (g *Generator) NextSlot() uint64 { return g.next }
 // GenesisHash identifies the chain.
 func (g *Generator) GenesisHash() Hash { return g.blockHash(0, Hash{}) }
 
-// TipHash is the hash of the latest live block, and its height.
-func (g *Generator) TipHash() (Hash, uint64) { return g.hash, g.height }
-
 func (g *Generator) blockHash(slot uint64, parent Hash) Hash {
 	b := append([]byte("mintlake demo block"), parent[:]...)
 	b = binary.LittleEndian.AppendUint64(b, g.cfg.Seed)

@@ -50,7 +50,7 @@ var (
 )
 
 // Derived addresses of the venues beside CPMM. The recipient of PumpSwap's protocol fee is the
-// demo's own.
+// chain's own.
 var (
 	DAMMv2Authority, _  = pda(DAMMv2Program, []byte("pool_authority"))
 	dammEvents, _       = pda(DAMMv2Program, []byte("__event_authority"))

@@ -152,7 +152,7 @@ func AccountUpdates(b *chain.Block) (out []*pb.SubscribeUpdateAccount) {
 }
 
 // entries splits the block's transactions into runs of chain.TxsPerEntry and ends with an empty
-// tick entry that has the block hash. The other hashes are made up: the demo has no proof of
+// tick entry that has the block hash. The other hashes are made up: the chain has no proof of
 // history.
 func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
 	n := b.Entries()

@@ -125,7 +125,7 @@ func encodeErr(e *chain.TxError) any {
 	return map[string]any{"InstructionError": []any{e.Index, detail}}
 }
 
-// otherCost is a plausible cost of signatures, write locks and data, which the demo does not count.
+// otherCost is a plausible cost of signatures, write locks and data. The chain does not count them.
 const otherCost = 1500
 
 func encodeMeta(tx *chain.Tx) *metaJSON {
