@@ -88,7 +88,7 @@ func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 			plan.Statuses = simulation.StatusMode(seed % 3)
 			provider := simulation.NewProvider(w, plan)
 			defer provider.Stop()
-			log := &simulation.Log{}
+			log := &memoryLog{}
 			ingest(t, provider, simulation.NewNode(provider), log, func(_ context.Context, r *runner.Runner) {
 				time.Sleep(w.End + time.Minute - provider.Now())
 				require.Empty(t, r.Coverage().Gaps)
@@ -126,11 +126,11 @@ func fromEnv(t *testing.T, name string, fallback uint64) uint64 {
 
 // run lets ingest follow a world to its end, stopped and killed as planned, and compares what it
 // wrote with the truth.
-func run(t *testing.T, w *simulation.World, plan *simulation.Plan, ingest session) *simulation.Log {
+func run(t *testing.T, w *simulation.World, plan *simulation.Plan, ingest session) *memoryLog {
 	t.Helper()
 	provider := simulation.NewProvider(w, plan)
 	defer provider.Stop() // and all that it runs: a bubble must be left by all
-	node, log := simulation.NewNode(provider), &simulation.Log{}
+	node, log := simulation.NewNode(provider), &memoryLog{}
 	for i, stop := range plan.Stops {
 		ingest(t, provider, node, log, func(_ context.Context, r *runner.Runner) {
 			time.Sleep(stop - provider.Now())
@@ -167,10 +167,10 @@ func run(t *testing.T, w *simulation.World, plan *simulation.Plan, ingest sessio
 }
 
 // session runs ingest until its time is up.
-type session func(*testing.T, *simulation.Provider, *simulation.Node, *simulation.Log, func(context.Context, *runner.Runner))
+type session func(*testing.T, *simulation.Provider, *simulation.Node, *memoryLog, func(context.Context, *runner.Runner))
 
 // ingest follows the stream, and fills gaps from the node.
-func ingest(t *testing.T, provider *simulation.Provider, node *simulation.Node, log *simulation.Log, until func(context.Context, *runner.Runner)) {
+func ingest(t *testing.T, provider *simulation.Provider, node *simulation.Node, log *memoryLog, until func(context.Context, *runner.Runner)) {
 	t.Helper()
 	live(t, log, until, func(metrics prometheus.Registerer, logger *slog.Logger) source.Source {
 		filler, err := rpc.New(rpc.Config{}, rpc.Deps{Client: node, Registerer: metrics, Logger: logger})
@@ -182,7 +182,7 @@ func ingest(t *testing.T, provider *simulation.Provider, node *simulation.Node, 
 }
 
 // poll follows the node alone.
-func poll(t *testing.T, _ *simulation.Provider, node *simulation.Node, log *simulation.Log, until func(context.Context, *runner.Runner)) {
+func poll(t *testing.T, _ *simulation.Provider, node *simulation.Node, log *memoryLog, until func(context.Context, *runner.Runner)) {
 	t.Helper()
 	live(t, log, until, func(metrics prometheus.Registerer, logger *slog.Logger) source.Source {
 		follower, err := rpc.New(rpc.Config{}, rpc.Deps{Client: node, Registerer: metrics, Logger: logger})
@@ -191,7 +191,7 @@ func poll(t *testing.T, _ *simulation.Provider, node *simulation.Node, log *simu
 	})
 }
 
-func live(t *testing.T, log *simulation.Log, until func(context.Context, *runner.Runner), open func(prometheus.Registerer, *slog.Logger) source.Source) {
+func live(t *testing.T, log *memoryLog, until func(context.Context, *runner.Runner), open func(prometheus.Registerer, *slog.Logger) source.Source) {
 	t.Helper()
 	metrics := prometheus.NewRegistry()
 	logger := slog.New(slog.DiscardHandler)
@@ -221,7 +221,7 @@ func live(t *testing.T, log *simulation.Log, until func(context.Context, *runner
 	stop()
 	watch.Wait()
 	if err := <-done; err != nil {
-		require.ErrorIs(t, err, simulation.ErrKilled)
+		require.ErrorIs(t, err, errKilled)
 	}
 	if t.Failed() {
 		t.FailNow() // only now: a bubble must be left by all
@@ -248,7 +248,7 @@ func gauge(t *testing.T, metrics *prometheus.Registry, name string) float64 {
 }
 
 // check compares the log with the world.
-func check(t *testing.T, w *simulation.World, plan *simulation.Plan, log *simulation.Log) {
+func check(t *testing.T, w *simulation.World, plan *simulation.Plan, log *memoryLog) {
 	t.Helper()
 	l := coverage.New()
 	for _, s := range log.Slots {
@@ -258,7 +258,7 @@ func check(t *testing.T, w *simulation.World, plan *simulation.Plan, log *simula
 	require.GreaterOrEqual(t, c.ToSlot, w.Goal())
 	require.Empty(t, c.Gaps)
 
-	truth := &simulation.Log{}
+	truth := &memoryLog{}
 	perfect, err := runner.New(runner.Config{Sources: []source.Source{whole{w, c.FromSlot, c.ToSlot}}}, runner.Deps{Producer: truth})
 	require.NoError(t, err)
 	require.NoError(t, perfect.Run(context.Background()))
@@ -296,7 +296,7 @@ func requireSame(t *testing.T, want, got map[pubkey.Key]*registry.State) {
 }
 
 // requireAccounts: every fact of an account is what a transaction of a block of the chain left.
-func requireAccounts(t *testing.T, w *simulation.World, log *simulation.Log) {
+func requireAccounts(t *testing.T, w *simulation.World, log *memoryLog) {
 	t.Helper()
 	for _, fact := range log.Facts {
 		s := w.At(fact.GetSlot())
@@ -305,7 +305,7 @@ func requireAccounts(t *testing.T, w *simulation.World, log *simulation.Log) {
 	}
 }
 
-func requireSlots(t *testing.T, w *simulation.World, plan *simulation.Plan, c coverage.Coverage, log *simulation.Log) {
+func requireSlots(t *testing.T, w *simulation.World, plan *simulation.Plan, c coverage.Coverage, log *memoryLog) {
 	t.Helper()
 	told := log.Statuses()
 	for slot := c.FromSlot; slot <= c.ToSlot; slot++ {

@@ -2,10 +2,10 @@
 // which providers are known to fail.
 //
 // In: a seed. Out: a chain with forks, dead and skipped slots and token transactions; a Geyser
-// server and a JSON-RPC node that serve it with faults; a log that ingest writes to and reads from.
-// Guarantees: the same seed makes the same chain and the same plan of faults. Faults of the stream
-// end some time before the chain does, so that a client that recovers can be complete at its end.
-// Only a block that the node hides may stay hidden longer, see Plan.Missing.
+// server and a JSON-RPC node that serve it with faults. Guarantees: the same seed makes the same
+// chain and the same plan of faults. Faults of the stream end some time before the chain does, so
+// that a client that recovers can be complete at its end. Only a block that the node hides may stay
+// hidden longer, see Plan.Missing.
 package simulation
 
 import (

@@ -1,4 +1,4 @@
-package simulation
+package simulation_test
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// ErrKilled is the error of writes to a killed log.
-var ErrKilled = errors.New("killed")
+// errKilled is the error of writes to a killed log.
+var errKilled = errors.New("killed")
 
-// Log is a broker in memory: ingest writes to it, and reads from it at its start. Safe for
+// memoryLog is a broker in memory: ingest writes to it, and reads from it at its start. Safe for
 // concurrent use.
-type Log struct {
+type memoryLog struct {
 	mu     sync.Mutex
 	killed bool
 	// Events, Facts, Slots and DeadLetters are what was written, in order.
@@ -30,8 +30,8 @@ type Log struct {
 	DeadLetters []*eventspb.DeadLetter
 }
 
-// Produce writes the records. A killed log writes the first half of them and returns ErrKilled.
-func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
+// Produce writes the records. A killed log writes the first half of them and returns errKilled.
+func (l *memoryLog) Produce(ctx context.Context, records ...kafka.Record) error {
 	time.Sleep(time.Millisecond) // a broker's latency, on the clock of the synctest bubble
 	if err := ctx.Err(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
 	defer l.mu.Unlock()
 	for i := range records {
 		if l.killed && i >= len(records)/2 {
-			return ErrKilled
+			return errKilled
 		}
 		if err := l.take(&records[i]); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (l *Log) Produce(ctx context.Context, records ...kafka.Record) error {
 	return nil
 }
 
-func (l *Log) take(r *kafka.Record) error {
+func (l *memoryLog) take(r *kafka.Record) error {
 	var err error
 	switch r.Topic {
 	case schemas.TopicTokenEvents:
@@ -76,19 +76,19 @@ func (l *Log) take(r *kafka.Record) error {
 }
 
 // Kill makes every later Produce fail, until Revive.
-func (l *Log) Kill() { l.set(true) }
+func (l *memoryLog) Kill() { l.set(true) }
 
 // Revive makes the log writable again.
-func (l *Log) Revive() { l.set(false) }
+func (l *memoryLog) Revive() { l.set(false) }
 
-func (l *Log) set(killed bool) {
+func (l *memoryLog) set(killed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.killed = killed
 }
 
 // ReadSlots visits the slot records in order.
-func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) error {
+func (l *memoryLog) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.Slots {
@@ -99,7 +99,7 @@ func (l *Log) ReadSlots(_ context.Context, visit func(*eventspb.SlotRecord)) err
 
 // ReadMints visits the mints that the log introduces, with the slot and whether the event has a
 // block time.
-func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool)) error {
+func (l *memoryLog) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.Events {
@@ -112,7 +112,7 @@ func (l *Log) ReadMints(_ context.Context, visit func(pubkey.Key, uint64, bool))
 
 // Registry returns the fold of before, which are reads of a bootstrap, and of everything in the
 // log.
-func (l *Log) Registry(before []*eventspb.Enrichment) map[pubkey.Key]*registry.State {
+func (l *memoryLog) Registry(before []*eventspb.Enrichment) map[pubkey.Key]*registry.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	states := map[pubkey.Key]*registry.State{}
@@ -137,7 +137,7 @@ func (l *Log) Registry(before []*eventspb.Enrichment) map[pubkey.Key]*registry.S
 }
 
 // Statuses returns the last status of each slot.
-func (l *Log) Statuses() map[uint64]eventspb.SlotStatus {
+func (l *memoryLog) Statuses() map[uint64]eventspb.SlotStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[uint64]eventspb.SlotStatus{}
