@@ -111,7 +111,8 @@ func metadataData(n uint32, out []byte) []byte {
 // work.
 func metadataAddress(n uint32) pubkey.Key { return madeUp("metadata", n) }
 
-// Enrichments calls each with every enrichment that a reader of the whole chain must write.
+// Enrichments calls each with every enrichment that a reader of the whole chain must write. It
+// reads the accounts' bytes with the product's parser, see decision 0023.
 func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
 	for i := range c.Mints {
 		n := uint32(i)

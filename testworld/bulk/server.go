@@ -15,7 +15,8 @@ import (
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
-type rpcConfig struct {
+// options are what a call of either method may set.
+type options struct {
 	WithContext   bool               `json:"withContext"`
 	Encoding      string             `json:"encoding"`
 	Filters       []jsonrpc.Filter   `json:"filters"`
@@ -43,36 +44,36 @@ type Server struct {
 }
 
 // ServeHTTP answers getProgramAccounts and getProgramAccountsV2.
-func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	number := f.Requests.Add(1)
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	number := s.Requests.Add(1)
 	var req struct {
 		Method string            `json:"method"`
 		Params []json.RawMessage `json:"params"`
 	}
 	var program string
-	var config rpcConfig
+	var opts options
 	if json.NewDecoder(r.Body).Decode(&req) != nil || len(req.Params) != 2 || json.Unmarshal(req.Params[0], &program) != nil ||
-		json.Unmarshal(req.Params[1], &config) != nil || config.Encoding != "base64" {
+		json.Unmarshal(req.Params[1], &opts) != nil || opts.Encoding != "base64" {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
-	if f.Before != nil && f.Before(number, req.Method, w) {
+	if s.Before != nil && s.Before(number, req.Method, w) {
 		return
 	}
-	found, err := f.Chain.find(program, config.Filters)
+	found, err := s.Chain.find(program, opts.Filters)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if f.MaxAccounts > 0 && len(found) > f.MaxAccounts && req.Method == "getProgramAccounts" {
+	if s.MaxAccounts > 0 && len(found) > s.MaxAccounts && req.Method == "getProgramAccounts" {
 		_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","error":{"code":-32012,"message":"accumulated scan results exceeded the limit"},"id":1}`)
 		return
 	}
 	cut := -1
-	if f.CutAfter != nil {
-		cut = f.CutAfter(number)
+	if s.CutAfter != nil {
+		cut = s.CutAfter(number)
 	}
-	a := &answerWriter{fake: f, out: bufio.NewWriterSize(w, 64<<10), program: program, config: config, cut: cut}
+	a := &answerWriter{server: s, out: bufio.NewWriterSize(w, 64<<10), program: program, opts: opts, cut: cut}
 	if req.Method == "getProgramAccountsV2" {
 		a.page(found)
 	} else {
@@ -112,7 +113,9 @@ func (c *Chain) find(program string, filters []jsonrpc.Filter) ([]entry, error) 
 		if err != nil {
 			return nil, err
 		}
-		low, high = int(value[0]), int(value[0])
+		if len(value) > 0 {
+			low, high = int(value[0]), int(value[0])
+		}
 	}
 	var found []entry
 	var data []byte
@@ -138,20 +141,20 @@ func (e entry) data(out []byte) []byte {
 }
 
 type answerWriter struct {
-	fake    *Server
+	server  *Server
 	out     *bufio.Writer
 	program string
-	config  rpcConfig
+	opts    options
 	cut     int
 	data    []byte
 	line    []byte
 }
 
 func (a *answerWriter) context() string {
-	if a.fake.WithoutContext || !a.config.WithContext {
+	if a.server.WithoutContext || !a.opts.WithContext {
 		return ""
 	}
-	return fmt.Sprintf(`"context":{"apiVersion":"3.1.4","slot":%d}`, a.fake.Chain.Slot)
+	return fmt.Sprintf(`"context":{"apiVersion":%q,"slot":%d}`, jsonrpc.SolanaVersion, a.server.Chain.Slot)
 }
 
 func (a *answerWriter) all(found []entry) {
@@ -161,7 +164,7 @@ func (a *answerWriter) all(found []entry) {
 		_, _ = a.out.WriteString(`{"jsonrpc":"2.0","result":`)
 		a.accounts(found)
 		_, _ = a.out.WriteString(`,"id":1}`)
-	case a.fake.ContextLast:
+	case a.server.ContextLast:
 		_, _ = a.out.WriteString(`{"jsonrpc":"2.0","result":{"value":`)
 		a.accounts(found)
 		_, _ = a.out.WriteString("," + context + `},"id":1}`)
@@ -175,10 +178,10 @@ func (a *answerWriter) all(found []entry) {
 
 func (a *answerWriter) page(found []entry) {
 	start := 0
-	if a.config.PaginationKey != nil {
-		start, _ = strconv.Atoi(*a.config.PaginationKey)
+	if a.opts.PaginationKey != nil {
+		start, _ = strconv.Atoi(*a.opts.PaginationKey)
 	}
-	end := min(start+a.config.Limit, len(found))
+	end := min(start+a.opts.Limit, len(found))
 	key := "null"
 	if end < len(found) {
 		key = strconv.Quote(strconv.Itoa(end))
@@ -206,7 +209,7 @@ func (a *answerWriter) accounts(found []entry) {
 
 func (a *answerWriter) account(e entry) {
 	a.data = e.data(a.data[:0])
-	part := a.config.DataSlice.Of(a.data)
+	part := a.opts.DataSlice.Of(a.data)
 	key := madeUp("mint", e.number)
 	if e.metadata {
 		key = metadataAddress(e.number)
@@ -215,9 +218,11 @@ func (a *answerWriter) account(e entry) {
 	a.line = base64.StdEncoding.AppendEncode(a.line, part)
 	a.line = append(a.line, `","base64"],"executable":false,"lamports":1461600,"owner":"`...)
 	a.line = append(a.line, a.program...)
-	a.line = append(a.line, `","rentEpoch":18446744073709551615,"space":82},"pubkey":"`...)
+	a.line = append(a.line, `","rentEpoch":18446744073709551615,"space":`...)
+	a.line = strconv.AppendInt(a.line, int64(len(a.data)), 10)
+	a.line = append(a.line, `},"pubkey":"`...)
 	a.line = append(a.line, base58.Encode(key[:])...)
 	a.line = append(a.line, `"}`...)
 	_, _ = a.out.Write(a.line)
-	a.fake.Served.Add(1)
+	a.server.Served.Add(1)
 }
