@@ -1,7 +1,7 @@
 package architecture
 
 import (
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,10 +31,12 @@ var base58Users = map[string]string{
 // An address has one form inside the product. A package that starts to encode addresses by itself
 // also starts to hold them in another form.
 func TestAddressesAreKeys(t *testing.T) {
-	users := list(t, "-f", `{{range .Imports}}{{if eq . "github.com/mr-tron/base58"}}{{$.ImportPath}}{{end}}{{end}}`, "./...")
 	found := 0
-	for _, user := range users {
-		folder := strings.TrimPrefix(user, module)
+	for _, p := range packages(t) {
+		folder := p.folder()
+		if !slices.Contains(p.Imports, "github.com/mr-tron/base58") {
+			continue
+		}
 		if base58Users[folder] != "" {
 			found++
 			continue

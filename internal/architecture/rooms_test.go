@@ -2,10 +2,16 @@
 package architecture
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,27 +38,74 @@ const support = "internal/testkit"
 // pure are the folders that every room may import and that import no plumbing.
 var pure = []string{"schemas", "registry"}
 
-func list(t *testing.T, args ...string) []string {
-	t.Helper()
-	cmd := exec.Command("go", append([]string{"list"}, args...)...)
-	cmd.Dir = testkit.Root(t)
+// listed is what go list says of a package. Imports and Deps, which are the imports of imports too,
+// are those of its code without tests.
+type listed struct {
+	ImportPath                string
+	GoFiles, EmbedFiles       []string
+	Imports, Deps             []string
+	TestImports, XTestImports []string
+}
+
+func (p *listed) folder() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+// listPackages lists the packages of the module. go list takes seconds, so it runs once for all
+// tests.
+var listPackages = sync.OnceValues(func() ([]*listed, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,GoFiles,EmbedFiles,Imports,Deps,TestImports,XTestImports", "./...")
+	cmd.Dir = filepath.Join("..", "..")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	var packages []*listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		p := new(listed)
+		switch err := decoder.Decode(p); {
+		case errors.Is(err, io.EOF):
+			return packages, nil
+		case err != nil:
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+})
+
+func packages(t *testing.T) []*listed {
+	t.Helper()
+	out, err := listPackages()
 	require.NoError(t, err)
-	return strings.Fields(string(out))
+	require.NotEmpty(t, out)
+	return out
+}
+
+// dependencies are the packages in the folders and below, and all that these import.
+func dependencies(t *testing.T, folders ...string) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	for _, p := range packages(t) {
+		if isIn(p.folder(), folders...) {
+			out[p.ImportPath] = true
+			for _, dep := range p.Deps {
+				out[dep] = true
+			}
+		}
+	}
+	require.NotEmpty(t, out, folders)
+	return out
 }
 
 func TestRoomsDoNotImportEachOther(t *testing.T) {
 	for _, room := range rooms {
-		deps := list(t, "-deps", "./"+room+"/...")
-		require.NotEmpty(t, deps, room)
+		deps := dependencies(t, room)
 		for _, other := range append([]string{"cmd", "e2e"}, rooms...) {
 			if other == room || other == uses[room] {
 				continue
 			}
-			for _, dep := range deps {
+			for dep := range deps {
 				path := strings.TrimPrefix(dep, module)
-				require.False(t, path == other || strings.HasPrefix(path, other+"/"), "%s imports %s", room, path)
+				require.False(t, isIn(path, other), "%s imports %s", room, path)
 			}
 		}
 	}
@@ -60,7 +113,7 @@ func TestRoomsDoNotImportEachOther(t *testing.T) {
 
 func TestContractsArePure(t *testing.T) {
 	for _, folder := range pure {
-		for _, dep := range list(t, "-deps", "./"+folder+"/...") {
+		for dep := range dependencies(t, folder) {
 			path, ours := strings.CutPrefix(dep, module)
 			if ours {
 				require.NotRegexp(t, `^internal/`, path, "%s imports %s", folder, path)
@@ -72,33 +125,21 @@ func TestContractsArePure(t *testing.T) {
 
 // Plumbing knows no room, and one package alone imports the Kafka client.
 func TestPlumbingKnowsNoRoom(t *testing.T) {
-	var plumbing []string
-	for _, path := range list(t, "./internal/...") {
-		if !isIn(strings.TrimPrefix(path, module), support) {
-			plumbing = append(plumbing, path)
+	plumbing := 0
+	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, "github.com/segmentio/kafka-go") {
+			require.Equal(t, "internal/kafka", p.folder(), "only internal/kafka speaks to Kafka")
+		}
+		if !isIn(p.folder(), "internal") || isIn(p.folder(), support) {
+			continue
+		}
+		plumbing++
+		for _, dep := range p.Deps {
+			path, ours := strings.CutPrefix(dep, module)
+			require.False(t, ours && isIn(path, rooms...), "%s imports %s", p.folder(), path)
 		}
 	}
-	for _, dep := range list(t, append([]string{"-deps"}, plumbing...)...) {
-		path, ours := strings.CutPrefix(dep, module)
-		for _, room := range rooms {
-			require.False(t, ours && (path == room || strings.HasPrefix(path, room+"/")), "internal imports %s", path)
-		}
-	}
-	users := list(t, "-f", `{{range .Imports}}{{if eq . "github.com/segmentio/kafka-go"}}{{$.ImportPath}}{{end}}{{end}}`, "./...")
-	for _, user := range users {
-		require.Equal(t, module+"internal/kafka", user, "only internal/kafka speaks to Kafka")
-	}
-}
-
-// imports are the packages of the module with what their code imports, tests apart.
-func imports(t *testing.T) map[string][]string {
-	t.Helper()
-	out := map[string][]string{}
-	for _, line := range list(t, "-f", `{{.ImportPath}},{{join .Imports ","}}`, "./...") {
-		packages := strings.Split(strings.ReplaceAll(line, module, ""), ",")
-		out[packages[0]] = packages[1:]
-	}
-	return out
+	require.Positive(t, plumbing)
 }
 
 func isIn(path string, folders ...string) bool {
@@ -108,13 +149,14 @@ func isIn(path string, folders ...string) bool {
 // The test world knows no room, so that the tests of each can use it. Of the product only the demo
 // is made of it.
 func TestTheTestWorldKnowsNoRoom(t *testing.T) {
-	for _, dep := range list(t, "-deps", "./"+world+"/...") {
+	for dep := range dependencies(t, world) {
 		path := strings.TrimPrefix(dep, module)
 		require.False(t, isIn(path, append([]string{"cmd", "e2e", support}, rooms...)...), "%s imports %s", world, path)
 	}
 	users := map[string]bool{}
-	for user, used := range imports(t) {
-		if slices.ContainsFunc(used, func(path string) bool { return isIn(path, world) }) {
+	for _, p := range packages(t) {
+		user := p.folder()
+		if slices.ContainsFunc(p.Imports, func(path string) bool { return isIn(path, module+world) }) {
 			require.True(t, isIn(user, world, "demo", support, "e2e", "tools"), "%s imports the test world", user)
 			users[strings.Split(user, "/")[0]] = true
 		}
@@ -125,7 +167,8 @@ func TestTheTestWorldKnowsNoRoom(t *testing.T) {
 // Code that only tests use lies in one place and not between the files of the product, which does
 // not import it.
 func TestSupportOfTestsIsInOnePlace(t *testing.T) {
-	for path, used := range imports(t) {
+	for _, p := range packages(t) {
+		path := p.folder()
 		if isIn(path, support) {
 			continue
 		}
@@ -133,8 +176,8 @@ func TestSupportOfTestsIsInOnePlace(t *testing.T) {
 		if isIn(path, "e2e", "tools") {
 			continue
 		}
-		for _, other := range used {
-			require.False(t, isIn(other, support, "testing", "github.com/stretchr/testify"), "%s imports %s", path, other)
+		for _, other := range p.Imports {
+			require.False(t, isIn(other, module+support, "testing", "github.com/stretchr/testify"), "%s imports %s", path, other)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package architecture
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +11,13 @@ import (
 // by the luck of a draw.
 func TestPropertyTestsTakeTheirSeed(t *testing.T) {
 	drawing := 0
-	for _, line := range list(t, "-f", `{{.ImportPath}},{{join .TestImports ","}},{{join .XTestImports ","}}`, "./...") {
-		fields := strings.Split(line, ",")
-		if !slices.Contains(fields, "pgregory.net/rapid") {
+	for _, p := range packages(t) {
+		imported := slices.Concat(p.TestImports, p.XTestImports)
+		if !slices.Contains(imported, "pgregory.net/rapid") {
 			continue
 		}
 		drawing++
-		require.Contains(t, fields, module+"internal/testkit/rapidseed", "tests of %s use rapid: import internal/testkit/rapidseed for its effect", fields[0])
+		require.Contains(t, imported, module+"internal/testkit/rapidseed", "tests of %s use rapid: import internal/testkit/rapidseed for its effect", p.ImportPath)
 	}
 	require.Greater(t, drawing, 10)
 }
