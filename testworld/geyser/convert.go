@@ -3,6 +3,7 @@ package geyser
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
@@ -142,11 +143,8 @@ func Confirmed(b *pb.SubscribeUpdateBlock) *pb.ConfirmedBlock {
 // AccountUpdates returns what the block's transactions wrote, as a subscriber to all accounts gets
 // it.
 func AccountUpdates(b *chain.Block) (out []*pb.SubscribeUpdateAccount) {
-	for _, tx := range b.Txs {
-		for _, w := range tx.Writes {
-			info := accountInfo(w, writeVersion(b.Slot, len(out)+1), tx.Signatures[0])
-			out = append(out, &pb.SubscribeUpdateAccount{Account: info, Slot: b.Slot})
-		}
+	for w := range writes(b) {
+		out = append(out, &pb.SubscribeUpdateAccount{Account: w.info(), Slot: b.Slot})
 	}
 	return out
 }
@@ -174,15 +172,35 @@ func entries(b *chain.Block) []*pb.SubscribeUpdateEntry {
 // entryHashes is the number of hashes that every entry claims, as a mainnet tick once had.
 const entryHashes = 12_500
 
-// writeVersion orders account writes over the whole chain: the slot in the high bits, the number of
-// the write in its block in the low 24.
-func writeVersion(slot uint64, n int) uint64 { return slot<<24 | uint64(n) }
+// write is an account that a transaction wrote.
+type write struct {
+	chain.Write
+	// version orders writes over the whole chain: the slot in the high bits, the number of the
+	// write in its block, from 1, in the low 24.
+	version   uint64
+	signature chain.Signature
+}
 
-// accountInfo is one account write; a closed account appears with no lamports, owned by the system
-// program.
-func accountInfo(w chain.Write, version uint64, sig chain.Signature) *pb.SubscribeUpdateAccountInfo {
-	info := &pb.SubscribeUpdateAccountInfo{Pubkey: w.Key[:], Owner: chain.SystemProgram[:], RentEpoch: ^uint64(0), WriteVersion: version,
-		TxnSignature: sig[:]}
+// writes visits what the block's transactions wrote, in their order.
+func writes(b *chain.Block) iter.Seq[write] {
+	return func(yield func(write) bool) {
+		version := b.Slot << 24
+		for _, tx := range b.Txs {
+			for _, w := range tx.Writes {
+				version++
+				if !yield(write{w, version, tx.Signatures[0]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// info is the write as the protocol has it; a closed account appears with no lamports, owned by the
+// system program.
+func (w write) info() *pb.SubscribeUpdateAccountInfo {
+	info := &pb.SubscribeUpdateAccountInfo{Pubkey: w.Key[:], Owner: chain.SystemProgram[:], RentEpoch: ^uint64(0), WriteVersion: w.version,
+		TxnSignature: w.signature[:]}
 	if a := w.Account; a != nil {
 		info.Lamports, info.Owner, info.Data, info.Executable = a.Lamports, a.Owner[:], a.Data, a.Executable
 	}

@@ -96,30 +96,24 @@ func (s *session) slot(ev ledger.Event) error {
 	return s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: u}})
 }
 
-// accounts sends each write of the block that a filter matches. Writes are counted over the whole
-// block, for their versions.
+// accounts sends each write of the block that a filter matches.
 func (s *session) accounts(c *converted) error {
 	if len(s.filter.accounts) == 0 {
 		return nil
 	}
-	n := 0
-	for _, tx := range c.block.Txs {
-		for _, w := range tx.Writes {
-			n++
-			var to []string
-			for i := range s.filter.accounts {
-				if s.filter.accounts[i].match(w) {
-					to = append(to, s.filter.accounts[i].name)
-				}
+	for w := range writes(c.block) {
+		var to []string
+		for i := range s.filter.accounts {
+			if s.filter.accounts[i].match(w.Write) {
+				to = append(to, s.filter.accounts[i].name)
 			}
-			if len(to) == 0 {
-				continue
-			}
-			info := s.slice(accountInfo(w, writeVersion(c.block.Slot, n), tx.Signatures[0]))
-			if err := s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{
-				Account: &pb.SubscribeUpdateAccount{Account: info, Slot: c.block.Slot}}}); err != nil {
-				return err
-			}
+		}
+		if len(to) == 0 {
+			continue
+		}
+		if err := s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{
+			Account: &pb.SubscribeUpdateAccount{Account: s.slice(w.info()), Slot: c.block.Slot}}}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -225,13 +219,9 @@ func (c *converted) selected(include keySet) (out []*pb.SubscribeUpdateTransacti
 
 // blockAccounts returns the block's writes that the filter wants.
 func (s *session) blockAccounts(c *converted, f *blockFilter) (out []*pb.SubscribeUpdateAccountInfo) {
-	n := 0
-	for _, tx := range c.block.Txs {
-		for _, w := range tx.Writes {
-			n++
-			if _, ok := f.include[w.Key]; ok || len(f.include) == 0 {
-				out = append(out, s.slice(accountInfo(w, writeVersion(c.block.Slot, n), tx.Signatures[0])))
-			}
+	for w := range writes(c.block) {
+		if _, ok := f.include[w.Key]; ok || len(f.include) == 0 {
+			out = append(out, s.slice(w.info()))
 		}
 	}
 	return out

@@ -1,6 +1,9 @@
 package layout
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // Token-2022 extension types (spl-token-2022, extension/mod.rs).
 const (
@@ -30,26 +33,40 @@ func PutExtension(d []byte, at int, kind uint16, value []byte) {
 	copy(d[at+4:], value)
 }
 
+// Entry is an extension of an account: its type, and where its value lies in the account's data.
+type Entry struct {
+	Kind     uint16
+	At, Size int
+}
+
+// Extensions visits the entries in their order. It ends before one that is cut short.
+func Extensions(d []byte) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for at := ExtensionsAt; at+4 <= len(d); {
+			e := Entry{Kind: binary.LittleEndian.Uint16(d[at:]), At: at + 4, Size: int(binary.LittleEndian.Uint16(d[at+2:]))}
+			at = e.At + e.Size
+			if e.Kind == 0 || at > len(d) || !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // ExtensionsEnd returns the offset after the last entry.
 func ExtensionsEnd(d []byte) int {
-	at := ExtensionsAt
-	for at+4 <= len(d) && binary.LittleEndian.Uint16(d[at:]) != 0 {
-		at += 4 + int(binary.LittleEndian.Uint16(d[at+2:]))
+	end := ExtensionsAt
+	for e := range Extensions(d) {
+		end = e.At + e.Size
 	}
-	return at
+	return end
 }
 
 // Extension returns the offset and the length of an extension's value; -1 if it is not there.
 func Extension(d []byte, kind uint16) (at, n int) {
-	for at = ExtensionsAt; at+4 <= len(d); {
-		t, size := binary.LittleEndian.Uint16(d[at:]), int(binary.LittleEndian.Uint16(d[at+2:]))
-		if t == 0 || at+4+size > len(d) {
-			break
+	for e := range Extensions(d) {
+		if e.Kind == kind {
+			return e.At, e.Size
 		}
-		if t == kind {
-			return at + 4, size
-		}
-		at += 4 + size
 	}
 	return -1, 0
 }

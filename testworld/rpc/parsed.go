@@ -125,20 +125,11 @@ func text32(d []byte) *string {
 	return &v
 }
 
-// parseExtensions decodes the entries after the account's type byte, each a type, a length and a
-// value.
+// parseExtensions decodes the entries after the account's type byte.
 func parseExtensions(d []byte) []any {
-	if len(d) <= layout.ExtensionsAt {
-		return nil
-	}
 	var out []any
-	for rest := d[layout.ExtensionsAt:]; len(rest) >= 4; {
-		kind, n := binary.LittleEndian.Uint16(rest), int(binary.LittleEndian.Uint16(rest[2:]))
-		if kind == 0 || len(rest) < 4+n {
-			break
-		}
-		out = append(out, parseExtension(kind, rest[4:4+n]))
-		rest = rest[4+n:]
+	for e := range layout.Extensions(d) {
+		out = append(out, parseExtension(e.Kind, d[e.At:e.At+e.Size]))
 	}
 	return out
 }
