@@ -23,7 +23,7 @@ func genesisNode(t *testing.T, number *atomic.Int32) string {
 	methods := map[string]jsonrpc.Method{"getGenesisHash": func([]json.RawMessage) (any, error) {
 		hash := [32]byte{byte(number.Load())}
 		if hash == [32]byte{} {
-			return nil, &jsonrpc.Error{Code: -32601, Message: "Method not found"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
 		}
 		return base58.Encode(hash[:]), nil
 	}}

@@ -17,12 +17,9 @@ import (
 
 // options are what a call of either method may set.
 type options struct {
-	WithContext   bool               `json:"withContext"`
-	Encoding      string             `json:"encoding"`
-	Filters       []jsonrpc.Filter   `json:"filters"`
-	DataSlice     *jsonrpc.DataSlice `json:"dataSlice"`
-	Limit         int                `json:"limit"`
-	PaginationKey *string            `json:"paginationKey"`
+	jsonrpc.AccountOptions
+	Limit         int     `json:"limit"`
+	PaginationKey *string `json:"paginationKey"`
 }
 
 // Server serves a chain as a node does.

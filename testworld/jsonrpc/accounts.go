@@ -2,20 +2,21 @@ package jsonrpc
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// accountOptions are what MultipleAccounts and ProgramAccounts read of a call's options.
-type accountOptions struct {
+// AccountOptions are what a call may set about the accounts that it reads.
+type AccountOptions struct {
 	Encoding    string     `json:"encoding"`
 	DataSlice   *DataSlice `json:"dataSlice"`
 	Filters     []Filter   `json:"filters"`
 	WithContext bool       `json:"withContext"`
 }
 
-func optionsArg(params []json.RawMessage, i int) (accountOptions, error) {
-	o, err := Arg[accountOptions](params, i, "options")
+func optionsArg(params []json.RawMessage, i int) (AccountOptions, error) {
+	o, err := Arg[AccountOptions](params, i, "options")
 	if err == nil && o.Encoding != "base64" {
 		err = InvalidParams("encoding %q: only base64 is offered", o.Encoding)
 	}
@@ -26,15 +27,9 @@ func optionsArg(params []json.RawMessage, i int) (accountOptions, error) {
 // account or nil. part is the part of the data that the client asks for.
 func MultipleAccounts(read func(keys []pubkey.Key, part *DataSlice) (slot uint64, accounts []*Account)) Method {
 	return func(params []json.RawMessage) (any, error) {
-		texts, err := Arg[[]string](params, 0, "pubkeys")
+		keys, err := KeysArg(params, 0, "pubkeys", math.MaxInt)
 		if err != nil {
 			return nil, err
-		}
-		keys := make([]pubkey.Key, len(texts))
-		for i, text := range texts {
-			if keys[i], err = ParseKey(text); err != nil {
-				return nil, err
-			}
 		}
 		o, err := optionsArg(params, 1)
 		if err != nil {

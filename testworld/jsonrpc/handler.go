@@ -36,7 +36,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Code, e.Message)
 const (
 	codeParse          = -32700
 	CodeInvalidRequest = -32600
-	codeMethodNotFound = -32601
+	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602
 	CodeInternal       = -32603
 )
@@ -170,7 +170,7 @@ func (h *Handler) one(body []byte) *response {
 	m, ok := h.Methods[req.Method]
 	if !ok {
 		h.count("other", NotFound)
-		return failure(req.ID, &Error{Code: codeMethodNotFound, Message: "Method not found"})
+		return failure(req.ID, &Error{Code: CodeMethodNotFound, Message: "Method not found"})
 	}
 	params := []json.RawMessage{}
 	if len(req.Params) > 0 && string(req.Params) != "null" {

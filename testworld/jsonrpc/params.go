@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/mr-tron/base58"
@@ -30,6 +31,24 @@ func KeyArg(params []json.RawMessage, i int) (pubkey.Key, error) {
 		return pubkey.Key{}, err
 	}
 	return ParseKey(text)
+}
+
+// KeysArg reads the list of at most most addresses at index i. The name is for the error message.
+func KeysArg(params []json.RawMessage, i int, name string, most int) ([]pubkey.Key, error) {
+	texts, err := Arg[[]string](params, i, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(texts) > most {
+		return nil, &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Too many inputs provided; max %d", most)}
+	}
+	keys := make([]pubkey.Key, len(texts))
+	for i, text := range texts {
+		if keys[i], err = ParseKey(text); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }
 
 // ParseKey reads an address. The error is that of the real node.

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/mr-tron/base58"
@@ -32,7 +31,8 @@ func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c 
 	if enc == "" {
 		enc = fallback
 	}
-	out := jsonrpc.Account{Executable: a.Executable, Lamports: a.Lamports, Owner: a.Owner.String(), RentEpoch: math.MaxUint64, Space: len(a.Data)}
+	out := jsonrpc.AccountOf(a.Owner, a.Lamports, a.Data, o.DataSlice) // in base64
+	out.Executable = a.Executable
 	switch enc {
 	case "binary", "base58":
 		if len(data) > maxBase58Data {
@@ -45,11 +45,8 @@ func (s *Server) encodeAccount(a *chain.Account, o *options, fallback string, c 
 	case "jsonParsed":
 		if parsed := s.parse(a, c); parsed != nil {
 			out.Data = parsed
-			break
-		}
-		fallthrough // as the real node, where it has no parser
+		} // else base64, as the real node where it has no parser
 	case "base64":
-		out.Data = jsonrpc.Base64(data)
 	case "base64+zstd":
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 		if err != nil {
@@ -80,18 +77,9 @@ func getAccountInfo(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getMultipleAccounts(s *Server, params []json.RawMessage) (any, error) {
-	texts, err := jsonrpc.Arg[[]string](params, 0, "pubkeys")
+	keys, err := jsonrpc.KeysArg(params, 0, "pubkeys", maxMultiple)
 	if err != nil {
 		return nil, err
-	}
-	if len(texts) > maxMultiple {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Too many inputs provided; max %d", maxMultiple)}
-	}
-	keys := make([]chain.Key, len(texts))
-	for i, t := range texts {
-		if keys[i], err = jsonrpc.ParseKey(t); err != nil {
-			return nil, err
-		}
 	}
 	o, c, err := s.optsAt(params, 1)
 	if err != nil {
@@ -108,7 +96,7 @@ func getMultipleAccounts(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getBalance(s *Server, params []json.RawMessage) (any, error) {
-	a, slot, err := s.readOne(params)
+	a, _, slot, err := s.readOne(params)
 	if err != nil {
 		return nil, err
 	}
@@ -118,26 +106,22 @@ func getBalance(s *Server, params []json.RawMessage) (any, error) {
 	return jsonrpc.WithContext(slot, a.Lamports), nil
 }
 
-// readOne reads the account of params[0] under the options of params[1].
-func (s *Server) readOne(params []json.RawMessage) (*chain.Account, uint64, error) {
+// readOne reads the account of params[0] under the options of params[1]. It returns the commitment
+// and the slot at which it did.
+func (s *Server) readOne(params []json.RawMessage) (a *chain.Account, c ledger.Commitment, slot uint64, err error) {
 	k, err := jsonrpc.KeyArg(params, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
-	o, err := opts(params, 1)
-	if err != nil {
-		return nil, 0, err
-	}
-	c, err := s.at(&o)
-	if err != nil {
-		return nil, 0, err
+	if _, c, err = s.optsAt(params, 1); err != nil {
+		return nil, 0, 0, err
 	}
 	list, slot := s.ledger.Accounts([]chain.Key{k}, c)
-	return list[0], slot, nil
+	return list[0], c, slot, nil
 }
 
 func getTokenSupply(s *Server, params []json.RawMessage) (any, error) {
-	a, slot, err := s.readOne(params)
+	a, _, slot, err := s.readOne(params)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +136,7 @@ func getTokenSupply(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
-	a, slot, err := s.readOne(params)
+	a, c, slot, err := s.readOne(params)
 	if err != nil {
 		return nil, err
 	}
@@ -162,16 +146,7 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 	if !chain.IsTokenAccount(a) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid param: not a Token account"}
 	}
-	mint := layout.MintOf(a.Data)
-	o, err := opts(params, 1)
-	if err != nil {
-		return nil, err
-	}
-	c, err := o.level()
-	if err != nil {
-		return nil, err
-	}
-	list, _ := s.ledger.Accounts([]chain.Key{mint}, c)
+	list, _ := s.ledger.Accounts([]chain.Key{layout.MintOf(a.Data)}, c)
 	decimals := uint8(0)
 	if list[0] != nil {
 		_, decimals, _ = chain.MintSupply(list[0])

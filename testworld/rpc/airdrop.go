@@ -69,19 +69,9 @@ const (
 func getRecentPrioritizationFees(s *Server, params []json.RawMessage) (any, error) {
 	var accounts []chain.Key
 	if len(params) > 0 && string(params[0]) != "null" {
-		texts, err := jsonrpc.Arg[[]string](params, 0, "addresses")
-		if err != nil {
+		var err error
+		if accounts, err = jsonrpc.KeysArg(params, 0, "addresses", maxFeeAccounts); err != nil {
 			return nil, err
-		}
-		if len(texts) > maxFeeAccounts {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Too many inputs provided; max 128"}
-		}
-		for _, t := range texts {
-			k, err := jsonrpc.ParseKey(t)
-			if err != nil {
-				return nil, err
-			}
-			accounts = append(accounts, k)
 		}
 	}
 	type row struct {

@@ -112,7 +112,7 @@ func EncodeHeader(b *chain.Block) ([]byte, error) { return encode(b, "none") }
 
 func encode(b *chain.Block, details string) ([]byte, error) {
 	v := uint8(0)
-	r, err := encodeBlock(b, &options{Encoding: "base64", TransactionDetails: details, MaxSupportedTransactionVersion: &v})
+	r, err := encodeBlock(b, &options{AccountOptions: jsonrpc.AccountOptions{Encoding: "base64"}, TransactionDetails: details, MaxSupportedTransactionVersion: &v})
 	if err != nil {
 		return nil, err
 	}

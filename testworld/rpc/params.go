@@ -12,23 +12,20 @@ import (
 
 // options is the union of the configuration objects that the methods take.
 type options struct {
-	Commitment                     string             `json:"commitment"`
-	Encoding                       string             `json:"encoding"`
-	DataSlice                      *jsonrpc.DataSlice `json:"dataSlice"`
-	MinContextSlot                 *uint64            `json:"minContextSlot"`
-	TransactionDetails             string             `json:"transactionDetails"`
-	Rewards                        *bool              `json:"rewards"`
-	MaxSupportedTransactionVersion *uint8             `json:"maxSupportedTransactionVersion"`
-	Filters                        []jsonrpc.Filter   `json:"filters"`
-	WithContext                    bool               `json:"withContext"`
-	Limit                          *int               `json:"limit"`
-	Before                         string             `json:"before"`
-	Until                          string             `json:"until"`
-	SearchTransactionHistory       bool               `json:"searchTransactionHistory"`
-	SkipPreflight                  bool               `json:"skipPreflight"`
-	PreflightCommitment            string             `json:"preflightCommitment"`
-	SigVerify                      bool               `json:"sigVerify"`
-	ReplaceRecentBlockhash         bool               `json:"replaceRecentBlockhash"`
+	jsonrpc.AccountOptions
+	Commitment                     string  `json:"commitment"`
+	MinContextSlot                 *uint64 `json:"minContextSlot"`
+	TransactionDetails             string  `json:"transactionDetails"`
+	Rewards                        *bool   `json:"rewards"`
+	MaxSupportedTransactionVersion *uint8  `json:"maxSupportedTransactionVersion"`
+	Limit                          *int    `json:"limit"`
+	Before                         string  `json:"before"`
+	Until                          string  `json:"until"`
+	SearchTransactionHistory       bool    `json:"searchTransactionHistory"`
+	SkipPreflight                  bool    `json:"skipPreflight"`
+	PreflightCommitment            string  `json:"preflightCommitment"`
+	SigVerify                      bool    `json:"sigVerify"`
+	ReplaceRecentBlockhash         bool    `json:"replaceRecentBlockhash"`
 }
 
 // opts decodes params[i], an object or absent or null.

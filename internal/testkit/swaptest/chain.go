@@ -249,7 +249,7 @@ func (c *Chain) Call(ctx context.Context, method string, params []any, result an
 			return err
 		}
 	default:
-		return &rpc.RPCError{Code: -32601, Message: "Method not found"}
+		return &rpc.RPCError{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
