@@ -21,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // shape is a sort of route.
@@ -147,7 +148,7 @@ func (p *programs) beginWith(s shape, e ends, first, second venue.Key) ends {
 			accounts[p.Account(p.User, coin)] = &solana.Account{}
 		}
 	}
-	p.Held[publicTable] = &solana.Account{Owner: lookup.Program, Lamports: svmtest.Rent, Data: swaptest.LookupTable(1, 0, p.shared()...)}
+	p.Held[publicTable] = &solana.Account{Owner: lookup.Program, Lamports: svmtest.Rent, Data: layout.LookupTable{Extended: 1, Addresses: p.shared()}.Bytes()}
 	p.chain.Replace(p.Held)
 	p.machine.Set(accounts)
 	p.machine.Set(p.Held)

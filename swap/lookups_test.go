@@ -10,6 +10,7 @@ import (
 	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // TestTransactionsUseLookupTables: the answer names those that its transaction uses. A table that
@@ -20,7 +21,7 @@ func TestTransactionsUseLookupTables(t *testing.T) {
 	tables := map[string]venue.Key{"alive": swaptest.Named("alive"), "ended": swaptest.Named("ended")}
 	entries := []venue.Key{cpmm.Authority, pool.Config, pool.Pool, pool.Vaults[0], pool.Vaults[1], pool.Observation, coin}
 	for _, key := range tables {
-		c.Set(key, lookup.Program, swaptest.LookupTable(999, 0, entries...))
+		c.Set(key, lookup.Program, layout.LookupTable{Extended: 999, Addresses: entries}.Bytes())
 	}
 	c.Edit(tables["ended"], func(data []byte) { data[4] = 1 })
 	path := query(coin, swaptest.WrappedSOL, "100000", fieldUser, wallet.String())

@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 var first, second, third = swaptest.Named("first"), swaptest.Named("second"), swaptest.Named("third")
@@ -23,7 +24,7 @@ const hang = 3 * time.Minute
 
 // table is the account of a table whose entries behind the first one were added in a slot.
 func table(extended uint64, entries ...venue.Key) *solana.Account {
-	return &solana.Account{Owner: Program, Data: swaptest.LookupTable(extended, 1, entries...)}
+	return &solana.Account{Owner: Program, Data: layout.LookupTable{Extended: extended, From: 1, Addresses: entries}.Bytes()}
 }
 
 // TestEntriesThatEveryBlockResolves: those that were added in the slot of the reading are not

@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 
@@ -265,15 +264,7 @@ func TableKey(seed uint64, pool int) Key { return deriveSigner(seed, "table", ui
 func (g *Generator) genesisTable(p *pool) *Table {
 	t := &Table{Key: TableKey(g.cfg.Seed, len(g.pools)), Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
 		p.vaults[1], p.tokens[0].mint, p.tokens[1].mint, p.observation, TokenProgram, Token2022Program, SystemProgram}}
-	d := make([]byte, 56, 56+32*len(t.Addresses))
-	d[0] = 1
-	binary.LittleEndian.PutUint64(d[4:], ^uint64(0)) // never deactivated
-	binary.LittleEndian.PutUint64(d[12:], g.cfg.ParentSlot)
-	d[21] = 1
-	copy(d[22:54], g.treasury.Key[:])
-	for _, k := range t.Addresses {
-		d = append(d, k[:]...)
-	}
+	d := layout.LookupTable{Extended: g.cfg.ParentSlot, Authority: &g.treasury.Key, Addresses: t.Addresses}.Bytes()
 	g.place(t.Key, &Account{Lamports: RentExempt(len(d)), Owner: LookupTableProgram, Data: d})
 	return t
 }

@@ -1,9 +1,9 @@
 package chain
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
 
 // Text is the error as a node words it in a simulation failure.
@@ -18,22 +18,21 @@ func (e *TxError) Text() string {
 // slot. An absent or deactivated table is an error, and so is an index beyond its end. Entries that
 // were added in that slot or later do not count yet.
 func ResolveLookup(table *Account, slot uint64, writable, readonly []byte) (w, r []Key, err error) {
-	const header, deactivation, extended, extendedStart = 56, 4, 12, 20
-	if table == nil || table.Owner != LookupTableProgram || len(table.Data) < header || binary.LittleEndian.Uint64(table.Data[deactivation:]) != ^uint64(0) {
-		return nil, nil, errors.New("Transaction loads an address table account that doesn't exist") //nolint:staticcheck // the node's words
+	var addresses []Key
+	ok := table != nil && table.Owner == LookupTableProgram
+	if ok {
+		addresses, ok = layout.LookupAddresses(table.Data, slot)
 	}
-	end := len(table.Data)
-	if slot <= binary.LittleEndian.Uint64(table.Data[extended:]) {
-		end = min(end, header+32*int(table.Data[extendedStart]))
+	if !ok {
+		return nil, nil, errors.New("Transaction loads an address table account that doesn't exist") //nolint:staticcheck // the node's words
 	}
 	read := func(list []byte) ([]Key, error) {
 		out := make([]Key, len(list))
 		for i, at := range list {
-			from := header + 32*int(at)
-			if from+32 > end {
-				return nil, fmt.Errorf("Transaction address table lookup uses an invalid index") //nolint:staticcheck // the node's words
+			if int(at) >= len(addresses) {
+				return nil, errors.New("Transaction address table lookup uses an invalid index") //nolint:staticcheck // the node's words
 			}
-			copy(out[i][:], table.Data[from:])
+			out[i] = addresses[at]
 		}
 		return out, nil
 	}

@@ -1,37 +1,29 @@
 package swaptest
 
 import (
-	"encoding/binary"
-	"math"
+	"fmt"
 
 	"github.com/gagliardetto/solana-go"
+
+	"github.com/mintlake/mintlake/testworld/layout"
 )
-
-// tableHeader is how many bytes a lookup table has before its entries.
-const tableHeader = 56
-
-// LookupTable returns the data of an active address lookup table. All entries but the first old
-// ones were added in the slot extended.
-func LookupTable(extended uint64, old byte, entries ...Key) []byte {
-	data := make([]byte, tableHeader, tableHeader+32*len(entries))
-	data[0], data[20] = 1, old
-	binary.LittleEndian.PutUint64(data[4:], math.MaxUint64)
-	binary.LittleEndian.PutUint64(data[12:], extended)
-	for _, key := range entries {
-		data = append(data, key[:]...)
-	}
-	return data
-}
 
 // keysOf returns the accounts of a transaction in the runtime's order: those in its message, those
 // that it loads from lookup tables to write them, those that it loads to read them.
 func (c *Chain) keysOf(tx *solana.Transaction) [][]solana.PublicKey {
 	parts := [][]solana.PublicKey{tx.Message.AccountKeys, {}, {}}
 	for _, l := range tx.Message.AddressTableLookups {
-		data := c.accounts[Key(l.AccountKey)].Data
+		table := c.accounts[Key(l.AccountKey)]
+		if table == nil {
+			panic(fmt.Sprintf("no lookup table %s", l.AccountKey)) // a mistake of the test
+		}
+		addresses, ok := layout.LookupAddresses(table.Data, c.slot)
+		if !ok {
+			panic(fmt.Sprintf("%s is no active lookup table", l.AccountKey))
+		}
 		for to, indexes := range [][]uint8{1: l.WritableIndexes, 2: l.ReadonlyIndexes} {
 			for _, i := range indexes {
-				parts[to] = append(parts[to], solana.PublicKeyFromBytes(data[tableHeader+32*int(i):][:32]))
+				parts[to] = append(parts[to], solana.PublicKey(addresses[i]))
 			}
 		}
 	}
