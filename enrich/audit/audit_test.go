@@ -128,8 +128,12 @@ func world(n int) (*chain, *book, []pubkey.Key) {
 }
 
 func mintAccount(supply uint64) *solana.Account {
-	data := layout.Mint{MintAuthority: layout.Some(pubkey.Key(bytes.Repeat([]byte{7}, 32))), Supply: supply, Decimals: 6}
+	data := mintOf(supply)
 	return &solana.Account{Owner: tokenaccount.ProgramToken, Data: data.Bytes()}
+}
+
+func mintOf(supply uint64) layout.Mint {
+	return layout.Mint{MintAuthority: layout.Some(pubkey.Key(bytes.Repeat([]byte{7}, 32))), Supply: supply, Decimals: 6}
 }
 
 func metaplexAccount(mint pubkey.Key, name string) *solana.Account {
@@ -277,12 +281,10 @@ func TestListedDifferencesAreBounded(t *testing.T) {
 func TestExtensionsAreComparedOneByOne(t *testing.T) {
 	c, b, keys := world(1)
 	mint, mintText := keys[0], keys[0].String()
-	data := append(mintAccount(0).Data, make([]byte, 165-82)...)
-	data = append(data, 1)
-	data = append(data, 3, 0, 32, 0) // mint_close_authority
-	data = append(data, bytes.Repeat([]byte{5}, 32)...)
-	data = append(data, 9, 0, 0, 0) // non_transferable
-	c.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: data}
+	data := mintOf(0)
+	data.Extensions = layout.AppendExtension(nil, layout.ExtMintClose, bytes.Repeat([]byte{5}, 32))
+	data.Extensions = layout.AppendExtension(data.Extensions, layout.ExtNonTransferable, nil)
+	c.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: data.Bytes()}
 	b.apply(fact(mint, registry.RegisterProgram, 950, "", schemas.ProgramToken2022))
 	for _, f := range registry.FactsOfEvent(&eventspb.TokenEvent{
 		Mint: mint[:], Position: &eventspb.Position{Slot: 960}, Payload: &eventspb.TokenEvent_ExtensionSet{ExtensionSet: &eventspb.ExtensionSet{
@@ -303,11 +305,10 @@ func TestExtensionsAreComparedOneByOne(t *testing.T) {
 func TestBalancesInsideExtensionsDoNotFailAnAudit(t *testing.T) {
 	c, b, keys := world(1)
 	mint := keys[0]
-	data := append(mintAccount(0).Data, make([]byte, 165-82)...)
-	data = append(data, 1, 1, 0, 108, 0) // transfer_fee_config
-	fees := make([]byte, 108)
-	fees[64] = 77
-	c.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: append(data, fees...)}
+	data, fees := mintOf(0), make([]byte, layout.FeeConfigSize)
+	fees[layout.FeeWithheldAt] = 77
+	data.Extensions = layout.AppendExtension(nil, layout.ExtTransferFeeConfig, fees)
+	c.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: data.Bytes()}
 	b.apply(fact(mint, registry.RegisterProgram, 950, "", schemas.ProgramToken2022))
 	b.apply(fact(mint, registry.RegisterExtension, 950, "transfer_fee_config", ""))
 	b.apply(fact(mint, registry.RegisterExtension, 950, "transfer_fee_config.withheld_amount", "5"))

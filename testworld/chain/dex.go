@@ -46,7 +46,7 @@ func (cpmmDex) swap(_ *Generator, user Key, p *pool, in int, accounts [2]Key, fi
 }
 
 func (g *Generator) tradeRate(p *pool) uint64 {
-	return binary.LittleEndian.Uint64(g.st.get(p.config).Data[12:])
+	return binary.LittleEndian.Uint64(g.st.get(p.config).Data[layout.ConfigTradeRate:])
 }
 
 func (g *Generator) mintData(p *pool, side int) []byte { return g.st.get(p.tokens[side].mint).Data }
@@ -66,7 +66,7 @@ func keyAt(d []byte, at int) Key { return Key(d[at : at+32]) }
 // transfer fee, so Transfer will do for TransferChecked.
 func swapTransfer(x *machine, f *frame, program Key, from, to, authority ref, amount uint64) error {
 	return x.call(f, program, []ref{{idx: from.idx, writable: true}, {idx: to.idx, writable: true}, {idx: authority.idx, signer: authority.signer}},
-		layout.AppendU64([]byte{layout.TagTransfer}, amount))
+		layout.Transfer(amount))
 }
 
 // holds returns whether an account is a token account of the mint.

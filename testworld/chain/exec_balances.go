@@ -8,14 +8,12 @@ func (x *machine) tokenBalances() []TokenBalance {
 	var out []TokenBalance
 	for i := range x.accs {
 		a := &x.accs[i].cur
-		if a.Owner != TokenProgram && a.Owner != Token2022Program || !layout.IsTokenAccount(a.Data) {
+		if !IsTokenAccount(a) {
 			continue
 		}
-		b := TokenBalance{Index: uint8(i), Program: a.Owner, Amount: layout.Amount(a.Data)}
-		copy(b.Mint[:], a.Data[0:32])
-		copy(b.Owner[:], a.Data[32:64])
-		b.Decimals = x.decimals(b.Mint)
-		out = append(out, b)
+		mint := layout.MintOf(a.Data)
+		out = append(out, TokenBalance{Index: uint8(i), Program: a.Owner, Mint: mint, Owner: layout.OwnerOf(a.Data), Amount: layout.Amount(a.Data),
+			Decimals: x.decimals(mint)})
 	}
 	return out
 }

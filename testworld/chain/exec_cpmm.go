@@ -145,7 +145,7 @@ func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 	}
 	in, out := poolSide{zero}, poolSide{!zero}
 	ri, ro := in.reserve(p.Data, x.acc(inVault).Data), out.reserve(p.Data, x.acc(outVault).Data)
-	rate := binary.LittleEndian.Uint64(x.acc(f.accs[2]).Data[12:])
+	rate := binary.LittleEndian.Uint64(x.acc(f.accs[2]).Data[layout.ConfigTradeRate:])
 	inMint, outMint := x.acc(f.accs[10]).Data, x.acc(f.accs[11]).Data
 	var q quote
 	var slipped bool
@@ -171,8 +171,8 @@ func cpmmSwap(x *machine, f *frame, first, second uint64, base bool) error {
 func (x *machine) settle(f *frame, q quote, in poolSide, ri, ro uint64) error {
 	config := x.acc(f.accs[2]).Data
 	d := x.mutable(f.accs[3]).Data
-	addU64(d[in.at(layout.PoolProtocolFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[20:]), cpmmRateDenominator))
-	addU64(d[in.at(layout.PoolFundFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[28:]), cpmmRateDenominator))
+	addU64(d[in.at(layout.PoolProtocolFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[layout.ConfigProtocolRate:]), cpmmRateDenominator))
+	addU64(d[in.at(layout.PoolFundFees0):], mulDiv(q.fee, binary.LittleEndian.Uint64(config[layout.ConfigFundRate:]), cpmmRateDenominator))
 	x.logSwapEvent(f, ri, ro, q)
 	if err := cpmmTransfer(x, f, f.accs[4], f.accs[6], f.accs[0], f.accs[8], f.accs[10], q.pays); err != nil {
 		return err

@@ -87,7 +87,7 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 		}
 	}
 	amount0, amount1 = layout.Amount(x.acc(a[initVault0]).Data), layout.Amount(x.acc(a[initVault1]).Data)
-	return cpmmOpen(x, f, amount0, amount1, open, binary.LittleEndian.Uint64(config.Data[36:]))
+	return cpmmOpen(x, f, amount0, amount1, open, binary.LittleEndian.Uint64(config.Data[layout.ConfigCreateFee:]))
 }
 
 // cpmmPoolAddresses checks the derived addresses, as a submitted transaction may name any account.
@@ -156,9 +156,7 @@ func cpmmVaults(x *machine, f *frame) error {
 	return nil
 }
 
-// cpmmOpen mints the liquidity, charges the fee for a pool and writes the pool's state. That is
-// PoolState (raydium-cp-swap, states/pool.rs): addresses from 8 on, at 328 the bump of the vaults'
-// authority, from 330 on the decimals of the LP token and of both mints.
+// cpmmOpen mints the liquidity, charges the fee for a pool and writes the pool's state.
 func cpmmOpen(x *machine, f *frame, amount0, amount1, open, fee uint64) error {
 	a := f.accs
 	liquidity := isqrt(amount0, amount1)

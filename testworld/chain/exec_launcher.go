@@ -79,8 +79,7 @@ func launchMint(x *machine, f *frame, size, rentFor int) error {
 		return err
 	}
 	if program == Token2022Program {
-		a, m := x.key(authority), x.key(mint)
-		data := append(append([]byte{layout.TagMetadataPointer, layout.PointerTagInitialize}, a[:]...), m[:]...)
+		data := append([]byte{layout.TagMetadataPointer, layout.PointerTagInitialize}, layout.MetadataPointer(x.key(authority), x.key(mint))...)
 		if err := x.call(f, program, []ref{{idx: mint.idx, writable: true}}, data); err != nil {
 			return err
 		}
@@ -136,10 +135,10 @@ func launchFinish(x *machine, f *frame, d *layout.MetaplexData) error {
 	program := x.key(f.accs[6])
 	mint := ref{idx: f.accs[0].idx, writable: true}
 	authority := ref{idx: f.accs[1].idx, signer: true}
-	if err := x.call(f, program, []ref{mint, {idx: f.accs[3].idx, writable: true}, authority}, layout.AppendU64([]byte{layout.TagMintTo}, launchSupply)); err != nil {
+	if err := x.call(f, program, []ref{mint, {idx: f.accs[3].idx, writable: true}, authority}, layout.MintTo(launchSupply)); err != nil {
 		return err
 	}
-	if err := x.call(f, program, []ref{mint, authority}, []byte{layout.TagSetAuthority, layout.AuthorityMint, 0}); err != nil {
+	if err := x.call(f, program, []ref{mint, authority}, layout.SetAuthority(layout.AuthorityMint, nil)); err != nil {
 		return err
 	}
 	m, c := x.key(f.accs[0]), x.key(f.accs[4])

@@ -152,7 +152,7 @@ func metaplexUpdate(x *machine, f *frame, r *layout.Reader) error {
 	if old.Owner != MetaplexProgram || len(old.Data) < layout.MetaplexSize {
 		return fail(ErrInvalidAccountData)
 	}
-	if k := x.key(auth); string(old.Data[1:33]) != string(k[:]) {
+	if x.key(auth) != keyAt(old.Data, layout.MetaplexAuthorityAt) {
 		return failCustom(mplUpdateAuthorityIncorrect)
 	}
 	if !auth.signer {
@@ -177,7 +177,7 @@ func metaplexApply(x *machine, meta ref, d *layout.MetaplexData, next *Key, froz
 		layout.PutMetaplexData(out, d)
 	}
 	if next != nil {
-		copy(out[1:33], next[:])
+		copy(out[layout.MetaplexAuthorityAt:], next[:])
 	}
 	if frozen {
 		out[layout.MetaplexMutableAt] = 0

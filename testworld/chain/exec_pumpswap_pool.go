@@ -65,7 +65,7 @@ func pumpCreatePool(x *machine, f *frame) error {
 		}
 	}
 	if err := x.call(f, Token2022Program, []ref{{idx: a[5].idx, writable: true}, {idx: a[8].idx, writable: true}, pool},
-		layout.AppendU64([]byte{layout.TagMintTo}, liquidity-pumpLockedLP)); err != nil {
+		layout.MintTo(liquidity-pumpLockedLP)); err != nil {
 		return err
 	}
 	copy(x.mutable(a[0]).Data, pumpPoolData(creator, base, quote, lp, [2]Key{x.key(a[9]), x.key(a[10])}, liquidity))
@@ -94,7 +94,7 @@ func pumpWithdrawAll(x *machine, f *frame) error {
 		return failCustom(pumpZero)
 	}
 	if err := x.call(f, Token2022Program, []ref{{idx: a[8].idx, writable: true}, {idx: a[5].idx, writable: true}, a[2]},
-		layout.AppendU64([]byte{layout.TagBurn}, amount)); err != nil {
+		layout.Burn(amount)); err != nil {
 		return err
 	}
 	authority := ref{idx: a[0].idx, signer: true}

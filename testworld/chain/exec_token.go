@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/mintlake/mintlake/testworld/layout"
@@ -135,8 +134,7 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 		return failCustom(tokNotRentExempt)
 	}
 	d := x.mutable(r).Data
-	copy(d[:4], []byte{1, 0, 0, 0})
-	copy(d[4:36], body[1:33])
+	layout.SetOption(d, Key(body[1:33]), true)
 	d[layout.MintDecimalsAt], d[layout.MintInitializedAt] = body[0], 1
 	if body[33] == 1 {
 		if len(body) < 66 {
@@ -274,7 +272,7 @@ func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bo
 	if layout.Amount(s) < amount {
 		return failCustom(tokInsufficientFunds)
 	}
-	if !bytes.Equal(s[:32], d[:32]) {
+	if layout.MintOf(s) != layout.MintOf(d) {
 		return failCustom(tokMintMismatch)
 	}
 	if checked {

@@ -269,9 +269,7 @@ func (g *Generator) genesisTable(p *pool) *Table {
 	return t
 }
 
-// encodePool returns a PoolState (raydium-cp-swap, states/pool.rs) as it is right after initialize:
-// without fees. Addresses lie from 8 on; at 328 are the bump, the status and the decimals of the LP
-// token and of both mints, a byte each.
+// encodePool returns a PoolState as it is right after initialize: without fees.
 func encodePool(p *pool, creator Key, bump uint8, lp uint64, open int64) []byte {
 	pool := layout.CPMMPool{Config: p.config, Creator: creator, Vaults: p.vaults, LP: p.lp, Mints: [2]Key{p.tokens[0].mint, p.tokens[1].mint},
 		Programs: [2]Key{p.tokens[0].program, p.tokens[1].program}, Observation: p.observation, AuthorityBump: bump, LPDecimals: 9,

@@ -10,12 +10,18 @@ var (
 	cpmmConfig         = [8]byte{0xda, 0xf4, 0x21, 0x68, 0xcb, 0xcb, 0x2b, 0x6f}
 )
 
-// Sizes of CPMM's accounts and offsets in its pools (raydium-cp-swap, states/pool.rs and
-// config.rs).
+// Sizes of CPMM's accounts and offsets in its configs and pools (raydium-cp-swap, states/pool.rs
+// and config.rs).
 const (
 	CPMMPoolSize        = 637
 	CPMMConfigSize      = 236
 	CPMMObservationSize = 4075
+
+	ConfigTradeRate    = 12
+	ConfigProtocolRate = 20
+	ConfigFundRate     = 28
+	ConfigCreateFee    = 36
+	configCreatorRate  = 108
 
 	PoolConfig        = 8
 	PoolVault0        = 72
@@ -46,11 +52,11 @@ func (c *CPMMConfig) Bytes() []byte {
 	d := make([]byte, CPMMConfigSize)
 	copy(d, cpmmConfig[:])
 	d[8] = c.Bump
-	binary.LittleEndian.PutUint64(d[12:], c.TradeRate)
-	binary.LittleEndian.PutUint64(d[20:], c.ProtocolRate)
-	binary.LittleEndian.PutUint64(d[28:], c.FundRate)
-	binary.LittleEndian.PutUint64(d[36:], c.CreateFee)
-	binary.LittleEndian.PutUint64(d[108:], c.Creator)
+	binary.LittleEndian.PutUint64(d[ConfigTradeRate:], c.TradeRate)
+	binary.LittleEndian.PutUint64(d[ConfigProtocolRate:], c.ProtocolRate)
+	binary.LittleEndian.PutUint64(d[ConfigFundRate:], c.FundRate)
+	binary.LittleEndian.PutUint64(d[ConfigCreateFee:], c.CreateFee)
+	binary.LittleEndian.PutUint64(d[configCreatorRate:], c.Creator)
 	return d
 }
 

@@ -11,6 +11,7 @@ const (
 	ExtTransferFeeAmount = 2
 	ExtMintClose         = 3
 	ExtImmutableOwner    = 7
+	ExtNonTransferable   = 9
 	ExtMetadataPointer   = 18
 	ExtTokenMetadata     = 19
 )
