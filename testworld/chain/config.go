@@ -5,8 +5,8 @@
 // Out: slots in order: live blocks, blocks of dead forks, skipped slots; each transaction with
 // signatures, meta and account writes.
 // Guarantees: no clock, no global randomness: equal Configs and equal submissions give equal bytes.
-// Every account write is the result of executing the instructions of a transaction; a failed
-// transaction changes nothing but its payer's lamports.
+// Every account write of an executed block is the result of executing the instructions of a
+// transaction; a failed transaction changes nothing but its payer's lamports.
 package chain
 
 import (

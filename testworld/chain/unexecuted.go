@@ -1,5 +1,7 @@
 package chain
 
+import "github.com/mintlake/mintlake/testworld/layout"
+
 // Places of the keys of an Unexecuted transaction.
 const (
 	PlaceAuthority = iota // signs and pays
@@ -18,8 +20,10 @@ type Unexecuted struct {
 	Inner *CompiledInstruction
 	// Balance, if it is set, is the mint's balance after the transaction, of PlaceAccount.
 	Balance *TokenBalance
-	Failed  bool
-	Vote    bool
+	// Wrote, if it is set, is what the transaction left in the mint's account.
+	Wrote  *layout.Mint
+	Failed bool
+	Vote   bool
 }
 
 // unexecutedBalance is the lamports of each account of an Unexecuted transaction.
@@ -45,10 +49,19 @@ func (u *Unexecuted) Tx(blockhash Hash) *Tx {
 	if u.Balance != nil {
 		m.PostTokens = []TokenBalance{*u.Balance}
 	}
+	if u.Wrote != nil {
+		account := &Account{Lamports: RentExempt(layout.MintSize), Owner: TokenProgram, Data: u.Wrote.Bytes()}
+		tx.Writes = []Write{{Key: u.Keys[PlaceMint], Account: account}}
+	}
 	return tx
 }
 
 // TokenCall is a call of the program of an Unexecuted transaction.
 func TokenCall(data []byte, accounts ...byte) CompiledInstruction {
 	return CompiledInstruction{Program: PlaceProgram, Accounts: accounts, Data: data}
+}
+
+// MintToCall is the call that mints an amount to PlaceAccount.
+func MintToCall(amount uint64) CompiledInstruction {
+	return TokenCall(layout.MintTo(amount), PlaceMint, PlaceAccount, PlaceAuthority)
 }

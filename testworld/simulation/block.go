@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"math/rand/v2"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -17,7 +18,7 @@ import (
 type Block struct {
 	chain.Block
 	// states are the mints' accounts after the block.
-	states map[pubkey.Key]mintState
+	states map[pubkey.Key]layout.Mint
 }
 
 // minter makes blocks.
@@ -35,14 +36,15 @@ func newMinter(rng *rand.Rand, votes bool) *minter {
 // salt is chain, lost or dead: it makes the hashes of blocks of one slot differ.
 func (m *minter) block(slot uint64, parent *Block, salt string) *Block {
 	b := &Block{Block: chain.Block{Slot: slot, Parent: parent.Slot, Height: slot, Hash: chain.MadeUp(salt, slot), ParentHash: parent.Hash,
-		Time: 1_700_000_000 + int64(slot-firstSlot)/2}}
+		Time: 1_700_000_000 + int64(slot-firstSlot)/2}, states: maps.Clone(parent.states)}
 	for i := range m.rng.IntN(4) {
 		if m.votes {
 			b.Txs = append(b.Txs, vote(slot, salt, byte(i)).Tx(parent.Hash))
 		}
-		b.Txs = append(b.Txs, m.token(slot, salt, byte(i)).Tx(parent.Hash))
+		t := m.token(slot, salt, byte(i))
+		run(t, b.states)
+		b.Txs = append(b.Txs, t.Tx(parent.Hash))
 	}
-	b.execute(parent)
 	return b
 }
 
@@ -73,7 +75,7 @@ func (m *minter) token(slot uint64, salt string, i byte) *chain.Unexecuted {
 		t.Failed, balance = false, false
 		authority := t.Keys[chain.PlaceAuthority]
 		// Enough for every later burn: the program burns no more than there is.
-		t.Calls = append(t.Calls, chain.TokenCall(layout.InitializeMint2(decimals, authority, &authority), chain.PlaceMint), mintTo(1<<30))
+		t.Calls = append(t.Calls, chain.TokenCall(layout.InitializeMint2(decimals, authority, &authority), chain.PlaceMint), chain.MintToCall(1<<30))
 	}
 	for range m.rng.IntN(3) {
 		amount := m.rng.Uint64N(1000) + 1
@@ -84,7 +86,7 @@ func (m *minter) token(slot uint64, salt string, i byte) *chain.Unexecuted {
 			next := chain.MadeUp("next authority", amount)
 			t.Calls = append(t.Calls, chain.TokenCall(layout.SetAuthority(byte(amount%2), &next), chain.PlaceMint, chain.PlaceAuthority))
 		default:
-			t.Calls = append(t.Calls, mintTo(amount+1<<20))
+			t.Calls = append(t.Calls, chain.MintToCall(amount+1<<20))
 		}
 	}
 	if len(t.Calls) == 0 { // a transfer: only balances show the mint
@@ -97,10 +99,6 @@ func (m *minter) token(slot uint64, salt string, i byte) *chain.Unexecuted {
 		t.Balance = &chain.TokenBalance{Index: chain.PlaceAccount, Mint: mint, Program: chain.TokenProgram, Amount: 12, Decimals: decimals}
 	}
 	return t
-}
-
-func mintTo(amount uint64) chain.CompiledInstruction {
-	return chain.TokenCall(layout.MintTo(amount), chain.PlaceMint, chain.PlaceAccount, chain.PlaceAuthority)
 }
 
 // Update returns the block as Geyser streams it to a subscriber of the token programs: without

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -18,21 +17,15 @@ import (
 // fold.
 const mints = 12
 
-// mintState is a mint's account.
-type mintState struct {
-	supply                  uint64
-	mintAuthority, freezing pubkey.Key
-	decimals                uint8
-}
-
 func mintKey(n uint64) pubkey.Key { return chain.MadeUp("mint", n) }
 
 // genesis returns every mint as it was before the world began.
-func genesis() map[pubkey.Key]mintState {
-	states := map[pubkey.Key]mintState{}
+func genesis() map[pubkey.Key]layout.Mint {
+	states := map[pubkey.Key]layout.Mint{}
 	for n := range uint64(mints) {
 		mint := mintKey(n)
-		states[mint] = mintState{supply: 1 << 40, mintAuthority: chain.MadeUp("first authority", n), freezing: chain.MadeUp("first freezer", n), decimals: mint[0] % 10}
+		states[mint] = layout.Mint{Supply: 1 << 40, Decimals: mint[0] % 10,
+			MintAuthority: layout.Some(chain.MadeUp("first authority", n)), FreezeAuthority: layout.Some(chain.MadeUp("first freezer", n))}
 	}
 	return states
 }
@@ -47,7 +40,7 @@ func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
 	}
 	for mint, s := range states {
 		reads = append(reads, &eventspb.Enrichment{Mint: mint[:], Slot: before - 1, Fact: &eventspb.Enrichment_MintAccount{MintAccount: &eventspb.MintAccount{
-			ProgramId: chain.TokenProgram[:], Decimals: uint32(s.decimals), Supply: s.supply, MintAuthority: s.mintAuthority[:], FreezeAuthority: s.freezing[:],
+			ProgramId: chain.TokenProgram[:], Decimals: uint32(s.Decimals), Supply: s.Supply, MintAuthority: s.MintAuthority.Key[:], FreezeAuthority: s.FreezeAuthority.Key[:],
 		}}})
 	}
 	return reads
@@ -55,49 +48,39 @@ func (w *World) Reads(before uint64) (reads []*eventspb.Enrichment) {
 
 // run applies the transaction's calls to its mint, and keeps the resulting account as what the
 // transaction wrote. A failed transaction, or one of transfers only, writes nothing.
-func run(tx *chain.Tx, states map[pubkey.Key]mintState) {
-	if tx.Meta.Err != nil || tx.Vote {
+func run(t *chain.Unexecuted, states map[pubkey.Key]layout.Mint) {
+	if t.Failed {
 		return
 	}
-	mint := tx.Message.Keys[chain.PlaceMint]
-	calls := slices.Clone(tx.Message.Instructions)
-	for _, inner := range tx.Meta.Inner {
-		for _, c := range inner.Instructions {
-			calls = append(calls, c.CompiledInstruction)
-		}
+	calls := t.Calls
+	if t.Inner != nil {
+		calls = append(slices.Clone(calls), *t.Inner)
 	}
+	mint := t.Keys[chain.PlaceMint]
 	s := states[mint]
-	wrote := false
 	for _, c := range calls {
 		switch c.Data[0] {
 		case layout.TagInitializeMint2:
-			s = mintState{decimals: c.Data[1], mintAuthority: pubkey.Key(c.Data[2:34]), freezing: pubkey.Key(c.Data[35:67])}
+			s = layout.Mint{Decimals: c.Data[1], MintAuthority: layout.Some(pubkey.Key(c.Data[2:34])), FreezeAuthority: layout.Some(pubkey.Key(c.Data[35:67]))}
 		case layout.TagMintTo:
-			s.supply += binary.LittleEndian.Uint64(c.Data[1:])
+			s.Supply += binary.LittleEndian.Uint64(c.Data[1:])
 		case layout.TagBurn:
-			s.supply -= binary.LittleEndian.Uint64(c.Data[1:])
+			s.Supply -= binary.LittleEndian.Uint64(c.Data[1:])
 		case layout.TagSetAuthority:
+			next := layout.Some(pubkey.Key(c.Data[3:]))
 			if c.Data[1] == layout.AuthorityMint {
-				s.mintAuthority = pubkey.Key(c.Data[3:])
+				s.MintAuthority = next
 			} else {
-				s.freezing = pubkey.Key(c.Data[3:])
+				s.FreezeAuthority = next
 			}
 		default:
 			continue
 		}
-		wrote = true
+		t.Wrote = &s
 	}
-	if wrote {
+	if t.Wrote != nil {
 		states[mint] = s
-		account := &chain.Account{Lamports: chain.RentExempt(layout.MintSize), Owner: chain.TokenProgram, Data: s.account()}
-		tx.Writes = []chain.Write{{Key: mint, Account: account}}
 	}
-}
-
-// account returns the mint's account data.
-func (s *mintState) account() []byte {
-	m := layout.Mint{MintAuthority: layout.Some(s.mintAuthority), FreezeAuthority: layout.Some(s.freezing), Supply: s.supply, Decimals: s.decimals}
-	return m.Bytes()
 }
 
 // AccountUpdates returns the accounts that the block's transactions wrote, as Geyser streams them.
@@ -117,12 +100,4 @@ func (b *Block) Wrote(signature []byte, mint []byte, supply uint64) bool {
 		}
 	}
 	return false
-}
-
-// execute computes the block's states from its parent's.
-func (b *Block) execute(parent *Block) {
-	b.states = maps.Clone(parent.states)
-	for _, tx := range b.Txs {
-		run(tx, b.states)
-	}
 }

@@ -11,11 +11,9 @@ import (
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 
-// mintAccount returns the account of the block's i-th mint: without authorities, with a supply and
-// six decimals.
-func (b *Block) mintAccount(i int) []byte {
-	m := layout.Mint{Supply: b.Slot<<8 | uint64(i), Decimals: 6}
-	return m.Bytes()
+// mint returns the block's i-th mint: without authorities, with a supply and six decimals.
+func (b *Block) mint(i int) *layout.Mint {
+	return &layout.Mint{Supply: b.Slot<<8 | uint64(i), Decimals: 6}
 }
 
 // AccountUpdates returns the mint accounts that the block's transactions wrote, as Geyser streams
@@ -33,7 +31,7 @@ func (b *Block) RequireAccounts(t testing.TB, got *chain.Block) {
 	require.Len(t, got.Accounts, b.Transactions)
 	for i := range got.Accounts {
 		require.Equal(t, b.mints[i], got.Accounts[i].Key)
-		require.Equal(t, b.mintAccount(i), got.Accounts[i].Data)
+		require.Equal(t, b.mint(i).Bytes(), got.Accounts[i].Data)
 		require.Equal(t, i, got.Accounts[i].Transaction)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	world "github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/geyser"
-	"github.com/mintlake/mintlake/testworld/layout"
 	"github.com/mintlake/mintlake/testworld/rpc"
 )
 
@@ -93,17 +92,11 @@ func (b *Block) made() *world.Block {
 	for i := range b.Transactions {
 		mint := b.mints[i]
 		u := world.Unexecuted{Signature: b.signatures[i], Keys: [4]world.Key{world.MadeUp("authority", 1), sha256.Sum256(mint[:]), mint, world.TokenProgram},
-			Calls:   []world.CompiledInstruction{mintTo(b.Slot)},
+			Calls: []world.CompiledInstruction{world.MintToCall(b.Slot)}, Wrote: b.mint(i),
 			Balance: &world.TokenBalance{Index: world.PlaceAccount, Mint: mint, Program: world.TokenProgram, Amount: 12, Decimals: 6}}
-		tx := u.Tx(b.ParentHash)
-		tx.Writes = []world.Write{{Key: mint, Account: &world.Account{Lamports: world.RentExempt(layout.MintSize), Owner: world.TokenProgram, Data: b.mintAccount(i)}}}
-		out.Txs = append(out.Txs, tx)
+		out.Txs = append(out.Txs, u.Tx(b.ParentHash))
 	}
 	return out
-}
-
-func mintTo(slot uint64) world.CompiledInstruction {
-	return world.TokenCall(layout.MintTo(slot), world.PlaceMint, world.PlaceAccount, world.PlaceAuthority)
 }
 
 // Update returns the block as Geyser streams it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
+	world "github.com/mintlake/mintlake/testworld/chain"
 )
 
 // Setup is what a source under test shall read.
@@ -146,7 +147,7 @@ func (b *Block) Require(t testing.TB, got *chain.Block) {
 		mint, ok := tx.Account(&tx.Instructions[0].Call, 0)
 		require.True(t, ok)
 		require.Equal(t, b.mints[i], mint)
-		require.Equal(t, mintTo(b.Slot).Data, tx.Instructions[0].Data)
+		require.Equal(t, world.MintToCall(b.Slot).Data, tx.Instructions[0].Data)
 		require.Len(t, tx.PostBalances, 1)
 	}
 }
