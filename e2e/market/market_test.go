@@ -25,6 +25,7 @@ import (
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/e2e/oracle"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/projector/swaps"
@@ -52,8 +53,7 @@ func TestTheMarketEqualsLoopsOverRealLegs(t *testing.T) {
 	if os.Getenv("MINTLAKE_MARKET_FULL") == "1" {
 		moments, mints = 100, 1_000
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	h := newHistory(t, rand.New(rand.NewPCG(seed, 0)), mints)
 	s := newStored(t)
 	told := map[string]int{}
@@ -218,18 +218,29 @@ func (s *stored) node(t *testing.T) oracle.Node {
 	t.Cleanup(s.stop)
 	<-node.Bound()
 	require.Eventually(t, node.Ready, hang, time.Millisecond)
-	ask := func(path string) []byte {
-		t.Helper()
+	get := func(path string) (body []byte, status int, err error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+node.Addr()+path, nil)
-		require.NoError(t, err)
+		if err != nil {
+			return nil, 0, err
+		}
 		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
+		if err != nil {
+			return nil, 0, err
+		}
 		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
+		body, err = io.ReadAll(response.Body)
+		return body, response.StatusCode, err
+	}
+	// Eventually calls in a goroutine of its own, where a test may not be ended.
+	require.Eventually(t, func() bool {
+		body, status, err := get("/tokens?limit=1&fields=market")
+		return err == nil && status == http.StatusOK && bytes.Contains(body, []byte("as_of"))
+	}, hang, 10*time.Millisecond)
+	return func(path string) []byte {
+		t.Helper()
+		body, status, err := get(path)
 		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
+		require.Equal(t, http.StatusOK, status, "%s: %s", path, body)
 		return body
 	}
-	require.Eventually(t, func() bool { return bytes.Contains(ask("/tokens?limit=1&fields=market"), []byte("as_of")) }, hang, 10*time.Millisecond)
-	return ask
 }

@@ -52,7 +52,11 @@ func (o *Oracle) requireV2(t testing.TB, ask Node, want map[string]*row, tokens 
 			listed := make([]string, 0, len(list))
 			for _, item := range list {
 				listed = append(listed, item.ID)
-				require.Positive(t, *want[item.ID].figures()[name], "%s: %s of %s was traded", when, item.ID, category)
+				r := want[item.ID]
+				require.NotNil(t, r, "%s: %s of %s was traded", when, item.ID, category)
+				figure := r.figures()[name]
+				require.NotNil(t, figure, "%s: %s of %s has a figure", when, item.ID, category)
+				require.Positive(t, *figure, "%s: %s of %s was traded", when, item.ID, category)
 			}
 			traded := 0
 			for _, r := range want {

@@ -19,6 +19,7 @@ import (
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/damage"
 )
 
@@ -127,14 +128,7 @@ func TestRandomDamage(t *testing.T) {
 		acts, err = strconv.Atoi(text)
 		require.NoError(t, err)
 	}
-	seed := rand.Uint64()
-	if text := os.Getenv("MINTLAKE_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("MINTLAKE_TEST_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	outcomes := map[string]int{}
 	for n := range acts {
 		base := []*folder{stopped, killed}[n%2]
