@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ import (
 const slots = 160
 
 // TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne runs ingest over MINTLAKE_TEST_SEEDS
-// made-up clusters (default 8; 40 in make test-rounds), from MINTLAKE_TEST_FIRST_SEED on.
+// made-up clusters (default 12; 40 in make test-rounds), from MINTLAKE_TEST_FIRST_SEED on.
 func TestWhateverTheProviderDoesTheRegistryIsThatOfAPerfectOne(t *testing.T) {
 	first := fromEnv(t, "MINTLAKE_TEST_FIRST_SEED", 1)
 	for seed := first; seed < first+fromEnv(t, "MINTLAKE_TEST_SEEDS", clusters()); seed++ {
@@ -112,7 +113,7 @@ func TestBlockThatCameAsConfirmedAndLostIsTold(t *testing.T) {
 }
 
 // clusters is how many made-up clusters a property is tried on.
-func clusters() uint64 { return uint64(testkit.Rounds(8, 40)) }
+func clusters() uint64 { return uint64(testkit.Rounds(12, 40)) }
 
 func fromEnv(t *testing.T, name string, fallback uint64) uint64 {
 	text := os.Getenv(name)
@@ -193,7 +194,7 @@ func poll(t *testing.T, _ *simulation.Provider, node *simulation.Node, log *memo
 
 func live(t *testing.T, log *memoryLog, until func(context.Context, *runner.Runner), open func(prometheus.Registerer, *slog.Logger) source.Source) {
 	t.Helper()
-	metrics := prometheus.NewRegistry()
+	metrics := watched{prometheus.NewRegistry(), prometheus.NewRegistry()}
 	logger := slog.New(slog.DiscardHandler)
 	if os.Getenv("MINTLAKE_TEST_LOG") != "" {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -209,10 +210,11 @@ func live(t *testing.T, log *memoryLog, until func(context.Context, *runner.Runn
 	var watch sync.WaitGroup
 	watch.Go(func() { // whatever happens, ingest holds a bounded number of blocks
 		for ; ctx.Err() == nil; time.Sleep(500 * time.Millisecond) {
-			if n := gauge(t, metrics, "mintlake_ingest_in_flight_blocks"); n > 32 {
+			held := metrics.held(t)
+			if n := held[inFlight]; n > 32 {
 				t.Errorf("%v blocks in flight", n)
 			}
-			if n := gauge(t, metrics, "mintlake_source_waiting_blocks"); n > 4*64 {
+			if n := held[waiting]; n > 4*64 {
 				t.Errorf("%v blocks wait for a parent", n)
 			}
 		}
@@ -226,25 +228,6 @@ func live(t *testing.T, log *memoryLog, until func(context.Context, *runner.Runn
 	if t.Failed() {
 		t.FailNow() // only now: a bubble must be left by all
 	}
-}
-
-// gauge is a gauge's value, -1 where there is none.
-func gauge(t *testing.T, metrics *prometheus.Registry, name string) float64 {
-	families, err := metrics.Gather()
-	if err != nil {
-		t.Error(err)
-	}
-	for _, f := range families {
-		if f.GetName() == name {
-			sum := 0.0
-			for _, m := range f.GetMetric() {
-				sum += m.GetGauge().GetValue()
-			}
-			return sum
-		}
-	}
-	t.Errorf("no metric %s", name)
-	return -1
 }
 
 // check compares the log with the world.
@@ -345,7 +328,7 @@ func (s whole) Run(ctx context.Context, _ source.Ledger, sink source.Sink) error
 			continue
 		}
 		buffer := accounts.NewBuffer(nil)
-		for _, message := range append(b.AccountUpdates(), b.Update()) {
+		for _, message := range slices.Concat(b.AccountUpdates(), [][]byte{b.Update()}) {
 			u, err := parse.GeyserUpdate(message)
 			switch {
 			case err != nil:

@@ -3,6 +3,7 @@ package simulation
 import (
 	"maps"
 	"math/rand/v2"
+	"sync"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
@@ -19,6 +20,9 @@ type Block struct {
 	chain.Block
 	// states are the mints' accounts after the block.
 	states map[pubkey.Key]layout.Mint
+	// The forms of the block, each made when it is first asked for.
+	update, full, header func() []byte
+	accounts             func() [][]byte
 }
 
 // minter makes blocks.
@@ -32,11 +36,19 @@ func newMinter(rng *rand.Rand, votes bool) *minter {
 	return &minter{rng: rng, votes: votes, made: map[pubkey.Key]bool{}}
 }
 
+func newBlock(of chain.Block, states map[pubkey.Key]layout.Mint) *Block {
+	b := &Block{Block: of, states: states}
+	b.update, b.accounts = sync.OnceValue(b.encodeUpdate), sync.OnceValue(b.encodeAccounts)
+	b.full = sync.OnceValue(func() []byte { return must(rpc.Encode(&b.Block)) })
+	b.header = sync.OnceValue(func() []byte { return must(rpc.EncodeHeader(&b.Block)) })
+	return b
+}
+
 // block makes a block of up to three token transactions, each after a vote if the chain has votes.
 // salt is chain, lost or dead: it makes the hashes of blocks of one slot differ.
 func (m *minter) block(slot uint64, parent *Block, salt string) *Block {
-	b := &Block{Block: chain.Block{Slot: slot, Parent: parent.Slot, Height: slot, Hash: chain.MadeUp(salt, slot), ParentHash: parent.Hash,
-		Time: 1_700_000_000 + int64(slot-firstSlot)/2}, states: maps.Clone(parent.states)}
+	b := newBlock(chain.Block{Slot: slot, Parent: parent.Slot, Height: slot, Hash: chain.MadeUp(salt, slot), ParentHash: parent.Hash,
+		Time: 1_700_000_000 + int64(slot-firstSlot)/2}, maps.Clone(parent.states))
 	for i := range m.rng.IntN(4) {
 		if m.votes {
 			b.Txs = append(b.Txs, vote(slot, salt, byte(i)).Tx(parent.Hash))
@@ -102,28 +114,26 @@ func (m *minter) token(slot uint64, salt string, i byte) *chain.Unexecuted {
 }
 
 // Update returns the block as Geyser streams it to a subscriber of the token programs: without
-// votes.
-func (b *Block) Update() []byte {
+// votes. All callers get the same bytes, so none may change them.
+func (b *Block) Update() []byte { return b.update() }
+
+func (b *Block) encodeUpdate() []byte {
 	block := geyser.Update(&b.Block, func(tx *chain.Tx) bool { return !tx.Vote })
 	return marshal(&pb.SubscribeUpdate{Filters: []string{"mintlake"}, UpdateOneof: &pb.SubscribeUpdate_Block{Block: block}})
 }
 
-func marshal(m proto.Message) []byte {
-	data, err := proto.Marshal(m)
-	if err != nil {
-		panic(err) // our own values
-	}
-	return data
-}
+func marshal(m proto.Message) []byte { return must(proto.Marshal(m)) }
 
 // JSON returns the block as a result of getBlock in base64, including votes. If header is true, it
-// has no transactions.
+// has no transactions. All callers get the same bytes, so none may change them.
 func (b *Block) JSON(header bool) []byte {
-	encode := rpc.Encode
 	if header {
-		encode = rpc.EncodeHeader
+		return b.header()
 	}
-	data, err := encode(&b.Block)
+	return b.full()
+}
+
+func must(data []byte, err error) []byte {
 	if err != nil {
 		panic(err) // our own values
 	}

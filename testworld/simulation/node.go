@@ -50,12 +50,7 @@ func (n *Node) enter(ctx context.Context) (uint64, error) {
 		return 0, []error{&solana.HTTPError{Status: http.StatusServiceUnavailable}, &solana.HTTPError{Status: http.StatusTooManyRequests},
 			&solana.RPCError{Code: solana.CodeNodeUnhealthy}, &solana.RPCError{Code: solana.CodeInternal}, solana.ErrMalformed}[n.rng.IntN(5)]
 	}
-	head := uint64(firstSlot)
-	for _, s := range n.provider.world.Slots {
-		if s.Fate == OnChain && s.Confirmed <= n.provider.Now() {
-			head = s.Number
-		}
-	}
+	head := n.provider.world.confirmed(n.provider.Now())
 	if n.fault(n.provider.plan.Lagging) {
 		head -= min(n.rng.Uint64N(n.provider.plan.Lag), head-firstSlot)
 	}

@@ -84,7 +84,10 @@ func run(t *chain.Unexecuted, states map[pubkey.Key]layout.Mint) {
 }
 
 // AccountUpdates returns the accounts that the block's transactions wrote, as Geyser streams them.
-func (b *Block) AccountUpdates() (updates [][]byte) {
+// All callers get the same bytes, so none may change them.
+func (b *Block) AccountUpdates() [][]byte { return b.accounts() }
+
+func (b *Block) encodeAccounts() (updates [][]byte) {
 	for _, account := range geyser.AccountUpdates(&b.Block) {
 		updates = append(updates, marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{Account: account}}))
 	}

@@ -10,6 +10,7 @@ package simulation
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/mintlake/mintlake/testworld/chain"
@@ -72,7 +73,7 @@ func NewWorld(seed uint64, slots int) *World {
 	calmSlots := int(calmTime / w.SlotTime)
 	slots += calmSlots
 	skip, fork, dead := rng.Float64()*0.3, rng.Float64()*0.15, rng.Float64()*0.1
-	tip := &Block{Block: chain.Block{Slot: firstSlot - 1, Hash: chain.MadeUp("genesis", firstSlot-1)}, states: genesis()}
+	tip := newBlock(chain.Block{Slot: firstSlot - 1, Hash: chain.MadeUp("genesis", firstSlot-1)}, genesis())
 	branch, left := tip, 0 // a losing fork under way, and how long it may go on
 	m := newMinter(rng, !w.Alpenglow)
 	var confirmed time.Duration
@@ -135,6 +136,21 @@ func (w *World) At(slot uint64) *Slot {
 		return nil
 	}
 	return w.Slots[slot-firstSlot]
+}
+
+// confirmed returns the highest slot of the chain that is confirmed at a time; the first one before
+// any is. Slots are confirmed in their order.
+func (w *World) confirmed(now time.Duration) uint64 {
+	after, _ := slices.BinarySearchFunc(w.Slots, now, func(s *Slot, now time.Duration) int {
+		if s.Confirmed <= now {
+			return -1
+		}
+		return 1
+	})
+	for after > 0 && w.Slots[after-1].Fate != OnChain {
+		after--
+	}
+	return firstSlot + uint64(max(after-1, 0))
 }
 
 // Last returns the last slot, which has a block of the chain.
