@@ -330,11 +330,14 @@ func TestSourceErrorEndsTheRunAfterWhatItGave(t *testing.T) {
 
 func TestProducerErrorStopsAnEndlessSource(t *testing.T) {
 	l := &log{failAt: 5}
-	endless := &steps{kind: "geyser"}
-	for slot := range uint64(100_000) {
-		b := newBlock(slot+1, slot, transactionOf(func(b *builder) { b.mintTo(mintKey(1)) }))
-		endless.do = append(endless.do, deliver(b))
-	}
+	endless := &steps{kind: "geyser", do: []step{func(ctx context.Context, sink source.Sink) error {
+		for slot := uint64(0); ; slot++ {
+			b := newBlock(slot+1, slot, transactionOf(func(b *builder) { b.mintTo(mintKey(1)) }))
+			if err := deliver(b)(ctx, sink); err != nil {
+				return err
+			}
+		}
+	}}}
 	require.ErrorIs(t, newRunner(t, l, endless).Run(context.Background()), errBroker)
 }
 

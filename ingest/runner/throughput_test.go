@@ -160,7 +160,7 @@ const maxAllocs = 8
 
 func TestAllocationsPerTransaction(t *testing.T) {
 	for _, k := range tasks(t) {
-		allocs := testing.AllocsPerRun(3, func() {
+		allocs := testing.AllocsPerRun(1, func() {
 			for _, do := range k.ours {
 				require.NoError(t, do())
 			}

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	bin "github.com/gagliardetto/binary"
@@ -36,15 +38,36 @@ type RealBlock struct {
 	Votes int
 }
 
+// realBlocks are what RealBlocks has made.
+var realBlocks struct {
+	sync.Mutex
+	made []RealBlock
+}
+
 // RealBlocks returns the whole blocks of the shared recordings, in slot order. Other people's
-// parsers make them, not ours.
+// parsers make them, not ours. They are made once, as that takes seconds: nobody may change them.
 func RealBlocks(t testing.TB) []RealBlock {
 	t.Helper()
-	return []RealBlock{
-		realJSON(t, "data/blocks/254170887.json.gz", 254170887),
-		realProto(t, "data/blocks/332254855.confirmedblock.pb", 332254855),
-		realJSON(t, "data/blocks/361774429.json.gz", 361774429),
+	realBlocks.Lock()
+	defer realBlocks.Unlock()
+	if realBlocks.made == nil { // a test that ends while it makes them leaves none
+		realBlocks.made = []RealBlock{
+			realJSON(t, "data/blocks/254170887.json.gz", 254170887),
+			realProto(t, "data/blocks/332254855.confirmedblock.pb", 332254855),
+			realJSON(t, "data/blocks/361774429.json.gz", 361774429),
+		}
 	}
+	return slices.Clone(realBlocks.made)
+}
+
+// with returns a copy of the block with other transactions.
+func (b RealBlock) with(transactions []*pb.SubscribeUpdateTransactionInfo) RealBlock {
+	all := b.SubscribeUpdateBlock
+	b.SubscribeUpdateBlock = &pb.SubscribeUpdateBlock{
+		Slot: all.Slot, Blockhash: all.Blockhash, ParentSlot: all.ParentSlot, ParentBlockhash: all.ParentBlockhash, BlockTime: all.BlockTime,
+		BlockHeight: all.BlockHeight, Rewards: all.Rewards, ExecutedTransactionCount: all.ExecutedTransactionCount, Transactions: transactions,
+	}
+	return b
 }
 
 func realProto(t testing.TB, rel string, slot uint64) RealBlock {

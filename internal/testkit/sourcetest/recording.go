@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/mr-tron/base58"
@@ -20,21 +21,23 @@ import (
 const firstSlot = 400_000_000
 
 // LongChain writes blocks with at least so many transactions as Geyser updates. It repeats the
-// given blocks under new slots, hashes and signatures, linked into one chain without a gap. It
-// changes the given blocks.
+// given blocks under new slots, hashes and signatures, linked into one chain without a gap.
 func LongChain(t testing.TB, real []RealBlock, atLeast int, write func(update []byte) error) (blocks, transactions int) {
 	t.Helper()
 	for ; transactions < atLeast; blocks++ {
-		b := real[blocks%len(real)].SubscribeUpdateBlock
+		b := real[blocks%len(real)].with(nil)
 		b.Slot, b.ParentSlot = firstSlot+uint64(blocks), firstSlot+uint64(blocks)-1
 		b.Blockhash, b.ParentBlockhash = hashText(b.Slot), hashText(b.ParentSlot)
-		for i, tx := range b.Transactions {
+		for i, tx := range real[blocks%len(real)].Transactions {
 			rename := sha256.Sum256(binary.BigEndian.AppendUint64([]byte{byte(i), byte(i >> 8)}, b.Slot))
-			copy(tx.Signature, rename[:])
-			copy(tx.Transaction.Signatures[0], rename[:])
+			signature := slices.Concat(rename[:], tx.Signature[len(rename):])
+			b.Transactions = append(b.Transactions, &pb.SubscribeUpdateTransactionInfo{
+				Signature: signature, IsVote: tx.IsVote, Index: tx.Index, Meta: tx.Meta,
+				Transaction: &pb.Transaction{Signatures: slices.Concat([][]byte{signature}, tx.Transaction.Signatures[1:]), Message: tx.Transaction.Message},
+			})
 		}
 		transactions += len(b.Transactions)
-		update, err := proto.Marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b}})
+		update, err := proto.Marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b.SubscribeUpdateBlock}})
 		require.NoError(t, err)
 		require.NoError(t, write(update))
 	}
@@ -52,13 +55,13 @@ func WithoutVotes(t testing.TB) []RealBlock {
 	t.Helper()
 	real := RealBlocks(t)
 	for i := range real {
-		kept := real[i].Transactions[:0]
+		var kept []*pb.SubscribeUpdateTransactionInfo
 		for _, tx := range real[i].Transactions {
 			if !tx.IsVote {
 				kept = append(kept, tx)
 			}
 		}
-		real[i].Transactions = kept
+		real[i] = real[i].with(kept)
 	}
 	return real
 }
@@ -80,7 +83,8 @@ func DenseBlocks(t testing.TB) []RealBlock {
 		legs, sum := goldenLegs(t, b.Slot)
 		others := len(b.Transactions) - len(legs)
 		wanted := min(max(int(MainnetRate/MainnetLegs*float64(sum))-len(legs), 1), others)
-		kept, seen := b.Transactions[:0], 0
+		var kept []*pb.SubscribeUpdateTransactionInfo
+		seen := 0
 		for _, tx := range b.Transactions {
 			if legs[base58.Encode(tx.Signature)] == 0 {
 				before := seen * wanted / others
@@ -90,7 +94,7 @@ func DenseBlocks(t testing.TB) []RealBlock {
 			}
 			kept = append(kept, tx)
 		}
-		b.Transactions = kept
+		*b = b.with(kept)
 	}
 	return blocks
 }
