@@ -49,7 +49,7 @@ test: deps ## Run every test that must pass
 
 # These run without the race detector. End-to-end tests start the product as processes, which it does not see; the others
 # are long calculations, ten times as long with it. make test-rounds runs those with it.
-CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./testworld/...
+CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./internal/picture/... ./testworld/...
 WITHOUT_RACE := ./e2e/... $(CALCULATIONS)
 
 test-system:
