@@ -61,7 +61,7 @@ test-packages:
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
-	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h ./projector ./api/history ./volume ./ingest/simulation ./internal/embedded/...
+	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h ./projector ./api/history ./volume ./ingest/runner ./ingest/simulation ./internal/embedded/...
 	$(RACE_TEST) -count=1 -timeout 1h $(CALCULATIONS)
 	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e

@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )

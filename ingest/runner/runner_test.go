@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -169,6 +170,7 @@ func TestSlotRecordComesLastAndInOrder(t *testing.T) {
 // records, with a part of a call written) and starts again with what is in the log: in the end the
 // log holds the records of one undisturbed run, no more and no less.
 func TestInterruptedRunsEqualOne(t *testing.T) {
+	rapidseed.Few(t, 40)
 	rapid.Check(t, func(t *rapid.T) {
 		all := anyChain(t)
 		undisturbed := &log{}
@@ -191,6 +193,7 @@ func TestInterruptedRunsEqualOne(t *testing.T) {
 
 // TestStoppedRunsEqualOne is the same with runs that are asked to stop.
 func TestStoppedRunsEqualOne(t *testing.T) {
+	rapidseed.Few(t, 40)
 	rapid.Check(t, func(t *rapid.T) {
 		all := anyChain(t)
 		undisturbed := &log{}
