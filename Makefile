@@ -47,21 +47,24 @@ test: deps ## Run every test that must pass
 	$(GO) test -C tools/soak ./...
 	@$(MAKE) --no-print-directory -j2 test-system test-packages
 
-# These run without the race detector. End-to-end tests start the product as processes, which it does not see; the others
-# are long calculations, ten times as long with it. make test-rounds runs those with it.
-CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./internal/picture/... ./testworld/...
-WITHOUT_RACE := ./e2e/... $(CALCULATIONS)
+# These run without the race detector, which makes them ten times as long: end-to-end tests, whose processes it does not see,
+# long calculations, and packages that wait for engines. make test-rounds runs the latter two with it.
+CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./internal/picture/... ./replica/search ./testworld/...
+ENGINES := ./api/history ./internal/embedded/... ./projector ./volume
+WITHOUT_RACE := ./e2e/... $(CALCULATIONS) $(ENGINES)
 
 test-system:
 	$(GO) test -vet=off -timeout 60m $(WITHOUT_RACE)
 
+# What engines need not run for is done with the race detector as well.
 test-packages:
 	without=$$($(GO) list $(WITHOUT_RACE)) && packages=$$($(GO) list ./...) && \
 	$(RACE_TEST) -timeout 60m $$(echo "$$packages" | grep -vxF "$$without")
+	$(RACE_TEST) -short -timeout 60m $(ENGINES)
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
-	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h ./projector ./api/history ./volume ./ingest/runner ./ingest/simulation ./internal/embedded/...
+	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h $(ENGINES) ./ingest/runner ./ingest/simulation
 	$(RACE_TEST) -count=1 -timeout 1h $(CALCULATIONS)
 	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e

@@ -123,6 +123,9 @@ func stateEnd(t *testing.T, dir string) int {
 func TestRandomDamage(t *testing.T) {
 	stopped, killed := logFolder(t)
 	acts := 40
+	if testing.Short() { // with the race detector
+		acts = 4
+	}
 	if text := os.Getenv("MINTLAKE_TEST_DAMAGES"); text != "" {
 		var err error
 		acts, err = strconv.Atoi(text)
