@@ -137,9 +137,9 @@ func (r *replay) run(ctx context.Context) {
 	}
 }
 
-// fetch returns the next records, at least one. It returns context.DeadlineExceeded if none come
-// for a while. A replay that is too slow for the others at its reader gets another reader; if there
-// is none, the error is errReplays.
+// fetch returns the next records; none after the replay has joined another reader, as it does where
+// it is too slow for the others at its own. It returns context.DeadlineExceeded if no records come
+// for a while, and errReplays if there is no other reader.
 func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	within, cancel := context.WithTimeout(ctx, replayIdle)
 	defer cancel()
@@ -152,7 +152,7 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 		return nil, err
 	}
 	r.begins = true
-	return r.reader.fetch(within, r.next)
+	return nil, nil // that reader, too, may have dropped the next record before it is fetched
 }
 
 // errStalled ends a subscription whose client hardly reads its replay.

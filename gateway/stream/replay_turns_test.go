@@ -1,9 +1,11 @@
 package stream
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // A replay waits for its turn while there are as many as may be, and is refused after a while.
@@ -178,4 +181,67 @@ func TestReadersMeet(t *testing.T) {
 	require.ErrorIs(t, err, errElsewhere)
 	met, _ := f.readers.tryJoin(300 + int64(len(records)))
 	require.Same(t, far, met)
+}
+
+// replayServer is a server that serves replays of the log alone: it does not listen, and live
+// delivery has begun at the log's end.
+func replayServer(t *testing.T, l *memoryLog, cfg Config) *Server {
+	t.Helper()
+	cfg.Addr = "127.0.0.1:0"
+	s, err := New(cfg, Deps{Keys: &keys.Static{}, Offsets: l, OpenTail: l.open})
+	require.NoError(t, err)
+	s.hub.begin(l.begin + int64(len(l.records)))
+	close(s.fed)
+	return s
+}
+
+// replayer is a subscriber of a replay from a slot on, which wants the transactions that have the
+// account of number 7.
+func (s *Server) replayer(t *testing.T, ctx context.Context, slot uint64) (*subscriber, *replay, error) {
+	t.Helper()
+	sub, err := s.hub.add("", formGRPC, s.cfg.buffer)
+	require.NoError(t, err)
+	again, err := s.newReplay(ctx, sub, slot, levelLog)
+	if err != nil {
+		return sub, nil, err
+	}
+	list, err := readFilters(filters{"seven": {AccountInclude: []string{text(7)}}}, limits{1, 1})
+	require.NoError(t, err)
+	list[0].gate = again.gate
+	require.NoError(t, s.hub.setFilters(sub, list))
+	return sub, again, nil
+}
+
+// TestAReaderMovesOnBeforeAFetch: a replay that has joined a reader, which then drops what the
+// replay needs, joins another one.
+func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(0)
+		l.slot(100, 99, 2000, false)
+		s := replayServer(t, l, Config{replayBuffer: 1})
+		sub, again, err := s.replayer(t, t.Context(), 100)
+		require.NoError(t, err)
+		moveOn := func(r *replayReader) {
+			for range 2 {
+				require.NoError(t, r.read(t.Context()))
+			}
+			first, _ := r.place()
+			require.Positive(t, first)
+		}
+		moveOn(again.reader)
+		other, _ := s.readers.tryJoin(0)
+		other.turn <- struct{}{}
+		go again.run(t.Context())
+		synctest.Wait()
+		require.Equal(t, 2, other.users, "the replay waits for its turn at the other reader")
+		moveOn(other)
+		<-other.turn
+		synctest.Wait()
+		require.False(t, sub.over(), "%v", sub.why)
+		var got []uint64
+		for d, ok := sub.out.pop(); ok; d, ok = sub.out.pop() {
+			got = append(got, uint64(d.tx.offset))
+		}
+		require.Equal(t, []uint64{7, 263, 519, 775, 1031, 1287, 1543, 1799}, got)
+	})
 }
