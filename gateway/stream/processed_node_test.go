@@ -90,7 +90,8 @@ func (s *nodeSession) ends(code codes.Code) {
 
 // say sends updates, each written as a text: "bank 7 6" and "shred 7" are interim statuses,
 // "dead 7", "processed 7 6" and "confirmed 7" others, "meta 7 6" is a block, where the last number
-// is the parent; "tx 701 7" is a transaction with its slot, "vote 702 7" one that is a vote.
+// is the parent; "tx 701 7" is a transaction with its slot, "vote 702 7" one that is a vote; "ping"
+// is about nothing.
 func (s *nodeSession) say(list ...string) {
 	s.t.Helper()
 	for _, text := range list {
@@ -124,6 +125,8 @@ func (s *nodeSession) say(list ...string) {
 			u.UpdateOneof = &pb.SubscribeUpdate_BlockMeta{BlockMeta: &pb.SubscribeUpdateBlockMeta{
 				Slot: a, ParentSlot: b, Blockhash: text32(a), ParentBlockhash: text32(b), BlockHeight: &pb.BlockHeight{BlockHeight: a - 5},
 			}}
+		case "ping":
+			u.UpdateOneof = &pb.SubscribeUpdate_Ping{Ping: &pb.SubscribeUpdatePing{}}
 		case "tx", "vote":
 			x := tx{number: int(a), slot: b, keys: []byte{byte(a % 10)}, vote: kind == "vote"}
 			u.UpdateOneof = &pb.SubscribeUpdate_Transaction{Transaction: x.message()}

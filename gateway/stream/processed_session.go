@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/yellowstone"
@@ -28,7 +29,7 @@ const (
 
 type processedMetrics struct {
 	records, bad, repeated, gaps, dead prometheus.Counter
-	// sessions counts those that received something.
+	// sessions counts those that received news.
 	sessions prometheus.Counter
 }
 
@@ -43,7 +44,7 @@ func newProcessedMetrics() processedMetrics {
 		repeated: processedCounter("repeated_total", "Updates that the source's node sent more than once and that were left out."),
 		gaps:     processedCounter("gaps_total", "Times that processed slots were missing, and subscribers were told."),
 		dead:     processedCounter("dead_slots_total", "Slots that the source's node called dead."),
-		sessions: processedCounter("connections_total", "Connections to the source's node that received something."),
+		sessions: processedCounter("connections_total", "Connections to the source's node that brought transactions, slots or blocks."),
 	}
 }
 
@@ -74,17 +75,32 @@ func (p *processed) follow(ctx context.Context) {
 }
 
 // refusesReplay returns whether a session's error may be about its from_slot. Servers without a
-// replay answer with various codes.
+// replay answer with various codes: it may be any that has no other reason.
 func refusesReplay(err error) bool {
-	switch status.Code(err) { //nolint:exhaustive // the others have other reasons
-	case codes.OutOfRange, codes.InvalidArgument, codes.Internal, codes.Unimplemented, codes.FailedPrecondition:
-		return true
+	refused, ok := status.FromError(err)
+	if !ok {
+		return false // the server closed the stream, or was silent
 	}
-	return false
+	switch refused.Code() { //nolint:exhaustive // every other code may be about from_slot
+	case codes.Unauthenticated, codes.PermissionDenied, codes.ResourceExhausted,
+		codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
+		return false
+	}
+	return true
+}
+
+// isNews returns whether a message is about a transaction, a slot or a block. Servers also send
+// pings, even before they refuse a from_slot.
+func isNews(message []byte) (news bool) {
+	_ = walk(message, func(field protowire.Number, _ []byte) error {
+		news = news || field == fieldUpdateTransaction || field == fieldUpdateSlotStatus || field == fieldUpdateBlockMeta
+		return nil
+	}, nil) // take counts a message that cannot be read
+	return news
 }
 
 // session is one connection. It asks for a replay from a slot on, unless from is 0. It returns why
-// it ended, and whether something came before.
+// it ended, and whether news came before.
 func (p *processed) session(ctx context.Context, from uint64) (came bool, err error) {
 	conn, err := p.upstream.Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdate), grpc.ForceCodecV2(yellowstone.RawCodec{})))
 	if err != nil {
@@ -113,7 +129,7 @@ func (p *processed) session(ctx context.Context, from uint64) (came bool, err er
 		}
 		silent.Reset(p.cfg.silence)
 		now := time.Now()
-		if !came {
+		if !came && isNews(message) {
 			came = true
 			p.server.metrics.processed.sessions.Inc()
 			p.hand(ctx, received{begins: true, replays: from > 0})

@@ -161,6 +161,35 @@ func TestProcessedResumes(t *testing.T) {
 	require.Equal(t, []string{"10000"}, told(t, confirmed, 1))
 }
 
+// TestANodeWithoutReplay: whatever code it refuses from_slot with, and if it pings before, it is
+// then asked without. Any other end of a connection is no refusal.
+func TestANodeWithoutReplay(t *testing.T) {
+	f, n := startProcessed(t, newMemoryLog(0), Config{Processed: ProcessedConfig{maxPause: time.Millisecond}})
+	stream := f.subscribeFrom(t, t.Context(), allProcessed())
+	f.listeners(t, 1)
+	session := n.session(t)
+	session.say("processed 100 99", "meta 100 99")
+	require.Equal(t, []string{"100 SLOT_PROCESSED", "100 meta"}, told(t, stream, 2))
+	session.ends(codes.Unavailable)
+	for _, code := range []codes.Code{codes.OutOfRange, codes.InvalidArgument, codes.Internal, codes.Unimplemented, codes.FailedPrecondition, codes.Unknown, codes.NotFound, codes.DataLoss} {
+		session = n.session(t)
+		require.NotNil(t, session.request.FromSlot, code)
+		session.say("ping")
+		session.ends(code)
+		session = n.session(t)
+		require.Nil(t, session.request.FromSlot, code)
+		session.ends(codes.Unavailable)
+	}
+	for _, code := range []codes.Code{codes.OK, codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.ResourceExhausted, codes.PermissionDenied, codes.Unauthenticated, codes.Canceled} {
+		session = n.session(t)
+		require.NotNil(t, session.request.FromSlot, code)
+		session.ends(code)
+	}
+	session = n.session(t)
+	require.NotNil(t, session.request.FromSlot)
+	require.Equal(t, 1.0, testutil.ToFloat64(f.metrics.processed.sessions), "the others brought nothing")
+}
+
 // TestANodeWithoutBlocks: the ends of slots are told all the same, later.
 func TestANodeWithoutBlocks(t *testing.T) {
 	f, n := startProcessed(t, newMemoryLog(0), Config{})
