@@ -218,6 +218,26 @@ func TestProcessedStalls(t *testing.T) {
 	require.Equal(t, pb.SlotStatus_SLOT_CONFIRMED, slotOf(t, late).Status)
 }
 
+// TestAClientThatChangesToProcessed: it is told at once that processed is stalled, and once.
+func TestAClientThatChangesToProcessed(t *testing.T) {
+	f, n := startProcessed(t, newMemoryLog(0), Config{stallAfter: 100 * time.Millisecond, Processed: ProcessedConfig{silence: patience}})
+	stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}})
+	require.Equal(t, "stalled: "+stalledSource, slotOf(t, stream).GetDeadError())
+	for _, s := range f.hub.shards {
+		require.Eventually(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.stalled[levelProcessed] != nil
+		}, patience, time.Millisecond)
+	}
+	for range 2 {
+		require.NoError(t, stream.Send(&pb.SubscribeRequest{Commitment: atProcessed(), Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}}))
+	}
+	require.Equal(t, "stalled: "+stalledProcessed, slotOf(t, stream).GetDeadError())
+	n.session(t).say("processed 100 99", "meta 100 99")
+	require.Equal(t, pb.SlotStatus_SLOT_CONFIRMED, slotOf(t, stream).Status)
+}
+
 // TestProcessedIsRefused: without the setting, in replays, and what only processed has.
 func TestProcessedIsRefused(t *testing.T) {
 	l := newMemoryLog(0)

@@ -281,7 +281,8 @@ func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (lis
 	return list
 }
 
-// setWatches replaces the subscriber's watches. A new one is told at once if the stream is stalled.
+// setWatches replaces the subscriber's watches. A new one, or one that now asks for what another
+// source brings, is told at once if that is stalled.
 // Comparing all new watches with all old ones is cheap: a subscriber has two at most for each of
 // its 16 subscriptions (Config.maxFilters).
 func (s *shard) setWatches(sub *subscriber, list []*watch) {
@@ -295,7 +296,9 @@ func (s *shard) setWatches(sub *subscriber, list []*watch) {
 		s.watchers[sub] = struct{}{}
 	}
 	for _, w := range list {
-		known := func(old *watch) bool { return old.kind == w.kind && old.name == w.name }
+		known := func(old *watch) bool {
+			return old.kind == w.kind && old.name == w.name && old.ofProcessed() == w.ofProcessed()
+		}
 		if !slices.ContainsFunc(was, known) {
 			s.tellNow(sub, w)
 		}

@@ -56,10 +56,13 @@ const statusFilter = "mintlake.status"
 // notesBehind is how many notes may wait for a client beside the transactions.
 const notesBehind = 1024
 
+// ofProcessed returns whether the watch is for what the source's node brings. That has gaps and
+// stalls of its own.
+func (w *watch) ofProcessed() bool { return w.at == levelProcessed }
+
 // wants returns whether the watch is for this note.
 func (w *watch) wants(n *note) bool {
-	// What is processed has gaps and stalls of its own.
-	sameSource := (w.at == levelProcessed) == (n.at == levelProcessed)
+	sameSource := w.ofProcessed() == (n.at == levelProcessed)
 	switch w.kind {
 	case watchSlots, watchUpdates:
 		return w.wantsSlot(n)
