@@ -68,7 +68,7 @@ func (g *geyser) GetSlot(_ context.Context, in *pb.GetSlotRequest) (*pb.GetSlotR
 	case levelFinal:
 		slot = g.recent.root()
 	case levelProcessed:
-		slot = g.processed.recent.latest(levelLog).GetSlot()
+		slot = g.processed.slot()
 	case levelLog:
 	}
 	if slot == 0 {

@@ -200,6 +200,10 @@ func TestANodeWithoutBlocks(t *testing.T) {
 		session.say(fmt.Sprintf("processed %d %d", 100+slot, 99+slot))
 	}
 	require.Equal(t, []string{"100 SLOT_PROCESSED", "101 SLOT_PROCESSED"}, told(t, stream, 2))
+	c, ctx := f.client(t)
+	slot, err := c.GetSlot(ctx, &pb.GetSlotRequest{Commitment: atProcessed()})
+	require.NoError(t, err)
+	require.EqualValues(t, 101, slot.Slot)
 }
 
 // TestProcessedStalls: a node that is away is told at processed only.
