@@ -131,16 +131,19 @@ func FuzzCheckBatch(f *testing.F) {
 	})
 }
 
-func produceFrame(t testing.TB, version, acks int16, batch []byte) []byte {
+// produceFrame is a request that writes each batch to partition 0 of topic t.
+func produceFrame(t testing.TB, version, acks int16, batches ...[]byte) []byte {
 	t.Helper()
 	request := kmsg.NewPtrProduceRequest()
 	request.SetVersion(version)
 	request.Acks = acks
 	topic := kmsg.NewProduceRequestTopic()
 	topic.Topic = "t"
-	partition := kmsg.NewProduceRequestTopicPartition()
-	partition.Records = batch
-	topic.Partitions = append(topic.Partitions, partition)
+	for _, batch := range batches {
+		partition := kmsg.NewProduceRequestTopicPartition()
+		partition.Records = batch
+		topic.Partitions = append(topic.Partitions, partition)
+	}
 	request.Topics = append(request.Topics, topic)
 	header := []byte{0xff, 0xff}
 	if request.IsFlexible() {

@@ -164,9 +164,11 @@ func (c *guardConn) nextRequest() error {
 	if head.key == keyProduce {
 		return c.nextProduce(head)
 	}
+	if err := c.pass(passed{key: head.key}); err != nil {
+		return err
+	}
 	c.unread = c.head[:]
 	c.body = head.length - 4
-	c.pass(passed{key: head.key})
 	return nil
 }
 
@@ -187,29 +189,40 @@ func (c *guardConn) readHead() error {
 }
 
 // pass notes a request that the broker reads next and will answer. Its answer also settles what was
-// written before without one.
-func (c *guardConn) pass(request passed) {
+// written before without one. On a closed connection, where nothing would settle the request, it
+// returns net.ErrClosed, and the broker must not read the request.
+func (c *guardConn) pass(request passed) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
 	if c.rules.durable != nil {
 		c.rules.durable.begin(request.writes)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	request.writes = slices.AppendSeq(request.writes, maps.Keys(c.unanswered))
 	clear(c.unanswered)
 	c.waiting = append(c.waiting, request)
+	return nil
 }
 
-// passUnanswered notes the partitions of a request that the broker reads next and will not answer.
-func (c *guardConn) passUnanswered(writes []partition) {
+// passUnanswered is pass for a request that the broker will not answer.
+func (c *guardConn) passUnanswered(writes []partition) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	writes = slices.DeleteFunc(writes, func(p partition) bool { return c.closed || c.unanswered[p] })
+	if c.closed {
+		return net.ErrClosed
+	}
 	for _, p := range writes {
+		if c.unanswered[p] {
+			continue // settled once, so it is begun once
+		}
 		c.unanswered[p] = true
+		if c.rules.durable != nil {
+			c.rules.durable.begin([]partition{p})
+		}
 	}
-	if c.rules.durable != nil {
-		c.rules.durable.begin(writes)
-	}
+	return nil
 }
 
 // settle notes that the broker has handled requests, or never will.
@@ -236,13 +249,16 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	refusal, reason := checkProduce(request)
 	switch {
 	case reason == nil:
+		var err error
 		if request.Acks != 0 {
-			c.pass(passed{key: head.key, writes: partitionsOf(request)})
+			err = c.pass(passed{key: head.key, writes: partitionsOf(request)})
 		} else {
-			c.passUnanswered(partitionsOf(request))
+			err = c.passUnanswered(partitionsOf(request))
 		}
-		c.unread = whole
-		return nil
+		if err == nil {
+			c.unread = whole
+		}
+		return err
 	case request.Acks == 0:
 		return c.refuse(reason)
 	default:

@@ -150,6 +150,70 @@ func TestProduceWithoutAnAnswer(t *testing.T) {
 	require.Equal(t, 1, underWay(), "settled once")
 }
 
+// TestAPartitionNamedTwice: it counts as being written once, so that readers need not wait for it
+// for ever.
+func TestAPartitionNamedTwice(t *testing.T) {
+	for name, acks := range map[string]int16{"answered": -1, "unanswered": 0} {
+		t.Run(name, func(t *testing.T) {
+			durable := newSyncer(t.TempDir())
+			client, server := net.Pipe()
+			defer client.Close()
+			conn := newGuardConn(server, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
+			input := produceFrame(t, 8, acks, goodBatch(), goodBatch())
+			go func() { _, _ = client.Write(input) }()
+			_, err := io.ReadFull(conn, make([]byte, len(input)))
+			require.NoError(t, err)
+			require.NotEmpty(t, durable.underWay)
+			require.NoError(t, conn.Close())
+			require.Empty(t, durable.underWay)
+		})
+	}
+}
+
+// closing is a connection that is closed while its last byte is read.
+type closing struct {
+	net.Conn
+	input io.Reader
+	close func()
+}
+
+func (c *closing) Read(p []byte) (int, error) {
+	n, err := c.input.Read(p)
+	if err == io.EOF {
+		return 0, net.ErrClosed
+	}
+	c.close()
+	return n, nil
+}
+
+func (c *closing) SetReadDeadline(time.Time) error { return nil }
+
+// TestARequestAsItsConnectionCloses: the broker does not get it, as nothing would settle what it
+// writes.
+func TestARequestAsItsConnectionCloses(t *testing.T) {
+	for name, input := range map[string][]byte{
+		"answered": produceFrame(t, 8, -1, goodBatch()), "unanswered": produceFrame(t, 8, 0, goodBatch()), "metadata": frame(3, 8, []byte("metadata")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			durable := newSyncer(t.TempDir())
+			client, server := net.Pipe()
+			defer client.Close()
+			var conn *guardConn
+			whole := bytes.NewReader(input)
+			inner := &closing{Conn: server, input: whole, close: func() {
+				if whole.Len() == 0 || name == "metadata" {
+					_ = conn.Close()
+				}
+			}}
+			conn = newGuardConn(inner, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
+			_, err := conn.Read(make([]byte, len(input)))
+			require.ErrorIs(t, err, net.ErrClosed)
+			require.Empty(t, durable.underWay)
+			require.Empty(t, conn.waiting)
+		})
+	}
+}
+
 // FuzzGuard: whatever comes, the broker reads requests of the input in their order, and each is one
 // that it knows.
 func FuzzGuard(f *testing.F) {
