@@ -223,3 +223,18 @@ func TestStatusThatCannotBeRead(t *testing.T) {
 	require.NoError(t, (&geyser{}).sendOne(stream, delivery{tx: &transaction{}, wants: wants}))
 	require.Equal(t, 1, stream.sent)
 }
+
+// TestAReplayHoldsNoJSON: many replays hold the transactions of the slots that are not finalized.
+func TestAReplayHoldsNoJSON(t *testing.T) {
+	l := newMemoryLog(0)
+	l.slot(100, 99, 1, true)
+	record, err := decodeRecord(l.records[0])
+	require.NoError(t, err)
+	reader := newLogReader(&metrics{})
+	reader.finals = newFinals()
+	reader.read(record)
+	_, err = record.tx.notification(shape{})
+	require.NoError(t, err)
+	require.NotEmpty(t, record.tx.shapes.made)
+	require.Empty(t, reader.finals.slots[100].list[0].shapes.made)
+}

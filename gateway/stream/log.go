@@ -111,8 +111,6 @@ func (r *logRecord) size() int {
 // logReader makes items of records. It leaves out transactions that came before and notices gaps.
 // Only one goroutine may use it.
 type logReader struct {
-	// live is set for the reader of the feed.
-	live    bool
 	repeats *repeats
 	metrics *metrics
 	// ended is the highest slot whose end was read; 0 if that is not known.
@@ -152,11 +150,8 @@ func (l *logReader) transaction(t *transaction) {
 	if l.finals == nil {
 		return
 	}
-	held := t
-	if l.live { // others want it now, and their JSON should not be held
-		held = t.withoutCache()
-	}
-	if slot, lost := l.finals.hold(held); lost {
+	// Others want it now, and their JSON should not be held.
+	if slot, lost := l.finals.hold(t.withoutCache()); lost {
 		l.note(&note{offset: t.offset, kind: noteGap, first: slot, slot: slot, late: true})
 	}
 }

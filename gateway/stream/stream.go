@@ -260,7 +260,6 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.readers = newReplayReaders(s)
 	s.log = newLogReader(s.metrics)
-	s.log.live = true
 	if cfg.Commitment != "finalized" {
 		s.log.finals = newFinals()
 	}
