@@ -86,50 +86,84 @@ func (s *Server) recordAt(ctx context.Context, offset int64) (kafka.Record, erro
 	return records[0], nil
 }
 
-// oldest returns the oldest slot that is complete in the log, and the offsets at which the log
-// begins and ends. It returns errNoSlot, with both offsets, if the log is empty.
-func (s *Server) oldest(ctx context.Context) (slot uint64, begin, end int64, err error) {
+// logExtent is the oldest slot that is complete in the log, and the offsets at which the log begins
+// and ends.
+type logExtent struct {
+	oldest     uint64
+	begin, end int64
+}
+
+// extent returns the log's. All who ask at the same time share one look. It returns errNoSlot, with
+// both offsets, if the log is empty.
+func (s *Server) extent(ctx context.Context) (logExtent, error) {
+	asked := s.looking.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others wait, too
+		defer cancel()
+		return s.lookForExtent(ctx)
+	})
+	select {
+	case <-ctx.Done():
+		return logExtent{}, ctx.Err()
+	case answer := <-asked:
+		b, _ := answer.Val.(logExtent)
+		return b, answer.Err
+	}
+}
+
+func (s *Server) lookForExtent(ctx context.Context) (logExtent, error) {
 	topics := []string{theLog.Topic}
 	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
 	if err != nil {
-		return 0, 0, 0, err
+		return logExtent{}, err
 	}
 	ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
 	if err != nil {
-		return 0, 0, 0, err
+		return logExtent{}, err
 	}
-	begin, end = begins[theLog], ends[theLog]
-	if begin >= end {
-		return 0, begin, end, errNoSlot
+	b := logExtent{begin: begins[theLog], end: ends[theLog]}
+	if b.begin >= b.end {
+		return b, errNoSlot
 	}
-	first, err := s.recordAt(ctx, begin)
+	first, err := s.recordAt(ctx, b.begin)
 	if err != nil {
-		return 0, 0, 0, err
+		return logExtent{}, err
 	}
-	slot = tipOf(first)
-	if begin > 0 {
-		slot++ // retention may have taken the beginning of this one
+	b.oldest = tipOf(first)
+	if b.begin > 0 {
+		b.oldest++ // retention may have taken the beginning of this one
 	}
-	return slot, begin, end, nil
+	return b, nil
 }
 
 // locate returns an offset such that all records of slot and of later slots lie at it or after it.
 // If the log no longer has all of slot, it returns an oldSlotError.
 func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
-	oldest, begin, end, err := s.oldest(ctx)
+	b, err := s.extent(ctx)
 	switch {
 	case errors.Is(err, errNoSlot):
-		return end, nil
+		return b.end, nil
 	case err != nil:
 		return 0, err
-	case slot < oldest:
-		return 0, &oldSlotError{slot, oldest}
-	case slot == oldest: // marks need not have it, and a bisection would open a dozen connections
-		return begin, nil
+	case slot < b.oldest:
+		return 0, &oldSlotError{slot, b.oldest}
+	case slot == b.oldest: // marks need not have it, and a bisection would open a dozen connections
+		return b.begin, nil
 	}
-	if offset, ok := s.marks.find(slot); ok && offset >= begin {
+	if offset, ok := s.marks.find(slot); ok && offset >= b.begin {
 		return offset, nil
 	}
+	return s.bisect(ctx, slot, b.begin, b.end)
+}
+
+// bisect is locate between two offsets, for as many as MaxReplays at one time: each looks into the
+// log a dozen times. One more waits up to Config.replayPatience; then the error is errReplays.
+func (s *Server) bisect(ctx context.Context, slot uint64, begin, end int64) (int64, error) {
+	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
+	defer cancel()
+	if err := s.locating.Acquire(waiting, 1); err != nil {
+		return 0, errReplays
+	}
+	defer s.locating.Release(1)
 	// Bisect by the tips, which never fall, with one exception: a writer that was killed writes its
 	// last slots again. Then the bisection may find the first copy of a slot or the second one.
 	// Either will do: the second copy is whole, and the later slots lie behind it.

@@ -165,12 +165,12 @@ func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequ
 
 // SubscribeReplayInfo implements geyser.Geyser.
 func (g *geyser) SubscribeReplayInfo(ctx context.Context, _ *pb.SubscribeReplayInfoRequest) (*pb.SubscribeReplayInfoResponse, error) {
-	oldest, _, _, err := g.oldest(ctx)
+	log, err := g.extent(ctx)
 	switch {
 	case errors.Is(err, errNoSlot):
 		return &pb.SubscribeReplayInfoResponse{}, nil
 	case err != nil:
 		return nil, status.Error(codes.Unavailable, "the log cannot be read")
 	}
-	return &pb.SubscribeReplayInfoResponse{FirstAvailable: &oldest}, nil
+	return &pb.SubscribeReplayInfoResponse{FirstAvailable: &log.oldest}, nil
 }

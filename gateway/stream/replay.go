@@ -67,7 +67,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	offset, err := s.locateInTurn(ctx, slot)
+	offset, err := s.locate(ctx, slot)
 	if err != nil {
 		return nil, err
 	}
@@ -82,18 +82,6 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 		log.finals = newFinals()
 	}
 	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader, begins: true}, nil
-}
-
-// locateInTurn is locate, for as many as MaxReplays at one time: each may look into the log a dozen
-// times.
-func (s *Server) locateInTurn(ctx context.Context, slot uint64) (int64, error) {
-	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
-	defer cancel()
-	if err := s.locating.Acquire(waiting, 1); err != nil {
-		return 0, errReplays
-	}
-	defer s.locating.Release(1)
-	return s.locate(ctx, slot)
 }
 
 // release leaves the reader.

@@ -245,3 +245,40 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 		require.Equal(t, []uint64{7, 263, 519, 775, 1031, 1287, 1543, 1799}, got)
 	})
 }
+
+// TestClientsShareALookAtTheLog: one that leaves meanwhile takes it from nobody.
+func TestClientsShareALookAtTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(0)
+		l.slot(100, 99, 3, false)
+		answer := make(chan struct{})
+		looks := 0
+		s := &Server{deps: Deps{Offsets: l, OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
+			looks++
+			<-answer
+			return l.open(topics, start)
+		}}}
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := s.locate(ctx, 100)
+			left <- err
+		}()
+		synctest.Wait()
+		served := make(chan error, 20)
+		for range cap(served) {
+			go func() {
+				_, err := s.locate(t.Context(), 100)
+				served <- err
+			}()
+		}
+		synctest.Wait()
+		leave()
+		require.ErrorIs(t, <-left, context.Canceled)
+		close(answer)
+		for range cap(served) {
+			require.NoError(t, <-served)
+		}
+		require.Equal(t, 1, looks)
+	})
+}

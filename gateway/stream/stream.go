@@ -29,6 +29,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 
 	"github.com/mintlake/mintlake/internal/framing"
@@ -174,9 +175,11 @@ type Server struct {
 	marks  marks
 	stalls stalls // for feed only
 	recent recent
-	// readers read the log for replays; locating bounds how many look for their slot in it.
+	// readers read the log for replays; locating bounds how many look for their slot in it. Who
+	// asks for the log's extent shares a look at it.
 	readers  replayReaders
 	locating *semaphore.Weighted
+	looking  singleflight.Group
 	// processed brings what is processed; nil without Config.Processed.
 	processed *processed
 	rank      int // of cfg.Commitment
