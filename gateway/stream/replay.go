@@ -59,19 +59,29 @@ type replay struct {
 }
 
 // newReplay waits until live delivery has begun, finds the slot in the log, and joins a reader. If
-// there are too many, it waits for one. Unless there is an error, the caller calls either run or
-// release, which leave the reader.
-func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (*replay, error) {
+// there are too many replays or readers, it waits up to Config.replayPatience for one to end, and
+// returns errReplays. Unless there is an error, the caller calls either run or release.
+func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (_ *replay, err error) {
 	select { // until live delivery has an offset, a replay cannot hand over to it
 	case <-s.fed:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	waiting, cancel := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
+	defer cancel()
+	if s.running.Acquire(waiting, 1) != nil {
+		return nil, context.Cause(waiting)
+	}
+	defer func() {
+		if err != nil {
+			s.running.Release(1)
+		}
+	}()
 	offset, err := s.locate(ctx, slot)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := s.readers.join(ctx, offset)
+	reader, err := s.readers.join(waiting, offset, newcomer)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +94,14 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader, begins: true}, nil
 }
 
-// release leaves the reader.
+// release gives back what newReplay took.
 func (r *replay) release() {
+	r.leave()
+	r.server.running.Release(1)
+}
+
+// leave leaves the reader, if there is one.
+func (r *replay) leave() {
 	if r.reader != nil {
 		r.server.readers.leave(r.reader)
 		r.reader = nil
@@ -103,9 +119,6 @@ func (r *replay) run(ctx context.Context) {
 			return
 		case errors.Is(err, context.DeadlineExceeded), err == nil && len(records) == 0:
 			continue
-		case errors.Is(err, errReplays):
-			r.sub.end(err)
-			return
 		case err != nil:
 			r.server.deps.Logger.Warn("a replay lost its topic", "err", err)
 			r.sub.end(errLostLog)
@@ -126,8 +139,8 @@ func (r *replay) run(ctx context.Context) {
 }
 
 // fetch returns the next records; none after the replay has joined another reader, as it does where
-// it is too slow for the others at its own. It returns context.DeadlineExceeded if no records come
-// for a while, and errReplays if there is no other reader.
+// it is too slow for the others at its own. It waits for one as long as that takes. It returns
+// context.DeadlineExceeded if no records come for a while.
 func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	within, cancel := context.WithTimeout(ctx, replayIdle)
 	defer cancel()
@@ -135,8 +148,8 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if !errors.Is(err, errElsewhere) {
 		return records, err
 	}
-	r.release()
-	if r.reader, err = r.server.readers.join(ctx, r.next); err != nil {
+	r.leave()
+	if r.reader, err = r.server.readers.join(ctx, r.next, accepted); err != nil {
 		return nil, err
 	}
 	r.begins = true

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"time"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 )
@@ -21,9 +20,20 @@ type replayReaders struct {
 	server *Server
 	mu     sync.Mutex
 	list   []*replayReader
-	// changed is closed when a reader is added or removed.
+	// waiting counts the accepted replays that wait for a reader. Meanwhile no newcomer gets a new
+	// one.
+	waiting int
+	// changed is closed when list or waiting changes.
 	changed chan struct{}
 }
+
+// standing says whether a replay has begun to deliver.
+type standing bool
+
+const (
+	newcomer standing = false
+	accepted standing = true
+)
 
 func newReplayReaders(s *Server) replayReaders {
 	return replayReaders{server: s, changed: make(chan struct{})}
@@ -36,31 +46,40 @@ func (p *replayReaders) count() int {
 }
 
 // join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, it waits up to Config.replayPatience, and returns errReplays.
-func (p *replayReaders) join(ctx context.Context, offset int64) (*replayReader, error) {
-	over := time.NewTimer(p.server.cfg.replayPatience)
-	defer over.Stop()
+// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause. Those
+// who are accepted come before newcomers.
+func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*replayReader, error) {
+	if who == accepted {
+		p.wait(1)
+		defer p.wait(-1)
+	}
 	for {
-		reader, changed := p.tryJoin(offset)
+		reader, changed := p.tryJoin(offset, who)
 		if reader != nil {
 			return reader, nil
 		}
 		select {
 		case <-changed:
-		case <-over.C:
-			return nil, errReplays
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 	}
 }
 
+// wait adds to waiting.
+func (p *replayReaders) wait(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting += n
+	p.announce()
+}
+
 // tryJoin is join without waiting. changed is closed when another call may find a reader.
-func (p *replayReaders) tryJoin(offset int64) (reader *replayReader, changed <-chan struct{}) {
+func (p *replayReaders) tryJoin(offset int64, who standing) (reader *replayReader, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if reader = cmp.Or(p.having(offset), p.reading(offset)); reader == nil {
-		if len(p.list) >= p.server.cfg.MaxReplays {
+		if len(p.list) >= p.server.cfg.MaxReplays || who == newcomer && p.waiting > 0 {
 			return nil, p.changed
 		}
 		reader = &replayReader{of: p, turn: make(chan struct{}, 1), first: offset, next: offset}

@@ -25,7 +25,7 @@ func TestReplaysTakeTurns(t *testing.T) {
 			l := newMemoryLog(0)
 			l.slot(100, 99, 1, false)
 			f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patient})
-			other, _ := f.readers.tryJoin(1 << 40)
+			other, _ := f.readers.tryJoin(1<<40, newcomer)
 			require.NotNil(t, other, "another replay reads elsewhere")
 			from := uint64(100)
 			stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}})
@@ -169,17 +169,17 @@ func TestReadersMeet(t *testing.T) {
 		l.slot(slot, slot-1, 100, false)
 	}
 	f := startOn(t, l, Config{})
-	far, _ := f.readers.tryJoin(700)
+	far, _ := f.readers.tryJoin(700, newcomer)
 	_, err := far.fetch(t.Context(), 700)
 	require.NoError(t, err)
-	near, _ := f.readers.tryJoin(300)
+	near, _ := f.readers.tryJoin(300, newcomer)
 	require.NotSame(t, far, near)
 	records, err := near.fetch(t.Context(), 300)
 	require.NoError(t, err)
 	require.EqualValues(t, 300, records[0].offset)
 	_, err = near.fetch(t.Context(), 300+int64(len(records)))
 	require.ErrorIs(t, err, errElsewhere)
-	met, _ := f.readers.tryJoin(300 + int64(len(records)))
+	met, _ := f.readers.tryJoin(300+int64(len(records)), newcomer)
 	require.Same(t, far, met)
 }
 
@@ -229,7 +229,7 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 			require.Positive(t, first)
 		}
 		moveOn(again.reader)
-		other, _ := s.readers.tryJoin(0)
+		other, _ := s.readers.tryJoin(0, newcomer)
 		other.turn <- struct{}{}
 		go again.run(t.Context())
 		synctest.Wait()
@@ -243,6 +243,74 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 			got = append(got, uint64(d.tx.offset))
 		}
 		require.Equal(t, []uint64{7, 263, 519, 775, 1031, 1287, 1543, 1799}, got)
+	})
+}
+
+// TestAnAcceptedReplayIsNotRefused: where there is no reader for one that fell off its own, it waits
+// as long as it takes, and comes before those that are new.
+func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(0)
+		l.slot(100, 99, 2000, false)
+		l.slot(101, 100, 2000, false)
+		s := replayServer(t, l, Config{MaxReplays: 1, replayBuffer: 1, replayPatience: time.Hour})
+		sub, again, err := s.replayer(t, t.Context(), 100)
+		require.NoError(t, err)
+		first := again.reader
+		for range 2 {
+			require.NoError(t, first.read(t.Context()))
+		}
+		_, at := first.place()
+		other, _ := s.readers.tryJoin(at, newcomer)
+		require.Same(t, first, other, "its reader has moved on, for another one")
+		go again.run(t.Context())
+		time.Sleep(10 * time.Hour)
+		require.False(t, sub.over(), "%v", sub.why)
+
+		came := make(chan *replay, 8)
+		for range cap(came) {
+			go func() {
+				next, err := s.newReplay(t.Context(), nil, 101, levelLog)
+				if err != nil {
+					t.Error(err)
+				}
+				came <- next
+			}()
+		}
+		synctest.Wait()
+		require.Empty(t, came, "they wait, too")
+		s.readers.leave(other)
+		synctest.Wait()
+		require.EqualValues(t, len(l.records), again.gate.from, "it is done, and live delivery goes on")
+		require.Equal(t, 1, s.readers.count(), "that of the others, which have not begun to read")
+		for range cap(came) {
+			(<-came).release()
+		}
+		require.Zero(t, s.readers.count())
+	})
+}
+
+// TestReplaysAreBounded, also where they share a reader. One that ends, or that cannot begin, makes
+// room for the next.
+func TestReplaysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(1)
+		l.slot(100, 99, 3, false)
+		l.slot(101, 100, 3, false)
+		s := replayServer(t, l, Config{maxReplaying: 1})
+		_, first, err := s.replayer(t, t.Context(), 101)
+		require.NoError(t, err)
+		_, _, err = s.replayer(t, t.Context(), 101)
+		require.ErrorIs(t, err, errReplays)
+		first.release()
+		_, _, err = s.replayer(t, t.Context(), 100)
+		var old *oldSlotError
+		require.ErrorAs(t, err, &old)
+		_, last, err := s.replayer(t, t.Context(), 101)
+		require.NoError(t, err)
+		last.run(t.Context())
+		_, _, err = s.replayer(t, t.Context(), 101)
+		require.NoError(t, err)
 	})
 }
 

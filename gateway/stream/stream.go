@@ -68,10 +68,13 @@ type Config struct {
 	// MaxReplays bounds the places at which replays read the log at one time. Replays at about the
 	// same place share one. Default 16.
 	MaxReplays int
+	// maxReplaying bounds the replays at one time: each takes up to 6 MB, and one of finalized
+	// transactions those that are not finalized yet besides. Default 256.
+	maxReplaying int
 	// replayBuffer bounds what a replay's reader keeps for others, in bytes. Default 16 MiB.
 	replayBuffer int
-	// replayPatience is how long a replay waits for a place before it is refused: after an outage
-	// all clients come back at once. Default 5 s.
+	// replayPatience is how long a new replay waits for a place before it is refused: after an
+	// outage all clients come back at once. Default 5 s.
 	replayPatience time.Duration
 	// stallAfter is how long no record may come before subscribers are told that the stream is
 	// stalled. Default 5 s.
@@ -131,6 +134,7 @@ func (c Config) withDefaults() Config {
 	c.maxAddresses = cmp.Or(max(c.maxAddresses, 0), 50_000)
 	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
+	c.maxReplaying = cmp.Or(max(c.maxReplaying, 0), 256)
 	c.replayBuffer = cmp.Or(max(c.replayBuffer, 0), 16<<20)
 	c.replayPatience = cmp.Or(max(c.replayPatience, 0), 5*time.Second)
 	c.stallAfter = cmp.Or(max(c.stallAfter, 0), 5*time.Second)
@@ -175,11 +179,11 @@ type Server struct {
 	marks  marks
 	stalls stalls // for feed only
 	recent recent
-	// readers read the log for replays; locating bounds how many look for their slot in it. Who
-	// asks for the log's extent shares a look at it.
-	readers  replayReaders
-	locating *semaphore.Weighted
-	looking  singleflight.Group
+	// readers read the log for replays. running bounds the replays, locating how many of them
+	// look for their slot in the log. Who asks for the log's extent shares a look at it.
+	readers           replayReaders
+	running, locating *semaphore.Weighted
+	looking           singleflight.Group
 	// processed brings what is processed; nil without Config.Processed.
 	processed *processed
 	rank      int // of cfg.Commitment
@@ -253,7 +257,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("stream.tls: %w", err)
 		}
 	}
-	s.hub, s.locating = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses), semaphore.NewWeighted(int64(cfg.MaxReplays))
+	s.hub = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses)
+	s.running, s.locating = semaphore.NewWeighted(int64(cfg.maxReplaying)), semaphore.NewWeighted(int64(cfg.MaxReplays))
 	s.hub.finished = s.published
 	if s.processed, err = newProcessed(s); err != nil {
 		return nil, fmt.Errorf("stream.processed: %w", err)
