@@ -21,8 +21,6 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/projector/swaps"
-	"github.com/mintlake/mintlake/swap/lookup"
-	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/volume"
 )
 
@@ -43,20 +41,8 @@ type Config struct {
 	RateLimits api.RateLimits `koanf:"rate_limits"`
 	Swaps      swaps.Config   `koanf:"swaps"`
 	Volume     volume.Config  `koanf:"volume"`
-	Swap       struct {
-		Addr           string        `koanf:"addr" usage:"swap quote API"`
-		Keys           []string      `koanf:"keys" usage:"accepted keys of the swap API as NAME:SHA256 (mintlake keys new swap NAME)"`
-		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the swap API: https://app.example, http://localhost:* for every port, * for any page, none"`
-		State          string        `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
-		MaxPairs       int           `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
-		MaxPools       int           `koanf:"max_pools" usage:"pools that are held from the stream, at some 6 KB each"`
-		StateTTL       time.Duration `koanf:"state_ttl" usage:"how long pools' state that was read over JSON-RPC is quoted from; a slot takes 400ms"`
-		PoolsTTL       time.Duration `koanf:"pools_ttl" usage:"how long the list of a pair's pools is used before they are looked for again over JSON-RPC; an empty list 2s at most"`
-		Fill           bool          `koanf:"fill" usage:"list all pools of all venues at the start, so that no pair is listed when somebody asks for it (needs swap.state: stream, and a JSON-RPC server that answers getProgramAccounts for whole programs: hundreds of megabytes on mainnet)"`
-		Trust          []string      `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
-		LookupTables   []string      `koanf:"lookup_tables" usage:"address lookup tables that transactions of swaps may use where that makes them smaller; the first ones are preferred; none = none"`
-	} `koanf:"swap"`
-	RPC struct {
+	Swap       SwapConfig     `koanf:"swap"`
+	RPC        struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
 		WSAddr         string        `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
 		Upstream       []string      `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
@@ -151,16 +137,14 @@ func defaults() *Config {
 	c.API = api.DefaultConfig()
 	c.RateLimits = c.API.RateLimits
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
-	c.Swap.Addr, c.Swap.State, c.Swap.MaxPairs, c.Swap.MaxPools = "127.0.0.1:8081", stateAuto, 4096, 50_000
-	c.Swap.StateTTL, c.Swap.PoolsTTL = 400*time.Millisecond, 30*time.Second
-	c.Swap.LookupTables = lookup.Public()
+	c.Swap = defaultSwapConfig()
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream = defaultStreamConfig()
 	// A key works from any program. So web pages of this machine need no further permission; other
 	// pages must be named by the operator.
-	c.Swap.AllowedOrigins, c.RPC.AllowedOrigins = origins.ThisMachine(), origins.ThisMachine()
+	c.RPC.AllowedOrigins = origins.ThisMachine()
 	c.Admin.Addr = "127.0.0.1:8090"
 	c.Metrics.Addr = "127.0.0.1:9600"
 	c.Tracing.SampleRatio = 0.05
@@ -205,6 +189,7 @@ func (c *Config) validate() error {
 	}
 	c.validateRPC(bad)
 	c.Stream.validate(bad)
+	c.Swap.validate(bad)
 	for key, list := range map[string][]string{
 		"swap.allowed_origins": c.Swap.AllowedOrigins, "rpc.allowed_origins": c.RPC.AllowedOrigins, "stream.allowed_origins": c.Stream.AllowedOrigins,
 	} {
@@ -226,19 +211,6 @@ func (c *Config) validate() error {
 		}
 	}
 	oneOf(bad, "geyser.commitment", c.Geyser.Commitment, "confirmed", "finalized")
-	oneOf(bad, "swap.state", c.Swap.State, stateAuto, stateStream, stateRPC)
-	if c.Swap.MaxPairs < 1 {
-		bad("swap.max_pairs", c.Swap.MaxPairs, "must be at least 1")
-	}
-	if c.Swap.MaxPools < 1 {
-		bad("swap.max_pools", c.Swap.MaxPools, "must be at least 1")
-	}
-	if _, err := trust.ParseAccepted(c.Swap.Trust); err != nil {
-		bad("swap.trust", c.Swap.Trust, err.Error())
-	}
-	if _, err := lookup.ParseTables(c.Swap.LookupTables); err != nil {
-		bad("swap.lookup_tables", c.Swap.LookupTables, err.Error())
-	}
 	oneOf(bad, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(bad, "log.format", c.Log.Format, "text", "json")
 	for _, room := range c.Rooms {
@@ -287,7 +259,7 @@ func (c *Config) validate() error {
 		}
 	}
 	for key, wait := range map[string]time.Duration{
-		"geyser.silence": c.Geyser.Silence, "geyser.max_pause": c.Geyser.MaxPause, "swap.state_ttl": c.Swap.StateTTL, "swap.pools_ttl": c.Swap.PoolsTTL,
+		"geyser.silence": c.Geyser.Silence, "geyser.max_pause": c.Geyser.MaxPause,
 	} {
 		if wait <= 0 {
 			bad(key, wait, "must be more than 0")

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"slices"
+
+	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/tlsserver"
 )
@@ -48,4 +52,18 @@ func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
 			bad("stream.tls", c.TLS.CertFile, err.Error())
 		}
 	}
+}
+
+var errProcessedSource = errors.New("stream.processed: no source is a Geyser server: name it with --source geyser+https://host:port, at the gateway too")
+
+// checkProcessed returns an error if one of rooms serves the stream and no source can serve
+// stream.processed. validate does not tell it: rooms that share the settings may have no source.
+func (c *Config) checkProcessed(rooms []string) error {
+	if !c.Stream.Processed || !slices.Contains(rooms, roomGateway) || slices.ContainsFunc(c.Source, func(text string) bool {
+		spec, err := source.ParseSpec(text)
+		return err == nil && (spec.Kind == source.KindGeyser || spec.Kind == source.KindDemo)
+	}) {
+		return nil
+	}
+	return errProcessedSource
 }

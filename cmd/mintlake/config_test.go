@@ -104,6 +104,29 @@ func TestEachRuleHasABadValue(t *testing.T) {
 	}
 }
 
+// TestProcessedNeedsAGeyserServer where the stream is served: that is told before anything starts,
+// and by config. Other rooms may share the setting.
+func TestProcessedNeedsAGeyserServer(t *testing.T) {
+	const told = "stream.processed: no source is a Geyser server"
+	for text, serves := range map[string]bool{"none": false, "rpc+https://example.org": false, "geyser+https://example.org": true, "demo:": true} {
+		_, err := runCommand(t, "config", "--stream-processed", "--source", text)
+		if serves {
+			require.NoError(t, err, text)
+		} else {
+			require.ErrorContains(t, err, told, text)
+		}
+	}
+	_, err := runCommand(t, "config", "--stream-processed", "--rooms", "ingest,api")
+	require.NoError(t, err)
+	c := defaults()
+	c.API.Addr, c.RPC.Addr, c.Stream.Addr, c.Metrics.Addr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.Stream.Processed = true
+	require.ErrorContains(t, preflight(c, []string{roomGateway}, false), told)
+	require.NoError(t, preflight(c, []string{roomAPI}, false))
+	c.Source = []string{"geyser+https://example.org"}
+	require.NoError(t, preflight(c, []string{roomGateway}, false))
+}
+
 func TestAllProblemsAreToldAtOnce(t *testing.T) {
 	c := defaults()
 	c.DataDir, c.Log.Level, c.Kafka.Replicas = "", "loud", -1

@@ -113,6 +113,9 @@ func configCommand() *cobra.Command {
 				return err
 			}
 			if !dump {
+				if err := cfg.checkProcessed(cfg.Rooms); err != nil {
+					return fmt.Errorf("configuration: %w", err)
+				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), "configuration is valid")
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // preflight checks, before anything is started, for what would make the start fail: missing files,
-// and addresses that are in use. The error joins all problems.
+// a missing source, and addresses that are in use. The error joins all problems.
 func preflight(cfg *Config, rooms []string, embedded bool) error {
 	var problems []error
 	if slices.Contains(rooms, roomIngest) {
@@ -27,6 +27,9 @@ func preflight(cfg *Config, rooms []string, embedded bool) error {
 				problems = append(problems, fmt.Errorf("source file: %w", err))
 			}
 		}
+	}
+	if err := cfg.checkProcessed(rooms); err != nil {
+		problems = append(problems, err)
 	}
 	return errors.Join(append(problems, freeAddresses(listenAddresses(cfg, rooms, embedded))...)...)
 }

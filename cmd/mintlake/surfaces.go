@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/mintlake/mintlake/gateway/das"
@@ -136,7 +135,7 @@ func (s *system) processedSource() (stream.ProcessedConfig, error) {
 	}
 	endpoint := s.geyserEndpoint()
 	if endpoint == "" {
-		return stream.ProcessedConfig{}, errors.New("stream.processed: no source is a Geyser server: name it with --source geyser+https://host:port, at the gateway too")
+		return stream.ProcessedConfig{}, errProcessedSource
 	}
 	return stream.ProcessedConfig{Endpoint: endpoint, Token: s.cfg.Geyser.Token}, nil
 }
