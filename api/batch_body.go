@@ -11,8 +11,8 @@ import (
 // maxBatch bounds the mints of POST /tokens/batch, from the specification.
 const maxBatch = 500
 
-// maxWait bounds wait_ms: proxies and clients seldom wait longer for an answer.
-const maxWait = 5000
+// defaultMaxWait is Server.maxWait: proxies and clients seldom wait longer for an answer.
+const defaultMaxWait = 5 * time.Second
 
 // batchRequest is the body of POST /tokens/batch.
 type batchRequest struct {
@@ -22,12 +22,12 @@ type batchRequest struct {
 }
 
 // parseBatch reads {"mints": [string, …], "states": true, "wait_ms": 2000}. Other fields are
-// ignored, and so is the content type: what is not JSON fails anyway.
-func parseBatch(body []byte) (batchRequest, error) {
-	request, ok := parsePlainBatch(string(body))
+// ignored, and so is the content type: what is not JSON fails anyway. maxWait bounds wait_ms.
+func parseBatch(body []byte, maxWait time.Duration) (batchRequest, error) {
+	request, ok := parsePlainBatch(string(body), maxWait)
 	if !ok {
 		var err error
-		if request, err = parseAnyBatch(body); err != nil {
+		if request, err = parseAnyBatch(body, maxWait); err != nil {
 			return batchRequest{}, err
 		}
 	}
@@ -49,7 +49,7 @@ func distinct(mints []string) []string {
 
 // parseAnyBatch reads any body with encoding/json, or returns what is wrong with it. The mints may
 // have repeats.
-func parseAnyBatch(body []byte) (request batchRequest, err error) {
+func parseAnyBatch(body []byte, maxWait time.Duration) (request batchRequest, err error) {
 	const object = `must be a JSON object {"mints": […]}`
 	var fields map[string]json.RawMessage
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -63,8 +63,8 @@ func parseAnyBatch(body []byte) (request batchRequest, err error) {
 	}
 	if raw, given := fields["wait_ms"]; given {
 		var ms float64 // 5.0 is a whole number too
-		if json.Unmarshal(raw, &ms) != nil || string(raw) == "null" || !(ms >= 0 && ms <= maxWait) || ms != math.Trunc(ms) {
-			return request, invalid("wait_ms", string(raw), fmt.Sprintf("must be a whole number from 0 to %d", maxWait))
+		if json.Unmarshal(raw, &ms) != nil || string(raw) == "null" || !(ms >= 0 && ms <= float64(maxWait.Milliseconds())) || ms != math.Trunc(ms) {
+			return request, invalid("wait_ms", string(raw), fmt.Sprintf("must be a whole number from 0 to %d", maxWait.Milliseconds()))
 		}
 		request.wait = time.Duration(ms) * time.Millisecond
 	}

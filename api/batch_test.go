@@ -128,7 +128,8 @@ func asleep(function string) (count int) {
 func TestBatchWaits(t *testing.T) {
 	log, a := threeTokens()
 	n := startNode(t, log).awaitReady()
-	n.WaitAtLeast(10 * hang)
+	n.SetMaxWait(10 * hang)
+	wait := fmt.Sprintf(`,"states":true,"wait_ms":%d`, (10 * hang).Milliseconds())
 	token := func(mint int) { log.Token(mint, uint64(mint), "EIGHTY", "Eighty", time.Now()) }
 	const queue = "github.com/mintlake/mintlake/api/requests.(*Queue).Wait"
 	asked := 0
@@ -153,7 +154,7 @@ func TestBatchWaits(t *testing.T) {
 		}
 		mintsAsked, unknown = append(mintsAsked, "bad"), append(unknown, "bad")
 		answered := make(chan map[string]any, 1)
-		go func() { answered <- n.batch(mintsAsked, `,"states":true,"wait_ms":5000`) }()
+		go func() { answered <- n.batch(mintsAsked, wait) }()
 		require.Eventually(t, func() bool { return asleep(queue) == 1 }, hang, time.Millisecond)
 		for i, tell := range c.news {
 			tell(first + i)

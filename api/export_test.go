@@ -11,8 +11,8 @@ import (
 // BeginDrain makes the node say that it is about to stop, without stopping.
 func (s *Server) BeginDrain() { s.draining.Store(true) }
 
-// WaitAtLeast makes a batch with wait_ms wait so long, unless news of its mints end the wait.
-func (s *Server) WaitAtLeast(wait time.Duration) { s.leastWait = wait }
+// SetMaxWait lets a batch wait for longer than the default.
+func (s *Server) SetMaxWait(wait time.Duration) { s.maxWait = wait }
 
 // Handler is what the server calls for each request.
 func (s *Server) Handler() fasthttp.RequestHandler { return s.app.Server().Handler }

@@ -77,7 +77,7 @@ func (b *plainBody) word() string {
 
 // parsePlainBatch is like parseAnyBatch, for a plain body in which no name comes twice and none is
 // unknown. It returns false for any other body. The mints share the body's memory.
-func parsePlainBatch(body string) (request batchRequest, ok bool) {
+func parsePlainBatch(body string, maxWait time.Duration) (request batchRequest, ok bool) {
 	b := plainBody{body}
 	var states, wait bool
 	for ok = b.take('{'); ok; ok = b.take(',') {
@@ -96,7 +96,8 @@ func parsePlainBatch(body string) (request batchRequest, ok bool) {
 			wait = true
 			word := b.word()
 			ms, err := strconv.ParseUint(word, 10, 16)
-			request.wait, ok = time.Duration(ms)*time.Millisecond, err == nil && ms <= maxWait && (word == "0" || word[0] != '0')
+			request.wait = time.Duration(ms) * time.Millisecond
+			ok = err == nil && request.wait <= maxWait && (word == "0" || word[0] != '0')
 		default:
 			ok = false
 		}

@@ -27,11 +27,11 @@ var otherBodies = []string{
 
 func TestPlainBatch(t *testing.T) {
 	for _, body := range plainBodies {
-		_, ok := parsePlainBatch(body)
+		_, ok := parsePlainBatch(body, defaultMaxWait)
 		require.True(t, ok, body)
 	}
 	for _, body := range otherBodies {
-		_, ok := parsePlainBatch(body)
+		_, ok := parsePlainBatch(body, defaultMaxWait)
 		require.False(t, ok, body)
 	}
 }
@@ -42,8 +42,8 @@ func FuzzPlainBatch(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		if plain, ok := parsePlainBatch(body); ok {
-			want, err := parseAnyBatch([]byte(body))
+		if plain, ok := parsePlainBatch(body, defaultMaxWait); ok {
+			want, err := parseAnyBatch([]byte(body), defaultMaxWait)
 			require.NoError(t, err)
 			require.Equal(t, want, plain)
 		}

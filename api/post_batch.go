@@ -49,7 +49,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	request, err := parseBatch(c.Body())
+	request, err := parseBatch(c.Body(), s.maxWait)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 // awaitMints waits until the replica has the mints, or it is known that it never will, for wait at
 // most. It does not wait if too many requests wait already. It updates the mints' answers.
 func (s *Server) awaitMints(client string, mints []pubkey.Key, wait time.Duration, answers map[pubkey.Key]requests.Answer) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(wait, s.leastWait))
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	s.requests.Wait(ctx, client, mints, func(mint pubkey.Key) bool {
 		answer, known := s.requests.Known(mint)

@@ -110,9 +110,8 @@ type Server struct {
 	bufs     sync.Pool // of *pooledBody, for rows
 	draining atomic.Bool
 	listener atomic.Pointer[listener]
-	// leastWait is how long a batch with wait_ms waits at least. Tests set it, so that nothing but
-	// news of its mints ends a wait.
-	leastWait time.Duration
+	// maxWait bounds wait_ms of a batch.
+	maxWait time.Duration
 
 	historyLog sampler
 
@@ -132,7 +131,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	s := &Server{cfg: cfg, deps: deps, bound: make(chan struct{}), codings: newCodings(), rows: newRowCache(), internal: internaltoken.NewCheck(cfg.InternalToken)}
+	s := &Server{cfg: cfg, deps: deps, bound: make(chan struct{}), codings: newCodings(), maxWait: defaultMaxWait, rows: newRowCache(), internal: internaltoken.NewCheck(cfg.InternalToken)}
 	if err := s.build(); err != nil {
 		return nil, err
 	}
