@@ -191,11 +191,7 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 // deliver passes on one block, after the slots that its parent link skips. A whole block waits
 // until it is time for it, unless the ledger has it. A lone transaction is passed on at once.
 func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
-	if b.Whole && b.BlockTime > 0 && r.cfg.Speed > 0 {
-		if r.ledger.Ingested(b.Slot, b.Blockhash) {
-			r.metrics.Known()
-			return nil
-		}
+	if b.Whole && b.BlockTime > 0 && r.cfg.Speed > 0 && !r.ledger.Ingested(b.Slot, b.Blockhash) {
 		if err := r.pace.wait(ctx, time.Unix(b.BlockTime, 0)); err != nil {
 			return err
 		}

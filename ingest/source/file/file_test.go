@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/source"
@@ -95,6 +98,31 @@ func TestBrokenFilesAreRefusedWithTheirReason(t *testing.T) {
 	require.Len(t, refused, len(bad))
 	read, total := sink.ProgressSaid()
 	require.Equal(t, total, read)
+}
+
+// TestKnownBlocksAtAnySpeed: they are not passed on, and do not wait for their time. The slots that
+// they skip are told, as those of other blocks are.
+func TestKnownBlocksAtAnySpeed(t *testing.T) {
+	blocks := sourcetest.NewChain(1000, 9)
+	dir := t.TempDir()
+	for _, b := range blocks {
+		write(t, dir, fmt.Sprintf("%d.json", b.Slot), b.JSON(t))
+	}
+	ledger := sourcetest.LedgerOf(blocks, 8)
+	for _, speed := range []float64{0, 1e-9} { // at which a second takes 32 years
+		registry := prometheus.NewRegistry()
+		s, err := New(Config{Paths: []string{dir}, Speed: speed}, Deps{Registerer: registry})
+		require.NoError(t, err)
+		sink := &sourcetest.Sink{Ledger: ledger}
+		require.NoError(t, s.Run(t.Context(), ledger, sink))
+		require.Equal(t, []uint64{blocks[8].Slot}, sink.Slots(), "speed %g", speed)
+		require.Equal(t, blocks.Skipped(), sink.SkippedSlots(), "speed %g", speed)
+		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+			# HELP mintlake_source_known_blocks_total Blocks dropped because an earlier run had ingested them.
+			# TYPE mintlake_source_known_blocks_total counter
+			mintlake_source_known_blocks_total{kind="file"} 8
+		`), "mintlake_source_known_blocks_total"))
+	}
 }
 
 func TestMissingPathEndsTheRun(t *testing.T) {

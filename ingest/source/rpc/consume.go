@@ -17,13 +17,16 @@ import (
 // maxWalk bounds how many missing parents of a block are fetched, one after another.
 const maxWalk = 256
 
-// run is the consuming half of Source.Run: one goroutine that passes blocks on in order.
+// run is one reading of the chain: produce fetches blocks, several at once, and consume passes them
+// on in order.
 type run struct {
 	*Source
 	ledger source.Ledger
 	// resume is the slot up to which the ledger may have the blocks, so that their headers are
 	// fetched first; 0 if there is none.
-	resume  uint64
+	resume uint64
+
+	// Only consume uses the fields below.
 	line    *order.Line
 	carrier *order.Carrier
 	// report gets how many slots are read, of how many; 0 if the tip is followed.
