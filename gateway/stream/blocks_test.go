@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -107,26 +108,32 @@ func balancesOf(list []jsonBlockBalance) (out []*pb.TokenBalance) {
 	return out
 }
 
+// recorded is what realTransactions has read: it takes seconds.
+var recorded []*pb.SubscribeUpdateTransaction
+
 // realTransactions are those of the recorded mainnet blocks.
 func realTransactions(t testing.TB) []*pb.SubscribeUpdateTransaction {
 	t.Helper()
-	list := block(t)
-	for name, slot := range map[string]uint64{"361774429": 361774429, "254170887": 254170887} {
-		list = append(list, readJSONBlock(t, testkit.Shared(t, "data/blocks/"+name+".json.gz"), slot)...)
-	}
-	for _, x := range list {
-		for _, k := range x.Transaction.Transaction.Message.AccountKeys {
-			x.Transaction.IsVote = x.Transaction.IsVote || bytes.Equal(k, solana.VoteProgramID.Bytes())
+	if recorded == nil {
+		list := block(t)
+		for _, slot := range []uint64{361774429, 254170887} {
+			list = append(list, readJSONBlock(t, testkit.Shared(t, fmt.Sprintf("data/blocks/%d.json.gz", slot)), slot)...)
 		}
+		for _, x := range list {
+			for _, k := range x.Transaction.Transaction.Message.AccountKeys {
+				x.Transaction.IsVote = x.Transaction.IsVote || bytes.Equal(k, solana.VoteProgramID.Bytes())
+			}
+		}
+		recorded = list
 	}
-	return list
+	return slices.Clone(recorded)
 }
 
-// demoTransactions are those of twenty slots of the demo chain.
-func demoTransactions(t testing.TB) (list []*pb.SubscribeUpdateTransaction) {
+// demoTransactions are those of some slots of the demo chain.
+func demoTransactions(t testing.TB, slots uint64) (list []*pb.SubscribeUpdateTransaction) {
 	t.Helper()
 	dir := t.TempDir()
-	const first, slots = 400_000_000, 20
+	const first = uint64(400_000_000)
 	_, err := demo.WriteBlocks(dir, demo.Config{Seed: 7, TPS: 50, Tokens: 200, Wallets: 1000, StartSlot: first}, first, first+slots-1)
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -163,6 +163,7 @@ func TestAddressesOfIPv6CountByTheirNetwork(t *testing.T) {
 
 // TestAConnectionThatAsksForNothingGoes: although it answers every ping.
 func TestAConnectionThatAsksForNothingGoes(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := start(t, Config{idleTimeout: 500 * time.Millisecond})
 	conn, err := from("127.0.0.2")(t.Context(), f.Addr())
 	require.NoError(t, err)

@@ -92,7 +92,7 @@ func TestACompressedRequestThatGrowsIsRefused(t *testing.T) {
 		client := f.grpcClient(t, grpc.WithDefaultCallOptions(grpc.UseCompressor(name)))
 		stream, err := client.Subscribe(f.context(t))
 		require.NoError(t, err)
-		require.NoError(t, stream.Send(&pb.SubscribeRequest{Transactions: filters{strings.Repeat("n", 2*maxRequestBytes): {}}}))
+		require.NoError(t, stream.Send(&pb.SubscribeRequest{Transactions: filters{strings.Repeat("n", maxRequestBytes+1): {}}}))
 		_, err = stream.Recv()
 		require.Equal(t, codes.ResourceExhausted, status.Code(err), name)
 		require.ErrorContains(t, err, "larger than max", name)

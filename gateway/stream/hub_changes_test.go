@@ -29,27 +29,30 @@ func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
 	list := parsed(t, messages)
 	book, see := seen(messages)
 	place := places(list)
-	const subscribers = 40
+	const subscribers, changes = 40, 20
 	h := runHub(t, subscribers, 1<<30)
 	var published, matched atomic.Int64
 	h.finished = func(b *batch) { matched.Add(int64(len(b.list))) }
 	subs := make([]*subscriber, subscribers)
 	versions := make([][]version, subscribers)
-	over := make(chan struct{})
-	var changing sync.WaitGroup
+	// begun[n] is closed when the change number n of all subscribers may begin; made[n] waits for
+	// all of them.
+	var begun [changes]chan struct{}
+	var made [changes]sync.WaitGroup
+	for n := range changes {
+		begun[n] = make(chan struct{})
+		made[n].Add(subscribers)
+	}
 	for i := range subs {
 		var err error
 		subs[i], err = h.add("", "", len(list))
 		require.NoError(t, err)
 		versions[i] = []version{{}}
-		changing.Go(func() {
-			random := newRandomFilters(uint64(i), book, see)
-			for {
-				select {
-				case <-over:
-					return
-				default:
-				}
+		random := newRandomFilters(uint64(i), book, see)
+		go func() {
+			for n := range changes {
+				<-begun[n]
+				time.Sleep(time.Duration(random.IntN(2000)) * time.Microsecond)
 				set := make([]*oracle, random.IntN(4))
 				for j := range set {
 					set[j] = random.filter()
@@ -60,30 +63,40 @@ func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
 					t.Error(err)
 				}
 				versions[i] = append(versions[i], version{set, earliest, int(published.Load())})
-				time.Sleep(time.Duration(random.IntN(2000)) * time.Microsecond)
+				made[n].Done()
 			}
-		})
+		}()
 	}
-	for part := range slices.Chunk(list, 5) {
-		published.Add(int64(len(part)))
-		h.publish(context.Background(), part)
-		time.Sleep(200 * time.Microsecond)
+	// Each change happens while a part of the transactions flows, or while the next one does.
+	for n, part := range slices.Collect(slices.Chunk(list, len(list)/changes)) {
+		if n >= 2 {
+			made[n-2].Wait()
+		}
+		close(begun[n])
+		for few := range slices.Chunk(part, 5) {
+			published.Add(int64(len(few)))
+			h.publish(context.Background(), few)
+			time.Sleep(200 * time.Microsecond)
+		}
 	}
 	require.Eventually(t, func() bool { return int(matched.Load()) == len(list) }, patience, time.Millisecond)
-	close(over)
-	changing.Wait()
-	changes := 0
+	for n := range changes {
+		made[n].Wait()
+	}
+	counted := 0
 	for i, sub := range subs {
 		got := map[int]string{}
 		for _, w := range drain(sub, place) {
-			require.NotContains(t, got, w.tx, "each transaction once")
+			if _, twice := got[w.tx]; twice {
+				t.Fatalf("transaction %d was delivered twice", w.tx)
+			}
 			got[w.tx] = w.names
 		}
 		requireVersions(t, versions[i], got, see)
-		changes += len(versions[i])
+		counted += len(versions[i])
 		h.remove(sub)
 	}
-	require.Greater(t, changes, subscribers*10, "filters did change")
+	require.Greater(t, counted, subscribers*10, "filters did change")
 	requireEmpty(t, h)
 }
 

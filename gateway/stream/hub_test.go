@@ -92,14 +92,20 @@ func wantedOf(set []*oracle, i int, x *seenTransaction) (w wanted, any bool) {
 }
 
 // The stream delivers exactly what the oracle selects, in order, whatever the filters.
-// MINTLAKE_TEST_FILTERS=full takes all transactions of the recorded blocks and of the demo chain;
-// otherwise it is a sample of them.
+// MINTLAKE_TEST_FILTERS=full takes all transactions of the recorded blocks and of twenty slots of
+// the demo chain; otherwise it is a sample of them.
 func TestTenThousandRandomFilters(t *testing.T) {
-	messages := fewerVotes(append(realTransactions(t), demoTransactions(t)...))
-	if os.Getenv("MINTLAKE_TEST_FILTERS") != "full" {
+	var messages []*pb.SubscribeUpdateTransaction
+	if os.Getenv("MINTLAKE_TEST_FILTERS") == "full" {
+		messages = fewerVotes(append(realTransactions(t), demoTransactions(t, 20)...))
+	} else {
 		r := rand.New(rand.NewPCG(5, 6))
-		r.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
-		messages = messages[:250]
+		sample := func(list []*pb.SubscribeUpdateTransaction, n int) {
+			r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			messages = append(messages, list[:n]...)
+		}
+		sample(fewerVotes(realTransactions(t)), 60)
+		sample(demoTransactions(t, 2), 20)
 	}
 	list := parsed(t, messages)
 	book, see := seen(messages)

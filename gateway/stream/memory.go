@@ -97,7 +97,8 @@ type logExtent struct {
 // both offsets, if the log is empty.
 func (s *Server) extent(ctx context.Context) (logExtent, error) {
 	asked := s.looking.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others wait, too
+		// Others wait, too, when the first one leaves.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 		defer cancel()
 		return s.lookForExtent(ctx)
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,16 +209,21 @@ func TestANodeWithoutBlocks(t *testing.T) {
 
 // TestProcessedStalls: a node that is away is told at processed only.
 func TestProcessedStalls(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	l := newMemoryLog(0)
-	f, n := startProcessed(t, l, Config{stallAfter: 500 * time.Millisecond, Processed: ProcessedConfig{silence: time.Second}})
+	f, n := startProcessed(t, l, Config{stallAfter: 100 * time.Millisecond, Processed: ProcessedConfig{silence: 200 * time.Millisecond}})
 	stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{Commitment: atProcessed(), Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}})
 	require.Equal(t, "stalled: "+stalledProcessed, slotOf(t, stream).GetDeadError())
 	late := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{Commitment: atProcessed(), Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}})
 	require.Equal(t, "stalled: "+stalledProcessed, slotOf(t, late).GetDeadError())
 	silent := n.session(t)
 	_ = silent // the node says nothing more: the connection is given up, and another one is made
-	again := n.session(t)
-	again.say("processed 100 99", "meta 100 99")
+	ctx, cancel := context.WithCancel(t.Context())
+	var talking sync.WaitGroup
+	defer talking.Wait()
+	defer cancel()
+	// That one may be silent for too long, too.
+	talking.Go(func() { n.repeats(ctx, "processed 100 99") })
 	require.Equal(t, pb.SlotStatus_SLOT_CONFIRMED, slotOf(t, stream).Status)
 	require.Equal(t, pb.SlotStatus_SLOT_CONFIRMED, slotOf(t, late).Status)
 }
@@ -225,7 +231,7 @@ func TestProcessedStalls(t *testing.T) {
 // TestAClientThatChangesToProcessed: it is told at once that processed is stalled, and once.
 func TestAClientThatChangesToProcessed(t *testing.T) {
 	f, n := startProcessed(t, newMemoryLog(0), Config{stallAfter: 100 * time.Millisecond, Processed: ProcessedConfig{silence: patience}})
-	stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}})
+	stream := f.subscribeFrom(t, f.context(t), &pb.SubscribeRequest{Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}})
 	require.Equal(t, "stalled: "+stalledSource, slotOf(t, stream).GetDeadError())
 	for _, s := range f.hub.shards {
 		require.Eventually(t, func() bool {

@@ -1,8 +1,8 @@
 package stream
 
 import (
-	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -60,8 +60,9 @@ func TestTheOldestSlotIsFoundAtOnce(t *testing.T) {
 
 // A replay that its client does not read gives its turn to the next one.
 func TestAReplayThatNobodyReadsIsGivenUp(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	l := newMemoryLog(0)
-	for slot := uint64(100); slot < 200; slot++ {
+	for slot := uint64(100); slot < 130; slot++ {
 		l.slot(slot, slot-1, 100, false)
 	}
 	f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patience, replayStall: 500 * time.Millisecond})
@@ -69,7 +70,7 @@ func TestAReplayThatNobodyReadsIsGivenUp(t *testing.T) {
 	all := &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}
 	stalled := f.subscribeFrom(t, t.Context(), all)
 	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == 1 }, patience, time.Millisecond)
-	elsewhere := uint64(150)
+	elsewhere := uint64(115)
 	next := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &elsewhere, Transactions: filters{"all": {}}})
 	_, err := next.Recv()
 	require.NoError(t, err, "it has the turn of the one that does not read")
@@ -93,30 +94,32 @@ func TestReplaysShareAReader(t *testing.T) {
 		}
 	}
 	f := startOn(t, l, Config{MaxReplays: 1, replayPatience: time.Millisecond})
-	var streams []pb.Geyser_SubscribeClient
+	var subs []*subscriber
 	for i := range clients {
 		from := uint64(100)
 		if i%4 == 3 { // not quite the same place
 			from += 2
 		}
-		streams = append(streams, f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}))
+		sub, again, err := f.replayer(t, from, &pb.SubscribeRequestFilterTransactions{})
+		require.NoError(t, err)
+		subs = append(subs, sub)
+		go again.run(t.Context())
 		// No client reads until all have come, so the first one is still there.
-		require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == float64(i+1) }, patience, time.Millisecond)
+		require.Eventually(t, sub.hasAll, patience, time.Millisecond)
 	}
 	require.Equal(t, 1, f.readers.count())
 	l.slot(100+slots, 99+slots, 1, false)
 	want = append(want, fmt.Sprint((100+slots)*100))
 	var reading sync.WaitGroup
-	for i, stream := range streams {
+	for i, sub := range subs {
 		reading.Go(func() {
 			mine := want
 			if i%4 == 3 {
 				mine = want[2*each:]
 			}
 			for n, number := range mine {
-				update, err := stream.Recv()
-				if err != nil || fmt.Sprint(update.GetTransaction().GetTransaction().GetIndex()) != number {
-					t.Errorf("client %d, delivery %d: %v, %v; want %s", i, n, update, err, number)
+				if got := numberOf(sub); got != number {
+					t.Errorf("client %d, delivery %d: %s; want %s", i, n, got, number)
 					return
 				}
 			}
@@ -136,17 +139,18 @@ func TestASlowReplayFallsOff(t *testing.T) {
 		l.slot(slot, slot-1, 100, false)
 	}
 	f := startOn(t, l, Config{replayBuffer: 100 << 10})
-	from := uint64(100)
-	request := &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}}
-	slow := f.subscribeFrom(t, t.Context(), request)
-	fast := f.subscribeFrom(t, t.Context(), request)
-	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == 2 }, patience, time.Millisecond)
+	slow, behind, err := f.replayer(t, 100, &pb.SubscribeRequestFilterTransactions{})
+	require.NoError(t, err)
+	fast, ahead, err := f.replayer(t, 100, &pb.SubscribeRequestFilterTransactions{})
+	require.NoError(t, err)
 	require.Equal(t, 1, f.readers.count())
-	all := func(stream pb.Geyser_SubscribeClient) {
+	go behind.run(t.Context())
+	require.Eventually(t, slow.hasAll, patience, time.Millisecond)
+	go ahead.run(t.Context())
+	all := func(sub *subscriber) {
 		for slot := uint64(100); slot <= last; slot++ {
 			for i := range uint64(100) {
-				n, _ := next(t, stream)
-				require.Equal(t, slot*100+i, n)
+				require.Equal(t, fmt.Sprint(slot*100+i), numberOf(sub))
 			}
 		}
 	}
@@ -195,21 +199,50 @@ func replayServer(t *testing.T, l *memoryLog, cfg Config) *Server {
 	return s
 }
 
-// replayer is a subscriber of a replay from a slot on, which wants the transactions that have the
-// account of number 7.
-func (s *Server) replayer(t *testing.T, ctx context.Context, slot uint64) (*subscriber, *replay, error) {
+// replayer makes a subscriber with one filter, and a replay for it from a slot on, as the surfaces
+// do. The caller runs the replay.
+func (s *Server) replayer(t *testing.T, slot uint64, filter *pb.SubscribeRequestFilterTransactions) (*subscriber, *replay, error) {
 	t.Helper()
 	sub, err := s.hub.add("", formGRPC, s.cfg.buffer)
 	require.NoError(t, err)
-	again, err := s.newReplay(ctx, sub, slot, levelLog)
+	t.Cleanup(func() { s.hub.remove(sub) })
+	again, err := s.newReplay(t.Context(), sub, slot, levelLog)
 	if err != nil {
 		return sub, nil, err
 	}
-	list, err := readFilters(filters{"seven": {AccountInclude: []string{text(7)}}}, limits{1, 1})
+	list, err := readFilters(filters{"f": filter}, limits{1, 1})
 	require.NoError(t, err)
 	list[0].gate = again.gate
 	require.NoError(t, s.hub.setFilters(sub, list))
 	return sub, again, nil
+}
+
+// seven selects one of 256 transactions.
+func seven() *pb.SubscribeRequestFilterTransactions {
+	return &pb.SubscribeRequestFilterTransactions{AccountInclude: []string{text(7)}}
+}
+
+// hasAll returns whether as many deliveries wait as a replay makes before they are read.
+func (s *subscriber) hasAll() bool {
+	waiting, _ := s.out.backlog()
+	return waiting == replayAhead
+}
+
+// numberOf waits for the next transaction that is delivered to a subscriber, and returns its number
+// (see tx), or why there is none.
+func numberOf(sub *subscriber) string {
+	for {
+		if d, ok := sub.out.pop(); ok {
+			return strings.TrimRight(string(d.tx.signature[:]), "\x00")
+		}
+		select {
+		case <-sub.out.ready:
+		case <-sub.ended:
+			return sub.why.Error()
+		case <-time.After(patience):
+			return "none came"
+		}
+	}
 }
 
 // TestAReaderMovesOnBeforeAFetch: a replay that has joined a reader, which then drops what the
@@ -219,7 +252,7 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 		l := newMemoryLog(0)
 		l.slot(100, 99, 2000, false)
 		s := replayServer(t, l, Config{replayBuffer: 1})
-		sub, again, err := s.replayer(t, t.Context(), 100)
+		sub, again, err := s.replayer(t, 100, seven())
 		require.NoError(t, err)
 		moveOn := func(r *replayReader) {
 			for range 2 {
@@ -243,110 +276,5 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 			got = append(got, uint64(d.tx.offset))
 		}
 		require.Equal(t, []uint64{7, 263, 519, 775, 1031, 1287, 1543, 1799}, got)
-	})
-}
-
-// TestAnAcceptedReplayIsNotRefused: where there is no reader for one that fell off its own, it waits
-// as long as it takes, and comes before those that are new.
-func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newMemoryLog(0)
-		l.slot(100, 99, 2000, false)
-		l.slot(101, 100, 2000, false)
-		s := replayServer(t, l, Config{MaxReplays: 1, replayBuffer: 1, replayPatience: time.Hour})
-		sub, again, err := s.replayer(t, t.Context(), 100)
-		require.NoError(t, err)
-		first := again.reader
-		for range 2 {
-			require.NoError(t, first.read(t.Context()))
-		}
-		_, at := first.place()
-		other, _ := s.readers.tryJoin(at, newcomer)
-		require.Same(t, first, other, "its reader has moved on, for another one")
-		go again.run(t.Context())
-		time.Sleep(10 * time.Hour)
-		require.False(t, sub.over(), "%v", sub.why)
-
-		came := make(chan *replay, 8)
-		for range cap(came) {
-			go func() {
-				next, err := s.newReplay(t.Context(), nil, 101, levelLog)
-				if err != nil {
-					t.Error(err)
-				}
-				came <- next
-			}()
-		}
-		synctest.Wait()
-		require.Empty(t, came, "they wait, too")
-		s.readers.leave(other)
-		synctest.Wait()
-		require.EqualValues(t, len(l.records), again.gate.from, "it is done, and live delivery goes on")
-		require.Equal(t, 1, s.readers.count(), "that of the others, which have not begun to read")
-		for range cap(came) {
-			(<-came).release()
-		}
-		require.Zero(t, s.readers.count())
-	})
-}
-
-// TestReplaysAreBounded, also where they share a reader. One that ends, or that cannot begin, makes
-// room for the next.
-func TestReplaysAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newMemoryLog(1)
-		l.slot(100, 99, 3, false)
-		l.slot(101, 100, 3, false)
-		s := replayServer(t, l, Config{maxReplaying: 1})
-		_, first, err := s.replayer(t, t.Context(), 101)
-		require.NoError(t, err)
-		_, _, err = s.replayer(t, t.Context(), 101)
-		require.ErrorIs(t, err, errReplays)
-		first.release()
-		_, _, err = s.replayer(t, t.Context(), 100)
-		var old *oldSlotError
-		require.ErrorAs(t, err, &old)
-		_, last, err := s.replayer(t, t.Context(), 101)
-		require.NoError(t, err)
-		last.run(t.Context())
-		_, _, err = s.replayer(t, t.Context(), 101)
-		require.NoError(t, err)
-	})
-}
-
-// TestClientsShareALookAtTheLog: one that leaves meanwhile takes it from nobody.
-func TestClientsShareALookAtTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newMemoryLog(0)
-		l.slot(100, 99, 3, false)
-		answer := make(chan struct{})
-		looks := 0
-		s := &Server{deps: Deps{Offsets: l, OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
-			looks++
-			<-answer
-			return l.open(topics, start)
-		}}}
-		ctx, leave := context.WithCancel(t.Context())
-		left := make(chan error, 1)
-		go func() {
-			_, err := s.locate(ctx, 100)
-			left <- err
-		}()
-		synctest.Wait()
-		served := make(chan error, 20)
-		for range cap(served) {
-			go func() {
-				_, err := s.locate(t.Context(), 100)
-				served <- err
-			}()
-		}
-		synctest.Wait()
-		leave()
-		require.ErrorIs(t, <-left, context.Canceled)
-		close(answer)
-		for range cap(served) {
-			require.NoError(t, <-served)
-		}
-		require.Equal(t, 1, looks)
 	})
 }

@@ -45,6 +45,7 @@ func statusNotification(t *testing.T, f *fixture, socket *websocket.Conn) (resul
 
 // TestSubscribersAreToldOfAStall: why, until when, and those who come meanwhile, too.
 func TestSubscribersAreToldOfAStall(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := start(t, Config{stallAfter: 500 * time.Millisecond})
 	c, ctx := f.client(t)
 	stream, err := c.Subscribe(ctx)

@@ -89,6 +89,7 @@ func TestSubscribersAreBounded(t *testing.T) {
 }
 
 func TestTheTopicIsOpenedAgain(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := start(t, Config{})
 	stream := f.subscribe(t, filters{"all": {}})
 	last := tx{number: 4}.record()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -97,6 +99,7 @@ func TestTLSAndPlainShareThePort(t *testing.T) {
 // TestTheCertificateIsExchangedWhileClientsAreConnected: who comes next is shown the new one, and
 // nobody is cut off.
 func TestTheCertificateIsExchangedWhileClientsAreConnected(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	p := newPair(t)
 	f := start(t, Config{CertFile: p.cert, KeyFile: p.key})
 	shown := func() string {
@@ -119,12 +122,15 @@ func TestTheCertificateIsExchangedWhileClientsAreConnected(t *testing.T) {
 // TestAConnectionThatDoesNotBeginIsEnded: one that says nothing, and TLS handshakes that stop or go
 // on for ever. Others are served meanwhile.
 func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	p := newPair(t)
 	f := start(t, Config{CertFile: p.cert, KeyFile: p.key, beginTimeout: time.Second})
 	record := []byte{22, 3, 1, 2, 0} // of 512 bytes, which do not come
+	var all sync.WaitGroup
 	for name, sent := range map[string][]byte{"nothing": {}, "a part of a record": record, "a part of a preface": []byte("PR")} {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", f.Addr())
 		require.NoError(t, err)
+		defer conn.Close()
 		_, err = conn.Write(sent)
 		require.NoError(t, err)
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
@@ -137,11 +143,12 @@ func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 		}()
-		answer, err := io.ReadAll(conn)
-		stop()
-		require.Equal(t, name == "nothing", strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s: %s", name, answer)
-		require.True(t, err == nil || errors.Is(err, syscall.ECONNRESET), "%s: %v", name, err)
-		conn.Close()
+		all.Go(func() {
+			defer stop()
+			answer, err := io.ReadAll(conn)
+			assert.Equal(t, name == "nothing", strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s: %s", name, answer)
+			assert.True(t, err == nil || errors.Is(err, syscall.ECONNRESET), "%s: %v", name, err)
+		})
 	}
 	// Within TLS it is told, too.
 	secure, err := (&tls.Dialer{Config: p.trust()}).DialContext(f.context(t), "tcp", f.Addr())
@@ -150,6 +157,7 @@ func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
 	answer, err := io.ReadAll(secure)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 408 "), "%s", answer)
+	all.Wait()
 
 	require.InDelta(t, 1, testutil.ToFloat64(f.metrics.connectionsEnded.WithLabelValues(endedHandshake)), 0)
 	require.InDelta(t, 3, testutil.ToFloat64(f.metrics.connectionsEnded.WithLabelValues(endedSilent)), 0)

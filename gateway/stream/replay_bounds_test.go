@@ -1,0 +1,143 @@
+package stream
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+)
+
+// TestAnAcceptedReplayIsNotRefused: where there is no reader for one that fell off its own, it
+// waits as long as it takes.
+func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(0)
+		l.slot(100, 99, 2000, false)
+		l.slot(101, 100, 2000, false)
+		s := replayServer(t, l, Config{MaxReplays: 1, replayBuffer: 1, replayPatience: time.Hour})
+		sub, again, err := s.replayer(t, 100, seven())
+		require.NoError(t, err)
+		first := again.reader
+		for range 2 {
+			require.NoError(t, first.read(t.Context()))
+		}
+		_, at := first.place()
+		other, _ := s.readers.tryJoin(at, newcomer)
+		require.Same(t, first, other, "its reader has moved on, for another one")
+		go again.run(t.Context())
+		time.Sleep(10 * time.Hour)
+		require.False(t, sub.over(), "%v", sub.why)
+
+		came := make(chan *replay, 8)
+		for range cap(came) {
+			go func() {
+				next, err := s.newReplay(t.Context(), nil, 101, levelLog)
+				if err != nil {
+					t.Error(err)
+				}
+				came <- next
+			}()
+		}
+		synctest.Wait()
+		require.Empty(t, came, "they wait, too")
+		s.readers.leave(other)
+		synctest.Wait()
+		require.EqualValues(t, len(l.records), again.gate.from, "it is done, and live delivery goes on")
+		require.Equal(t, 1, s.readers.count(), "that of the others, which have not begun to read")
+		for range cap(came) {
+			(<-came).release()
+		}
+		require.Zero(t, s.readers.count())
+	})
+}
+
+// TestReplaysAreBounded, also where they share a reader. One that ends, or that cannot begin, makes
+// room for the next.
+func TestReplaysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(1)
+		l.slot(100, 99, 3, false)
+		l.slot(101, 100, 3, false)
+		s := replayServer(t, l, Config{maxReplaying: 1})
+		_, first, err := s.replayer(t, 101, seven())
+		require.NoError(t, err)
+		_, _, err = s.replayer(t, 101, seven())
+		require.ErrorIs(t, err, errReplays)
+		first.release()
+		_, _, err = s.replayer(t, 100, seven())
+		var old *oldSlotError
+		require.ErrorAs(t, err, &old)
+		_, last, err := s.replayer(t, 101, seven())
+		require.NoError(t, err)
+		last.run(t.Context())
+		_, _, err = s.replayer(t, 101, seven())
+		require.NoError(t, err)
+	})
+}
+
+// TestNewcomersWaitForAcceptedReplays: a place that comes free is not theirs.
+func TestNewcomersWaitForAcceptedReplays(t *testing.T) {
+	s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 1})
+	only, _ := s.readers.tryJoin(0, newcomer)
+	s.readers.wait(1)
+	s.readers.leave(only)
+	none, _ := s.readers.tryJoin(0, newcomer)
+	require.Nil(t, none)
+	reader, _ := s.readers.tryJoin(0, accepted)
+	require.NotNil(t, reader)
+	shared, _ := s.readers.tryJoin(0, newcomer)
+	require.Same(t, reader, shared)
+}
+
+// slowLog does not tell its offsets before answer is closed. looks counts who asked.
+type slowLog struct {
+	*memoryLog
+	answer chan struct{}
+	looks  int
+}
+
+func (l *slowLog) StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
+	l.looks++
+	select {
+	case <-l.answer:
+		return l.memoryLog.StartOffsets(ctx, topics)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestClientsShareALookAtTheLog: one that leaves meanwhile takes it from nobody.
+func TestClientsShareALookAtTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &slowLog{memoryLog: newMemoryLog(0), answer: make(chan struct{})}
+		l.slot(100, 99, 3, false)
+		s := &Server{deps: Deps{Offsets: l, OpenTail: l.open}}
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := s.locate(ctx, 100)
+			left <- err
+		}()
+		synctest.Wait()
+		served := make(chan error, 20)
+		for range cap(served) {
+			go func() {
+				_, err := s.locate(t.Context(), 100)
+				served <- err
+			}()
+		}
+		synctest.Wait()
+		leave()
+		require.ErrorIs(t, <-left, context.Canceled)
+		synctest.Wait()
+		close(l.answer)
+		for range cap(served) {
+			require.NoError(t, <-served)
+		}
+		require.Equal(t, 1, l.looks)
+	})
+}
