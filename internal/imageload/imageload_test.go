@@ -164,7 +164,8 @@ func TestWhatWasStoredUnderOlderRulesIsNotGiven(t *testing.T) {
 	}
 	for _, hostile := range hostileimages.All() {
 		kind := picture.Sniff(hostile.Body)
-		if kind == "" {
+		// The decoder's test has the large ones: each takes seconds.
+		if kind == "" || len(hostile.Body) > 1<<20 {
 			continue
 		}
 		for _, variant := range []picture.Variant{{}, {Size: 32}, {Type: picture.WebP}} {
