@@ -64,9 +64,9 @@ test-packages:
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
-	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h $(ENGINES) ./ingest/runner ./ingest/simulation ./replica/search
+	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h $(ENGINES) ./ingest/runner ./ingest/simulation
 	$(RACE_TEST) -count=1 -timeout 1h $(CALCULATIONS)
-	MINTLAKE_TEST_ROUNDS=full MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
+	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e
 	MINTLAKE_TEST_FILTERS=full $(GO) test -count=1 -timeout 3h -run TenThousandRandomFilters ./gateway/stream
 

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/mintlake/mintlake/internal/testkit"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/registry"
 )
@@ -122,7 +121,7 @@ func TestForksEqualScan(t *testing.T) {
 		withBitmap += len(s.bitmapLists)
 	}
 	require.Positive(t, withBitmap)
-	for range testkit.Rounds(120, 300) {
+	for range 300 {
 		q := Query{Text: draw(1, 6), Limit: 1 + random.IntN(60), Offset: random.IntN(2) * random.IntN(60), IncludeToken22: random.IntN(2) == 0}
 		require.Equal(t, scan.Search(q), inverted.Search(q), "%+v", q)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/registry"
 )
 
@@ -75,7 +74,7 @@ func TestTopEqualsScan(t *testing.T) {
 	for from := 0; from < tokens; from += 500 {
 		apply(all[from : from+500])
 	}
-	for range testkit.Rounds(25, 60) {
+	for range 60 {
 		first := scan.Search(Query{IncludeToken22: true, Limit: 600}).Hits
 		var changes []Document
 		for range 1 + random.IntN(300) {

@@ -15,9 +15,12 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// realTokens is the size of TestInvertedEqualsScanOnRealNames, which asks 400 queries, or 1,000 in
-// make test-rounds. MINTLAKE_TEST_SEARCH_SCALE=10 takes ten times as many of both.
-const realTokens = 5_000
+// Sizes of TestInvertedEqualsScanOnRealNames. MINTLAKE_TEST_SEARCH_SCALE=10 takes ten times as many
+// of both.
+const (
+	realTokens  = 5_000
+	realQueries = 1_000
+)
 
 func scale(t *testing.T) int {
 	given := os.Getenv("MINTLAKE_TEST_SEARCH_SCALE")
@@ -48,7 +51,7 @@ func change(token *registrytest.Token, id int) search.Document {
 func TestInvertedEqualsScanOnRealNames(t *testing.T) {
 	lists, err := registrytest.ReadLists(testkit.Shared(t, "data/tokenlists"))
 	require.NoError(t, err)
-	tokens, queries := realTokens*scale(t), testkit.Rounds(400, 1_000)*scale(t)
+	tokens, queries := realTokens*scale(t), realQueries*scale(t)
 	corpus := registrytest.NewCorpus(3, lists)
 	random := rand.New(rand.NewPCG(7, 8))
 	inverted, scan := search.NewInverted(), search.NewScan()
