@@ -56,11 +56,12 @@ WITHOUT_RACE := ./e2e/... $(CALCULATIONS) $(ENGINES)
 test-system:
 	$(GO) test -vet=off -timeout 60m $(WITHOUT_RACE)
 
-# What engines need not run for is done with the race detector as well.
+# What engines need not run for is done with the race detector as well, and searches while the index changes.
 test-packages:
 	without=$$($(GO) list $(WITHOUT_RACE)) && packages=$$($(GO) list ./...) && \
 	$(RACE_TEST) -timeout 60m $$(echo "$$packages" | grep -vxF "$$without")
 	$(RACE_TEST) -short -timeout 60m $(ENGINES)
+	$(RACE_TEST) -run Readers ./replica/search
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
