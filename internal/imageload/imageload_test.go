@@ -1,7 +1,9 @@
 package imageload
 
 import (
+	"bytes"
 	"context"
+	"image/jpeg"
 	"os"
 	"strings"
 	"sync"
@@ -131,20 +133,23 @@ func TestFailuresThatPassAreTriedAgain(t *testing.T) {
 }
 
 func TestVariantsAreMadeOnceAndStored(t *testing.T) {
-	w := &web{serve: func(fetch.Request) (*fetch.Response, error) { return &fetch.Response{Body: pngOf(1)}, nil }}
+	var body bytes.Buffer
+	require.NoError(t, jpeg.Encode(&body, pictureOf(1), nil))
+	w := &web{serve: func(fetch.Request) (*fetch.Response, error) { return &fetch.Response{Body: body.Bytes()}, nil }}
 	loader, store := newLoader(t, w, nil)
 	image, err := loader.Load(context.Background(), Request{URL: "x"})
 	require.NoError(t, err)
-	variant := picture.Variant{Type: picture.WebP}
+	// The decoder's test makes WebP: its codec takes seconds to compile.
+	variant := picture.Variant{Type: picture.PNG}
 	made, ok := loader.Variant(context.Background(), image.Key, variant)
 	require.True(t, ok)
-	require.Equal(t, picture.WebP, made.Type)
+	require.Equal(t, picture.PNG, made.Type)
 	again, ok := loader.Variant(context.Background(), image.Key, variant)
 	require.True(t, ok)
 	require.Same(t, made, again)
 	same, ok := loader.Variant(context.Background(), image.Key, picture.Variant{})
 	require.True(t, ok)
-	require.Equal(t, pngOf(1), same.Body)
+	require.Equal(t, body.Bytes(), same.Body)
 	store.Delete(image.Key)
 	_, ok = loader.Variant(context.Background(), image.Key, picture.Variant{Size: 32})
 	require.False(t, ok)
