@@ -60,7 +60,7 @@ func errorOf(response *http.Response) *Error {
 	}
 	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil || json.Unmarshal(raw, &body) != nil || body.Message == "" {
-		body.Message = fmt.Sprintf("%s: no error of Mintlake", http.StatusText(response.StatusCode))
+		body.Message = fmt.Sprintf("%s, and no error as Mintlake answers: is this the address of its API?", http.StatusText(response.StatusCode))
 	}
 	refusal.Message = body.Message
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {

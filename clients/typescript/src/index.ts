@@ -195,7 +195,7 @@ function shownEvent(event: string, data: string): FeedEvent | undefined {
 }
 
 async function errorOf(response: Response): Promise<MintlakeError> {
-  let message = `${response.statusText}: no error of Mintlake`;
+  let message = `${response.statusText}, and no error as Mintlake answers: is this the address of its API?`;
   try {
     const told = (await response.json()) as { message?: unknown };
     if (typeof told.message === "string") message = told.message;
