@@ -30,17 +30,14 @@ const solMint = "So11111111111111111111111111111111111111112"
 
 // swapQuote is what the test reads of a quote.
 type swapQuote struct {
-	In    uint64 `json:"max_amount_in,string"`
-	Out   uint64 `json:"amount_out,string"`
-	Least uint64 `json:"min_amount_out,string"`
-	Slot  uint64 `json:"slot"`
-	Txn   string `json:"txn"`
-	Route []struct {
-		Venue string `json:"venue"`
-		Pool  string `json:"pool"`
-	} `json:"route"`
+	In     uint64    `json:"max_amount_in,string"`
+	Out    uint64    `json:"amount_out,string"`
+	Least  uint64    `json:"min_amount_out,string"`
+	Slot   uint64    `json:"slot"`
+	Txn    string    `json:"txn"`
+	Route  []swapLeg `json:"route"`
 	Routes []struct {
-		Legs []any `json:"legs"`
+		Legs []swapLeg `json:"legs"`
 	} `json:"routes"`
 	// Residual is told where a venue has no exact-out sale.
 	Residual []struct {
@@ -49,6 +46,12 @@ type swapQuote struct {
 	} `json:"residual"`
 	Rent   int64    `json:"rent"`
 	Tables []string `json:"lookup_tables"`
+}
+
+type swapLeg struct {
+	Venue  string `json:"venue"`
+	Pool   string `json:"pool"`
+	Target string `json:"dst_mint"`
 }
 
 // swapResult is a landed transaction.
