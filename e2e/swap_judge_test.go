@@ -14,6 +14,18 @@ type swapCounts struct {
 	// tables counts transactions with lookup tables.
 	tables int
 	venues map[string]int
+	// expired were sent too late for their blockhash; mostExpired may be.
+	expired, mostExpired int
+}
+
+// expire counts a transaction that was sent too late.
+func (c *swapCounts) expire() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expired++; c.expired > c.mostExpired {
+		return fmt.Errorf("%d transactions were sent too late: the last of them with %w", c.expired, errExpired)
+	}
+	return nil
 }
 
 // more tells whether fewer swaps than wanted were made.
@@ -108,9 +120,9 @@ func (r *swapResult) rent(user string) (lamports int64) {
 	return lamports
 }
 
-// dusty tells whether more of a mint may stay than the quote says once others traded: it is what the
-// first of two swaps gives, and that is a sale on a venue of pump's, which has none for an exact
-// amount. Without such trades nothing stays but what is told.
+// dusty tells whether more of a mint may stay than the quote says once others traded: it is what
+// the first of two swaps gives, and that is a sale on a venue of pump's, which has none for an
+// exact amount. Without such trades nothing stays but what is told.
 func (q *swapQuote) dusty(mint string) bool {
 	for _, route := range q.Routes {
 		if len(route.Legs) > 1 && route.Legs[0].Target == mint && strings.HasPrefix(route.Legs[0].Venue, "pump") {

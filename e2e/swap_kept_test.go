@@ -19,7 +19,12 @@ func (s *swapper) keep() error {
 		return err
 	}
 	s.own = own
-	var latest struct{ Value struct{ Blockhash string } }
+	var latest struct {
+		Value struct {
+			Blockhash            string
+			LastValidBlockHeight uint64
+		}
+	}
 	if err := s.call(&latest, "getLatestBlockhash"); err != nil {
 		return err
 	}
@@ -37,7 +42,7 @@ func (s *swapper) keep() error {
 	if err != nil {
 		return err
 	}
-	result, err := s.land(base64.StdEncoding.EncodeToString(wire))
+	result, err := s.land(base64.StdEncoding.EncodeToString(wire), latest.Value.LastValidBlockHeight)
 	if err == nil && result.Meta.Err != nil {
 		err = fmt.Errorf("wrap SOL: %v", result.Meta.Err)
 	}

@@ -6,8 +6,10 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -46,6 +48,8 @@ type swapQuote struct {
 	} `json:"residual"`
 	Rent   int64    `json:"rent"`
 	Tables []string `json:"lookup_tables"`
+	// Height is the last block height at which the transaction is valid.
+	Height uint64 `json:"last_valid_block_height"`
 }
 
 type swapLeg struct {
@@ -112,15 +116,25 @@ type swapper struct {
 	own solana.PublicKey
 }
 
-// call asks the gateway.
+// call asks the gateway. That its node is away passes: on a slow machine, it may not answer in
+// time.
 func (s *swapper) call(result any, method string, params ...any) error {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
 		return err
 	}
-	raw, code, err := s.ask(http.MethodPost, s.up.addresses["rpc"], body)
-	if err != nil || code != http.StatusOK {
-		return fmt.Errorf("%s: %d %s: %w", method, code, raw, err)
+	var raw []byte
+	for deadline := time.Now().Add(hang); ; time.Sleep(200 * time.Millisecond) {
+		var code int
+		raw, code, err = s.ask(http.MethodPost, s.up.addresses["rpc"], body)
+		if err == nil && code == http.StatusOK {
+			break
+		}
+		// Both say that nothing was sent.
+		away := err == nil && (code == http.StatusBadGateway || code == http.StatusServiceUnavailable)
+		if !away || time.Now().After(deadline) {
+			return fmt.Errorf("%s: %d %s: %w", method, code, raw, err)
+		}
 	}
 	var answer struct{ Result, Error json.RawMessage }
 	if err := json.Unmarshal(raw, &answer); err != nil || answer.Error != nil {
@@ -163,7 +177,10 @@ func (s *swapper) swap(seen *swapCounts) error {
 		delete(s.held, src) // no route: its pools were drained, or three pools would be needed
 		return err
 	}
-	result, err := s.land(q.Txn)
+	result, err := s.land(q.Txn, q.Height)
+	if errors.Is(err, errExpired) { // as wallets do, it asks again
+		return seen.expire()
+	}
 	if err != nil {
 		return err
 	}
@@ -190,8 +207,9 @@ func (s *swapper) quote(src, dst string, amount uint64) (*swapQuote, error) {
 	}
 }
 
-// land signs, submits, and waits until the transaction is in a block.
-func (s *swapper) land(txn string) (*swapResult, error) {
+// land signs, submits, and waits until the transaction is in a block, which may have that height at
+// most.
+func (s *swapper) land(txn string, height uint64) (*swapResult, error) {
 	raw, err := base64.StdEncoding.DecodeString(txn)
 	if err != nil {
 		return nil, err
@@ -205,20 +223,40 @@ func (s *swapper) land(txn string) (*swapResult, error) {
 	}
 	var signature string
 	if err := s.call(&signature, "sendTransaction", tx.MustToBase64(), map[string]any{"encoding": "base64", "skipPreflight": true}); err != nil {
+		// A node refuses what the next block would not take.
+		if now, unknown := s.height("processed"); unknown == nil && now >= height {
+			return nil, fmt.Errorf("%w: %w", errExpired, err)
+		}
 		return nil, err
 	}
-	return s.landed(signature)
+	return s.landed(signature, height)
 }
 
-// landed waits until a transaction is in a block.
-func (s *swapper) landed(signature string) (*swapResult, error) {
+// height is the chain's block height.
+func (s *swapper) height(commitment string) (height uint64, err error) {
+	err = s.call(&height, "getBlockHeight", map[string]any{"commitment": commitment})
+	return height, err
+}
+
+// errExpired is a transaction that was sent so late that no block takes it.
+var errExpired = errors.New("the blockhash has expired")
+
+// landed waits until a transaction is in a block, which may have that height at most.
+func (s *swapper) landed(signature string, height uint64) (*swapResult, error) {
 	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		now, err := s.height("confirmed") // before the look: what is not there then, never will be
+		if err != nil {
+			return nil, err
+		}
 		var result *swapResult
 		if err := s.call(&result, "getTransaction", signature, map[string]any{"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}); err != nil {
 			return nil, err
 		}
 		if result != nil {
 			return result, nil
+		}
+		if now > height {
+			return nil, fmt.Errorf("%s: %w", signature, errExpired)
 		}
 	}
 	return nil, fmt.Errorf("%s never landed", signature)
@@ -267,7 +305,7 @@ func TestSwapsEndToEnd(t *testing.T) {
 	up := launch(t, t.TempDir(), "--source", "demo:?tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap",
 		"--swap-lookup-tables", strings.Join(tables, ","))
 	const workers = 10
-	seen := &swapCounts{venues: map[string]int{}}
+	seen := &swapCounts{venues: map[string]int{}, mostExpired: swaps / 10}
 	var wg sync.WaitGroup
 	errs := make(chan error, workers)
 	var mints []string
@@ -283,7 +321,7 @@ func TestSwapsEndToEnd(t *testing.T) {
 		for range 3 {
 			var signature string
 			require.NoError(t, s.call(&signature, "requestAirdrop", s.user, uint64(1_000_000_000_000)))
-			_, err := s.landed(signature)
+			_, err := s.landed(signature, math.MaxUint64)
 			require.NoError(t, err)
 		}
 		if w%2 == 1 {
@@ -306,8 +344,8 @@ func TestSwapsEndToEnd(t *testing.T) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole; %d over two pools, %d split, %d with lookup tables; by venue %v",
-		seen.landed, seen.equal, seen.moved, seen.failed, seen.hops, seen.splits, seen.tables, seen.venues)
+	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole, %d sent too late; %d over two pools, %d split, %d with lookup tables; by venue %v",
+		seen.landed, seen.equal, seen.moved, seen.failed, seen.expired, seen.hops, seen.splits, seen.tables, seen.venues)
 	require.GreaterOrEqual(t, seen.landed, swaps*9/10)
 	require.Greater(t, seen.equal, swaps/4)
 	require.Positive(t, seen.hops)
