@@ -57,22 +57,28 @@ func TestParseFrameHead(t *testing.T) {
 
 // guardedRead sends input through a guard and returns what the broker would read, and why the guard
 // refused.
-func guardedRead(t testing.TB, input []byte, maxFrame uint32) ([]byte, error) {
+func guardedRead(t *testing.T, input []byte, maxFrame uint32) (out []byte, reason error) {
 	t.Helper()
-	client, server := net.Pipe()
-	defer func() { _ = client.Close() }()
-	var reason error
-	conn := newGuardConn(server, &guardRules{maxFrame: maxFrame, rejected: func(err error, _ net.Addr) { reason = err }})
-	go func() { _, _ = io.Copy(io.Discard, client) }()
-	go func() {
-		_, _ = client.Write(input)
-		_ = client.Close()
-		_ = conn.Close() // the broker closes the connection once it cannot answer
-	}()
-	out, err := io.ReadAll(conn)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.ErrClosedPipe) {
-		t.Fatalf("read: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		conn := newGuardConn(server, &guardRules{maxFrame: maxFrame, rejected: func(err error, _ net.Addr) { reason = err }})
+		go func() { _, _ = io.Copy(io.Discard, client) }()
+		go func() {
+			_, _ = client.Write(input)
+			_ = client.Close()
+		}()
+		read := make(chan error, 1)
+		go func() {
+			var err error
+			out, err = io.ReadAll(conn)
+			read <- err
+		}()
+		synctest.Wait() // until all is read, or the guard waits for answers that do not come
+		_ = conn.Close()
+		if err := <-read; err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatalf("read: %v", err)
+		}
+	})
 	return out, reason
 }
 
