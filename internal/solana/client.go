@@ -35,8 +35,10 @@ type Config struct {
 	// Endpoints are http(s) URLs; at least one. A key may be part of the URL.
 	Endpoints []string
 	// Timeout bounds one attempt, body included. Default 30 s. For ProgramAccounts it bounds the
-	// wait for the response and for each part of it.
+	// wait for each part of the response.
 	Timeout time.Duration
+	// listingWait bounds the wait for the response of ProgramAccounts. Default 5 min.
+	listingWait time.Duration
 	// maxConcurrent bounds the calls in flight. Default 16.
 	maxConcurrent int
 	// RequestsPerSecond bounds the attempts at all endpoints together; 0 means no limit.
@@ -55,6 +57,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 30*time.Second)
+	c.listingWait = cmp.Or(max(c.listingWait, 0), 5*time.Minute)
 	c.MaxElapsed = cmp.Or(max(c.MaxElapsed, 0), 2*time.Minute)
 	c.firstPause = cmp.Or(max(c.firstPause, 0), 200*time.Millisecond)
 	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 16)

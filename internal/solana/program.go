@@ -67,12 +67,13 @@ func (c *Client) ProgramAccounts(ctx context.Context, program pubkey.Key, o Prog
 	return nil
 }
 
-// list posts the request of a listing and reads the response. It ends if nothing arrives for
-// Config.Timeout.
+// list posts the request of a listing and reads the response. It ends if no response begins within
+// listingWait, or nothing more arrives for Config.Timeout: a server makes the whole response before
+// it sends the first byte.
 func (c *Client) list(ctx context.Context, e *endpoint, body []byte, use func(pubkey.Key, []byte) error) (read int, err error) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(c.cfg.Timeout, func() { cancel(context.DeadlineExceeded) })
+	idle := time.AfterFunc(c.cfg.listingWait, func() { cancel(context.DeadlineExceeded) })
 	defer idle.Stop()
 	counted := &countingReader{idle: idle, patience: c.cfg.Timeout}
 	err = c.post(within, e, body, func(resp *http.Response) error {
@@ -84,7 +85,7 @@ func (c *Client) list(ctx context.Context, e *endpoint, body []byte, use func(pu
 		return readListing(counted, use)
 	})
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), context.DeadlineExceeded) {
-		err = &transportError{fmt.Errorf("%s: nothing came for %s: %w", e.redacted, c.cfg.Timeout, context.DeadlineExceeded)}
+		err = &transportError{fmt.Errorf("%s: the listing stands still: %w", e.redacted, context.DeadlineExceeded)}
 	}
 	return counted.count, err
 }

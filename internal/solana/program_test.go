@@ -114,6 +114,26 @@ func TestAListingThatStopsComingEnds(t *testing.T) {
 	require.Equal(t, 1, c.pool.endpoints[0].failures)
 }
 
+// TestAListingMayBeginLate: a server makes all of it before it sends the first byte.
+func TestAListingMayBeginLate(t *testing.T) {
+	begin := make(chan struct{})
+	s, _ := server(t, func(w http.ResponseWriter, _ string, _ int) {
+		<-begin
+		_, _ = io.WriteString(w, listingOf(2))
+	})
+	time.AfterFunc(50*time.Millisecond, func() { close(begin) })
+	c := client(t, Config{Endpoints: []string{s.URL}, Timeout: time.Millisecond})
+	require.NoError(t, c.ProgramAccounts(t.Context(), pubkey.Key{9}, ProgramOptions{}, func(pubkey.Key, []byte) error { return nil }))
+}
+
+// TestAListingThatNeverBeginsEnds after listingWait.
+func TestAListingThatNeverBeginsEnds(t *testing.T) {
+	s, _ := server(t, func(http.ResponseWriter, string, int) { <-t.Context().Done() })
+	c := client(t, Config{Endpoints: []string{s.URL}, listingWait: 20 * time.Millisecond})
+	err := c.ProgramAccounts(t.Context(), pubkey.Key{9}, ProgramOptions{}, func(pubkey.Key, []byte) error { return nil })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 func TestAListingThatIsNoneIsAnError(t *testing.T) {
 	use := func(pubkey.Key, []byte) error { return nil }
 	var refused *RPCError
