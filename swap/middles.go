@@ -63,11 +63,16 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 	var list []venue.Key
 	var first []<-chan singleflight.Result
 	for _, coin := range coins {
+		now := q.now()
 		kept, known := q.known.Get(coin)
+		// A curve never changes, but one may be made: that there is none counts for a while only.
+		if known && kept.in.IsZero() && now.Sub(kept.till) >= noCurveTTL {
+			known = false
+		}
 		if known {
 			list = append(list, kept.in)
 		}
-		if known && q.now().Before(kept.till) {
+		if known && now.Before(kept.till) {
 			continue
 		}
 		// Others share the call, so it does not end when this request ends.
@@ -103,7 +108,7 @@ func (q *quotedIn) ask(ctx context.Context, coin venue.Key) venue.Key {
 	if err != nil {
 		in, ttl = kept.in, noAnswerTTL
 		if n := q.failures.Add(1); bits.OnesCount64(n) == 1 { // sampled
-			q.log.Warn("a curve cannot be read: no route goes through the mint in which its coin is quoted", "mint", coin.String(), "failures", n, "err", err)
+			q.log.Warn("a curve cannot be read: routes go through the mint in which its coin is quoted only if that is known", "mint", coin.String(), "failures", n, "err", err)
 		}
 	}
 	q.known.Add(coin, quoteOfCoin{in, q.now().Add(ttl)})

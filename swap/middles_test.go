@@ -104,6 +104,16 @@ func TestOnlyTheFirstQuestionForACoinWaits(t *testing.T) {
 	release()
 }
 
+// TestThatACoinHadNoCurveCountsForAWhile: whoever asks long afterwards waits for the call.
+func TestThatACoinHadNoCurveCountsForAWhile(t *testing.T) {
+	s := newQuotedScene(t)
+	require.Empty(t, s.find(t.Context(), coin))
+	putCurve(t, s.chain, coin, taxed)
+	s.pass(2 * noCurveTTL)
+	require.Equal(t, []venue.Key{taxed}, s.find(t.Context(), coin))
+	require.Equal(t, 2, s.calls())
+}
+
 // TestACurveThatCannotBeReadIsNoError: what was known of its coin stays, and it is read again
 // later.
 func TestACurveThatCannotBeReadIsNoError(t *testing.T) {
