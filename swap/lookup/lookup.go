@@ -158,7 +158,7 @@ func New(addresses []venue.Key, deps Deps) (*Book, error) {
 
 // Tables returns the tables that a transaction of now may use: those of the last reading. One call
 // in the background reads them again every 30 s. Only if there is no reading of the last two
-// minutes, and none failed, Tables waits for it.
+// minutes, and none failed a moment ago, Tables waits for it.
 func (b *Book) Tables(ctx context.Context) []txn.Table {
 	if len(b.addresses) == 0 {
 		return nil
@@ -170,7 +170,8 @@ func (b *Book) Tables(ctx context.Context) []txn.Table {
 	// Others share the reading, so it does not end when this request ends.
 	detached := context.WithoutCancel(ctx)
 	answer := b.reads.DoChan("", func() (any, error) { b.refresh(detached); return nil, nil })
-	if held.failures > 0 || now.Sub(held.at) < usable {
+	failed := held.failures > 0 && now.Sub(held.next) < fresh
+	if failed || now.Sub(held.at) < usable {
 		return held.usable(now)
 	}
 	select {
