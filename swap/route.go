@@ -146,7 +146,7 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 
 // admit checks the key and its rules, takes one request from the key's budget and counts it. method
 // is the last part of the route, by which the rules name it: quote, stream, swap, venues, pools.
-// client names who asks: the key, or the address where no key is needed.
+// client names who asks: the key, or the network of the address where no key is needed.
 func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client string, err error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
@@ -163,7 +163,7 @@ func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client stri
 			pass.Count(method, usage.Counts{Requests: 1, Units: 1})
 			budget.Headers(c.Set)
 			if client = pass.ID(); client == keys.OpenID {
-				client = address.String()
+				client = proxies.Network(address).String()
 			}
 			return pass, client, nil
 		}

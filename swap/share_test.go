@@ -2,6 +2,7 @@ package swap
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -169,6 +170,13 @@ func TestClientsBehindAProxyHaveSharesOfTheirOwn(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, <-statuses)
 	ask("10.0.0.2")
 	inFlight(5)
+	for n := range 5 { // the addresses of one subscriber: two are as many as are free beside them
+		ask(fmt.Sprintf("2001:db8::%d", n+1))
+	}
+	for range 3 {
+		require.Equal(t, http.StatusTooManyRequests, <-statuses)
+	}
+	inFlight(7)
 	release()
 	wg.Wait()
 }
