@@ -68,11 +68,7 @@ type Whole struct {
 // List lists all pools of a venue, as they are at a slot or later. Of each account only the mints
 // are read.
 func (d *Directory) List(ctx context.Context, lister Lister, v venue.Venue, from uint64) (Whole, error) {
-	filters := v.Lookup(pubkey.Key{}, pubkey.Key{}).Filters
-	if len(filters) == 0 {
-		return Whole{}, nil
-	}
-	f, ok := filters[0].Whole()
+	f, ok := wholeFilter(v)
 	if !ok {
 		return Whole{}, nil
 	}
@@ -84,7 +80,7 @@ func (d *Directory) List(ctx context.Context, lister Lister, v venue.Venue, from
 	room := maxPlaces - d.Len()
 	err := lister.ProgramAccounts(ctx, v.Program(), o, func(address pubkey.Key, data []byte) error {
 		if len(data) != mints {
-			return nil // the server ignores a filter or the slice
+			return fmt.Errorf("%s has %d bytes in place of %d: the server ignores a filter or the slice", address, len(data), mints)
 		}
 		if len(w.places) >= room {
 			return errFull
@@ -97,6 +93,21 @@ func (d *Directory) List(ctx context.Context, lister Lister, v venue.Venue, from
 	}
 	slices.SortFunc(w.places, comparePlaces)
 	return w, nil
+}
+
+// Listable returns whether List can list the pools of a venue.
+func Listable(v venue.Venue) bool {
+	_, ok := wholeFilter(v)
+	return ok
+}
+
+// wholeFilter returns the filter that selects all pools of a venue; ok is false if there is none.
+func wholeFilter(v venue.Venue) (f venue.Filter, ok bool) {
+	filters := v.Lookup(pubkey.Key{}, pubkey.Key{}).Filters
+	if len(filters) == 0 {
+		return f, false
+	}
+	return filters[0].Whole()
 }
 
 // Fill takes in the pools of a venue. From then on Find answers for it. Born must have been called
@@ -112,27 +123,33 @@ func (d *Directory) Fill(w Whole) {
 	}
 	d.count += len(w.places) - len(d.whole[w.program])
 	d.whole[w.program] = w.places
-	if len(d.born) == 0 {
-		return
-	}
-	for _, p := range w.places {
-		// It may have been born while the venue was listed.
-		if before := d.born[p.hash]; slices.Contains(before, p.address) {
-			d.born[p.hash] = slices.DeleteFunc(slices.Clone(before), func(k pubkey.Key) bool { return k == p.address })
-			d.count--
+	for hash, before := range d.born { // it may have been born while the venue was listed
+		left := slices.DeleteFunc(slices.Clone(before), func(k pubkey.Key) bool { return d.listed(w.program, place{hash, k}) })
+		d.count -= len(before) - len(left)
+		if d.born[hash] = left; len(left) == 0 {
+			delete(d.born, hash)
 		}
 	}
 }
 
-// Born adds a pool that was found since the venue was listed, or that may be known already.
+// listed returns whether the listing of a program has a place. The caller holds mu.
+func (d *Directory) listed(program pubkey.Key, p place) bool {
+	_, found := slices.BinarySearchFunc(d.whole[program], p, comparePlaces)
+	return found
+}
+
+// Born adds a pool that was found since the venue was listed, or that may be known already. If
+// there is no room for it, Find does not answer for its venue any more.
 func (d *Directory) Born(program, a, b, address pubkey.Key) {
 	hash := hashOf(program, a, b)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if slices.Contains(d.born[hash], address) || d.count >= maxPlaces {
+	if slices.Contains(d.born[hash], address) || d.listed(program, place{hash, address}) {
 		return
 	}
-	if _, known := slices.BinarySearchFunc(d.whole[program], place{hash, address}, comparePlaces); known {
+	if d.count >= maxPlaces {
+		d.count -= len(d.whole[program])
+		delete(d.whole, program)
 		return
 	}
 	if d.born == nil {

@@ -93,6 +93,35 @@ func TestADirectoryHasThePoolsOfEachPair(t *testing.T) {
 	require.Equal(t, 3, d.Len())
 }
 
+// wholeAccounts is a server that ignores the data slice.
+type wholeAccounts struct{ lister }
+
+func (w wholeAccounts) ProgramAccounts(ctx context.Context, program pubkey.Key, o solana.ProgramOptions, use func(pubkey.Key, []byte) error) error {
+	o.DataSlice = &solana.DataSlice{Length: o.DataSlice.Length + 1}
+	return w.lister.ProgramAccounts(ctx, program, o, use)
+}
+
+// TestAListingOfOtherAccountsIsAnError, and no venue without pools.
+func TestAListingOfOtherAccountsIsAnError(t *testing.T) {
+	c, d, one := swaptest.New(), &Directory{}, swaptest.Named("one")
+	c.Mint(one, swaptest.TokenProgram, 6)
+	c.CPMM(swaptest.Pool{Name: "pool", Mints: [2]venue.Key{one, swaptest.WrappedSOL}, Amounts: [2]uint64{1000, 1000}})
+	_, err := d.List(t.Context(), wholeAccounts{lister{c}}, cpmm.Venue{}, 0)
+	require.ErrorContains(t, err, "65 bytes in place of 64")
+}
+
+// TestAFullDirectoryDoesNotAnswer for the venue of a pool that has no place.
+func TestAFullDirectoryDoesNotAnswer(t *testing.T) {
+	d, one := &Directory{}, swaptest.Named("one")
+	d.Fill(Whole{program: cpmm.Program, places: make([]place, maxPlaces)})
+	_, ok := d.Find(cpmm.Program, one, swaptest.WrappedSOL)
+	require.True(t, ok)
+	d.Born(cpmm.Program, one, swaptest.WrappedSOL, swaptest.Named("pool"))
+	_, ok = d.Find(cpmm.Program, one, swaptest.WrappedSOL)
+	require.False(t, ok)
+	require.Zero(t, d.Len())
+}
+
 // TestEveryVenueWithFiltersIsListedWhole: the mints of each filter lie where it says, so the filter
 // without them finds the pools of all pairs.
 func TestEveryVenueWithFiltersIsListedWhole(t *testing.T) {

@@ -129,7 +129,7 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	}
 	f.fold.steps = deps.Steps
 	if deps.Directory != nil {
-		f.fold.born = deps.Directory.Born
+		f.fold.born = bornOf(deps.Directory, deps.Venues)
 	}
 	changed := make(chan struct{})
 	f.changed.Store(&changed)
@@ -137,6 +137,20 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 		return nil, fmt.Errorf("swap state: %w", err)
 	}
 	return f, nil
+}
+
+// bornOf returns the directory's Born for pools of the venues that can be listed. Nobody asks it for
+// others.
+func bornOf(d *market.Directory, venues venue.List) func(program, a, b, address pubkey.Key) {
+	listable := map[pubkey.Key]bool{}
+	for _, v := range venues {
+		listable[v.Program()] = market.Listable(v)
+	}
+	return func(program, a, b, address pubkey.Key) {
+		if listable[program] {
+			d.Born(program, a, b, address)
+		}
+	}
 }
 
 // Pair implements market.Held. A pair that was never asked for is watched from now on. While the

@@ -13,9 +13,11 @@ import (
 
 const (
 	// fillPatience is how long the listing of one venue may take. fillAgain is the time before
-	// those that failed are tried again.
+	// those that failed are tried again. fillPause is the time between the beginnings of listings of
+	// states that ended: a server goes on with a listing that nobody waits for.
 	fillPatience = 10 * time.Minute
 	fillAgain    = 5 * time.Minute
+	fillPause    = time.Minute
 )
 
 // filler is what a Feed knows of its listing of all pools.
@@ -24,10 +26,10 @@ type filler struct {
 	// those that are not listed yet.
 	from uint64
 	left venue.List
-	// busy says that listings run, which stop ends. due is when the next may begin.
-	busy bool
-	stop context.CancelFunc
-	due  time.Time
+	// busy says that listings run, which stop ends. began is when they did, due when the next may.
+	busy       bool
+	stop       context.CancelFunc
+	began, due time.Time
 	// failures counts the listings that failed.
 	failures uint
 	running  sync.WaitGroup
@@ -41,13 +43,13 @@ func (f *Feed) fill(ctx context.Context) {
 		return
 	}
 	if f.filler.from != from { // the state began anew
-		f.filler.from, f.filler.left, f.filler.due = from, f.deps.Venues, time.Time{}
+		f.filler.from, f.filler.left, f.filler.due = from, f.deps.Venues, f.filler.began.Add(fillPause)
 	}
 	left := f.filler.left
 	if len(left) == 0 || now.Before(f.filler.due) {
 		return
 	}
-	f.filler.busy, f.filler.due = true, now.Add(fillAgain)
+	f.filler.busy, f.filler.began, f.filler.due = true, now, now.Add(fillAgain)
 	wanted, stop := context.WithCancel(ctx)
 	f.filler.stop = stop
 	f.filler.running.Go(func() {

@@ -110,8 +110,8 @@ func TestAVenueThatIsNotListedDoesNotMatterToOthers(t *testing.T) {
 // TestAListingOfAStateThatEndedIsDropped, and all is listed anew for the one that begins then.
 func TestAListingOfAStateThatEndedIsDropped(t *testing.T) {
 	l := &lister{calls: map[pubkey.Key]int{}, hold: make(chan struct{})}
-	s, d := &server{noReplay: true}, &market.Directory{}
-	f := followWith(t, s, Deps{RPC: swaptest.New(), Lister: l, Directory: d})
+	s, d, now := &server{noReplay: true}, &market.Directory{}, &clock{now: time.Now()}
+	f := followWith(t, s, Deps{RPC: swaptest.New(), Lister: l, Directory: d, Now: now.Now})
 	s.block(1000)
 	require.Eventually(t, func() bool { return l.count(cpmm.Program) == 1 }, hang, time.Millisecond)
 	born := swaptest.Named("born")
@@ -123,6 +123,13 @@ func TestAListingOfAStateThatEndedIsDropped(t *testing.T) {
 	_, ok := d.Find(cpmm.Program, swaptest.Named("coin"), swaptest.WrappedSOL)
 	require.False(t, ok)
 	s.block(1500)
+	require.Eventually(t, func() bool {
+		looked := make(chan bool)
+		f.do(t.Context(), func() { looked <- f.filler.from == 1500 })
+		return <-looked
+	}, hang, time.Millisecond)
+	require.Equal(t, 1, l.count(cpmm.Program), "not at once: the server may still make the first")
+	now.pass(fillPause)
 	require.Eventually(t, func() bool {
 		found, ok := d.Find(cpmm.Program, swaptest.Named("coin"), swaptest.WrappedSOL)
 		return ok && len(found) == 2 && found[1] == born
