@@ -171,7 +171,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		for _, w := range watches {
 			w.gate = replayGate
 		}
-		sub.shard.setWatches(sub, watches)
+		g.hub.setWatches(sub, watches)
 		if err := g.hub.setFilters(sub, filters); err != nil {
 			g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
 			if again != nil {

@@ -171,6 +171,15 @@ func (h *hub) remove(s *subscriber) {
 	h.gone.Done()
 }
 
+// setWatches replaces the subscriber's watches. One that is removed gets none.
+func (h *hub) setWatches(s *subscriber, watches []*watch) {
+	s.change.Lock()
+	defer s.change.Unlock()
+	if !s.gone {
+		s.shard.setWatches(s, watches)
+	}
+}
+
 // setFilters replaces the subscriber's filters between two transactions: each transaction is
 // matched either against the old filters or against the new ones. A filter that is in both keeps
 // its place in the index. Matching goes on meanwhile. If all subscribers together would have too

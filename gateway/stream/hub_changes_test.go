@@ -127,3 +127,13 @@ func requireVersions(t *testing.T, versions []version, got map[int]string, see [
 		possible = next
 	}
 }
+
+// TestWatchesThatComeTooLate: who is removed while his request is read stays removed.
+func TestWatchesThatComeTooLate(t *testing.T) {
+	h := newHub(1, 10)
+	sub, err := h.add("", "", 1)
+	require.NoError(t, err)
+	h.remove(sub)
+	h.setWatches(sub, []*watch{{kind: watchSlots}})
+	require.Empty(t, sub.shard.watchers)
+}
