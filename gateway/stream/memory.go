@@ -159,10 +159,10 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 // bisect is locate between two offsets, for as many as MaxReplays at one time: each looks into the
 // log a dozen times. One more waits up to Config.replayPatience; then the error is errReplays.
 func (s *Server) bisect(ctx context.Context, slot uint64, begin, end int64) (int64, error) {
-	waiting, cancel := context.WithTimeout(ctx, s.cfg.replayPatience)
+	waiting, cancel := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
 	defer cancel()
 	if err := s.locating.Acquire(waiting, 1); err != nil {
-		return 0, errReplays
+		return 0, context.Cause(waiting)
 	}
 	defer s.locating.Release(1)
 	// Bisect by the tips, which never fall, with one exception: a writer that was killed writes its

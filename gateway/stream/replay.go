@@ -59,7 +59,7 @@ type replay struct {
 }
 
 // newReplay waits until live delivery has begun, finds the slot in the log, and joins a reader. If
-// there are too many replays or readers, it waits up to Config.replayPatience for one to end, and
+// there are too many replays or readers, it waits up to Config.replayPatience for each of them, and
 // returns errReplays. Unless there is an error, the caller calls either run or release.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (_ *replay, err error) {
 	select { // until live delivery has an offset, a replay cannot hand over to it
@@ -81,7 +81,9 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	if err != nil {
 		return nil, err
 	}
-	reader, err := s.readers.join(waiting, offset, newcomer)
+	joining, stop := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
+	defer stop()
+	reader, err := s.readers.join(joining, offset, newcomer)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +150,8 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if !errors.Is(err, errElsewhere) {
 		return records, err
 	}
+	r.server.readers.wait(1) // before it leaves: no newcomer takes the place that may come free
+	defer r.server.readers.wait(-1)
 	r.leave()
 	if r.reader, err = r.server.readers.join(ctx, r.next, accepted); err != nil {
 		return nil, err

@@ -46,13 +46,9 @@ func (p *replayReaders) count() int {
 }
 
 // join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause. Those
-// who are accepted come before newcomers.
+// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause. Who is
+// accepted calls wait before, and comes before newcomers.
 func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*replayReader, error) {
-	if who == accepted {
-		p.wait(1)
-		defer p.wait(-1)
-	}
 	for {
 		reader, changed := p.tryJoin(offset, who)
 		if reader != nil {
@@ -66,12 +62,13 @@ func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*
 	}
 }
 
-// wait adds to waiting.
+// wait adds to waiting. Newcomers may get a reader once fewer wait.
 func (p *replayReaders) wait(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting += n
-	p.announce()
+	if p.waiting += n; n < 0 {
+		p.announce()
+	}
 }
 
 // tryJoin is join without waiting. changed is closed when another call may find a reader.

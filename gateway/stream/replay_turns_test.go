@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
@@ -81,6 +82,22 @@ func TestAReplayThatNobodyReadsIsGivenUp(t *testing.T) {
 	require.ErrorContains(t, err, errStalled.Error())
 }
 
+// TestAReplayEndsWithItsSubscription, and makes room for another one.
+func TestAReplayEndsWithItsSubscription(t *testing.T) {
+	l := newMemoryLog(0)
+	for slot := uint64(100); slot < 130; slot++ {
+		l.slot(slot, slot-1, 1000, false)
+	}
+	f := startOn(t, l, Config{maxReplaying: 1, replayPatience: patience, replayStall: time.Hour})
+	conn := f.dial(t) // nothing is read: the replay waits for the client
+	send := func(call string) { require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(call))) }
+	send(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{},{"fromSlot":100}]}`)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(f.metrics.replays) == 1 }, patience, time.Millisecond)
+	require.False(t, f.running.TryAcquire(1))
+	send(`{"jsonrpc":"2.0","id":2,"method":"transactionUnsubscribe","params":[1]}`)
+	require.Eventually(t, func() bool { return f.running.TryAcquire(1) }, patience, time.Millisecond)
+}
+
 // TestReplaysShareAReader: twenty clients that begin together cost one reading of the topic, and
 // each gets everything once and in order, and goes on live.
 func TestReplaysShareAReader(t *testing.T) {
@@ -93,7 +110,7 @@ func TestReplaysShareAReader(t *testing.T) {
 			want = append(want, fmt.Sprint(slot*100+i))
 		}
 	}
-	f := startOn(t, l, Config{MaxReplays: 1, replayPatience: time.Millisecond})
+	f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patience})
 	var subs []*subscriber
 	for i := range clients {
 		from := uint64(100)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -242,7 +243,12 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		return nil, &wsError{Code: codeInvalidParams, Message: err.Error()}
 	}
 	if again != nil {
-		go again.run(c.life)
+		life, end := context.WithCancel(c.life)
+		c.replays[c.next] = end
+		go func() {
+			defer end()
+			again.run(life)
+		}()
 	}
 	c.lease.SetAddresses(c.addresses())
 	return c.next, nil
@@ -364,6 +370,10 @@ func (c *session) unsubscribe(params []json.RawMessage) (any, error) {
 	if c.filters[id] == nil && c.watches[id] == nil {
 		return nil, &wsError{Code: codeInvalidParams, Message: "no such subscription"}
 	}
+	if end := c.replays[id]; end != nil {
+		end()
+	}
+	delete(c.replays, id)
 	delete(c.filters, id)
 	delete(c.watches, id)
 	c.lease.SetAddresses(c.addresses())

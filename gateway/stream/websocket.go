@@ -139,6 +139,8 @@ type session struct {
 	filters map[uint64]*filter
 	// watches are the subscriptions to slots and roots.
 	watches map[uint64]*watch
+	// replays end the replays of subscriptions, which may be over.
+	replays map[uint64]context.CancelFunc
 	// next is the number of the latest subscription; only receive uses it. promised is a copy of
 	// next that send reads; it is set before the subscription can have deliveries. introduced is
 	// the latest number that the client was sent.
@@ -177,7 +179,7 @@ const refusalsFree = 10
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	return &session{
-		server: s, sub: sub, lease: lease, replies: make(chan reply, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{},
+		server: s, sub: sub, lease: lease, replies: make(chan reply, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{}, replays: map[uint64]context.CancelFunc{},
 		refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
 		calls:    rate.NewLimiter(callsPerSecond, callsFree), pings: rate.NewLimiter(pingsPerSecond, pingsFree),
 	}
