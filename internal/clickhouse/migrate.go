@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cenkalti/backoff/v5"
 )
 
 // MigrationsTable is the table in the migrated database that records the applied migrations.
@@ -61,7 +64,7 @@ func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (a
 	}
 	for i, m := range all[len(done):] {
 		for n, statement := range rendered[len(done)+i] {
-			if err := conn.Exec(ctx, statement); err != nil {
+			if err := execBesideOthers(ctx, conn, statement); err != nil {
 				return applied, fmt.Errorf("migration %s, statement %d: %w", m.name, n+1, err)
 			}
 		}
@@ -71,6 +74,24 @@ func Migrate(ctx context.Context, conn driver.Conn, files fs.FS, opt Options) (a
 		applied = append(applied, m.name)
 	}
 	return applied, nil
+}
+
+// replacedMeanwhile are ClickHouse's codes for a view that another statement replaced:
+// UNKNOWN_TABLE, FILE_DOESNT_EXIST, TABLE_IS_DROPPED, CANNOT_ASSIGN_ALTER, ATOMIC_RENAME_FAIL.
+var replacedMeanwhile = []int32{60, 107, 218, 517, 521}
+
+// execBesideOthers runs a statement. If another run of Migrate replaces the same view at the same
+// time, it tries again for half a minute.
+func execBesideOthers(ctx context.Context, conn driver.Conn, statement string) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := conn.Exec(ctx, statement)
+		var exception *ch.Exception
+		if err != nil && !(errors.As(err, &exception) && slices.Contains(replacedMeanwhile, exception.Code)) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(30*time.Second))
+	return err
 }
 
 // prepareDatabase creates the database and MigrationsTable if they are missing.

@@ -3,6 +3,7 @@ package clickhouse_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -120,7 +121,11 @@ func TestMigrateIsTakenUpAgain(t *testing.T) {
 
 func TestMigrateTwiceAtOnce(t *testing.T) {
 	conn, opt := newDatabase(t)
-	all := files("0001_tokens.sql", first, "0002_symbol.sql", second)
+	// A view that is replaced again and again while others alter it.
+	view := strings.Repeat(`CREATE OR REPLACE VIEW {{.Database}}.symbols {{onCluster}} AS SELECT symbol FROM {{.Database}}.tokens;
+ALTER TABLE {{.Database}}.symbols {{onCluster}} MODIFY COMMENT 'Symbols';
+`, 4)
+	all := files("0001_tokens.sql", first, "0002_symbol.sql", second, "0003_view.sql", view)
 	var group sync.WaitGroup
 	errs := make([]error, 4)
 	for i := range errs {
