@@ -150,7 +150,10 @@ func (r *restarts) compare(up *instance) {
 	defer r.standing.Unlock()
 	slot := r.node.Slot()
 	require.Eventually(t, func() bool { return up.metric("mintlake_swap_state_slot") == float64(slot) }, hang, 10*time.Millisecond)
+	listed := r.value(up, `mintlake_swap_state_readings_total{outcome="listed"}`)
+	r.round(up) // pools of the last slots may be read once
 	before := r.read(up)
+	require.Equal(t, listed, before[`mintlake_swap_state_readings_total{outcome="listed"}`])
 	for _, mint := range r.mints {
 		want, err := r.judge.quote(solMint, mint, 10_000_000)
 		require.NoError(t, err)

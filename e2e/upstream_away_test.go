@@ -242,11 +242,11 @@ func (a *awayTest) requireWell() {
 	a.eventually(func() bool { return a.up.metric("mintlake_enrich_queue_age_seconds") < 5 }, "what waited is done")
 	a.eventually(func() bool { return strings.Contains(a.up.log(), "rpc upstream is well again") }, "the log says so")
 	a.eventually(func() bool { return a.alerts.alert(a.t, "MintlakeUpstreamAway") == "inactive" }, "the alert ends")
-	const held = `mintlake_swap_pair_reads_total{outcome="held"}`
+	const held, read = `mintlake_swap_pair_reads_total{outcome="held"}`, `mintlake_swap_pair_reads_total{outcome="read"}`
 	a.eventually(func() bool {
-		before := a.up.metric(held)
-		return a.quote() == http.StatusOK && a.up.metric(held) > before
-	}, "quotes are made, and from pools that are held")
+		before, reads := a.up.metric(held), a.up.metric(read)
+		return a.quote() == http.StatusOK && a.up.metric(held) > before && a.up.metric(read) == reads
+	}, "quotes are made, and from pools that are held alone")
 	a.had = true
 }
 
