@@ -102,7 +102,8 @@ func parsed(t *testing.T, text string) (value any) {
 // first member.
 func requireShape(t *testing.T, shown, real any, where string) {
 	t.Helper()
-	if shown == nil || real == nil || strings.HasSuffix(where, ".transaction.version") { // a number, or "legacy"
+	// A transaction's version is a number, or "legacy".
+	if shown == nil || real == nil || strings.HasSuffix(where, ".transaction.version") {
 		return
 	}
 	require.IsType(t, real, shown, where)

@@ -46,8 +46,8 @@ func (p *replayReaders) count() int {
 }
 
 // join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause. Who is
-// accepted calls wait before, and comes before newcomers.
+// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause. Those
+// who are accepted call wait before, and come before newcomers.
 func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*replayReader, error) {
 	for {
 		reader, changed := p.tryJoin(offset, who)

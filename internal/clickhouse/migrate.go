@@ -86,10 +86,10 @@ func execBesideOthers(ctx context.Context, conn driver.Conn, statement string) e
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := conn.Exec(ctx, statement)
 		var exception *ch.Exception
-		if err != nil && !(errors.As(err, &exception) && slices.Contains(replacedMeanwhile, exception.Code)) {
-			err = backoff.Permanent(err)
+		if err == nil || errors.As(err, &exception) && slices.Contains(replacedMeanwhile, exception.Code) {
+			return struct{}{}, err
 		}
-		return struct{}{}, err
+		return struct{}{}, backoff.Permanent(err)
 	}, backoff.WithMaxElapsedTime(30*time.Second))
 	return err
 }

@@ -139,8 +139,8 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	return f, nil
 }
 
-// bornOf returns the directory's Born for pools of the venues that can be listed. Nobody asks it for
-// others.
+// bornOf returns the directory's Born for pools of the venues that can be listed. Nobody asks it
+// for others.
 func bornOf(d *market.Directory, venues venue.List) func(program, a, b, address pubkey.Key) {
 	listable := map[pubkey.Key]bool{}
 	for _, v := range venues {

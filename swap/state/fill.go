@@ -13,8 +13,8 @@ import (
 
 const (
 	// fillPatience is how long the listing of one venue may take. fillAgain is the time before
-	// those that failed are tried again. fillPause is the time between the beginnings of listings of
-	// states that ended: a server goes on with a listing that nobody waits for.
+	// those that failed are tried again. fillPause is the time between the beginnings of two
+	// listings: a server goes on with one that nobody waits for, as its state has ended.
 	fillPatience = 10 * time.Minute
 	fillAgain    = 5 * time.Minute
 	fillPause    = time.Minute
