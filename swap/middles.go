@@ -10,8 +10,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/sync/singleflight"
 
+	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
@@ -29,7 +29,7 @@ type quotedIn struct {
 	now   func() time.Time
 	known *lru.Cache[venue.Key, quoteOfCoin]
 	// reading shares the call for a coin among those that ask for it.
-	reading singleflight.Group
+	reading sharedcall.Group[venue.Key]
 	// failures counts the calls that failed.
 	failures atomic.Uint64
 }
@@ -61,7 +61,7 @@ func newQuotedIn(rpc RPC, log *slog.Logger, now func() time.Time) (*quotedIn, er
 // read has none.
 func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 	var list []venue.Key
-	var first []<-chan singleflight.Result
+	var first []sharedcall.Call[venue.Key]
 	for _, coin := range coins {
 		now := q.now()
 		kept, known := q.known.Get(coin)
@@ -75,22 +75,17 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 		if known && now.Before(kept.till) {
 			continue
 		}
-		// Others share the call, so it does not end when this request ends.
-		detached := context.WithoutCancel(ctx)
-		answer := q.reading.DoChan(string(coin[:]), func() (any, error) { return q.ask(detached, coin), nil })
+		call := q.reading.Begin(ctx, string(coin[:]), curvePatience, func(ctx context.Context) (venue.Key, error) { return q.ask(ctx, coin), nil })
 		if !known {
-			first = append(first, answer)
+			first = append(first, call)
 		}
 	}
-	for _, answer := range first {
-		select {
-		case <-ctx.Done():
+	for _, call := range first {
+		in, err := call.Wait(ctx)
+		if err != nil {
 			return nil
-		case r := <-answer:
-			if in, ok := r.Val.(venue.Key); ok {
-				list = append(list, in)
-			}
 		}
+		list = append(list, in)
 	}
 	return slices.DeleteFunc(list, venue.Key.IsZero)
 }
@@ -102,8 +97,6 @@ func (q *quotedIn) ask(ctx context.Context, coin venue.Key) venue.Key {
 	if known && q.now().Before(kept.till) {
 		return kept.in // another call read it meanwhile
 	}
-	ctx, cancel := context.WithTimeout(ctx, curvePatience)
-	defer cancel()
 	in, ttl, err := q.read(ctx, coin)
 	if err != nil {
 		in, ttl = kept.in, noAnswerTTL

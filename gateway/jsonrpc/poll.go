@@ -56,27 +56,21 @@ func (g *Gateway) poll(ctx context.Context) {
 // refresh polls one upstream now. Callers that come at the same time share a poll. While the
 // circuit breaker is open it does nothing.
 func (g *Gateway) refresh(ctx context.Context, u *upstream) {
-	done := u.asking.DoChan("", func() (any, error) {
-		// The poll goes on if the caller that began it gives up, as others may wait for it.
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.pollTimeout)
+	_, _ = u.asking.Do(ctx, "", g.cfg.pollTimeout, func(ctx context.Context) (struct{}, error) {
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stop := context.AfterFunc(g.stopped, cancel)
-		defer stop()
+		defer context.AfterFunc(g.stopped, cancel)()
 		allowed, done := u.allow()
 		if !allowed {
-			return nil, nil
+			return struct{}{}, nil
 		}
-		err := g.pollOnce(asking, u)
+		err := g.pollOnce(ctx, u)
 		if g.stopped.Err() != nil {
 			err = context.Canceled // a stop says nothing of the upstream
 		}
 		done(err)
-		return nil, err
+		return struct{}{}, err
 	})
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
 }
 
 // pollOnce polls with one batch. If the server does not answer that with a list, it does not

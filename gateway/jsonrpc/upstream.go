@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
-	"golang.org/x/sync/singleflight"
 
+	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -38,7 +38,7 @@ type upstream struct {
 	// single is set if the server does not support batches: then it is polled call by call.
 	single atomic.Bool
 	// asking lets callers that come at the same time share one poll.
-	asking singleflight.Group
+	asking sharedcall.Group[struct{}]
 
 	mu sync.Mutex
 	// trouble is the last failure, for the log.

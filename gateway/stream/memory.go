@@ -96,19 +96,7 @@ type logExtent struct {
 // extent returns the log's. All who ask at the same time share one look. It returns errNoSlot, with
 // both offsets, if the log is empty.
 func (s *Server) extent(ctx context.Context) (logExtent, error) {
-	asked := s.looking.DoChan("", func() (any, error) {
-		// Others wait, too, when the first one leaves.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
-		defer cancel()
-		return s.lookForExtent(ctx)
-	})
-	select {
-	case <-ctx.Done():
-		return logExtent{}, ctx.Err()
-	case answer := <-asked:
-		b, _ := answer.Val.(logExtent)
-		return b, answer.Err
-	}
+	return s.looking.Do(ctx, "", probeTimeout, s.lookForExtent)
 }
 
 func (s *Server) lookForExtent(ctx context.Context) (logExtent, error) {

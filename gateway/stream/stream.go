@@ -29,7 +29,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 
 	"github.com/mintlake/mintlake/internal/framing"
@@ -38,6 +37,7 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/tlsserver"
 )
 
@@ -183,7 +183,7 @@ type Server struct {
 	// look for their slot in the log. Who asks for the log's extent shares a look at it.
 	readers           replayReaders
 	running, locating *semaphore.Weighted
-	looking           singleflight.Group
+	looking           sharedcall.Group[logExtent]
 	// processed brings what is processed; nil without Config.Processed.
 	processed *processed
 	rank      int // of cfg.Commitment

@@ -18,11 +18,11 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/internal/sharedcall"
 )
 
 // Fetcher is *fetch.Fetcher.
@@ -97,12 +97,13 @@ type Request struct {
 
 // Loader loads images. Any number of goroutines may use it.
 type Loader struct {
-	cfg     Config
-	deps    Deps
-	flights singleflight.Group
-	checks  *semaphore.Weighted
-	recent  *lru.Cache[string, found]
-	judged  *lru.Cache[blobs.Key, bool] // whether a stored image may be given
+	cfg    Config
+	deps   Deps
+	loads  sharedcall.Group[*Image]
+	makes  sharedcall.Group[*blobs.Blob] // of variants
+	checks *semaphore.Weighted
+	recent *lru.Cache[string, found]
+	judged *lru.Cache[blobs.Key, bool] // whether a stored image may be given
 }
 
 type found struct {
@@ -150,23 +151,18 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	if request.Anew {
 		flightKey += "\x00anew" // not the flight of a request that began earlier
 	}
-	flight := l.flights.DoChan(flightKey, func() (any, error) {
-		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
-		defer cancel()
-		image, err := l.load(whole, request)
+	image, err := l.loads.Do(ctx, flightKey, l.cfg.flight, func(ctx context.Context) (*Image, error) {
+		image, err := l.load(ctx, request)
 		// A transient error is not remembered: whoever asks next tries again.
 		if !fetch.Retryable(err) && fetch.ClassOf(err) != fetch.ClassCanceled {
 			l.recent.Add(key, found{image, err, l.deps.Now()})
 		}
 		return image, err
 	})
-	select {
-	case result := <-flight:
-		image, _ := result.Val.(*Image)
-		return image, result.Err
-	case <-ctx.Done():
-		return nil, &fetch.Error{Class: fetch.ClassOf(ctx.Err()), Err: ctx.Err()}
+	if err != nil && !errors.As(err, new(*fetch.Error)) { // ctx's
+		err = &fetch.Error{Class: fetch.ClassOf(err), Err: err}
 	}
+	return image, err
 }
 
 // load fetches and checks an image, and stores it if there is a store.

@@ -75,24 +75,16 @@ func (l *Loader) fit(key blobs.Key, original *blobs.Blob) bool {
 // limits. In the second case no variant of the image is made any more; those that are stored are
 // still given out.
 func (l *Loader) made(ctx context.Context, derived blobs.Key, original *blobs.Blob, variant picture.Variant) (*blobs.Blob, bool) {
-	flight := l.flights.DoChan("variant "+derived.String(), func() (any, error) {
-		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.flight)
-		defer cancel()
-		body, kind, err := l.deps.Decoder.Make(whole, original.Body, original.Type, variant)
+	blob, _ := l.makes.Do(ctx, derived.String(), l.cfg.flight, func(ctx context.Context) (*blobs.Blob, error) {
+		body, kind, err := l.deps.Decoder.Make(ctx, original.Body, original.Type, variant)
 		switch {
 		case err == nil:
 			return l.deps.Store.Put(derived, kind, body), nil
 		case errors.Is(err, picture.ErrBudget), errors.Is(err, picture.ErrBounds), errors.Is(err, picture.ErrBroken), errors.Is(err, picture.ErrNotImage):
 			l.judged.Add(blobs.KeyOf(original.Body), false)
-			return (*blobs.Blob)(nil), nil
+			return nil, nil
 		}
 		return original, nil // the machine is too busy: a caller that may show the original does so
 	})
-	select {
-	case result := <-flight:
-		blob, _ := result.Val.(*blobs.Blob)
-		return blob, blob != nil
-	case <-ctx.Done():
-		return nil, false
-	}
+	return blob, blob != nil
 }

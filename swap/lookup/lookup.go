@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/txn"
@@ -103,7 +103,7 @@ type Book struct {
 	deps      Deps
 	// reads lets one call read the tables at a time. It alone uses refused, which is why each table
 	// was left out the last time.
-	reads    singleflight.Group
+	reads    sharedcall.Group[struct{}]
 	refused  map[venue.Key]string
 	held     atomic.Pointer[reading]
 	readings *prometheus.CounterVec
@@ -167,19 +167,18 @@ func (b *Book) Tables(ctx context.Context) []txn.Table {
 	if now.Before(held.next) {
 		return held.usable(now)
 	}
-	// Others share the reading, so it does not end when this request ends.
-	detached := context.WithoutCancel(ctx)
-	answer := b.reads.DoChan("", func() (any, error) { b.refresh(detached); return nil, nil })
+	reading := b.reads.Begin(ctx, "", patience, func(ctx context.Context) (struct{}, error) {
+		b.refresh(ctx)
+		return struct{}{}, nil
+	})
 	failed := held.failures > 0 && now.Sub(held.next) < fresh
 	if failed || now.Sub(held.at) < usable {
 		return held.usable(now)
 	}
-	select {
-	case <-ctx.Done():
+	if _, err := reading.Wait(ctx); err != nil {
 		return nil
-	case <-answer:
-		return b.held.Load().usable(now)
 	}
+	return b.held.Load().usable(now)
 }
 
 // refresh reads the tables, unless that was just done. If it fails, the reading before counts on.
@@ -188,8 +187,6 @@ func (b *Book) refresh(ctx context.Context) {
 	if now.Before(held.next) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	tables, err := b.read(ctx)
 	if err == nil {
 		b.readings.WithLabelValues("read").Inc()

@@ -20,8 +20,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/singleflight"
 
+	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -127,17 +127,22 @@ func pairOf(a, b venue.Key) pair {
 	return pair{a, b}
 }
 
+// String returns the bytes of both: a key for maps.
+func (p pair) String() string { return string(p.a[:]) + string(p.b[:]) }
+
 // Market reads pairs. Safe for concurrent use.
 type Market struct {
 	cfg    Config
 	deps   Deps
-	flight singleflight.Group
 	pools  *lru.Cache[pair, kept[[]located]]
 	states *lru.Cache[pair, kept[*Snapshot]]
 	// unverified has pools that are only listed.
 	unverified *lru.Cache[pair, kept[Unverified]]
-	tip        tip
-	metrics    *metrics
+	// reading and listing let those who ask for one pair share a call.
+	reading sharedcall.Group[*Snapshot]
+	listing sharedcall.Group[Unverified]
+	tip     tip
+	metrics *metrics
 }
 
 // New checks the collaborators and registers the metrics; it does no I/O.
@@ -183,7 +188,7 @@ func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error
 		m.metrics.reads.WithLabelValues("cached").Inc()
 		return snapshot, nil
 	}
-	snapshot, err := shared(ctx, m, string(p.a[:])+string(p.b[:]), func(ctx context.Context) (*Snapshot, error) {
+	snapshot, err := m.reading.Do(ctx, p.String(), m.cfg.timeout, func(ctx context.Context) (*Snapshot, error) {
 		began := time.Now()
 		snapshot, err := m.read(ctx, p)
 		m.metrics.readSeconds.Observe(time.Since(began).Seconds())

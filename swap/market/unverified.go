@@ -28,7 +28,7 @@ func (m *Market) Unverified(ctx context.Context, a, b venue.Key) (Unverified, er
 	if found, ok := remembered(m, m.unverified, p); ok {
 		return found, nil
 	}
-	return shared(ctx, m, "unverified"+string(p.a[:])+string(p.b[:]), func(ctx context.Context) (Unverified, error) {
+	return m.listing.Do(ctx, p.String(), m.cfg.timeout, func(ctx context.Context) (Unverified, error) {
 		found := m.listUnverified(ctx, p)
 		remember(m, m.unverified, p, found, m.cfg.PoolsTTL)
 		return found, nil

@@ -117,18 +117,11 @@ func (t *Trust) Check(ctx context.Context, slot uint64) error {
 	if known {
 		return nil
 	}
-	detached, from := context.WithoutCancel(ctx), max(slot, 1)-1
-	result := t.looks.DoChan(strconv.FormatUint(from, 10), func() (any, error) {
-		ctx, cancel := context.WithTimeout(detached, lookPatience)
-		defer cancel()
-		return nil, t.look(ctx, from)
+	from := max(slot, 1) - 1
+	_, err := t.looks.Do(ctx, strconv.FormatUint(from, 10), lookPatience, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.look(ctx, from)
 	})
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case r := <-result:
-		return r.Err
-	}
+	return err
 }
 
 // lookPatience is how long a look at the programs, or reading an executable, may take.

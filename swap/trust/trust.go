@@ -32,8 +32,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/singleflight"
 
+	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
@@ -113,7 +113,7 @@ type Trust struct {
 	book     *book
 	venues   map[string]venue.Venue
 	metrics  *metrics
-	looks    singleflight.Group
+	looks    sharedcall.Group[struct{}]
 	// queue has the swaps to be replayed. joined matches steps with transactions.
 	queue  chan paired
 	joined *join
