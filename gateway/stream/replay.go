@@ -150,10 +150,7 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if !errors.Is(err, errElsewhere) {
 		return records, err
 	}
-	r.server.readers.wait(1) // before it leaves: no newcomer takes the place that may come free
-	defer r.server.readers.wait(-1)
-	r.leave()
-	if r.reader, err = r.server.readers.join(ctx, r.next, accepted); err != nil {
+	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next); err != nil {
 		return nil, err
 	}
 	r.begins = true
@@ -287,9 +284,8 @@ func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (lis
 }
 
 // setWatches replaces the subscriber's watches. A new one, or one that now asks for what another
-// source brings, is told at once if that is stalled.
-// Comparing all new watches with all old ones is cheap: a subscriber has two at most for each of
-// its 16 subscriptions (Config.maxFilters).
+// source brings, is told at once if that is stalled. Comparing all new watches with all old ones is
+// cheap: a subscriber has two at most for each of its 16 subscriptions (Config.maxFilters).
 func (s *shard) setWatches(sub *subscriber, list []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

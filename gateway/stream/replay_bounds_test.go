@@ -93,6 +93,35 @@ func TestNewcomersWaitForAcceptedReplays(t *testing.T) {
 	require.Same(t, reader, shared)
 }
 
+// slowClose is a reading of the log whose end takes a while.
+type slowClose struct{ kafka.TailReader }
+
+func (slowClose) Close() { time.Sleep(time.Hour) }
+
+// TestAReplayThatMovesKeepsItsPlace, though newcomers wait for one and its reader closes slowly.
+func TestAReplayThatMovesKeepsItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 1})
+		own, _ := s.readers.tryJoin(0, newcomer)
+		own.tailer = slowClose{}
+		came := make(chan *replayReader, 1)
+		go func() {
+			reader, err := s.readers.join(t.Context(), 1<<40, newcomer)
+			if err != nil {
+				t.Error(err)
+			}
+			came <- reader
+		}()
+		synctest.Wait()
+		moved, err := s.readers.move(t.Context(), own, 5)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Empty(t, came)
+		s.readers.leave(moved)
+		s.readers.leave(<-came)
+	})
+}
+
 // slowLog does not tell its offsets before answer is closed. looks counts who asked.
 type slowLog struct {
 	*memoryLog

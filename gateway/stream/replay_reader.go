@@ -46,8 +46,7 @@ func (p *replayReaders) count() int {
 }
 
 // join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause. Those
-// who are accepted call wait before, and come before newcomers.
+// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause.
 func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*replayReader, error) {
 	for {
 		reader, changed := p.tryJoin(offset, who)
@@ -60,6 +59,15 @@ func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// move leaves a reader for another one, as join finds it. It comes before newcomers, and none of
+// them takes the place that comes free.
+func (p *replayReaders) move(ctx context.Context, from *replayReader, offset int64) (*replayReader, error) {
+	p.wait(1)
+	defer p.wait(-1)
+	p.leave(from)
+	return p.join(ctx, offset, accepted)
 }
 
 // wait adds to waiting. Newcomers may get a reader once fewer wait.
