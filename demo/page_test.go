@@ -3,9 +3,6 @@ package demo_test
 import (
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,15 +25,5 @@ func TestTheExampleOfThePage(t *testing.T) {
 	require.NotEmpty(t, node.GeyserAddr())
 	require.Contains(t, node.RPCURL(), "http://")
 	require.Contains(t, node.BaseURL(), "http://")
-
-	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "demo-chain.md"))
-	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(page), "```go\n")
-	shown, _, found := strings.Cut(rest, "```")
-	require.True(t, found)
-	own, err := os.ReadFile("page_test.go")
-	require.NoError(t, err)
-	for line := range strings.Lines(shown) {
-		require.Contains(t, string(own), strings.TrimSpace(line))
-	}
+	testkit.RequireExample(t, "demo-chain.md", "page_test.go")
 }

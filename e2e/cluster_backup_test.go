@@ -36,8 +36,8 @@ func commandsOf(t testing.TB, page, mark string) string {
 	t.Helper()
 	var found []string
 	for _, block := range blocksOf(t, page) {
-		if block.mark == mark {
-			found = append(found, block.commands)
+		if block.Mark == mark {
+			found = append(found, block.Text)
 		}
 	}
 	require.Len(t, found, 1, "%s: %s", page, mark)

@@ -3,11 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,18 +20,14 @@ import (
 // blocksMarked are the blocks with a mark of each page of docs/.
 func blocksMarked(t *testing.T, mark string) map[string][]string {
 	t.Helper()
-	pages, folder := map[string][]string{}, filepath.Join(testkit.Root(t), "docs")
-	block := regexp.MustCompile("(?ms)^```" + mark + "\n(.*?)^```")
-	require.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".md" {
-			return err
+	pages := map[string][]string{}
+	for _, page := range testkit.Pages(t) {
+		for _, block := range testkit.Blocks(t, page) {
+			if block.Mark == mark {
+				pages[page] = append(pages[page], block.Text)
+			}
 		}
-		text, err := os.ReadFile(filepath.Join(folder, path))
-		for _, match := range block.FindAllStringSubmatch(string(text), -1) {
-			pages[path] = append(pages[path], match[1])
-		}
-		return err
-	}))
+	}
 	return pages
 }
 

@@ -25,19 +25,19 @@ func TestTheCommandsOfOperations(t *testing.T) {
 	o := newOperator(t)
 	seen := map[string]int{}
 	for _, block := range blocksOf(t, "operations.md") {
-		mark, _, _ := strings.Cut(block.mark, " ")
-		kind := strings.TrimSpace(strings.TrimPrefix(block.mark, mark))
+		mark, _, _ := strings.Cut(block.Mark, " ")
+		kind := strings.TrimSpace(strings.TrimPrefix(block.Mark, mark))
 		seen[kind]++
-		o.prepare(block.commands)
+		o.prepare(block.Text)
 		switch kind {
 		case "":
-			o.beside(block.commands)
+			o.beside(block.Text)
 		case "stopped":
 			o.stop()
-			require.NotEmpty(t, o.shell.run(t, block.commands), block.commands)
+			require.NotEmpty(t, o.shell.run(t, block.Text), block.Text)
 		case "up":
 			o.stop()
-			o.serve(block.commands)
+			o.serve(block.Text)
 		default:
 			require.Regexp(t, "^(cluster|partitions) ", kind, "a mark that no test knows")
 		}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -15,19 +14,13 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// commandBlock is a block of commands on a page: what is written behind the three backquotes, and
-// the commands.
-type commandBlock struct{ mark, commands string }
-
-var fenced = regexp.MustCompile("(?ms)^```(sh[^\n]*)\n(.*?)^```")
-
 // blocksOf are a page's blocks of commands, in their order.
-func blocksOf(t testing.TB, page string) (blocks []commandBlock) {
+func blocksOf(t testing.TB, page string) (blocks []testkit.Block) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", page))
-	require.NoError(t, err)
-	for _, block := range fenced.FindAllStringSubmatch(string(text), -1) {
-		blocks = append(blocks, commandBlock{block[1], block[2]})
+	for _, block := range testkit.Blocks(t, page) {
+		if strings.HasPrefix(block.Mark, "sh") {
+			blocks = append(blocks, block)
+		}
 	}
 	require.NotEmpty(t, blocks, page)
 	return blocks
@@ -94,11 +87,11 @@ func runCommands(t *testing.T, i *instance, folder, mark string) {
 	}
 	done := map[string]bool{}
 	for _, block := range blocksOf(t, "runbooks.md") {
-		if block.mark != mark || done[block.commands] {
+		if block.Mark != mark || done[block.Text] {
 			continue
 		}
-		done[block.commands] = true
-		require.NotEmpty(t, s.run(t, block.commands), block.commands)
+		done[block.Text] = true
+		require.NotEmpty(t, s.run(t, block.Text), block.Text)
 	}
 	require.NotEmpty(t, done, mark)
 }
