@@ -179,30 +179,10 @@ func (c *Config) validate() error {
 	if c.DataDir == "" {
 		bad("data_dir", `""`, "must name a folder")
 	}
-	for key, addr := range map[string]string{
-		"swap.addr": c.Swap.Addr, "rpc.addr": c.RPC.Addr, "stream.addr": c.Stream.Addr,
-		"metrics.addr": c.Metrics.Addr, "kafka.addr": c.Kafka.Addr, "clickhouse.addr": c.ClickHouse.Addr,
-	} {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			bad(key, addr, "must be host:port")
-		}
-	}
+	c.validateSurfaces(bad)
 	c.validateRPC(bad)
 	c.Stream.validate(bad)
 	c.Swap.validate(bad)
-	for key, list := range map[string][]string{
-		"swap.allowed_origins": c.Swap.AllowedOrigins, "rpc.allowed_origins": c.RPC.AllowedOrigins, "stream.allowed_origins": c.Stream.AllowedOrigins,
-	} {
-		if _, err := origins.Parse(list); err != nil {
-			bad(key, list, err.Error())
-		}
-	}
-	if err := hosts.Check(c.AllowedHosts); err != nil {
-		bad("allowed_hosts", c.AllowedHosts, err.Error())
-	}
-	if _, err := proxies.Parse(c.Keys.TrustedProxies); err != nil {
-		bad("keys.trusted_proxies", c.Keys.TrustedProxies, err.Error())
-	}
 	c.Admin.validate(bad)
 	problems = append(problems, c.validateAPI(bad)...)
 	for _, room := range []interface{ Validate() error }{&c.Swaps, &c.Volume} {
@@ -219,62 +199,16 @@ func (c *Config) validate() error {
 	if traces := c.tracingConfig(); traces.Validate() != nil {
 		problems = append(problems, traces.Validate())
 	}
-	if len(c.Source) == 0 {
-		bad("source", "[]", "must name at least one source, or none")
-	}
-	for _, text := range c.Source {
-		spec, err := source.ParseSpec(text)
-		if err == nil && spec.Kind == source.KindDemo {
-			_, err = demo.ParseSource(text)
-		}
-		if err != nil {
-			problems = append(problems, err)
-		}
-	}
+	problems = append(problems, c.validateSource(bad)...)
 	problems = append(problems, c.validateClickHouse()...)
-	if _, err := kafka.NewSecurity(c.Kafka.TLS, c.Kafka.SASL); err != nil {
-		problems = append(problems, err)
-	}
-	if len(c.Kafka.Brokers) == 0 && (c.Kafka.TLS != kafka.TLSConfig{} || c.Kafka.SASL != kafka.SASLConfig{}) {
-		bad("kafka.brokers", "[]", "must name the brokers that kafka.tls and kafka.sasl are for: the embedded one listens on loopback, in plain text")
-	}
-	if c.Kafka.Partitions < 1 || c.Kafka.Partitions > 256 {
-		bad("kafka.partitions", c.Kafka.Partitions, "must be 1 to 256")
-	}
-	if len(c.Kafka.Brokers) == 0 && c.Kafka.Partitions != 4 {
-		bad("kafka.brokers", "[]", "must name the brokers that kafka.partitions is for: the embedded one has 4")
-	}
-	if !instanceID.MatchString(c.Kafka.InstanceID) {
-		bad("kafka.instance_id", c.Kafka.InstanceID, "must be at most 249 letters, digits, dots, dashes or underscores")
-	}
-	if c.Kafka.Replicas < 1 {
-		bad("kafka.replicas", c.Kafka.Replicas, "must be at least 1")
-	}
-	if !slices.Contains(kafka.Compressions(), c.Kafka.Compression) {
-		bad("kafka.compression", c.Kafka.Compression, "must be one of "+strings.Join(kafka.Compressions(), ", "))
-	}
-	for key, gateways := range map[string][]string{"enrich.ipfs_gateways": c.Enrich.IPFSGateways, "enrich.arweave_gateways": c.Enrich.ArweaveGateways} {
-		if _, err := fetch.ParseGateways(gateways); err != nil {
-			bad(key, len(gateways), err.Error())
-		}
-	}
+	problems = append(problems, c.validateKafka(bad)...)
+	c.validateEnrich(bad)
 	for key, wait := range map[string]time.Duration{
 		"geyser.silence": c.Geyser.Silence, "geyser.max_pause": c.Geyser.MaxPause,
 	} {
 		if wait <= 0 {
 			bad(key, wait, "must be more than 0")
 		}
-	}
-	for key, wait := range map[string]time.Duration{"enrich.reread_quiet": c.Enrich.RereadQuiet, "enrich.reread_max_wait": c.Enrich.RereadMaxWait} {
-		if wait <= 0 {
-			bad(key, wait, "must be more than 0; enrich.rereads turns re-reads off")
-		}
-	}
-	if c.Enrich.RereadCalls < 1 {
-		bad("enrich.reread_calls", c.Enrich.RereadCalls, "must be at least 1; enrich.rereads turns re-reads off")
-	}
-	if c.Enrich.MissingPerMinute < 0 || c.Enrich.MissingPerMinute > 60_000 {
-		bad("enrich.missing_per_minute", c.Enrich.MissingPerMinute, "must be 0 to 60000")
 	}
 	if c.ClickHouse.WriteLimit < time.Second || c.ClickHouse.WriteLimit > clickhouse.LongestWriteLimit {
 		bad("clickhouse.write_limit", c.ClickHouse.WriteLimit, "must be 1s to 2m")
@@ -296,6 +230,91 @@ func (c *Config) validate() error {
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(problems...)
+}
+
+// validateSurfaces checks what the addresses, and who may call them, have in common.
+func (c *Config) validateSurfaces(bad func(key string, value any, rule string)) {
+	for key, addr := range map[string]string{
+		"swap.addr": c.Swap.Addr, "rpc.addr": c.RPC.Addr, "stream.addr": c.Stream.Addr,
+		"metrics.addr": c.Metrics.Addr, "kafka.addr": c.Kafka.Addr, "clickhouse.addr": c.ClickHouse.Addr,
+	} {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			bad(key, addr, "must be host:port")
+		}
+	}
+	for key, list := range map[string][]string{
+		"swap.allowed_origins": c.Swap.AllowedOrigins, "rpc.allowed_origins": c.RPC.AllowedOrigins, "stream.allowed_origins": c.Stream.AllowedOrigins,
+	} {
+		if _, err := origins.Parse(list); err != nil {
+			bad(key, list, err.Error())
+		}
+	}
+	if err := hosts.Check(c.AllowedHosts); err != nil {
+		bad("allowed_hosts", c.AllowedHosts, err.Error())
+	}
+	if _, err := proxies.Parse(c.Keys.TrustedProxies); err != nil {
+		bad("keys.trusted_proxies", c.Keys.TrustedProxies, err.Error())
+	}
+}
+
+func (c *Config) validateSource(bad func(key string, value any, rule string)) (problems []error) {
+	if len(c.Source) == 0 {
+		bad("source", "[]", "must name at least one source, or none")
+	}
+	for _, text := range c.Source {
+		spec, err := source.ParseSpec(text)
+		if err == nil && spec.Kind == source.KindDemo {
+			_, err = demo.ParseSource(text)
+		}
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return problems
+}
+
+func (c *Config) validateKafka(bad func(key string, value any, rule string)) (problems []error) {
+	if _, err := kafka.NewSecurity(c.Kafka.TLS, c.Kafka.SASL); err != nil {
+		problems = append(problems, err)
+	}
+	if len(c.Kafka.Brokers) == 0 && (c.Kafka.TLS != kafka.TLSConfig{} || c.Kafka.SASL != kafka.SASLConfig{}) {
+		bad("kafka.brokers", "[]", "must name the brokers that kafka.tls and kafka.sasl are for: the embedded one listens on loopback, in plain text")
+	}
+	if c.Kafka.Partitions < 1 || c.Kafka.Partitions > 256 {
+		bad("kafka.partitions", c.Kafka.Partitions, "must be 1 to 256")
+	}
+	if len(c.Kafka.Brokers) == 0 && c.Kafka.Partitions != 4 {
+		bad("kafka.brokers", "[]", "must name the brokers that kafka.partitions is for: the embedded one has 4")
+	}
+	if !instanceID.MatchString(c.Kafka.InstanceID) {
+		bad("kafka.instance_id", c.Kafka.InstanceID, "must be at most 249 letters, digits, dots, dashes or underscores")
+	}
+	if c.Kafka.Replicas < 1 {
+		bad("kafka.replicas", c.Kafka.Replicas, "must be at least 1")
+	}
+	if !slices.Contains(kafka.Compressions(), c.Kafka.Compression) {
+		bad("kafka.compression", c.Kafka.Compression, "must be one of "+strings.Join(kafka.Compressions(), ", "))
+	}
+	return problems
+}
+
+func (c *Config) validateEnrich(bad func(key string, value any, rule string)) {
+	for key, gateways := range map[string][]string{"enrich.ipfs_gateways": c.Enrich.IPFSGateways, "enrich.arweave_gateways": c.Enrich.ArweaveGateways} {
+		if _, err := fetch.ParseGateways(gateways); err != nil {
+			bad(key, len(gateways), err.Error())
+		}
+	}
+	for key, wait := range map[string]time.Duration{"enrich.reread_quiet": c.Enrich.RereadQuiet, "enrich.reread_max_wait": c.Enrich.RereadMaxWait} {
+		if wait <= 0 {
+			bad(key, wait, "must be more than 0; enrich.rereads turns re-reads off")
+		}
+	}
+	if c.Enrich.RereadCalls < 1 {
+		bad("enrich.reread_calls", c.Enrich.RereadCalls, "must be at least 1; enrich.rereads turns re-reads off")
+	}
+	if c.Enrich.MissingPerMinute < 0 || c.Enrich.MissingPerMinute > 60_000 {
+		bad("enrich.missing_per_minute", c.Enrich.MissingPerMinute, "must be 0 to 60000")
+	}
 }
 
 // redactURL removes what may be a secret from a URL: user, password, path and query.

@@ -171,19 +171,27 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		for _, w := range watches {
 			w.gate = replayGate
 		}
-		g.hub.setWatches(sub, watches)
-		if err := g.hub.setFilters(sub, filters); err != nil {
-			g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
-			if again != nil {
-				again.release()
-			}
-			return status.Error(codes.ResourceExhausted, err.Error())
+		if err := g.apply(stream.Context(), sub, filters, watches, again); err != nil {
+			return err
 		}
-		if again != nil {
-			go again.run(stream.Context())
-		}
-		leaseOf(stream.Context()).SetAddresses(addressesIn(filters))
 	}
+}
+
+// apply makes filters and watches the subscriber's, and runs a replay for them; again may be nil.
+func (g *geyser) apply(ctx context.Context, sub *subscriber, filters []namedFilter, watches []*watch, again *replay) error {
+	g.hub.setWatches(sub, watches)
+	if err := g.hub.setFilters(sub, filters); err != nil {
+		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
+		if again != nil {
+			again.release()
+		}
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	if again != nil {
+		go again.run(ctx)
+	}
+	leaseOf(ctx).SetAddresses(addressesIn(filters))
+	return nil
 }
 
 // filtersOf reads the filters and the watches of a request. It refuses what this stream does not

@@ -243,15 +243,20 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		return nil, &wsError{Code: codeInvalidParams, Message: err.Error()}
 	}
 	if again != nil {
-		life, end := context.WithCancel(c.life)
-		c.replays[c.next] = end
-		go func() {
-			defer end()
-			again.run(life)
-		}()
+		c.runReplay(again)
 	}
 	c.lease.SetAddresses(c.addresses())
 	return c.next, nil
+}
+
+// runReplay runs the replay of the latest subscription, until that is ended at most.
+func (c *session) runReplay(again *replay) {
+	life, end := context.WithCancel(c.life)
+	c.replays[c.next] = end
+	go func() {
+		defer end()
+		again.run(life)
+	}()
 }
 
 // codeSlotTooOld refuses a replay. The error's data.oldestSlot is the oldest slot that the log has.
