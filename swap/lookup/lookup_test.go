@@ -64,83 +64,115 @@ func FuzzEntries(f *testing.F) {
 	})
 }
 
-// TestTablesAreReadAgain: a table that is deactivated is not used any more after half a minute, and
-// a node that is away takes the tables along after two minutes. Nobody waits for a reading but the
-// first.
-func TestTablesAreReadAgain(t *testing.T) {
-	chain, address := swaptest.New(), swaptest.Named("table")
-	var mu sync.Mutex
-	now := time.Unix(1000, 0)
-	pass := func(d time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(d)
-	}
-	chain.Set(address, Program, table(1, first).Data)
-	book, err := New([]venue.Key{address, swaptest.Named("none")}, Deps{RPC: chain, Now: func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
+// scene is a book of one table that is there and one that is not, with a clock that stands still.
+type scene struct {
+	*Book
+	t     *testing.T
+	chain *swaptest.Chain
+	table venue.Key
+	mu    sync.Mutex
+	now   time.Time
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{t: t, chain: swaptest.New(), table: swaptest.Named("table"), now: time.Unix(1000, 0)}
+	s.chain.Set(s.table, Program, table(1, first).Data)
+	var err error
+	s.Book, err = New([]venue.Key{s.table, swaptest.Named("none")}, Deps{RPC: s.chain, Now: func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.now
 	}})
 	require.NoError(t, err)
-	calls := func() int { return chain.Calls("getMultipleAccounts") }
-	// settled waits until a reading that began has ended, and returns how many tables there are.
-	settled := func(readings int) int {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			return calls() == readings && book.deps.Now().Before(book.held.Load().next)
-		}, hang, time.Millisecond)
-		return len(book.Tables(t.Context()))
-	}
-	require.Len(t, book.Tables(t.Context()), 1)
-	require.Len(t, book.Tables(t.Context()), 1)
-	require.Equal(t, 1, calls(), "one reading for both")
+	return s
+}
 
-	chain.Edit(address, func(data []byte) { binary.LittleEndian.PutUint64(data[4:], 1000) })
-	pass(fresh)
-	release := chain.Hold()
+func (s *scene) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
+func (s *scene) calls() int { return s.chain.Calls("getMultipleAccounts") }
+
+// settled waits until a reading that began has ended, and returns how many tables there are.
+func (s *scene) settled(readings int) int {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		return s.calls() == readings && s.deps.Now().Before(s.held.Load().next)
+	}, hang, time.Millisecond)
+	return len(s.Tables(s.t.Context()))
+}
+
+func (s *scene) counted(outcome string) float64 {
+	return testutil.ToFloat64(s.readings.WithLabelValues(outcome))
+}
+
+// TestTablesAreReadAgain: a table that is deactivated is not used any more after half a minute.
+// Nobody waits for a reading but the first, and whoever comes after a long time.
+func TestTablesAreReadAgain(t *testing.T) {
+	s := newScene(t)
+	require.Len(t, s.Tables(t.Context()), 1)
+	require.Len(t, s.Tables(t.Context()), 1)
+	require.Equal(t, 1, s.calls(), "one reading for both")
+
+	s.chain.Edit(s.table, func(data []byte) { binary.LittleEndian.PutUint64(data[4:], 1000) })
+	s.pass(fresh)
+	release := s.chain.Hold()
 	for range 3 {
-		require.Len(t, book.Tables(t.Context()), 1, "the last reading still counts")
+		require.Len(t, s.Tables(t.Context()), 1, "the last reading still counts")
 	}
 	release()
-	require.Zero(t, settled(2), "one call read them again for all")
+	require.Zero(t, s.settled(2), "one call read them again for all")
 
-	chain.Edit(address, func(data []byte) { binary.LittleEndian.PutUint64(data[4:], active) })
-	pass(fresh)
-	require.Empty(t, book.Tables(t.Context()))
-	require.Equal(t, 1, settled(3))
-	chain.Fail(errors.New("away"))
-	pass(fresh)
-	require.Len(t, book.Tables(t.Context()), 1)
-	require.Equal(t, 1, settled(4), "the last reading still counts")
-	require.Equal(t, 4, calls(), "it is not tried again at once")
-	pass(usable)
-	require.Empty(t, book.Tables(t.Context()), "this one waited")
-	require.Equal(t, 5, calls())
-	pass(retry)
-	release = chain.Hold()
-	require.Empty(t, book.Tables(t.Context()), "and nobody waits while it is away")
-	release()
-	require.Zero(t, settled(6))
-	chain.Fail(nil)
-	pass(retry)
-	require.Empty(t, book.Tables(t.Context()))
-	require.Equal(t, 1, settled(7))
-	require.EqualValues(t, 4, testutil.ToFloat64(book.readings.WithLabelValues("read")))
-	require.EqualValues(t, 3, testutil.ToFloat64(book.readings.WithLabelValues("failed")))
+	s.chain.Edit(s.table, func(data []byte) { binary.LittleEndian.PutUint64(data[4:], active) })
+	s.pass(fresh)
+	require.Empty(t, s.Tables(t.Context()))
+	require.Equal(t, 1, s.settled(3))
+	s.pass(usable)
+	require.Len(t, s.Tables(t.Context()), 1, "after a long time without a question it is read first")
+	require.Equal(t, 4, s.calls())
 
-	chain.Fail(errors.New("away"))
-	pass(fresh)
-	require.Equal(t, 1, len(book.Tables(t.Context())))
-	require.Equal(t, 1, settled(8))
-	chain.Fail(nil)
-	pass(usable)
-	require.Len(t, book.Tables(t.Context()), 1, "after a long time without a question it is read first, whatever failed then")
-	require.Equal(t, 9, calls())
-	release = chain.Hold()
-	pass(usable)
+	release = s.chain.Hold()
+	s.pass(usable)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Empty(t, book.Tables(gone))
+	require.Empty(t, s.Tables(gone))
 	release()
+}
+
+// TestANodeThatIsAway takes the tables along after two minutes. Only whoever comes after a long
+// time waits for it.
+func TestANodeThatIsAway(t *testing.T) {
+	s := newScene(t)
+	require.Len(t, s.Tables(t.Context()), 1)
+	s.chain.Fail(errors.New("away"))
+	s.pass(fresh)
+	require.Len(t, s.Tables(t.Context()), 1)
+	require.Equal(t, 1, s.settled(2), "the last reading still counts")
+	require.Equal(t, 2, s.calls(), "it is not tried again at once")
+	s.pass(usable)
+	require.Empty(t, s.Tables(t.Context()), "this one waited")
+	require.Equal(t, 3, s.calls())
+	s.pass(retry)
+	release := s.chain.Hold()
+	require.Empty(t, s.Tables(t.Context()), "and nobody waits while it is away")
+	release()
+	require.Zero(t, s.settled(4))
+	s.chain.Fail(nil)
+	s.pass(retry)
+	require.Empty(t, s.Tables(t.Context()))
+	require.Equal(t, 1, s.settled(5))
+	require.EqualValues(t, 2, s.counted("read"))
+	require.EqualValues(t, 3, s.counted("failed"))
+
+	s.chain.Fail(errors.New("away"))
+	s.pass(fresh)
+	require.Len(t, s.Tables(t.Context()), 1)
+	require.Equal(t, 1, s.settled(6))
+	s.chain.Fail(nil)
+	s.pass(usable)
+	require.Len(t, s.Tables(t.Context()), 1, "it is read first, whatever failed long ago")
+	require.Equal(t, 7, s.calls())
 }
