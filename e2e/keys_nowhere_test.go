@@ -30,6 +30,14 @@ func presentEverywhere(t *testing.T, node *instance, key string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
+	presentOverHTTP(ctx, node, key)
+	presentOverWebSocket(ctx, node, key)
+	presentOverGRPC(ctx, t, node, key)
+	show := exec.CommandContext(ctx, binary, "keys", "show", "rpc", key, "--admin-addr", strings.TrimPrefix(node.addresses["admin"], "http://"))
+	require.Error(t, show.Run(), "no key has a key as its name")
+}
+
+func presentOverHTTP(ctx context.Context, node *instance, key string) {
 	send := func(method, url, body string, headers ...string) {
 		request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 		if err != nil {
@@ -68,6 +76,9 @@ func presentEverywhere(t *testing.T, node *instance, key string) {
 			send(http.MethodPost, at+"/api/v2/swap", body, "X-API-KEY", key)
 		}
 	}
+}
+
+func presentOverWebSocket(ctx context.Context, node *instance, key string) {
 	for _, surface := range []string{"rpc", "stream"} {
 		conn, _, err := websocket.Dial(ctx, strings.Replace(node.addresses[surface], "http", "ws", 1)+"/?apiKey="+key, nil)
 		if err != nil {
@@ -82,6 +93,10 @@ func presentEverywhere(t *testing.T, node *instance, key string) {
 		}
 		_ = conn.Close(websocket.StatusNormalClosure, key)
 	}
+}
+
+func presentOverGRPC(ctx context.Context, t *testing.T, node *instance, key string) {
+	t.Helper()
 	conn, err := grpc.NewClient(strings.TrimPrefix(node.addresses["stream"], "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
@@ -92,8 +107,6 @@ func presentEverywhere(t *testing.T, node *instance, key string) {
 		_, err = stream.Recv()
 		require.Error(t, err, "the account is none")
 	}
-	show := exec.CommandContext(ctx, binary, "keys", "show", "rpc", key, "--admin-addr", strings.TrimPrefix(node.addresses["admin"], "http://"))
-	require.Error(t, show.Run(), "no key has a key as its name")
 }
 
 // spellings returns the forms in which a secret could be stored: as it is, in hex, and in base64 at

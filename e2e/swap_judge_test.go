@@ -83,10 +83,6 @@ func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst 
 	if rent := r.rent(s.user); rent > q.Rent || rent < q.Rent && !q.pumps() {
 		return fmt.Errorf("%d lamports stay in accounts that it opened, told were %d: %+v", rent, q.Rent, q.Route)
 	}
-	seen.landed++
-	if len(q.Tables) > 0 {
-		seen.tables++
-	}
 	switch {
 	case uint64(got) == q.Out:
 		seen.equal++
@@ -95,18 +91,27 @@ func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst 
 	default:
 		return fmt.Errorf("got %d, quoted %d, and no one traded between: %+v", got, q.Out, q.Route)
 	}
+	seen.land(q)
+	return nil
+}
+
+// land counts what a landed swap went over. The caller holds mu.
+func (c *swapCounts) land(q *swapQuote) {
+	c.landed++
+	if len(q.Tables) > 0 {
+		c.tables++
+	}
 	if len(q.Routes) > 1 {
-		seen.splits++
+		c.splits++
 	}
 	for _, route := range q.Routes {
 		if len(route.Legs) > 1 {
-			seen.hops++
+			c.hops++
 		}
 	}
 	for _, leg := range q.Route {
-		seen.venues[leg.Venue]++
+		c.venues[leg.Venue]++
 	}
-	return nil
 }
 
 // rent is the lamports in accounts for other tokens than SOL that the transaction opened for the
