@@ -59,7 +59,11 @@ func specs() []spec {
 	return []spec{
 		{table: "token_events_raw", key: "mint, slot, signature, instruction_index, inner_instruction_index, batch_index, kind", slot: "slot", order: "version"},
 		{table: "created_mints_raw", key: "slot, mint, signature, instruction_index, inner_instruction_index, batch_index", slot: "slot", order: "version"},
-		{table: "token_fact_history_raw", key: "mint, slot, signature, place, kind", slot: "slot", order: "0", as: map[string]string{"facts": "arraySort(facts)"}},
+		{
+			table: "token_fact_history_raw", key: "mint, slot, signature, place, kind", slot: "slot", as: map[string]string{"facts": "arraySort(facts)"},
+			// Each of these only grows as copies are merged into a row.
+			order: "(position, transaction_index, ifNull(toUnixTimestamp(block_time), 0), length(facts))",
+		},
 		// Register 21, first seen, has reversed positions.
 		{table: "token_facts_raw", key: "mint, register, item", order: "fact", slot: "if(register = 21, bitNot(" + slotOf("fact.1") + "), " + slotOf("fact.1") + ")"},
 		{table: "slots_raw", key: "slot, blockhash", slot: "slot", order: "version", without: []string{"source"}},
