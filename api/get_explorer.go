@@ -15,8 +15,21 @@ func (s *Server) addExplorer() {
 	if s.deps.Explorer == nil {
 		return
 	}
-	handle := adaptor.HTTPHandler(s.deps.Explorer)
+	s.explorer = adaptor.HTTPHandler(s.deps.Explorer)
 	for _, path := range explorerPaths() {
-		s.routes = append(s.routes, &route{fiber.MethodGet, path, windowGlobal, false, handle})
+		s.routes = append(s.routes, &route{fiber.MethodGet, path, windowGlobal, false, s.explorer})
 	}
+}
+
+// noPage answers 404 with the explorer's document, which shows that there is no such page. It
+// returns false if the node has no explorer, or the client is a program and not a browser.
+func (s *Server) noPage(c *fiber.Ctx) bool {
+	if s.explorer == nil || c.Method() != fiber.MethodGet || c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) != fiber.MIMETextHTML {
+		return false
+	}
+	if s.explorer(c) != nil {
+		return false
+	}
+	c.Status(fiber.StatusNotFound).Set(fiber.HeaderCacheControl, "no-store")
+	return true
 }

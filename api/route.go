@@ -305,6 +305,9 @@ func (s *Server) preflight(c *fiber.Ctx) error {
 func (s *Server) noRoute(c *fiber.Ctx) error {
 	methods := s.allowed(c.Path())
 	if methods == nil {
+		if s.noPage(c) {
+			return nil
+		}
 		return newError(fiber.StatusNotFound, "there is nothing at %s; /docs lists what there is", quoted(c.Path()))
 	}
 	list := strings.Join(methods, ", ")

@@ -101,6 +101,7 @@ type Server struct {
 	proxies  limits.Proxies
 	internal internaltoken.Check
 	routes   []*route
+	explorer fiber.Handler // nil without one
 	openapi  []byte
 	docs     []byte
 	llms     []byte

@@ -36,6 +36,11 @@ func TestErrorsSayWhatWhereAndWhatToDo(t *testing.T) {
 		require.Contains(t, line, "--"+surface+"-addr", "says what to change")
 	}
 
+	few := exec.Command("sh", "-c", `ulimit -n 200; exec "$0" up --source none --data-dir "$1"`, binary, t.TempDir())
+	out, err := few.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "at most 200 files may be open, and 1024 are needed: raise the limit")
+
 	line := fails(t, t.TempDir(), []string{"MINTLAKE_LIBCHDB=/nowhere/libchdb.so"})
 	require.Contains(t, line, "/nowhere/libchdb.so")
 	require.Contains(t, line, "make deps")

@@ -10,13 +10,20 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
+// fewestFiles is how many open files a process must be allowed. A node over the demo chain has 300
+// open; each client, partition and table of more data adds to that.
+const fewestFiles = 1024
+
 // preflight checks, before anything is started, for what would make the start fail: missing files,
-// a missing source, and addresses that are in use. The error joins all problems.
+// a missing source, addresses that are in use, and a low limit of open files. The error joins all
+// problems.
 func preflight(cfg *Config, rooms []string, embedded bool) error {
-	var problems []error
+	problems := enoughFiles()
 	if slices.Contains(rooms, roomIngest) {
 		for _, text := range cfg.Source {
 			spec, err := source.ParseSpec(text)
@@ -32,6 +39,16 @@ func preflight(cfg *Config, rooms []string, embedded bool) error {
 		problems = append(problems, err)
 	}
 	return errors.Join(append(problems, freeAddresses(listenAddresses(cfg, rooms, embedded))...)...)
+}
+
+// enoughFiles returns a problem if the process may not open enough files. Go has already raised the
+// soft limit to the hard one.
+func enoughFiles() []error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= fewestFiles {
+		return nil
+	}
+	return []error{fmt.Errorf("at most %d files may be open, and %d are needed: raise the limit (ulimit -Hn, or LimitNOFILE= of a systemd unit)", limit.Cur, fewestFiles)}
 }
 
 // listenAddresses returns the settings by which rooms listen, with their values. rpc.ws_addr and

@@ -287,8 +287,8 @@ func (f *Fold) update(p *pool) bool {
 	p.state, p.entry = f.judge(p)
 	if p.state == wanted {
 		f.pools.wanted[p.address] = p
-	} else {
-		delete(f.pools.wanted, p.address)
+	} else if delete(f.pools.wanted, p.address); len(f.pools.wanted) == 0 {
+		f.pools.wanted = map[venue.Key]*pool{} // the old one keeps the memory of the most that it held
 	}
 	return p.ref != nil
 }

@@ -141,12 +141,12 @@ func (f *Fold) Publish() {
 	for key := range f.changed {
 		shared[key] = f.share(key)
 	}
-	clear(f.changed)
+	f.changed = map[venue.Key]struct{}{} // not cleared: a map keeps the memory of the most that it held
 	pairs := map[pair]*listed{}
 	for p := range f.pools.touched {
 		pairs[p] = f.list(p)
 	}
-	clear(f.pools.touched)
+	f.pools.touched = map[pair]struct{}{}
 	last := f.snapshot.Load()
 	next := &Snapshot{
 		Slot: f.tree.head, full: f.pools.full, venues: last.venues, pairs: last.pairs.with(pairs), accounts: last.accounts.with(shared),

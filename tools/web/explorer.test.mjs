@@ -312,6 +312,14 @@ test("a desktop in the dark is readable", () =>
     dark,
   ));
 
+test("a path without a page is told", () =>
+  open("/nothing", async (page) => {
+    await page.waitForSelector(".empty:has-text('There is no such page')");
+    await clean(page);
+    await page.click(".empty a");
+    await page.waitForSelector(rows);
+  }, { expected: /status of 404/ }));
+
 test("what is not there is told", () =>
   open("/token/notamint", async (page) => {
     await page.waitForSelector(".problem:has-text('not in the registry')");
