@@ -62,7 +62,7 @@ func (r *auditRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) er
 	if r.minAccuracy < 0 || r.minAccuracy > 1 || r.minKnown < 0 || r.minKnown > 1 {
 		return errors.New("--min-accuracy and --min-known are between 0 and 1")
 	}
-	r.cfg.Commitment = solana.Commitment(cfg.Geyser.Commitment)
+	r.cfg.Commitment = solana.Commitment(cfg.blockCommitment())
 	client, err := solana.NewClient(solana.Config{Endpoints: cfg.RPC.Upstream}, solana.Deps{Logger: logger})
 	if err != nil {
 		return err

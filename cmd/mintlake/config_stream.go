@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tlsserver"
 )
 
@@ -52,6 +54,27 @@ func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
 			bad("stream.tls", c.TLS.CertFile, err.Error())
 		}
 	}
+}
+
+// blockCommitment returns the commitment of the blocks that ingest publishes: that of the sources,
+// which may name their own; confirmed if they differ. A process that names no source has only the
+// setting.
+func (c *Config) blockCommitment() string {
+	found := ""
+	for _, text := range c.Source {
+		spec, err := source.ParseSpec(text)
+		if err != nil || spec.Kind == source.KindNone {
+			continue
+		}
+		commitment := c.Geyser.Commitment
+		if spec.Kind == source.KindRPC {
+			commitment = string(solana.Confirmed)
+		}
+		if commitment = cmp.Or(spec.Commitment, commitment); found != string(solana.Confirmed) {
+			found = commitment
+		}
+	}
+	return cmp.Or(found, c.Geyser.Commitment)
 }
 
 var errProcessedSource = errors.New("stream.processed: no source is a Geyser server: name it with --source geyser+https://host:port, at the gateway too")

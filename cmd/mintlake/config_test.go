@@ -127,6 +127,29 @@ func TestProcessedNeedsAGeyserServer(t *testing.T) {
 	require.NoError(t, preflight(c, []string{roomGateway}, false))
 }
 
+// TestTheCommitmentOfBlocksIsThatOfTheirSource: the stream and the audit name it.
+func TestTheCommitmentOfBlocksIsThatOfTheirSource(t *testing.T) {
+	for _, c := range []struct {
+		setting string
+		sources []string
+		want    string
+	}{
+		{"confirmed", nil, "confirmed"},
+		{"finalized", []string{"none"}, "finalized"},
+		{"finalized", []string{"demo:"}, "finalized"},
+		{"confirmed", []string{"geyser+https://example.org?commitment=finalized"}, "finalized"},
+		{"finalized", []string{"geyser+https://example.org?commitment=confirmed"}, "confirmed"},
+		{"finalized", []string{"rpc+https://example.org"}, "confirmed"},
+		{"confirmed", []string{"rpc+https://example.org?commitment=finalized"}, "finalized"},
+		{"finalized", []string{"rpc+https://example.org", "file:blocks"}, "confirmed"},
+		{"finalized", []string{"file:blocks", "rpc+https://example.org"}, "confirmed"},
+	} {
+		cfg := defaults()
+		cfg.Geyser.Commitment, cfg.Source = c.setting, c.sources
+		require.Equal(t, c.want, cfg.blockCommitment(), "%s %s", c.setting, c.sources)
+	}
+}
+
 func TestAllProblemsAreToldAtOnce(t *testing.T) {
 	c := defaults()
 	c.DataDir, c.Log.Level, c.Kafka.Replicas = "", "loud", -1

@@ -48,7 +48,7 @@ with --kafka-brokers and --clickhouse-dsn.`,
 	})
 	cmd.Flags().StringSliceVar(&run.tables, "tables", nil, "make the rows of these tables again; without it all tables are thrown away")
 	cmd.Flags().Uint64Var(&run.from, "from-slot", 0, "with --tables: first slot")
-	cmd.Flags().Uint64Var(&run.to, "to-slot", 0, "with --tables: last slot; 0 = all")
+	cmd.Flags().Uint64Var(&run.to, "to-slot", 0, "with --tables: last slot, needed with --from-slot; without both all slots")
 	return cmd
 }
 

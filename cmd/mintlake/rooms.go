@@ -225,7 +225,7 @@ func (s *system) startAPI(ctx context.Context) error {
 
 // errAlone is returned if a room that runs alone has no Kafka or ClickHouse: it has no embedded
 // engines.
-var errAlone = errors.New("a room that runs alone needs --kafka-brokers and, but for ingest and enrich, --clickhouse-dsn: the embedded engines belong to `mintlake up`")
+var errAlone = errors.New("a room that runs alone needs --kafka-brokers, and api, projector and volume need --clickhouse-dsn: the embedded engines belong to `mintlake up`")
 
 func (s *system) requireBackends(clickhouse bool) error {
 	if len(s.cfg.Kafka.Brokers) == 0 || clickhouse && s.cfg.ClickHouse.DSN == "" {
@@ -253,7 +253,11 @@ func roomCommands() []*cobra.Command {
 	}
 	commands := make([]*cobra.Command, 0, len(rooms))
 	for _, room := range rooms {
-		commands = append(commands, withConfig(&cobra.Command{Use: room.name, Short: room.short + "; needs Kafka of its own, see --kafka-brokers"},
+		needs := "; needs Kafka of its own, see --kafka-brokers"
+		if room.clickhouse {
+			needs = "; needs Kafka and ClickHouse of its own, see --kafka-brokers and --clickhouse-dsn"
+		}
+		commands = append(commands, withConfig(&cobra.Command{Use: room.name, Short: room.short + needs},
 			func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 				if err := preflight(cfg, []string{room.name}, false); err != nil {
 					return err

@@ -106,7 +106,7 @@ func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Serv
 			}
 		}
 	}
-	room, err := subscriptions.New(subscriptions.Config{Commitment: s.cfg.Geyser.Commitment, WebSockets: s.cfg.RPC.UpstreamWS}, deps)
+	room, err := subscriptions.New(subscriptions.Config{Commitment: s.cfg.blockCommitment(), WebSockets: s.cfg.RPC.UpstreamWS}, deps)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *system) startStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Processed: processed, Commitment: s.cfg.Geyser.Commitment, Version: thisBuild().Version,
+	room, err := stream.New(stream.Config{Addr: s.cfg.Stream.Addr, Processed: processed, Commitment: s.cfg.blockCommitment(), Version: thisBuild().Version,
 		Transactions: s.cfg.Stream.Transactions, AllowedOrigins: s.cfg.Stream.AllowedOrigins, TrustedProxies: s.keys.proxies,
 		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections,
 		MaxConnectionsPerAddress: s.cfg.Stream.MaxPerAddress, MaxReplays: s.cfg.Stream.MaxReplays,

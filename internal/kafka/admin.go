@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -91,6 +92,18 @@ func (s TopicSpec) check() error {
 	return nil
 }
 
+// initial returns the settings of a new topic. With three replicas or more, an acknowledged record
+// must lie on two brokers: the brokers' default is one. With two replicas, that would stop all
+// writes when one broker is away. An existing topic keeps what it has, as it may have fewer
+// replicas than the specification.
+func (s TopicSpec) initial() map[string]string {
+	config := maps.Clone(s.Config)
+	if _, set := config["min.insync.replicas"]; !set && s.ReplicationFactor >= 3 {
+		config["min.insync.replicas"] = "2"
+	}
+	return config
+}
+
 // create creates the topics that do not exist yet.
 func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
 	existing, err := a.existing(ctx)
@@ -103,8 +116,9 @@ func (a *Admin) create(ctx context.Context, specs []TopicSpec) error {
 			continue
 		}
 		topic := kafkago.TopicConfig{Topic: spec.Name, NumPartitions: spec.Partitions, ReplicationFactor: spec.ReplicationFactor}
-		for _, name := range sortedKeys(spec.Config) {
-			topic.ConfigEntries = append(topic.ConfigEntries, kafkago.ConfigEntry{ConfigName: name, ConfigValue: spec.Config[name]})
+		config := spec.initial()
+		for _, name := range sortedKeys(config) {
+			topic.ConfigEntries = append(topic.ConfigEntries, kafkago.ConfigEntry{ConfigName: name, ConfigValue: config[name]})
 		}
 		req.Topics = append(req.Topics, topic)
 	}

@@ -35,6 +35,10 @@ func TestKilledLeaderOfThreeBrokers(t *testing.T) {
 		return admin.EnsureTopics(ctx, []kafka.TopicSpec{{Name: topic, Partitions: partitions, ReplicationFactor: 3, Config: forever}}) == nil
 	}, time.Minute, 100*time.Millisecond)
 
+	settings, err := admin.TopicConfig(ctx, topic)
+	require.NoError(t, err)
+	require.Equal(t, "2", settings["min.insync.replicas"], "an acknowledged record lies on two brokers")
+
 	var rounds atomic.Int64
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
