@@ -1,5 +1,110 @@
--- The numbers are those of registry.Register.
+-- The numbers are those of registry.Register. Each step adds columns to those of the step before. The
+-- steps are many because ClickHouse analyses an alias anew wherever it is used in its own step.
 INSERT INTO {database}.tokens_raw ({columns})
+WITH
+folded AS
+(
+    SELECT
+        mint,
+        arraySort(groupArray((register, item, fact.1, fact.2))) AS all_facts,
+        sum(toUInt256(fact.1)) AS row_version,
+        anyIf(fact.1, register = 3) AS supply_at,
+        anyIf(fact.1, register = 23 AND item = 'closed') AS closed_at,
+        anyIf(fact.1, register = 23 AND item = 'initialized') AS initialized_at,
+        anyIf(fact.1, register = 25 AND item = '') AS fields_at,
+        anyIf(fact.2, register = 7) AS metaplex_name,
+        anyIf(fact.2, register = 8) AS metaplex_symbol,
+        anyIf(fact.2, register = 9) AS metaplex_uri_text,
+        anyIf(fact.2, register = 10) AS metaplex_update_authority,
+        anyIf(fact.2, register = 11) AS seller_fee,
+        anyIf(fact.2, register = 12) AS standard,
+        anyIf(fact.2, register = 19) AS offchain,
+        anyIf(fact.2, register = 20) AS logo,
+        anyIf(fact.2, register = 26) AS logo_override,
+        anyIf(fact.2, register = 21) AS first_seen,
+        anyIf(fact.2, register = 22) AS last_seen,
+        anyIf(fact.2, register = 23 AND item = '') AS closed,
+        arrayFilter(l -> NOT JSONExtractBool(l, 'removed'), arrayMap(l -> l.2, arraySort(groupArrayIf((item, fact.2), register = 24)))) AS lists
+    FROM {database}.token_facts_raw FINAL
+    WHERE mint IN ({mints})
+    GROUP BY mint
+),
+living AS
+(
+    SELECT
+        *,
+        -- What is dead is left out as registry.State does, see registry/incarnation.go.
+        arrayFilter(f -> multiIf(
+            f.1 IN (1, 2, 3, 5, 6, 17, 18, 27, 28, 29), closed_at = 0 OR f.3 > closed_at,
+            f.1 = 4, (closed_at = 0 OR f.3 > closed_at) AND (supply_at = 0 OR f.3 > supply_at),
+            f.1 BETWEEN 13 AND 16, (closed_at = 0 OR f.3 > closed_at) AND f.3 >= initialized_at,
+            f.1 = 25, (closed_at = 0 OR f.3 > closed_at) AND f.3 >= initialized_at AND f.3 >= fields_at,
+            true), all_facts) AS alive
+    FROM folded
+),
+registers AS
+(
+    SELECT
+        *,
+        arrayFirst(f -> f.1 = 1, alive).4 AS program,
+        arrayFirst(f -> f.1 = 2, alive).4 AS decimals_text,
+        arrayExists(f -> f.1 = 3, alive) AS has_supply,
+        arrayFirst(f -> f.1 = 3, alive).4 AS supply_base,
+        arrayExists(f -> f.1 = 5, alive) AS has_mint_authority,
+        arrayFirst(f -> f.1 = 5, alive).4 AS mint_authority_text,
+        arrayFirst(f -> f.1 = 6, alive).4 AS freeze_authority_text,
+        arrayFirst(f -> f.1 = 13, alive).4 AS token22_name,
+        arrayFirst(f -> f.1 = 14, alive).4 AS token22_symbol,
+        arrayFirst(f -> f.1 = 15, alive).4 AS token22_uri,
+        arrayFirst(f -> f.1 = 16, alive).4 AS token22_update_authority,
+        arrayFirst(f -> f.1 = 17, alive).4 = mint AS own_metadata,
+        arrayFilter(f -> f.1 = 25 AND f.2 != '' AND f.4 != '', alive) AS fields
+    FROM living
+),
+located AS
+(
+    SELECT
+        *,
+        if(metaplex_uri_text = '' AND own_metadata, token22_uri, metaplex_uri_text) AS uri,
+        toInt64OrNull(first_seen) AS first_ms,
+        toInt64OrNull(last_seen) AS last_ms,
+        toInt256OrZero(supply_base) + arraySum(arrayMap(f -> toInt256OrZero(f.4), arrayFilter(f -> f.1 = 4, alive))) AS total
+    FROM registers
+),
+chosen AS
+(
+    SELECT
+        *,
+        if(JSONExtractString(offchain, 'uri') = uri, offchain, '') AS document
+    FROM located
+),
+documented AS
+(
+    SELECT
+        *,
+        JSONExtractString(document, 'external_url') AS document_link,
+        JSONExtractString(document, 'name') AS document_name,
+        JSONExtractString(document, 'symbol') AS document_symbol,
+        multiIf(JSONExtractBool(logo_override, 'none'), '', JSONExtractString(logo_override, 'url') != '', JSONExtractString(logo_override, 'url'),
+            JSONExtractString(document, 'image') != '', JSONExtractString(document, 'image'), arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'logo_uri'), lists))) AS named_image,
+        JSONExtract(document, 'extensions', 'Map(String, String)') AS document_extensions,
+        JSONExtract(document, 'tags', 'Array(String)') AS document_tags,
+        arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'name'), lists)) AS list_name,
+        arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'symbol'), lists)) AS list_symbol,
+        -- registry.Membership: at most one indivisible unit, and an authority that is known.
+        toUInt8OrNull(decimals_text) = 0 AND has_mint_authority AND has_supply AND total >= 0 AND total <= 1 AND mint != 'So11111111111111111111111111111111111111112' AS single
+    FROM chosen
+),
+shown AS
+(
+    SELECT
+        *,
+        if(match(named_image, {uri_pattern}), named_image, '') AS document_image,
+        -- registry.IsEdition.
+        arrayExists(bump -> hex(SHA256(concat('metadata', unhex({metadata_program}), tryBase58Decode(mint), 'edition', char(bump), unhex({metadata_program}), 'ProgramDerivedAddress')))
+            = hex(tryBase58Decode(mint_authority_text)), if(ifNull(single, false) AND mint_authority_text != '', range({edition_bumps}), range(0))) AS edition
+    FROM documented
+)
 SELECT
     mint,
     multiIf(metaplex_symbol != '', metaplex_symbol, own_metadata AND token22_symbol != '', token22_symbol, document_symbol != '', document_symbol, list_symbol) AS symbol,
@@ -35,80 +140,4 @@ SELECT
     alive AS facts,
     row_version,
     {rules} AS rules
-FROM
-(
-    SELECT
-        *,
-        if(metaplex_uri_text = '' AND own_metadata, token22_uri, metaplex_uri_text) AS uri,
-        if(JSONExtractString(offchain, 'uri') = uri, offchain, '') AS document,
-        toInt64OrNull(first_seen) AS first_ms,
-        toInt64OrNull(last_seen) AS last_ms,
-        JSONExtractString(document, 'external_url') AS document_link,
-        JSONExtractString(document, 'name') AS document_name,
-        JSONExtractString(document, 'symbol') AS document_symbol,
-        multiIf(JSONExtractBool(logo_override, 'none'), '', JSONExtractString(logo_override, 'url') != '', JSONExtractString(logo_override, 'url'),
-            JSONExtractString(document, 'image') != '', JSONExtractString(document, 'image'), arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'logo_uri'), lists))) AS named_image,
-        if(match(named_image, {uri_pattern}), named_image, '') AS document_image,
-        JSONExtract(document, 'extensions', 'Map(String, String)') AS document_extensions,
-        JSONExtract(document, 'tags', 'Array(String)') AS document_tags,
-        arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'name'), lists)) AS list_name,
-        arrayFirst(v -> v != '', arrayMap(l -> JSONExtractString(l, 'symbol'), lists)) AS list_symbol,
-        toInt256OrZero(supply_base) + arraySum(arrayMap(f -> toInt256OrZero(f.4), arrayFilter(f -> f.1 = 4, alive))) AS total,
-        -- registry.Membership: at most one indivisible unit, and an authority that is known.
-        toUInt8OrNull(decimals_text) = 0 AND has_mint_authority AND has_supply AND total >= 0 AND total <= 1 AND mint != 'So11111111111111111111111111111111111111112' AS single,
-        -- registry.IsEdition.
-        arrayExists(bump -> hex(SHA256(concat('metadata', unhex({metadata_program}), tryBase58Decode(mint), 'edition', char(bump), unhex({metadata_program}), 'ProgramDerivedAddress')))
-            = hex(tryBase58Decode(mint_authority_text)), if(ifNull(single, false) AND mint_authority_text != '', range({edition_bumps}), range(0))) AS edition
-    FROM
-    (
-        SELECT
-            *,
-            -- What is dead is left out as registry.State does, see registry/incarnation.go.
-            arrayFilter(f -> multiIf(
-                f.1 IN (1, 2, 3, 5, 6, 17, 18, 27, 28, 29), closed_at = 0 OR f.3 > closed_at,
-                f.1 = 4, (closed_at = 0 OR f.3 > closed_at) AND (supply_at = 0 OR f.3 > supply_at),
-                f.1 BETWEEN 13 AND 16, (closed_at = 0 OR f.3 > closed_at) AND f.3 >= initialized_at,
-                f.1 = 25, (closed_at = 0 OR f.3 > closed_at) AND f.3 >= initialized_at AND f.3 >= fields_at,
-                true), all_facts) AS alive,
-            arrayFirst(f -> f.1 = 1, alive).4 AS program,
-            arrayFirst(f -> f.1 = 2, alive).4 AS decimals_text,
-            arrayExists(f -> f.1 = 3, alive) AS has_supply,
-            arrayFirst(f -> f.1 = 3, alive).4 AS supply_base,
-            arrayExists(f -> f.1 = 5, alive) AS has_mint_authority,
-            arrayFirst(f -> f.1 = 5, alive).4 AS mint_authority_text,
-            arrayFirst(f -> f.1 = 6, alive).4 AS freeze_authority_text,
-            arrayFirst(f -> f.1 = 13, alive).4 AS token22_name,
-            arrayFirst(f -> f.1 = 14, alive).4 AS token22_symbol,
-            arrayFirst(f -> f.1 = 15, alive).4 AS token22_uri,
-            arrayFirst(f -> f.1 = 16, alive).4 AS token22_update_authority,
-            arrayFirst(f -> f.1 = 17, alive).4 = mint AS own_metadata,
-            arrayFilter(f -> f.1 = 25 AND f.2 != '' AND f.4 != '', alive) AS fields
-        FROM
-        (
-            SELECT
-                mint,
-                arraySort(groupArray((register, item, fact.1, fact.2))) AS all_facts,
-                sum(toUInt256(fact.1)) AS row_version,
-                anyIf(fact.1, register = 3) AS supply_at,
-                anyIf(fact.1, register = 23 AND item = 'closed') AS closed_at,
-                anyIf(fact.1, register = 23 AND item = 'initialized') AS initialized_at,
-                anyIf(fact.1, register = 25 AND item = '') AS fields_at,
-                anyIf(fact.2, register = 7) AS metaplex_name,
-                anyIf(fact.2, register = 8) AS metaplex_symbol,
-                anyIf(fact.2, register = 9) AS metaplex_uri_text,
-                anyIf(fact.2, register = 10) AS metaplex_update_authority,
-                anyIf(fact.2, register = 11) AS seller_fee,
-                anyIf(fact.2, register = 12) AS standard,
-                anyIf(fact.2, register = 19) AS offchain,
-                anyIf(fact.2, register = 20) AS logo,
-                anyIf(fact.2, register = 26) AS logo_override,
-                anyIf(fact.2, register = 21) AS first_seen,
-                anyIf(fact.2, register = 22) AS last_seen,
-                anyIf(fact.2, register = 23 AND item = '') AS closed,
-                arrayFilter(l -> NOT JSONExtractBool(l, 'removed'), arrayMap(l -> l.2, arraySort(groupArrayIf((item, fact.2), register = 24)))) AS lists
-            FROM {database}.token_facts_raw FINAL
-            WHERE mint IN ({mints})
-            GROUP BY mint
-        )
-    )
-)
+FROM shown
