@@ -42,8 +42,17 @@ func startNode(slot uint64) (*node, error) {
 	return n, nil
 }
 
-// Subscribe implements pb.GeyserServer. It ignores filters, and answers pings.
+// Subscribe implements pb.GeyserServer. It sends all updates to the one subscriber who asks for
+// accounts, and answers pings. Another asks for transactions, of which there are none.
 func (n *node) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	var updates <-chan *pb.SubscribeUpdate
+	if len(first.GetAccounts()) > 0 {
+		updates = n.updates
+	}
 	pings := make(chan int32, 64)
 	go func() {
 		for {
@@ -63,7 +72,7 @@ func (n *node) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			return nil
 		case id := <-pings:
 			u = &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Pong{Pong: &pb.SubscribeUpdatePong{Id: id}}}
-		case u = <-n.updates:
+		case u = <-updates:
 		}
 		if err := stream.Send(u); err != nil {
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -105,7 +106,7 @@ func answered(urls []string) (body []byte, err error) {
 			return body, nil
 		}
 	}
-	return nil, fmt.Errorf("no quote: %w: %s", err, body)
+	return nil, errors.Join(fmt.Errorf("no quote: %s", body), err)
 }
 
 type constantServer struct {

@@ -31,7 +31,7 @@ const venues = {
   raydium_cpmm(aToB) {
     const { default: Cpmm } = require('@raydium-io/raydium-sdk-v2/lib/raydium/cpmm/cpmm.js')
     const { CpmmPoolInfoLayout, CpmmConfigInfoLayout } = require('@raydium-io/raydium-sdk-v2')
-    const Decimal = require('decimal.js-light')
+    const Decimal = require('decimal.js')
     const info = CpmmPoolInfoLayout.decode(account(question.pool))
     const reserve = (vault, ...fees) => fees.reduce((sum, fee) => sum.sub(fee), amountOf(vault.toBase58()))
     const baseReserve = reserve(info.vaultA, info.protocolFeesMintA, info.fundFeesMintA)
