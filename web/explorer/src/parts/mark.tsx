@@ -19,7 +19,7 @@ export function judge(evidence: Evidence | null | undefined, symbol: string): { 
   const why = {
     homoglyph: "its symbol or name is written with other characters that look the same",
     copied_name: "a token that is traded more has the same symbol and name",
-    copied_logo: "a token that is traded more has the same logo",
+    copied_logo: "another token showed the same logo first",
   };
   return { tone: "danger", label: "lookalike", text: `${rank} Take care: ${seen.map((signal) => why[signal]).join("; ")}.` };
 }
