@@ -2011,6 +2011,9 @@ type CodedBody = Error
 // Failure Why there is no answer.
 type Failure = Error
 
+// ForeignHost Why there is no answer.
+type ForeignHost = Error
+
 // Loading Why there is no answer.
 type Loading = Error
 
@@ -3989,6 +3992,12 @@ type GetImageResponse304Headers struct {
 	XRequestID         string
 }
 
+// GetImageResponse403Headers the declared response headers of an HTTP 403 response for GetImage
+type GetImageResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetImageResponse429Headers the declared response headers of an HTTP 429 response for GetImage
 type GetImageResponse429Headers struct {
 	CacheControl       string
@@ -4014,6 +4023,8 @@ type GetImageResponse500Headers struct {
 type GetImageResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON431 the response for an HTTP 431 `application/json` response
@@ -4024,12 +4035,19 @@ type GetImageResponse struct {
 	Headers200 *GetImageResponse200Headers
 	// Headers304 the parsed response headers for an HTTP 304 response
 	Headers304 *GetImageResponse304Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetImageResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetImageResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
 	Headers431 *GetImageResponse431Headers
 	// Headers500 the parsed response headers for an HTTP 500 response
 	Headers500 *GetImageResponse500Headers
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetImageResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -4082,6 +4100,12 @@ type GetStatusResponse200Headers struct {
 	XRequestID   string
 }
 
+// GetStatusResponse403Headers the declared response headers of an HTTP 403 response for GetStatus
+type GetStatusResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetStatusResponse431Headers the declared response headers of an HTTP 431 response for GetStatus
 type GetStatusResponse431Headers struct {
 	CacheControl string
@@ -4099,12 +4123,16 @@ type GetStatusResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Status
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON431 the response for an HTTP 431 `application/json` response
 	JSON431 *TooLargeHeaders
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *Failure
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetStatusResponse200Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetStatusResponse403Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
 	Headers431 *GetStatusResponse431Headers
 	// Headers500 the parsed response headers for an HTTP 500 response
@@ -4114,6 +4142,11 @@ type GetStatusResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r GetStatusResponse) GetJSON200() *Status {
 	return r.JSON200
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetStatusResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON431 returns the response for an HTTP 431 `application/json` response
@@ -4164,6 +4197,12 @@ type GetStatusPastResponse200Headers struct {
 	XRequestID         string
 }
 
+// GetStatusPastResponse403Headers the declared response headers of an HTTP 403 response for GetStatusPast
+type GetStatusPastResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetStatusPastResponse429Headers the declared response headers of an HTTP 429 response for GetStatusPast
 type GetStatusPastResponse429Headers struct {
 	CacheControl       string
@@ -4191,6 +4230,8 @@ type GetStatusPastResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *StatusPast
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON431 the response for an HTTP 431 `application/json` response
@@ -4199,6 +4240,8 @@ type GetStatusPastResponse struct {
 	JSON500 *Failure
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetStatusPastResponse200Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetStatusPastResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetStatusPastResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -4210,6 +4253,11 @@ type GetStatusPastResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r GetStatusPastResponse) GetJSON200() *StatusPast {
 	return r.JSON200
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetStatusPastResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -4285,6 +4333,12 @@ type SearchTokensResponse400Headers struct {
 	XRequestID         string
 }
 
+// SearchTokensResponse403Headers the declared response headers of an HTTP 403 response for SearchTokens
+type SearchTokensResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // SearchTokensResponse429Headers the declared response headers of an HTTP 429 response for SearchTokens
 type SearchTokensResponse429Headers struct {
 	CacheControl       string
@@ -4321,6 +4375,8 @@ type SearchTokensResponse struct {
 	JSON200 *SearchResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON431 the response for an HTTP 431 `application/json` response
@@ -4335,6 +4391,8 @@ type SearchTokensResponse struct {
 	Headers304 *SearchTokensResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *SearchTokensResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *SearchTokensResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *SearchTokensResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -4353,6 +4411,11 @@ func (r SearchTokensResponse) GetJSON200() *SearchResponse {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r SearchTokensResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r SearchTokensResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -4422,6 +4485,12 @@ type ResolveTokensResponse400Headers struct {
 	XRequestID         string
 }
 
+// ResolveTokensResponse403Headers the declared response headers of an HTTP 403 response for ResolveTokens
+type ResolveTokensResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // ResolveTokensResponse408Headers the declared response headers of an HTTP 408 response for ResolveTokens
 type ResolveTokensResponse408Headers struct {
 	CacheControl string
@@ -4479,6 +4548,8 @@ type ResolveTokensResponse struct {
 	JSON200 *BatchResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON408 the response for an HTTP 408 `application/json` response
 	JSON408 *TooSlow
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -4497,6 +4568,8 @@ type ResolveTokensResponse struct {
 	Headers200 *ResolveTokensResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ResolveTokensResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ResolveTokensResponse403Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *ResolveTokensResponse408Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -4521,6 +4594,11 @@ func (r ResolveTokensResponse) GetJSON200() *BatchResponse {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r ResolveTokensResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ResolveTokensResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON408 returns the response for an HTTP 408 `application/json` response
@@ -4605,6 +4683,12 @@ type StreamTokensResponse400Headers struct {
 	XRequestID         string
 }
 
+// StreamTokensResponse403Headers the declared response headers of an HTTP 403 response for StreamTokens
+type StreamTokensResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // StreamTokensResponse429Headers the declared response headers of an HTTP 429 response for StreamTokens
 type StreamTokensResponse429Headers struct {
 	CacheControl       string
@@ -4639,6 +4723,8 @@ type StreamTokensResponse struct {
 	HTTPResponse *http.Response
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON431 the response for an HTTP 431 `application/json` response
@@ -4651,6 +4737,8 @@ type StreamTokensResponse struct {
 	Headers200 *StreamTokensResponse200Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *StreamTokensResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *StreamTokensResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *StreamTokensResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -4664,6 +4752,11 @@ type StreamTokensResponse struct {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r StreamTokensResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r StreamTokensResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -4744,6 +4837,12 @@ type CategoryTokensV2Response400Headers struct {
 	XRequestID         string
 }
 
+// CategoryTokensV2Response403Headers the declared response headers of an HTTP 403 response for CategoryTokensV2
+type CategoryTokensV2Response403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // CategoryTokensV2Response429Headers the declared response headers of an HTTP 429 response for CategoryTokensV2
 type CategoryTokensV2Response429Headers struct {
 	CacheControl       string
@@ -4780,6 +4879,8 @@ type CategoryTokensV2Response struct {
 	JSON200 *[]TokenV2
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON431 the response for an HTTP 431 `application/json` response
@@ -4794,6 +4895,8 @@ type CategoryTokensV2Response struct {
 	Headers304 *CategoryTokensV2Response304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *CategoryTokensV2Response400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CategoryTokensV2Response403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CategoryTokensV2Response429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -4812,6 +4915,11 @@ func (r CategoryTokensV2Response) GetJSON200() *[]TokenV2 {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r CategoryTokensV2Response) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CategoryTokensV2Response) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -4892,6 +5000,12 @@ type GetTokenResponse400Headers struct {
 	XRequestID         string
 }
 
+// GetTokenResponse403Headers the declared response headers of an HTTP 403 response for GetToken
+type GetTokenResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetTokenResponse404Headers the declared response headers of an HTTP 404 response for GetToken
 type GetTokenResponse404Headers struct {
 	CacheControl       string
@@ -4937,6 +5051,8 @@ type GetTokenResponse struct {
 	JSON200 *Row
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -4953,6 +5069,8 @@ type GetTokenResponse struct {
 	Headers304 *GetTokenResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *GetTokenResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetTokenResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *GetTokenResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -4973,6 +5091,11 @@ func (r GetTokenResponse) GetJSON200() *Row {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r GetTokenResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetTokenResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -5058,6 +5181,12 @@ type GetHistoryResponse400Headers struct {
 	XRequestID         string
 }
 
+// GetHistoryResponse403Headers the declared response headers of an HTTP 403 response for GetHistory
+type GetHistoryResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetHistoryResponse429Headers the declared response headers of an HTTP 429 response for GetHistory
 type GetHistoryResponse429Headers struct {
 	CacheControl       string
@@ -5094,6 +5223,8 @@ type GetHistoryResponse struct {
 	JSON200 *HistoryResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *Error
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -5110,6 +5241,8 @@ type GetHistoryResponse struct {
 	Headers304 *GetHistoryResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *GetHistoryResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetHistoryResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetHistoryResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -5128,6 +5261,11 @@ func (r GetHistoryResponse) GetJSON200() *HistoryResponse {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r GetHistoryResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetHistoryResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -5213,6 +5351,12 @@ type GetCandlesResponse400Headers struct {
 	XRequestID         string
 }
 
+// GetCandlesResponse403Headers the declared response headers of an HTTP 403 response for GetCandles
+type GetCandlesResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetCandlesResponse429Headers the declared response headers of an HTTP 429 response for GetCandles
 type GetCandlesResponse429Headers struct {
 	CacheControl       string
@@ -5249,6 +5393,8 @@ type GetCandlesResponse struct {
 	JSON200 *CandlesResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *Error
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -5265,6 +5411,8 @@ type GetCandlesResponse struct {
 	Headers304 *GetCandlesResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *GetCandlesResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetCandlesResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetCandlesResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -5283,6 +5431,11 @@ func (r GetCandlesResponse) GetJSON200() *CandlesResponse {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r GetCandlesResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetCandlesResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -5368,6 +5521,12 @@ type GetPoolsResponse400Headers struct {
 	XRequestID         string
 }
 
+// GetPoolsResponse403Headers the declared response headers of an HTTP 403 response for GetPools
+type GetPoolsResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetPoolsResponse429Headers the declared response headers of an HTTP 429 response for GetPools
 type GetPoolsResponse429Headers struct {
 	CacheControl       string
@@ -5404,6 +5563,8 @@ type GetPoolsResponse struct {
 	JSON200 *PoolsResponse
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *Error
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -5420,6 +5581,8 @@ type GetPoolsResponse struct {
 	Headers304 *GetPoolsResponse304Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *GetPoolsResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetPoolsResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetPoolsResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -5438,6 +5601,11 @@ func (r GetPoolsResponse) GetJSON200() *PoolsResponse {
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
 func (r GetPoolsResponse) GetJSON400() *BadRequest {
 	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetPoolsResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -5514,6 +5682,12 @@ type GetVenuesResponse304Headers struct {
 	XRequestID         string
 }
 
+// GetVenuesResponse403Headers the declared response headers of an HTTP 403 response for GetVenues
+type GetVenuesResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
 // GetVenuesResponse429Headers the declared response headers of an HTTP 429 response for GetVenues
 type GetVenuesResponse429Headers struct {
 	CacheControl       string
@@ -5548,6 +5722,8 @@ type GetVenuesResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *VenuesResponse
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON431 the response for an HTTP 431 `application/json` response
@@ -5560,6 +5736,8 @@ type GetVenuesResponse struct {
 	Headers200 *GetVenuesResponse200Headers
 	// Headers304 the parsed response headers for an HTTP 304 response
 	Headers304 *GetVenuesResponse304Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetVenuesResponse403Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetVenuesResponse429Headers
 	// Headers431 the parsed response headers for an HTTP 431 response
@@ -5573,6 +5751,11 @@ type GetVenuesResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r GetVenuesResponse) GetJSON200() *VenuesResponse {
 	return r.JSON200
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetVenuesResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -5836,6 +6019,13 @@ func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
 	case rsp.StatusCode == 304:
 		break // No content-type
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5957,6 +6147,23 @@ func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers304 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetImageResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetImageResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -6062,6 +6269,13 @@ func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
 		var dest TooLargeHeaders
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6096,6 +6310,23 @@ func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetStatusResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 431:
 		var headers GetStatusResponse431Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -6155,6 +6386,13 @@ func ParseGetStatusPastResponse(rsp *http.Response) (*GetStatusPastResponse, err
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -6218,6 +6456,23 @@ func ParseGetStatusPastResponse(rsp *http.Response) (*GetStatusPastResponse, err
 			headers.XRequestID = value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetStatusPastResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetStatusPastResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -6332,6 +6587,13 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			return nil, err
 		}
 		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -6492,6 +6754,23 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers SearchTokensResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers SearchTokensResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -6628,6 +6907,13 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 		}
 		response.JSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
 		var dest TooSlow
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6756,6 +7042,23 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers ResolveTokensResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 408:
 		var headers ResolveTokensResponse408Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -6957,6 +7260,13 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 		}
 		response.JSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -7064,6 +7374,23 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers StreamTokensResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers StreamTokensResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -7202,6 +7529,13 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			return nil, err
 		}
 		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -7362,6 +7696,23 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers CategoryTokensV2Response403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers CategoryTokensV2Response429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -7500,6 +7851,13 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			return nil, err
 		}
 		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -7667,6 +8025,23 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetTokenResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers GetTokenResponse404Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -7844,6 +8219,13 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 		}
 		response.JSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest Error
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -8010,6 +8392,23 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetHistoryResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetHistoryResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -8148,6 +8547,13 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			return nil, err
 		}
 		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest Error
@@ -8315,6 +8721,23 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetCandlesResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetCandlesResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -8453,6 +8876,13 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			return nil, err
 		}
 		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest Error
@@ -8620,6 +9050,23 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetPoolsResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetPoolsResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -8752,6 +9199,13 @@ func ParseGetVenuesResponse(rsp *http.Response) (*GetVenuesResponse, error) {
 	case rsp.StatusCode == 304:
 		break // No content-type
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -8873,6 +9327,23 @@ func ParseGetVenuesResponse(rsp *http.Response) (*GetVenuesResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers304 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetVenuesResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetVenuesResponse429Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {

@@ -1018,6 +1018,17 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The node listens on a loopback address, and the request's Host is no loopback name. The setting allowed_hosts admits further names. */
+        ForeignHost: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "Cache-Control": components["headers"]["Cache-Control"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The mint is not in the registry. */
         NotFound: {
             headers: {
@@ -1266,6 +1277,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1317,6 +1329,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
@@ -1361,6 +1374,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             /** @description Nothing is known about the mint. */
             404: {
                 headers: {
@@ -1417,6 +1431,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             /** @description The mint is not in the registry. */
             404: {
                 headers: {
@@ -1467,6 +1482,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             /** @description The mint is not in the registry. */
             404: {
                 headers: {
@@ -1507,6 +1523,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1550,6 +1567,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["CodedBody"];
@@ -1622,6 +1640,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1660,6 +1679,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1698,6 +1718,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1730,6 +1751,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1773,6 +1795,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1805,6 +1828,7 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1855,6 +1879,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1880,6 +1905,7 @@ export interface operations {
                     "application/json": components["schemas"]["Status"];
                 };
             };
+            403: components["responses"]["ForeignHost"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
         };
@@ -1907,6 +1933,7 @@ export interface operations {
                     "application/json": components["schemas"]["StatusPast"];
                 };
             };
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1922,6 +1949,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["Probe"];
+            403: components["responses"]["ForeignHost"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
         };
@@ -1936,6 +1964,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["Probe"];
+            403: components["responses"]["ForeignHost"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Loading"];
@@ -1966,6 +1995,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -1996,6 +2026,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
@@ -2026,6 +2057,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            403: components["responses"]["ForeignHost"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
