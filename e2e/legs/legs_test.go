@@ -163,13 +163,13 @@ func TestLegsOfRealBlocksRecompute(t *testing.T) {
 		require.Equal(t, want, got, "in and out of %s", l)
 		c.equal++
 	}
-	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "swap.md"))
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "benchmarks.md"))
 	require.NoError(t, err)
 	table := tableOf(counts)
-	require.Contains(t, string(page), table, "docs/swap.md has another table; this is it:\n%s", table)
+	require.Contains(t, string(page), table, "docs/benchmarks.md has another table; this is it:\n%s", table)
 }
 
-// tableOf is the table in docs/swap.md.
+// tableOf is the table in docs/benchmarks.md.
 func tableOf(counts map[string]*recomputed) string {
 	lines := []string{"| venue | legs | recomputed | the others |", "|---|---|---|---|"}
 	for _, v := range all.Venues() {
