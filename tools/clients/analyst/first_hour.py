@@ -42,7 +42,7 @@ print(f"{legs} swap legs, {valued} of them with a value")
 assert valued >= 200, "the node trades nothing"
 assert day > 0, "the day has no figures"
 
-# %% The twenty questions
+# %% The questions of the page
 text = open(page, encoding="utf-8").read()
 questions = re.findall(r"\n([^\n]+)\n\n```sql\n(.*?)```", text, re.S)
 answered = 0
