@@ -288,7 +288,8 @@ func (f *Fold) update(p *pool) bool {
 	if p.state == wanted {
 		f.pools.wanted[p.address] = p
 	} else if delete(f.pools.wanted, p.address); len(f.pools.wanted) == 0 {
-		f.pools.wanted = map[venue.Key]*pool{} // the old one keeps the memory of the most that it held
+		// Not cleared: a map keeps the memory of the most that it held.
+		f.pools.wanted = map[venue.Key]*pool{}
 	}
 	return p.ref != nil
 }

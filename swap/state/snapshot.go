@@ -141,7 +141,8 @@ func (f *Fold) Publish() {
 	for key := range f.changed {
 		shared[key] = f.share(key)
 	}
-	f.changed = map[venue.Key]struct{}{} // not cleared: a map keeps the memory of the most that it held
+	// Not cleared: a map keeps the memory of the most that it held.
+	f.changed = map[venue.Key]struct{}{}
 	pairs := map[pair]*listed{}
 	for p := range f.pools.touched {
 		pairs[p] = f.list(p)
