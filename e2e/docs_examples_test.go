@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
@@ -82,13 +84,24 @@ func examplesAnswer(t *testing.T, s *shell, base string) {
 				if strings.Contains(path, "stream") || strings.EqualFold(method, http.MethodPost) && body == "" {
 					continue
 				}
-				status, answer := send(t.Context(), strings.ToUpper(method), base+request, body)
+				status, answer := patient(t.Context(), strings.ToUpper(method), base+request, body)
 				require.Equal(t, http.StatusOK, status, "%s: %s", request, answer)
 				check(t, answer)
 			}
 		}
 	}
 	require.Greater(t, ran, 5)
+}
+
+// patient is send that asks again while the node says that it is busy.
+func patient(ctx context.Context, method, address, body string) (status int, answer []byte) {
+	for deadline := time.Now().Add(hang); ; time.Sleep(500 * time.Millisecond) {
+		status, answer = send(ctx, method, address, body)
+		again := slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable}, status)
+		if !again || time.Now().After(deadline) {
+			return status, answer
+		}
+	}
 }
 
 // requestsOf are the requests that an operation's examples make: those of the required parameters

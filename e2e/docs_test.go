@@ -66,11 +66,7 @@ func TestDocs(t *testing.T) {
 		})
 		t.Run("client", func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), "go", "run", "../client/example")
-			cmd.Env = append(os.Environ(), "MINTLAKE_URL="+up.addresses["api"])
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, string(out))
-			require.Regexp(t, `^USDC EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v\ndecimals 6\n(new|changed) `, string(out))
+			exampleRuns(t, up)
 		})
 	})
 	admin := []string{token, "MINTLAKE_ADMIN_ADDR=" + strings.TrimPrefix(up.addresses["admin"], "http://")}
@@ -88,8 +84,21 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// exampleRuns runs the example of package client.
+func exampleRuns(t *testing.T, up *instance) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "../client/example")
+	cmd.Env = append(os.Environ(), "MINTLAKE_URL="+up.addresses["api"])
+	var stderr strings.Builder // go run may tell of a download there
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+	require.Regexp(t, `^USDC EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v\ndecimals 6\n(new|changed) `, string(out))
+}
+
 // curlOfPages is what a page's curl runs: an answer that is an error, or an empty page of tokens,
-// is a failure of the command, and a stream ends when its time is over.
+// is a failure of the command, and a stream ends when its time is over. A node that is busy may ask
+// to try again.
 const curlOfPages = `case " $* " in *" --max-time "*)
   code=0
   CURL --fail-with-body "$@" --max-time 3 || code=$?
@@ -97,12 +106,29 @@ const curlOfPages = `case " $* " in *" --max-time "*)
   exit $code
 esac
 answer=$(mktemp)
-trap 'rm "$answer"' EXIT
-code=0
-CURL --fail-with-body "$@" >"$answer" || code=$?
+head=$(mktemp)
+trap 'rm "$answer" "$head"' EXIT
+tries=0
+until
+  code=0
+  CURL --fail-with-body -D "$head" "$@" >"$answer" || code=$?
+  [ $code != 22 ] || [ $tries = 100 ] || ! grep -qE '^HTTP/[0-9.]+ (429|502|503) ' "$head"
+do
+  tries=$((tries + 1))
+  sleep 1
+done
 cat "$answer"
 [ $code = 0 ] || exit $code
 if grep -q '^{"items":\[\]' "$answer"; then echo "no items: $*" >&2; exit 1; fi`
+
+// watchOfPages is what a page's mintlake tokens watch runs: it ends as by Ctrl-C. A process that
+// was not ready for that yet has more time when it is started again.
+const watchOfPages = `for seconds in 3 30; do
+  code=0
+  timeout --preserve-status -s INT $seconds mintlake tokens watch "$@" || code=$?
+  [ $code = 130 ] || exit $code
+done
+exit $code`
 
 // pageShell is a shell in a folder of its own, for commands that ask the node.
 func pageShell(t *testing.T, up *instance, env []string) *shell {
@@ -111,13 +137,12 @@ func pageShell(t *testing.T, up *instance, env []string) *shell {
 	require.NoError(t, err)
 	admin := strings.TrimPrefix(up.addresses["admin"], "http://")
 	return &shell{
-		folder: t.TempDir(),
-		// watching ends as by Ctrl-C
-		instead: append(up.insteadOfDefaults(), "bin/mintlake tokens watch", "timeout --preserve-status -s INT 3 mintlake tokens watch", "bin/mintlake ", "mintlake ", "127.0.0.1:8090", admin, "127.0.0.1:9092", up.addresses["kafka"]),
+		folder:  t.TempDir(),
+		instead: append(up.insteadOfDefaults(), "bin/mintlake tokens watch", "watch-tokens", "bin/mintlake ", "mintlake ", "127.0.0.1:8090", admin, "127.0.0.1:9092", up.addresses["kafka"]),
 		env: append([]string{
 			"MINTLAKE_LOG_LEVEL=error", "MINTLAKE_KAFKA_ADDR=" + up.addresses["kafka"], "MINTLAKE_URL=" + up.addresses["api"], "MINTLAKE_SWAP_URL=" + up.addresses["swap"],
 		}, env...),
-		programs: map[string]string{"curl": strings.ReplaceAll(curlOfPages, "CURL", curl)},
+		programs: map[string]string{"curl": strings.ReplaceAll(curlOfPages, "CURL", curl), "watch-tokens": watchOfPages},
 	}
 }
 
