@@ -71,15 +71,6 @@ func startClusterOver(t testing.TB, node *demo.Node, brokers []string, settings 
 	return c
 }
 
-// session is the shortest that the broker allows.
-func (c *cluster) session() time.Duration {
-	c.t.Helper()
-	if kafkatest.Apache(c.t) {
-		return 6 * time.Second
-	}
-	return 2 * time.Second
-}
-
 // begin starts a room and returns at once.
 func (c *cluster) begin(room string, more ...string) *instance {
 	c.t.Helper()
@@ -88,7 +79,7 @@ func (c *cluster) begin(room string, more ...string) *instance {
 		args = append(args, "--rate-limits-enabled=false") // the test is one client
 	}
 	if room == "ingest" {
-		args = append(args, "--source", "geyser+http://"+c.node.GeyserAddr(), "--ingest-session", c.session().String())
+		args = append(args, "--source", "geyser+http://"+c.node.GeyserAddr())
 	}
 	return beginCommand(c.t, room, c.t.TempDir(), append(append(args, c.settings...), more...)...)
 }

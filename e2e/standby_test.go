@@ -34,14 +34,8 @@ func TestStandby(t *testing.T) {
 	}
 	awaitWriting(leader)
 
-	// The standby is warm, and writes nothing.
 	standby := other(leader, a, b)
-	require.Contains(t, standby.log(), "ingest stands by")
-	for _, topic := range schemas.Topics() {
-		if topic.Name != schemas.TopicIdentity { // which whoever came first has told
-			require.Zero(t, standby.metric(`mintlake_kafka_produced_records_total{topic="`+topic.Name+`"}`), topic.Name)
-		}
-	}
+	standby.requireStandsBy()
 
 	start := time.Now()
 	require.Zero(t, leader.stop(), leader.log())
@@ -51,7 +45,7 @@ func TestStandby(t *testing.T) {
 	t.Logf("and its follower has written a block made since after %s", time.Since(start).Round(10*time.Millisecond))
 	leader, standby = standby, c.launch("ingest")
 
-	require.Eventually(t, func() bool { return strings.Contains(standby.log(), "ingest stands by") }, hang, 10*time.Millisecond)
+	standby.requireStandsBy()
 	time.Sleep(time.Second) // the standby is a member by now
 	leader.freeze()
 	start = time.Now()
@@ -60,7 +54,7 @@ func TestStandby(t *testing.T) {
 	awaitWriting(standby)
 	leader.thaw()
 	require.Eventually(t, func() bool { return strings.Contains(leader.log(), "ingest leads no longer") && !leader.leads() }, hang, 20*time.Millisecond)
-	require.True(t, standby.leads(), "whoever wakes takes nothing back")
+	require.Eventually(t, standby.leads, hang, 20*time.Millisecond, "whoever wakes takes nothing back")
 	leader, standby = standby, leader
 
 	time.Sleep(time.Second)
@@ -91,4 +85,18 @@ func TestStandby(t *testing.T) {
 	}
 	require.Greater(t, events, len(got["token_events"]), "something must have been written twice, or this proves nothing")
 	requireEqualDumps(t, alone(t, node, c.first(), last), got)
+}
+
+// requireStandsBy waits until a process stands by: it is warm, and has written nothing.
+func (i *instance) requireStandsBy() {
+	i.t.Helper()
+	require.Eventually(i.t, func() bool { return strings.Contains(i.log(), "ingest stands by") }, hang, 10*time.Millisecond)
+	for _, topic := range schemas.Topics() {
+		if topic.Name == schemas.TopicIdentity { // which whoever came first has told
+			continue
+		}
+		produced, err := i.scrape(`mintlake_kafka_produced_records_total{topic="`+topic.Name+`"}`, hang)
+		require.NoError(i.t, err)
+		require.Zero(i.t, produced, topic.Name)
+	}
 }
