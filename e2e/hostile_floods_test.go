@@ -25,9 +25,9 @@ func flood(t *testing.T, up *instance, from net.Addr, write func(*http2.Framer, 
 		conn, err := (&net.Dialer{LocalAddr: from, Timeout: hang}).DialContext(t.Context(), "tcp", up.hostPort("stream"))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
-		require.NoError(t, conn.SetDeadline(time.Now().Add(floodTime())))
 		_, err = io.WriteString(conn, http2.ClientPreface)
 		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(floodTime())))
 		// Many frames a write: the attackers' own work must not be what others feel.
 		frames := http2.NewFramer(bufio.NewWriterSize(conn, 64<<10), conn)
 		require.NoError(t, frames.WriteSettings())
@@ -51,12 +51,15 @@ func flood(t *testing.T, up *instance, from net.Addr, write func(*http2.Framer, 
 	return told.Load()
 }
 
-// slowed is a flood that must make the server slow its clients down.
+// slowed is a flood that must make the server slow its clients down. It goes on where a busy server
+// has not read all of it yet.
 func slowed(t *testing.T, up *instance, from net.Addr, write func(*http2.Framer, uint32) error) {
 	t.Helper()
 	before := up.metricOf(t, "mintlake_gateway_stream_floods_total")
-	flood(t, up, from, write)
-	require.Greater(t, up.metricOf(t, "mintlake_gateway_stream_floods_total"), before)
+	for deadline := time.Now().Add(hang); up.metricOf(t, "mintlake_gateway_stream_floods_total") <= before; {
+		require.True(t, time.Now().Before(deadline), "the server slows nobody down")
+		flood(t, up, from, write)
+	}
 }
 
 func floodSettings(t *testing.T, up *instance, from net.Addr) {
@@ -64,7 +67,10 @@ func floodSettings(t *testing.T, up *instance, from net.Addr) {
 }
 
 func floodPings(t *testing.T, up *instance, from net.Addr) {
-	require.Positive(t, flood(t, up, from, func(to *http2.Framer, _ uint32) error { return to.WritePing(false, [8]byte{1}) }), "the server says that it has had enough")
+	ping := func(to *http2.Framer, _ uint32) error { return to.WritePing(false, [8]byte{1}) }
+	for deadline := time.Now().Add(hang); flood(t, up, from, ping) == 0; {
+		require.True(t, time.Now().Before(deadline), "the server does not say that it has had enough")
+	}
 }
 
 // floodResets is the rapid reset of CVE-2023-44487.

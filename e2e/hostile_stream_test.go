@@ -317,12 +317,19 @@ func sayNothing(t *testing.T, up *instance, from net.Addr) {
 	count := most(10_000, 1_200)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	// Some dial at a time: all must be there before the time of the first ones is over.
+	dialing := make(chan struct{}, 64)
 	for range count {
-		conn, err := (&net.Dialer{LocalAddr: from, Timeout: hang}).DialContext(t.Context(), "tcp", up.hostPort("stream"))
-		require.NoError(t, err)
-		require.NoError(t, conn.SetDeadline(time.Now().Add(hang)))
-		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		dialing <- struct{}{}
 		all.Go(func() {
+			conn, err := (&net.Dialer{LocalAddr: from, Timeout: hang}).DialContext(t.Context(), "tcp", up.hostPort("stream"))
+			<-dialing
+			if err != nil {
+				t.Errorf("dial: %v", err)
+				return
+			}
+			context.AfterFunc(ctx, func() { _ = conn.Close() })
+			_ = conn.SetDeadline(time.Now().Add(hang))
 			answer, err := io.ReadAll(conn)
 			switch line := firstLine(string(answer)); {
 			case strings.HasPrefix(line, "HTTP/1.1 429 "):
@@ -337,7 +344,9 @@ func sayNothing(t *testing.T, up *instance, from net.Addr) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return refused.Load() > 0 && refused.Load()+cut.Load()+silent.Load()+1000 >= int64(count) }, hang, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return t.Failed() || refused.Load() > 0 && refused.Load()+cut.Load()+silent.Load()+1000 >= int64(count)
+	}, hang, 10*time.Millisecond)
 	if hostileFull() {
 		all.Wait()
 		require.Positive(t, silent.Load())
