@@ -56,7 +56,7 @@ func (i *instance) slotOfTables() uint64 {
 func (c *cluster) awaitSlots(more uint64) {
 	c.t.Helper()
 	goal := c.engine.slotOfTables() + more
-	require.Eventually(c.t, func() bool { return c.engine.slotOfTables() >= goal }, hang, 100*time.Millisecond, "ClickHouse gets no slots")
+	until(c.t, func() bool { return c.engine.slotOfTables() >= goal }, 100*time.Millisecond, "ClickHouse gets no slots")
 }
 
 var toRead = regexp.MustCompile(`(?m)^(mintlake-[a-z]+): (\d+) records to read$`)
@@ -77,7 +77,7 @@ func TestBackupOfAClusterWithTheEmbeddedClickHouse(t *testing.T) {
 		i.awaitUp()
 	}
 	enough := goOnEvery(t, node, backupSlot)
-	require.Eventually(t, func() bool { return c.engine.number("(SELECT count() FROM mintlake.swaps WHERE usd_value > 0)") > 200 }, hang, 200*time.Millisecond)
+	until(t, func() bool { return c.engine.number("(SELECT count() FROM mintlake.swaps WHERE usd_value > 0)") > 200 }, 200*time.Millisecond)
 
 	folder := t.TempDir()
 	before := c.engine.slotOfTables()

@@ -64,6 +64,15 @@ func buildAndRun(m *testing.M) (int, error) {
 // for a while.
 const hang = 5 * time.Minute
 
+// until calls done until it is true. It calls it in the test's own goroutine: what done requires
+// ends the test at once, where in require.Eventually it would end the waiting alone.
+func until(t testing.TB, done func() bool, pause time.Duration, what ...any) {
+	t.Helper()
+	for deadline := time.Now().Add(hang); !done(); time.Sleep(pause) {
+		require.True(t, time.Now().Before(deadline), what...)
+	}
+}
+
 // instance is a running `mintlake up`.
 type instance struct {
 	t         testing.TB

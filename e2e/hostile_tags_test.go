@@ -172,20 +172,20 @@ func (i *instance) requireVerified(t *testing.T, mints ...string) {
 	for _, row := range rows {
 		require.Equal(t, slices.Contains(mints, row.ID), row.Verified, row.ID)
 	}
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		rows := i.query("SELECT mint FROM mintlake.tokens WHERE hasAny(tags, ['verified', 'Verified', 'strict', 'lst']) ORDER BY mint")
 		return slices.Equal(rows, slices.Sorted(slices.Values(mints)))
-	}, hang, 200*time.Millisecond, "ClickHouse says the same")
+	}, 200*time.Millisecond, "ClickHouse says the same")
 }
 
 // awaitBody waits until an answer has a text in it.
 func (i *instance) awaitBody(path, text string) {
 	i.t.Helper()
 	var body []byte
-	require.Eventually(i.t, func() bool {
+	until(i.t, func() bool {
 		_, body = i.get(path)
 		return bytes.Contains(body, []byte(text))
-	}, hang, 100*time.Millisecond, "%s has no %s", path, text)
+	}, 100*time.Millisecond, "%s has no %s", path, text)
 }
 
 // tellOfDocuments writes a token for each of the hostile documents, and a request for the document.

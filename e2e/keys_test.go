@@ -96,12 +96,12 @@ func openStreams(t *testing.T, node *instance, key string) (ends []chan string) 
 func revokeAll(t *testing.T, name string, first, second *instance) time.Duration {
 	t.Helper()
 	key := keysCLI(t, first, "create", "rpc", name)["key"].(string)
-	require.Eventually(t, func() bool { return keyStatus(t, second, key) == goodKey }, hang, 10*time.Millisecond)
+	until(t, func() bool { return keyStatus(t, second, key) == goodKey }, 10*time.Millisecond)
 	ends := append(openStreams(t, first, key), openStreams(t, second, key)...)
 	begin := time.Now() // so the command's own start counts too
 	keysCLI(t, first, "revoke", "rpc", name, "--reason", "a test")
 	for _, node := range []*instance{first, second} {
-		require.Eventually(t, func() bool { return keyStatus(t, node, key) == http.StatusForbidden }, hang, 5*time.Millisecond)
+		until(t, func() bool { return keyStatus(t, node, key) == http.StatusForbidden }, 5*time.Millisecond)
 	}
 	for i, end := range ends {
 		want := websocket.StatusPolicyViolation.String()
@@ -151,7 +151,7 @@ func TestKeysLive(t *testing.T) {
 		for _, node := range nodes {
 			for key, want := range map[string]int{old: goodKey, renewed: goodKey, cut: http.StatusForbidden, cutNew: goodKey, gone: http.StatusForbidden,
 				"": http.StatusUnauthorized, old + "x": http.StatusUnauthorized} {
-				require.Eventually(t, func() bool { return keyStatus(t, node, key) == want }, hang, 10*time.Millisecond, "%d", want)
+				until(t, func() bool { return keyStatus(t, node, key) == want }, 10*time.Millisecond, "%d", want)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestKeysLive(t *testing.T) {
 	keysCLI(t, again, "revoke", "rpc", "kept")
 	for _, node := range nodes {
 		for _, key := range []string{old, renewed} {
-			require.Eventually(t, func() bool { return keyStatus(t, node, key) == http.StatusForbidden }, hang, 10*time.Millisecond, "the grace too")
+			until(t, func() bool { return keyStatus(t, node, key) == http.StatusForbidden }, 10*time.Millisecond, "the grace too")
 		}
 	}
 	lines := keysCLI(t, again, "log", "rpc", "kept")["changes"].([]any)

@@ -59,7 +59,7 @@ func TestKillsLeaveTheMarket(t *testing.T) {
 			rooms[room] = begin(room)
 		}
 		ingest.awaitUp()
-		require.Eventually(t, func() bool { return engine.status().Source.Slot >= last }, hang, 100*time.Millisecond)
+		until(t, func() bool { return engine.status().Source.Slot >= last }, 100*time.Millisecond)
 		engine.awaitProjected(hang)
 		engine.awaitValued()
 		require.Positive(t, known.Require(t, freshNode(begin("api", "--rate-limits-enabled=false")), step.folder)["price_usd"])
@@ -77,10 +77,10 @@ func (i *instance) unvalued() float64 {
 // latest first, and looks for later ones each ten seconds only.
 func freshNode(node *instance) oracle.Node {
 	node.awaitUp()
-	require.Eventually(node.t, func() bool {
+	until(node.t, func() bool {
 		code, body := node.get("/tokens?limit=1&fields=as_of")
 		return code == http.StatusOK && strings.Contains(string(body), `"as_of":1`)
-	}, hang, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	return func(path string) []byte {
 		code, body := node.get(path)
 		require.Equal(node.t, http.StatusOK, code, "%s: %s", path, body)

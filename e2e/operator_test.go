@@ -108,7 +108,7 @@ func TestThreeWaysToOneRegistry(t *testing.T) {
 	live := launch(t, liveDir, append(append(kafkaFlags(t), "--source", geyser), upstream...)...)
 	enough := goOn(t, node)
 	// The backfill must reach what the live stream has: between the two nobody looks.
-	require.Eventually(t, func() bool { return live.status().Source.Slot > 0 }, hang, 20*time.Millisecond)
+	until(t, func() bool { return live.status().Source.Slot > 0 }, 20*time.Millisecond)
 	backfill(t, live, node, node.Slot())
 	confirmed := enough()
 	last := live.awaitStill(confirmed)
@@ -129,6 +129,7 @@ func TestThreeWaysToOneRegistry(t *testing.T) {
 	fillFlags, fillDir := kafkaFlags(t), t.TempDir()
 	fill := launch(t, fillDir, append(append(fillFlags, "--source", "none"), upstream...)...)
 	backfill(t, fill, node, last)
+	fill.awaitProjected(hang)
 
 	want := rootOf(t, live, last)
 	require.Regexp(t, `tokens=[1-9]\d* root=`, want)

@@ -20,7 +20,7 @@ func requireReplayed(t *testing.T, up *instance, venues map[string]int) {
 		}
 	}
 	var list struct{ Venues []venueState }
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		response, err := http.Get(up.addresses["swap"] + "/api/v2/venues")
 		require.NoError(t, err)
 		defer response.Body.Close()
@@ -32,7 +32,7 @@ func requireReplayed(t *testing.T, up *instance, venues map[string]int) {
 			}
 		}
 		return replayed == len(venues)
-	}, hang, 200*time.Millisecond, "%+v", list)
+	}, 200*time.Millisecond, "%+v", list)
 	for _, v := range list.Venues {
 		if venues[v.Venue] > 0 {
 			require.Equal(t, "proved", v.Status, "%+v", v)

@@ -124,20 +124,12 @@ const (
 	pairsListed = `mintlake_swap_state_readings_total{outcome="listed"}`
 )
 
-// until calls done until it is true.
-func (r *restarts) until(done func() bool, pause time.Duration, what string) {
-	r.t.Helper()
-	for deadline := time.Now().Add(hang); !done(); time.Sleep(pause) {
-		require.True(r.t, time.Now().Before(deadline), what)
-	}
-}
-
 // hold asks until an API holds all pairs, and has written them.
 func (r *restarts) hold(up *instance) {
 	r.t.Helper()
 	r.round(up)
 	for _, mint := range r.mints {
-		r.until(func() bool {
+		until(r.t, func() bool {
 			before := r.value(up, pairsRead)
 			r.quote(up, mint)
 			return r.value(up, pairsRead) == before
@@ -145,7 +137,7 @@ func (r *restarts) hold(up *instance) {
 	}
 	const written = `mintlake_swap_state_checkpoints_total{outcome="written"}`
 	before := r.value(up, written)
-	r.until(func() bool {
+	until(r.t, func() bool {
 		r.round(up) // pairs with new pools are whole when these are final
 		return r.value(up, written) >= before+2
 	}, 500*time.Millisecond, "checkpoints are written")
@@ -160,7 +152,7 @@ func (r *restarts) compare(up *instance) {
 	listed, atOnce := r.value(up, pairsListed), 0
 	for _, mint := range r.mints {
 		tries := 0
-		r.until(func() bool {
+		until(r.t, func() bool {
 			tries++
 			return r.compareOne(up, mint)
 		}, 500*time.Millisecond, "a quote of "+mint+" without a read")

@@ -155,11 +155,11 @@ func TestUpstreamAway(t *testing.T) {
 	a.requireWell()
 
 	last := enough()
-	require.Eventually(t, func() bool { return up.status().Source.Slot >= last }, hang, 100*time.Millisecond)
-	require.Eventually(t, func() bool {
+	until(t, func() bool { return up.status().Source.Slot >= last }, 100*time.Millisecond)
+	until(t, func() bool {
 		s := up.status()
 		return s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0 && len(s.Coverage.Gaps) == 0
-	}, hang, 100*time.Millisecond)
+	}, 100*time.Millisecond)
 	up.awaitProjected(hang)
 	got := up.written(t, last)
 	requireEqualDumps(t, alone(t, node, up.first(), last), got)
@@ -177,7 +177,7 @@ type awayTest struct {
 
 func (a *awayTest) eventually(condition func() bool, what string) {
 	a.t.Helper()
-	require.Eventually(a.t, condition, hang, 50*time.Millisecond, what)
+	until(a.t, condition, 50*time.Millisecond, what)
 }
 
 // quote is the status of a quote.
@@ -212,8 +212,11 @@ func (a *awayTest) requireAway() {
 	a.eventually(func() bool { return up.status().Source.Slot > slot+5 }, "ingest goes on")
 	status, text = up.get("/readyz")
 	require.Equal(t, http.StatusOK, status, string(text))
-	status, text = fetch(strings.TrimSuffix(up.addresses["metrics"], "/metrics") + "/readyz")
-	require.Equal(t, http.StatusOK, status, string(text))
+	// This one asks ClickHouse, which on a busy machine may not answer in time.
+	a.eventually(func() bool {
+		status, _ := fetch(strings.TrimSuffix(up.addresses["metrics"], "/metrics") + "/readyz")
+		return status == http.StatusOK
+	}, "the process is ready")
 	status, text = up.get("/tokens?limit=5")
 	require.Equal(t, http.StatusOK, status, string(text))
 	status, text = fetch(up.addresses["stream"] + "/status")
@@ -227,8 +230,9 @@ func (a *awayTest) requireAway() {
 	// On a busy machine the held state may be more than ten slots late for a moment. Then it is
 	// read.
 	a.eventually(func() bool { return a.quote() == want }, "quotes")
+	// Pending; firing where all of the above took as long as an alert waits.
 	for _, name := range []string{"MintlakeUpstreamAway", "MintlakeUpstreamFails"} {
-		a.eventually(func() bool { return a.alerts.alert(t, name) == "pending" }, name)
+		a.eventually(func() bool { return a.alerts.alert(t, name) != "inactive" }, name)
 	}
 }
 

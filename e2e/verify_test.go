@@ -33,10 +33,10 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	}
 	gone, flipped := folder("token_events_raw"), folder("swaps_raw")
 	figures := []string{folder("volume_1m_raw"), folder("volume_1h_raw"), folder("prices_1m_raw")}
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		listed := manifest(t, dir)
 		return !slices.ContainsFunc(append(figures, gone, flipped), func(part string) bool { return !strings.Contains(listed, filepath.Base(part)) })
-	}, time.Minute, 100*time.Millisecond)
+	}, 100*time.Millisecond)
 	require.Zero(t, up.stop())
 
 	mintlake := func(args ...string) (int, string) {
@@ -70,11 +70,11 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(data[0], text, 0o600))
 
 	up = launch(t, dir, append(kafka, "--source", "none")...)
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		_, body := up.get("/status")
 		return strings.Contains(string(body), `"table":"token_events_raw"`) && strings.Contains(string(body), `"damage":"lost"`) &&
 			strings.Contains(string(body), `"table":"swaps_raw"`)
-	}, 2*time.Minute, 100*time.Millisecond, "/status lists the damage")
+	}, 100*time.Millisecond, "/status lists the damage")
 	require.Contains(t, up.log(), "a part of a clickhouse table is damaged")
 	require.Zero(t, up.stop())
 
@@ -96,10 +96,10 @@ func TestDamagedPartsAreSeenAndMadeAgain(t *testing.T) {
 	require.Equal(t, 2, code, out)
 
 	up = launch(t, dir, append(kafka, "--source", "none")...)
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		_, body := up.get("/status")
 		return strings.Contains(string(body), `"damaged_parts":[]`)
-	}, 2*time.Minute, 100*time.Millisecond, "nothing is damaged any more")
+	}, 100*time.Millisecond, "nothing is damaged any more")
 	requireEqualDumps(t, want, up.dump())
 	require.Zero(t, up.stop())
 	code, out = mintlake("verify")
