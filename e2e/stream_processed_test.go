@@ -118,7 +118,6 @@ func (s *slotsAndTransactions) from(first, last uint64) map[placed]bool {
 func TestProcessedBesideConfirmed(t *testing.T) {
 	node := startDemo(t, demo.Config{Seed: 21, TPS: 200, Tokens: 40, SlotTime: slotTime, StartSlot: 400_000_000, ForkRate: 0.2, SkipRate: 0.05})
 	up := launch(t, t.TempDir(), "--rooms", "ingest,gateway", "--source", "geyser+http://"+node.GeyserAddr(), "--rpc-upstream", node.RPCURL(), "--stream-processed")
-	atNode := subscribeAt(t, node.GeyserAddr(), pb.CommitmentLevel_PROCESSED)
 	processed := subscribeAt(t, streamTarget(up), pb.CommitmentLevel_PROCESSED)
 	confirmed := subscribeAt(t, streamTarget(up), pb.CommitmentLevel_CONFIRMED)
 
@@ -138,6 +137,8 @@ func TestProcessedBesideConfirmed(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+	// The node cuts off who does not read, so nobody subscribes there while that goes on.
+	atNode := subscribeAt(t, node.GeyserAddr(), pb.CommitmentLevel_PROCESSED)
 	first := node.Slot() + 1
 	require.NoError(t, node.Step(80))
 	last := node.Ledger().Tip(ledger.Processed).Slot
