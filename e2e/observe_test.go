@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -75,16 +74,13 @@ scrape_configs:
     static_configs: [{targets: [%q]}]
 `, filepath.Join(testkit.Root(t), "deploy/alerts/mintlake.yml"), u.Host)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "prometheus.yml"), []byte(config), 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // a free port
-	require.NoError(t, err)
-	addr := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	addr := testkit.FreeAddr(t)
 	cmd := exec.CommandContext(t.Context(), path, "--config.file="+filepath.Join(folder, "prometheus.yml"), "--storage.tsdb.path="+folder, "--web.listen-address="+addr, "--log.level=error")
 	cmd.Stderr = os.Stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	s := &server{"http://" + addr}
-	require.Eventually(t, func() bool { status, _ := fetch(s.base + "/-/ready"); return status == http.StatusOK }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { status, _ := fetch(s.base + "/-/ready"); return status == http.StatusOK }, hang, 100*time.Millisecond)
 	return s
 }
 
