@@ -188,12 +188,12 @@ func (r *damageRun) awaitDone(up *instance) bool {
 			r.mustTell(up.t, "ended", up.log())
 			return false
 		}
-		response, err := http.Get(up.addresses["api"] + "/status")
-		if err != nil {
-			continue
+		var s status
+		code, body := fetch(up.addresses["api"] + "/status")
+		if code == 0 || json.Unmarshal(body, &s) != nil {
+			continue // it may have ended
 		}
-		_ = response.Body.Close()
-		s := up.status()
+		require.Equal(up.t, http.StatusOK, code, string(body))
 		if s.Source.Done && s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0 && s.Root.Hash != nil && s.Root.Slot >= s.Source.Slot {
 			return true
 		}
