@@ -75,7 +75,12 @@ func specs() []spec {
 			order: "bitShiftRight(version, 63)", without: []string{"version", "signature_rest"},
 		},
 		{table: "routes_raw", swaps: true, key: "slot, signature, instruction_index, inner_instruction_index", slot: "slot", order: "version"},
-		{table: "pools_raw", swaps: true, key: "pool, mint_a, mint_b", slot: slotOf("first.1"), order: "last"},
+		{
+			table: "pools_raw", swaps: true, key: "pool, mint_a, mint_b", slot: slotOf("first.1"),
+			// Each of these only grows as records are merged into a row. first and creation shrink.
+			order: "(last, bitNot(first.1), bitNot(toUnixTimestamp(first.2)), bitNot(creation.1), bitNot(toUnixTimestamp(creation.2)), " +
+				"venue, program_id, vault_a, vault_b, ifNull(decimals_a + 1, 0), ifNull(decimals_b + 1, 0))",
+		},
 		{table: "pool_reserves_raw", swaps: true, key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
 		{table: "last_trades_raw", swaps: true, key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},
 		// Partitions below 0 stand for pools and rebuilds. Earlier versions wrote none for pools.
