@@ -76,7 +76,14 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToke
 		}
 		return notYet(mint)
 	}
-	snapshot, err := s.history.AsOf(context.WithoutCancel(c.UserContext()), mint, asked.slot)
+	ctx := context.WithoutCancel(c.UserContext())
+	snapshot, err := s.history.AsOf(ctx, mint, asked.slot)
+	if errors.Is(err, history.ErrUnknownMint) && asked.asOf && s.replica.Lookup(mint) != nil {
+		// ClickHouse may have nothing of the mint yet, and then cannot say when it began.
+		if _, err := s.history.AsOf(ctx, mint, math.MaxUint64); err != nil {
+			return s.historyError(err, mint)
+		}
+	}
 	if errors.Is(err, history.ErrUnknownMint) {
 		return absent()
 	}

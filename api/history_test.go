@@ -91,6 +91,7 @@ func requireJSON(t *testing.T, want string, got any) {
 
 func TestAsOfSlot(t *testing.T) {
 	log, h, mint := life()
+	fresh := log.Token(2, 30, "TWO", "The Other", time.Now())
 	n := startNodeWith(t, log, withHistory(h)).awaitReady()
 	at := func(slot string) response { return n.get("/tokens/" + mint + "?as_of_slot=" + slot) }
 	require.Equal(t, "mint \""+mint+"\" was not in the registry at slot 9", at("9").refused(t, 404))
@@ -105,6 +106,7 @@ func TestAsOfSlot(t *testing.T) {
 	at("20").refused(t, 404)
 	at("9223372036854775807").refused(t, 404)
 	require.Equal(t, 200, n.get("/tokens/"+mint).StatusCode, "the copy in memory has not heard of the end")
+	requireNotYet(t, n.get("/tokens/"+fresh+"?as_of_slot=30"))
 }
 
 func TestProvenance(t *testing.T) {
