@@ -46,14 +46,13 @@ func statusNotification(t *testing.T, f *fixture, socket *websocket.Conn) (resul
 // TestSubscribersAreToldOfAStall: why, until when, and those who come meanwhile, too.
 func TestSubscribersAreToldOfAStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	f := start(t, Config{stallAfter: 500 * time.Millisecond})
+	f := start(t, Config{stallAfter: 3 * time.Second})
 	c, ctx := f.client(t)
 	stream, err := c.Subscribe(ctx)
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(&pb.SubscribeRequest{Transactions: filters{"all": {}}, Slots: map[string]*pb.SubscribeRequestFilterSlots{statusFilter: {}}}))
 	socket := f.dial(t)
 	for number, want := range []string{stalledSource, stalledLog} {
-		f.topic.away.Store(want == stalledLog)
 		slot := slotOf(t, stream)
 		require.Equal(t, pb.SlotStatus_SLOT_DEAD, slot.Status)
 		require.Equal(t, "stalled: "+want, slot.GetDeadError())
@@ -62,6 +61,7 @@ func TestSubscribersAreToldOfAStall(t *testing.T) {
 		}
 		require.Equal(t, statusResult{"stalled", slot.Slot, want}, statusNotification(t, f, socket))
 
+		f.topic.away.Store(number == 0) // which tells how the next stall is explained
 		f.publish(tx{number: number, slot: uint64(10 + number), keys: []byte{1}})
 		resumed := slotOf(t, stream)
 		require.Equal(t, pb.SlotStatus_SLOT_CONFIRMED, resumed.Status)

@@ -124,7 +124,7 @@ func TestTheCertificateIsExchangedWhileClientsAreConnected(t *testing.T) {
 func TestAConnectionThatDoesNotBeginIsEnded(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	p := newPair(t)
-	f := start(t, Config{CertFile: p.cert, KeyFile: p.key, beginTimeout: time.Second})
+	f := start(t, Config{CertFile: p.cert, KeyFile: p.key, beginTimeout: 5 * time.Second})
 	record := []byte{22, 3, 1, 2, 0} // of 512 bytes, which do not come
 	var all sync.WaitGroup
 	for name, sent := range map[string][]byte{"nothing": {}, "a part of a record": record, "a part of a preface": []byte("PR")} {
