@@ -25,7 +25,7 @@ const (
 func TestContentAddressed(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	w := newWeb(t, Config{TryTimeout: 300 * time.Millisecond}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		seen = append(seen, r.Host+r.URL.Path)
 		mu.Unlock()
@@ -41,9 +41,14 @@ func TestContentAddressed(t *testing.T) {
 		default:
 			jsonHandler(w, r)
 		}
-	}))
-	w.dns.answers["second.test"] = [][]netip.Addr{addrs("8.8.8.8")}
-	w.dns.answers["their.test"] = [][]netip.Addr{addrs("8.8.4.4")}
+	})
+	// Only the gateway that never answers is left for another one.
+	patient := newWeb(t, Config{Timeout: 10 * time.Minute, TryTimeout: 5 * time.Minute, hedgeDelay: time.Hour}, handler)
+	hasty := newWeb(t, Config{Timeout: 10 * time.Minute, TryTimeout: 2 * time.Second, hedgeDelay: time.Hour}, handler)
+	for _, w := range []*web{patient, hasty} {
+		w.dns.answers["second.test"] = [][]netip.Addr{addrs("8.8.8.8")}
+		w.dns.answers["their.test"] = [][]netip.Addr{addrs("8.8.4.4")}
+	}
 	for uri, want := range map[string][]string{
 		"ipfs://" + cidV0:                           {"good.test/ipfs/" + cidV0},
 		"ipfs://ipfs/" + cidV0 + "/a.json":          {"good.test/ipfs/" + cidV0 + "/a.json"},
@@ -64,6 +69,10 @@ func TestContentAddressed(t *testing.T) {
 		"http://127.0.0.1/ipfs/" + cidV1 + "/d":     {"good.test/ipfs/" + cidV1 + "/d"},
 	} {
 		seen = nil
+		w := patient
+		if strings.HasSuffix(uri, "/slow") {
+			w = hasty
+		}
 		w.health = newHealth(time.Now) // one gateway's failure of before changes the order
 		_, err := w.FetchJSON(context.Background(), uri)
 		require.NoError(t, err, uri)
@@ -71,14 +80,14 @@ func TestContentAddressed(t *testing.T) {
 		require.Equal(t, want, seen, uri)
 		mu.Unlock()
 	}
-	_, err := w.FetchJSON(context.Background(), "ipfs://"+cidV1+"/nobody")
+	_, err := patient.FetchJSON(context.Background(), "ipfs://"+cidV1+"/nobody")
 	require.Equal(t, ClassHTTPStatus, ClassOf(err))
 	require.True(t, Retryable(err), "content may yet arrive at a gateway")
-	require.Equal(t, "ipfs", w.Host("ipfs://"+cidV0))
-	require.Equal(t, "their.test:80", w.Host("http://THEIR.test/ipfs/"+cidV1))
-	require.Equal(t, "x.test:443", w.Host("https://x.test/a"))
-	require.Empty(t, w.Host("data:,{}"))
-	require.Empty(t, w.Host("nonsense"))
+	require.Equal(t, "ipfs", patient.Host("ipfs://"+cidV0))
+	require.Equal(t, "their.test:80", patient.Host("http://THEIR.test/ipfs/"+cidV1))
+	require.Equal(t, "x.test:443", patient.Host("https://x.test/a"))
+	require.Empty(t, patient.Host("data:,{}"))
+	require.Empty(t, patient.Host("nonsense"))
 }
 
 func TestDataURIs(t *testing.T) {

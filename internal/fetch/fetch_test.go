@@ -76,7 +76,7 @@ func newWeb(t *testing.T, cfg Config, handler http.Handler) *web {
 	if cfg.ArweaveGateways == nil {
 		cfg.ArweaveGateways = []string{"http://good.test/ar/"}
 	}
-	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
+	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
 	fetcher, err := New(cfg, Deps{Resolver: w.dns, Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
 	t.Cleanup(fetcher.Close)

@@ -110,7 +110,9 @@ func hostileMux(stop <-chan struct{}) *http.ServeMux {
 
 func TestHostileServer(t *testing.T) {
 	stop := make(chan struct{})
-	w := newWeb(t, Config{Timeout: 400 * time.Millisecond, MaxBytes: 4096}, hostileMux(stop))
+	mux := hostileMux(stop)
+	patient := newWeb(t, Config{Timeout: 10 * time.Minute, TryTimeout: 10 * time.Minute, MaxBytes: 4096}, mux)
+	hasty := newWeb(t, Config{Timeout: 400 * time.Millisecond, MaxBytes: 4096}, mux)
 	defer close(stop)
 	tests := []struct {
 		path  string
@@ -129,6 +131,10 @@ func TestHostileServer(t *testing.T) {
 		{"/error", ClassErrorBody, false}, {"/brotli", ClassBadEncoding, true},
 	}
 	for _, test := range tests {
+		w := patient
+		if test.want == ClassTimeout {
+			w = hasty
+		}
 		w.health = newHealth(time.Now) // each as the first that is heard of the host
 		body, err := w.FetchJSON(context.Background(), "http://good.test"+test.path)
 		require.Equal(t, test.want, ClassOf(err), "%s: %v", test.path, err)
@@ -142,7 +148,7 @@ func TestHostileServer(t *testing.T) {
 		}
 	}
 	var counted dto.Metric
-	require.NoError(t, w.metrics.fetches.WithLabelValues("ok").Write(&counted))
+	require.NoError(t, patient.metrics.fetches.WithLabelValues("ok").Write(&counted))
 	require.InDelta(t, 4, counted.GetCounter().GetValue(), 0)
 }
 
