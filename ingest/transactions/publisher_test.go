@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -116,7 +117,9 @@ func run(t *testing.T, p *Publisher) (stop func()) {
 
 func TestASlotIsItsTransactionsAndThenItsEnd(t *testing.T) {
 	out := newBroker(true)
-	p := publisher(t, t.TempDir(), 0, out)
+	// However late the writer is, no block moves to a disk that may not hold any.
+	p, err := New(Config{Folder: t.TempDir(), memoryTime: time.Hour}, Deps{Producer: out})
+	require.NoError(t, err)
 	defer run(t, p)()
 	<-p.Block(blockOf(7, 2, 1))
 	p.Status(6, eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED)
@@ -219,7 +222,7 @@ func TestAFullSpillIsTold(t *testing.T) {
 		close(out.up)
 		last := p.Block(blockOf(200, 0, 0))
 		<-last
-		require.Eventually(t, func() bool { told := out.told(t); return told[len(told)-1] == "200 end 0/0" }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { told := out.told(t); return len(told) > 0 && told[len(told)-1] == "200 end 0/0" }, time.Minute, time.Millisecond)
 		ends, missing := 0, 0
 		seen := map[string]bool{}
 		for _, line := range out.told(t) {
@@ -263,6 +266,9 @@ func TestNothingDurableIsLost(t *testing.T) {
 				slot++
 				<-p.Block(blockOf(slot, 1, 1))
 				durable[slot] = true
+				// It may be durable on disk, behind others. The topic has all once it has this one.
+				last := fmt.Sprintf("%d end 1/0", slot)
+				require.Eventually(t, func() bool { return slices.Contains(out.told(t), last) }, time.Minute, time.Millisecond)
 			}
 			stop()
 			all = append(all, out.told(t)...)
