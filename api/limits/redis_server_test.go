@@ -70,7 +70,7 @@ func (s *redisServer) start() {
 		}
 		_ = c.Close()
 		return true
-	}, 30*time.Second, 5*time.Millisecond)
+	}, hang, 5*time.Millisecond)
 }
 
 func (s *redisServer) startProcess() {

@@ -14,17 +14,15 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/certs"
 )
 
-// freePort is a port that nobody listens on now.
+// freePort is a port that nobody else listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(testkit.FreeAddr(t))
 	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
 	return port
 }
 
@@ -44,14 +42,14 @@ func TestSentinelsFailOver(t *testing.T) {
 	require.NoError(t, admin(t, replica.port, "hunter2").ReplicaOf(t.Context(), "127.0.0.1", master.port).Err())
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	require.NoError(t, os.WriteFile(file, []byte("sentinel monitor limits 127.0.0.1 "+master.port+" 1\n"+
-		"sentinel auth-pass limits hunter2\nrequirepass geheim\nsentinel down-after-milliseconds limits 500\nsentinel failover-timeout limits 3000\n"), 0o600))
+		"sentinel auth-pass limits hunter2\nrequirepass geheim\nsentinel down-after-milliseconds limits 5000\nsentinel failover-timeout limits 3000\n"), 0o600))
 	sentinel := startRedis(t, freePort(t), file, "--sentinel")
 	watch := redis.NewSentinelClient(&redis.Options{Addr: "127.0.0.1:" + sentinel.port, Password: "geheim", Protocol: 2, DisableIdentity: true})
 	defer func() { _ = watch.Close() }()
 	require.Eventually(t, func() bool { // the Sentinel learns of the replica from the master
 		replicas, err := watch.Replicas(t.Context(), "limits").Result()
 		return err == nil && len(replicas) == 1
-	}, 30*time.Second, 50*time.Millisecond)
+	}, hang, 50*time.Millisecond)
 
 	var log buffer
 	url := "redis://:hunter2@127.0.0.1:" + sentinel.port + "/0?master_name=limits&sentinel_password=geheim"
@@ -65,7 +63,7 @@ func TestSentinelsFailOver(t *testing.T) {
 	require.Eventually(t, func() bool { // a replica follows with a delay
 		length, err := admin(t, replica.port, "hunter2").LLen(t.Context(), "mintlake:limits:{a}:0").Result()
 		return err == nil && length == 2
-	}, 30*time.Second, 10*time.Millisecond)
+	}, hang, 10*time.Millisecond)
 
 	master.kill()
 	require.True(t, node.Take("b", now, 0).Allowed, "without Redis the node decides")
@@ -84,7 +82,7 @@ func TestSentinelsFailOver(t *testing.T) {
 func TestCluster(t *testing.T) {
 	var servers []*redisServer
 	for i := range 3 {
-		server := startRedis(t, freePort(t), "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", freePort(t), "--cluster-node-timeout", "1000")
+		server := startRedis(t, freePort(t), "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", freePort(t), "--cluster-node-timeout", "5000")
 		require.NoError(t, admin(t, server.port).ClusterAddSlotsRange(t.Context(), i*5462, min(i*5462+5461, 16383)).Err())
 		servers = append(servers, server)
 	}
@@ -147,7 +145,7 @@ func awaitCluster(t *testing.T, servers []*redisServer) {
 		require.Eventually(t, func() bool {
 			info, err := admin(t, server.port).ClusterInfo(t.Context()).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
-		}, 60*time.Second, 50*time.Millisecond)
+		}, hang, 50*time.Millisecond)
 	}
 }
 
@@ -175,7 +173,7 @@ func TestRedisOverTLS(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
-		require.Eventually(t, func() bool { return log.count(want) > 0 }, 30*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return log.count(want) > 0 }, hang, 5*time.Millisecond)
 		stop()
 		require.NoError(t, <-done)
 		require.Equal(t, 1, log.count("\n"), "one line")

@@ -151,9 +151,13 @@ func run(t *testing.T, s *Shared) {
 	t.Cleanup(func() { require.NoError(t, <-done) })
 }
 
+// hang is what anything may take before it counts as hanging. A node pauses up to ten seconds
+// between two attempts, and a Sentinel that was suspended does nothing for thirty.
+const hang = 3 * time.Minute
+
 func await(t *testing.T, s *Shared, up bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Up() == up }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Up() == up }, hang, time.Millisecond)
 }
 
 // TestAnOutageIsWaitedOut: with Redis away the node decides alone, by what it knows; back, Redis
@@ -260,7 +264,7 @@ func TestRedisItselfSharesBetweenNodes(t *testing.T) {
 	run(t, hasty)
 	await(t, hasty, true)
 	server.freeze()
-	require.Eventually(t, func() bool { return hasty.Take("b", time.Now(), 1).Allowed && !hasty.Up() }, 30*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return hasty.Take("b", time.Now(), 1).Allowed && !hasty.Up() }, hang, time.Millisecond,
 		"a slow Redis is as good as none")
 	server.thaw()
 	await(t, hasty, true)
