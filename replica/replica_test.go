@@ -21,6 +21,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// hang is what anything may take before it counts as hanging.
+const hang = 3 * time.Minute
+
 type node struct {
 	*replica.Replica
 	mu    sync.Mutex
@@ -70,7 +73,7 @@ func start(t testT, ctx context.Context, log *apitest.Log, snapshot replica.Snap
 }
 
 func (n *node) awaitReady(t require.TestingT) {
-	require.Eventually(t, n.Ready, 10*time.Second, time.Millisecond)
+	require.Eventually(t, n.Ready, hang, time.Millisecond)
 }
 
 func TestFoldsTheTopicsWhenNothingWasProjected(t *testing.T) {
@@ -85,7 +88,7 @@ func TestFoldsTheTopicsWhenNothingWasProjected(t *testing.T) {
 
 	second := log.Token(2, 11, "TWO", "The Other", time.Now())
 	// Lookups find a token before the index has it.
-	require.Eventually(t, func() bool { return n.Search(search.Query{Text: "two", IncludeToken22: true, Limit: 1}).Total == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.Search(search.Query{Text: "two", IncludeToken22: true, Limit: 1}).Total == 1 }, hang, time.Millisecond)
 	require.Equal(t, "TWO", n.Lookup(pubkey.MustParse(second)).Symbol)
 	require.Equal(t, 2, n.Tokens())
 }
@@ -207,7 +210,7 @@ func TestFreshnessCountsLiveEventsOnly(t *testing.T) {
 	require.Zero(t, n.Freshness().Count)
 	require.Nil(t, n.Freshness().P50)
 	log.Token(2, 11, "NEW", "Live", now)
-	require.Eventually(t, func() bool { return n.Freshness().Count == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.Freshness().Count == 2 }, hang, time.Millisecond)
 	require.Zero(t, *n.Freshness().P99)
 }
 

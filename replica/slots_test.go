@@ -46,10 +46,10 @@ func TestAnEarlierRunsReportIsNotShown(t *testing.T) {
 	n.awaitReady(t)
 	require.Nil(t, n.View().Source)
 	step <- struct{}{}
-	require.Eventually(t, func() bool { return applied(n) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return applied(n) == 1 }, hang, time.Millisecond)
 	require.Nil(t, n.View().Source, "an earlier run's")
 	step <- struct{}{}
-	require.Eventually(t, func() bool { return n.View().Source != nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.View().Source != nil }, hang, time.Millisecond)
 	require.Equal(t, "demo", n.View().Source.GetKind())
 }
 
@@ -73,5 +73,5 @@ func TestAnExpiredLedgerHidesNothing(t *testing.T) {
 	defer n.stop()
 	n.awaitReady(t)
 	log.Source(&eventspb.SourceStatus{Kind: "demo"})
-	require.Eventually(t, func() bool { return n.View().Source != nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.View().Source != nil }, hang, time.Millisecond)
 }

@@ -40,8 +40,8 @@ func TestVolumes(t *testing.T) {
 	require.Equal(t, []pubkey.Key{a, b}, top(), "by what they rank by")
 	require.Nil(t, n.Lookup(late))
 	log.Token(3, 12, "CCC", "The third", time.Now())
-	require.Eventually(t, func() bool { return n.Lookup(late) != nil }, 30*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return len(top()) == 3 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.Lookup(late) != nil }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return len(top()) == 3 }, hang, time.Millisecond)
 	require.Equal(t, []pubkey.Key{late, a, b}, top())
 
 	n.SetVolumes([]replica.Volume{{Mint: b, DailyUSD: usd(2), RankUSD: usd(2)}})

@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap/accounts"
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -134,7 +135,7 @@ func TestKilledAtAnyMomentEndsWithTheSameRegistry(t *testing.T) {
 	fake := &bulk.Server{Chain: c}
 	url := serve(t, fake)
 	folder := t.TempDir()
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	random := rand.New(rand.NewPCG(testkit.Seed(t), 3))
 	killed := 0
 	for killed < kills {
 		cmd := childCommand(folder, url)

@@ -46,7 +46,7 @@ func TestWritesHaveALimitOfTheirOwn(t *testing.T) {
 			require.NoError(t, write(clickhouse.WithAttempt(t.Context(), 6)), "later attempts have more time")
 		})
 	}
-	require.NoError(t, insert(t.Context(), 1))
+	require.NoError(t, insert(clickhouse.WithAttempt(t.Context(), 6), 1))
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

@@ -121,8 +121,8 @@ func TestAListingMayBeginLate(t *testing.T) {
 		<-begin
 		_, _ = io.WriteString(w, listingOf(2))
 	})
-	time.AfterFunc(50*time.Millisecond, func() { close(begin) })
-	c := client(t, Config{Endpoints: []string{s.URL}, Timeout: time.Millisecond})
+	time.AfterFunc(2*time.Second, func() { close(begin) })
+	c := client(t, Config{Endpoints: []string{s.URL}, Timeout: time.Second})
 	require.NoError(t, c.ProgramAccounts(t.Context(), pubkey.Key{9}, ProgramOptions{}, func(pubkey.Key, []byte) error { return nil }))
 }
 

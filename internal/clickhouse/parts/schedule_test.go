@@ -50,9 +50,9 @@ func (noRows) Next() bool   { return false }
 func (noRows) Err() error   { return nil }
 func (noRows) Close() error { return nil }
 
-func watchOf(t *testing.T, conn *remote, log *bytes.Buffer) *Watch {
+func watchOf(t *testing.T, conn *remote, log *bytes.Buffer, limit time.Duration) *Watch {
 	t.Helper()
-	w, err := New(Config{Database: "d", every: time.Millisecond, checkLimit: 20 * time.Millisecond},
+	w, err := New(Config{Database: "d", every: time.Millisecond, checkLimit: limit},
 		Deps{Conn: conn, Logger: slog.New(slog.NewTextHandler(log, nil)), Registerer: prometheus.NewRegistry()})
 	require.NoError(t, err)
 	require.NoError(t, w.Look(t.Context()))
@@ -64,7 +64,7 @@ func watchOf(t *testing.T, conn *remote, log *bytes.Buffer) *Watch {
 func TestACheckThatDoesNotEndIsTold(t *testing.T) {
 	var log bytes.Buffer
 	conn := &remote{check: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-	w := watchOf(t, conn, &log)
+	w := watchOf(t, conn, &log, 20*time.Millisecond)
 	checks := schedule{}
 	next, ok := checks.due(w.active, time.Now())
 	require.True(t, ok)
@@ -99,7 +99,7 @@ func TestACheckThatDoesNotEndIsTold(t *testing.T) {
 func TestAClickHouseThatIsAwayDamagesNoPart(t *testing.T) {
 	var log bytes.Buffer
 	conn := &remote{check: func(context.Context) error { return errors.New("connection reset") }, ping: errors.New("connection refused")}
-	w := watchOf(t, conn, &log)
+	w := watchOf(t, conn, &log, time.Minute)
 	checks := schedule{}
 	a := w.active[0]
 	for range 3 {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mintlake/mintlake/internal/testkit"
 )
 
 // TestRandomRequestsDoNotStopTheBroker sends requests with an acceptable head and damaged bodies. A
@@ -28,7 +30,7 @@ func TestRandomRequestsDoNotStopTheBroker(t *testing.T) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	random := rand.New(rand.NewPCG(1, testkit.Seed(t)))
 	sent := 0
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); sent++ {
 		request := kmsg.RequestForKey(keys[random.IntN(len(keys))])
