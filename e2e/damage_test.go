@@ -125,10 +125,10 @@ func TestDamagedLog(t *testing.T) {
 
 	// A topic that is deleted under the running node: it shows at once, and at the next start.
 	deleteTopic(t, up.addresses["kafka"], "chain.token-events.v1")
-	require.Eventually(t, func() bool {
+	until(t, func() bool {
 		code, body := up.get("/readyz")
 		return code == 503 && strings.Contains(string(body), "chain.token-events.v1 is gone")
-	}, hang, 100*time.Millisecond)
+	}, 100*time.Millisecond)
 	_, body := up.get("/status")
 	require.Contains(t, string(body), `"ready":false`)
 	require.Zero(t, up.stop())
