@@ -139,7 +139,7 @@ func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]P
 	}, `WITH held AS (SELECT * FROM `+c.database+`.pools WHERE mint_a = {mint:String} OR mint_b = {mint:String}),
 		(SELECT max(until) FROM `+c.database+`.daily_volumes_raw) AS latest
 		SELECT pool, venue, mint_a, mint_b, reserve_a, reserve_b, created_at, volume, trades FROM held LEFT JOIN (
-			SELECT pool, mint_a, mint_b, toNullable(toFloat64(sum(volume_usd))) AS volume, sum(trades) AS trades FROM `+c.database+`.pool_volume_1h_raw FINAL
+			SELECT pool, mint_a, mint_b, toFloat64(sumOrNullIf(volume_usd, hours.trades > unpriced)) AS volume, sum(hours.trades) AS trades FROM `+c.database+`.pool_volume_1h_raw AS hours FINAL
 			WHERE pool IN (SELECT pool FROM held) AND bucket > latest - INTERVAL 24 HOUR GROUP BY pool, mint_a, mint_b
 		) AS traded USING (pool, mint_a, mint_b) ORDER BY volume DESC NULLS LAST, pool LIMIT {limit:UInt32}`,
 		driver.NamedValue{Name: "mint", Value: mint.String()}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})

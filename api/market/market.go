@@ -56,7 +56,7 @@ type Pool struct {
 	ReserveB  *string `json:"reserve_b"`
 	CreatedAt *int64  `json:"created_at"` // Unix milliseconds
 	// DailyVolumeUSD is the volume in the 24 hourly buckets up to the latest valuation; null if the
-	// pool did not trade in them.
+	// pool did not trade in them, or no trade has a value.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd"`
 	Trades         uint64   `json:"trades"`
 }

@@ -1467,7 +1467,7 @@ type Pool struct {
 	// CreatedAt Block time of its creation, epoch milliseconds; null when that was not seen.
 	CreatedAt *int `json:"created_at"`
 
-	// DailyVolumeUSD US dollars traded in the 24 hour buckets that end with the latest known; null when it did not trade.
+	// DailyVolumeUSD US dollars traded in the 24 hour buckets that end with the latest known; null when it did not trade, or no trade could be priced.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd"`
 
 	// MintA The mint that sorts first as text, base58.

@@ -756,7 +756,7 @@ export interface components {
             reserve_b: string | null;
             /** @description Block time of its creation, epoch milliseconds; null when that was not seen. */
             created_at: number | null;
-            /** @description US dollars traded in the 24 hour buckets that end with the latest known; null when it did not trade. */
+            /** @description US dollars traded in the 24 hour buckets that end with the latest known; null when it did not trade, or no trade could be priced. */
             daily_volume_usd: number | null;
             /** @description Legs in that time. */
             trades: number;
