@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/client"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/schemas/openapi"
 )
@@ -186,6 +187,50 @@ func TestJSONIsTheAnswerAsItCame(t *testing.T) {
 	require.Contains(t, shown, `"no_mint_there"`)
 }
 
+// serving answers one route.
+func serving(t *testing.T, pattern string, answer http.HandlerFunc) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, r)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A batch of many mints is several requests: what the first ones found is shown when a later one
+// fails.
+func TestABatchShowsWhatItFoundBeforeAnError(t *testing.T) {
+	requests := 0
+	url := serving(t, "POST /tokens/batch", func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests > 1 {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"statusCode":400,"error":"Bad Request","message":"mints[0] is no address"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"items":[{"mint":%q,"symbol":"USDC","name":"USD Coin","decimals":6,"logo_status":"ok","is_token22":false}],"unknown":[],"states":[{"mint":%q,"state":"ready","retry_after_ms":null}]}`, usdc, usdc)
+	})
+	shown, err := call(t, strings.Repeat(usdc+"\n", client.MaxBatch)+"x\n", "tokens", "batch", "--url", url)
+	require.EqualError(t, err, "mints[0] is no address")
+	require.Contains(t, shown, "USD Coin")
+}
+
+func TestStatusSaysWhyTheNodeIsNotReady(t *testing.T) {
+	for reasons, want := range map[string]string{
+		`[]`:                  `^ready +no: the registry is still loading\nsource`,
+		`["topic x is gone"]`: `^ready +no\n +topic x is gone\nsource`,
+	} {
+		url := serving(t, "GET /status", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"ready":false,"reasons":%s,"coverage":{"gaps":[],"gap_count":0}}`, reasons)
+		})
+		shown, err := call(t, "", "status", "--url", url)
+		require.NoError(t, err)
+		require.Regexp(t, want, shown)
+	}
+}
+
 func TestWatchShowsEventsAndGoesOn(t *testing.T) {
 	server := canned(t)
 	shown, err := call(t, "", "tokens", "watch", "--count", "3", "--url", server.URL)
@@ -194,6 +239,10 @@ func TestWatchShowsEventsAndGoesOn(t *testing.T) {
 	shown, err = call(t, "", "tokens", "watch", "--new", "--json", "--count", "1", "--url", server.URL)
 	require.NoError(t, err)
 	require.Contains(t, shown, `"event":"new"`)
+	shown, err = call(t, "", "tokens", "watch", "--new", "--json", "--count", "2", "--url", server.URL)
+	require.NoError(t, err)
+	require.Contains(t, shown, `{"data":"abc","event":"cursor"}`, "a place to go on from")
+	require.NotContains(t, shown, `"removed"`)
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {

@@ -40,9 +40,12 @@ func (a *ask) showStatus(s *rest.Status) error {
 	add := func(name, value string, style terminal.Style) {
 		table.Row(terminal.Cell{Text: name, Style: terminal.Dim}, terminal.Cell{Text: value, Style: style})
 	}
-	if s.Ready {
+	switch {
+	case s.Ready:
 		add("ready", "yes", terminal.Green)
-	} else {
+	case len(s.Reasons) > 0: // they follow
+		add("ready", "no", terminal.Red)
+	default:
 		add("ready", "no: the registry is still loading", terminal.Red)
 	}
 	for _, reason := range s.Reasons {

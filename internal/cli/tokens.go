@@ -265,12 +265,13 @@ func batchCommand() *cobra.Command {
 			return errors.New("no mint was given")
 		}
 		table := terminal.Table{Head: []string{"SYMBOL", "NAME", "DECIMALS", "MINT", "STATE"}, Right: map[int]bool{2: true}}
+		var failed error
 		for part := range slices.Chunk(args, client.MaxBatch) {
-			if err := a.batch(ctx, part, wait, &table); err != nil {
-				return err
+			if failed = a.batch(ctx, part, wait, &table); failed != nil {
+				break // what was found before is shown
 			}
 		}
-		return table.Write(a.out, a.paint)
+		return errors.Join(table.Write(a.out, a.paint), failed)
 	})
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long the node may read mints that it does not know, up to 5s")
 	return cmd

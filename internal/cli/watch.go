@@ -37,7 +37,7 @@ With --json each event is a line: {"event": …, "data": …}, and {"event":"cur
 		err := a.Follow(ctx, &rest.StreamTokensParams{
 			Cursor: given(cursor), Program: given(rest.StreamTokensParamsProgram(f.program)), Tag: given(f.tag), MinVolume: given(f.minVolume),
 		}, func(e client.Event) error {
-			if onlyNew && e.Kind != client.EventNew && e.Kind != client.EventReset {
+			if onlyNew && (e.Kind == client.EventChanged || e.Kind == client.EventRemoved) {
 				return nil
 			}
 			if err := a.showEvent(e, time.Now()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -153,11 +154,13 @@ func USD(amount float64) string {
 		return fmt.Sprintf("$%.2fM", amount/1e6)
 	case size >= 1e4:
 		return fmt.Sprintf("$%.1fK", amount/1e3)
-	case size >= 1 || size == 0:
+	case size >= 0.99995 || size == 0: // four digits round the rest up to 1
 		return fmt.Sprintf("$%.2f", amount)
+	case size < 1e-18:
+		return fmt.Sprintf("$%.4g", amount)
 	}
 	places := 3 - int(math.Floor(math.Log10(math.Abs(amount)))) // four significant digits
-	return "$" + strings.TrimRight(strconv.FormatFloat(amount, 'f', min(places, 18), 64), "0")
+	return "$" + strings.TrimRight(strconv.FormatFloat(amount, 'f', places, 64), "0")
 }
 
 // Count formats a whole number with commas between thousands.
@@ -216,9 +219,16 @@ func Amount(raw string, decimals int) string {
 	return commas(whole) + "." + part
 }
 
+// grouped matches a number with commas between thousands.
+var grouped = regexp.MustCompile(`^\d{1,3}(,\d{3})+(\.\d*)?$`)
+
 // Raw converts a decimal number of whole tokens to a raw amount, exactly. More decimals than the
-// token has are an error.
+// token has are an error. So is a comma that is not between thousands: much of Europe writes 1,5
+// for what is 1.5 here.
 func Raw(text string, decimals int) (string, error) {
+	if strings.Contains(text, ",") && !grouped.MatchString(text) {
+		return "", fmt.Errorf("amount is %.40q: decimals stand behind a point, as in 1.5", text)
+	}
 	whole, part, _ := strings.Cut(strings.ReplaceAll(text, ",", ""), ".")
 	if len(text) > 80 || whole+part == "" || strings.Trim(whole+part, "0123456789") != "" {
 		return "", fmt.Errorf("amount is %.40q: must be a decimal number such as 1.5", text)

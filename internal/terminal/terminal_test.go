@@ -46,7 +46,7 @@ func TestTablesLineUp(t *testing.T) {
 }
 
 func TestNumbersForPeople(t *testing.T) {
-	for want, amount := range map[string]float64{"$0.00": 0, "$0.0001234": 0.00012341, "$0.0000000012": 0.0000000012, "$999.50": 999.5, "$12.0K": 12_000, "$1.25M": 1_250_000, "$3.00B": 3e9, "$1.50T": 1.5e12} {
+	for want, amount := range map[string]float64{"$0.00": 0, "$1.00": 0.99996, "$0.9999": 0.99994, "$0.1": 0.0999996, "$1e-21": 1e-21, "$0.0001234": 0.00012341, "$0.0000000012": 0.0000000012, "$999.50": 999.5, "$12.0K": 12_000, "$1.25M": 1_250_000, "$3.00B": 3e9, "$1.50T": 1.5e12} {
 		require.Equal(t, want, USD(amount))
 	}
 	require.Equal(t, "1,234,567", Count(1234567))
@@ -59,12 +59,12 @@ func TestNumbersForPeople(t *testing.T) {
 	} {
 		require.Equal(t, c.want, Amount(c.raw, c.decimals), c.raw)
 	}
-	for text, want := range map[string]string{"1.5": "1500000", "1,000": "1000000000", ".5": "500000", "0.000001": "1"} {
+	for text, want := range map[string]string{"1.5": "1500000", "1,000": "1000000000", "12,345.5": "12345500000", ".5": "500000", "0.000001": "1"} {
 		raw, err := Raw(text, 6)
 		require.NoError(t, err, text)
 		require.Equal(t, want, raw)
 	}
-	for _, text := range []string{"", "0", "-1", "1e9", "x", "1.0000001", "1.2.3", "."} {
+	for _, text := range []string{"", "0", "-1", "1e9", "x", "1.0000001", "1.2.3", ".", "1,5", "0,25", "1,00", "1,0000", ",500", "1.5,000"} {
 		_, err := Raw(text, 6)
 		require.Error(t, err, text)
 	}
