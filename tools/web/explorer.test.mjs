@@ -239,6 +239,7 @@ test("filters live in the URL and survive a reload", () =>
 test("movers are in the order asked for", () =>
   open("/movers", async (page) => {
     await page.waitForSelector("a.row.mover");
+    await page.waitForSelector(".empty", { state: "detached" }); // all of them are there
     const changes = () => page.$$eval("a.mover [data-label='Change 24 h']", (all) => all.map((cell) => Number(cell.textContent.replace("−", "-").replace(/[ %+]/g, ""))));
     const up = await changes();
     assert.ok(up.length > 1);

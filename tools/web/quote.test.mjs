@@ -20,7 +20,7 @@ test("a quote is drawn with its route, pools, costs and age", () =>
     // Raw until the tokens' decimals are there.
     await until("fees in units of the tokens", async () => {
       const costs = await page.$$eval(".cost", (all) => all.map((one) => one.textContent));
-      return costs.length > 0 && costs.every((cost) => /pool fee [0-9.]+ (LAKE|SOL) \(0\.25 %\)/.test(cost));
+      return costs.length > 0 && costs.every((cost) => /pool fee [0-9.]+ (LAKE|SOL|USDC) \(0\.25 %\)/.test(cost));
     });
     assert.match(await page.textContent(".age"), /^[0-9.]+ s old/);
     const thick = await page.$$eval(".way", (all) => all.map((line) => line.getBoundingClientRect().height));
@@ -47,6 +47,51 @@ test("tokens and amounts are chosen by keyboard, and a link shows the same", () 
     await page.click("button[aria-label='Exchange the two tokens']");
     await page.waitForSelector(".price:has-text('for 2.5 USDC')");
   }));
+
+test("Enter waits for the answer to what was typed", () =>
+  open("/quote", async (page) => {
+    await page.waitForSelector(".hop");
+    const { items } = await get("/tokens?limit=5&fields=mint,symbol,name,decimals,logo_status,is_token22");
+    const lookalike = { ...items.find(({ mint }) => ![lake, sol, usdc].includes(mint)), symbol: "LAKE" };
+    await page.route("**/tokens?q=lak&*", (route) => route.fulfill({ json: { items: [lookalike], page: 1, limit: 8, total: 1 } }));
+    const asked = [];
+    await page.route("**/tokens?q=lake&*", (route) => asked.push(route)); // no answer yet
+    await page.fill("#to", "lak");
+    await page.waitForSelector("#to-hits li");
+    await page.fill("#to", "lake");
+    await page.keyboard.press("Enter");
+    await until("the question", () => asked.length > 0);
+    assert.equal(await page.locator("#to-hits li").count(), 1, "what is known already is shown");
+    for (const route of asked) await route.continue();
+    await page.waitForURL(/[?&]to=/);
+    assert.equal(new URL(page.url()).searchParams.get("to"), lake);
+    await page.fill("#to", "nothing has this name");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".hits p:has-text('No token matches')");
+    assert.equal(await page.inputValue("#to"), "nothing has this name", "what was typed stays");
+  }));
+
+test("a comma is no decimal point", () =>
+  open("/quote?amount=1,5", async (page) => {
+    await page.waitForSelector("small:has-text('decimals behind a point')");
+    assert.equal(await page.locator(".ways").count(), 0);
+    const asked = page.waitForRequest(/amount_in=1250500000000&/);
+    await page.fill("#amount", "1,250.5");
+    await asked;
+  }));
+
+test("tokens that are not known are told", async () => {
+  const nobody = "SysvarRent111111111111111111111111111111111";
+  await open(`/quote?from=${nobody}&to=${usdc}`, async (page) => {
+    await page.waitForSelector(".problem:has-text('Sysva…11111 is not in the registry')");
+    await clean(page);
+  }, { expected: /status of 404/ }); // the swap API knows no pools of it
+  await open("/coverage", async (page) => {
+    await page.route("**/tokens/batch?*", (route) => route.fulfill({ status: 500, json: { message: "it is broken" } }));
+    await page.click("header nav a:has-text('Quote')");
+    await page.waitForSelector(".problem:has-text('it is broken')");
+  }, { expected: /status of 500/ });
+});
 
 test("pools that are refused are named with the reason, and an error is told", () =>
   open("/quote", async (page) => {

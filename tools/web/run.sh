@@ -50,7 +50,7 @@ fi
 node --test "$@" gap.test.mjs >"$work/gap" 2>&1 &
 gap=$!
 failed=0
-node --test --test-concurrency=1 "$@" explorer.test.mjs quote.test.mjs docs.test.mjs || failed=1
+node --test --test-concurrency=1 "$@" explorer.test.mjs trouble.test.mjs quote.test.mjs docs.test.mjs || failed=1
 wait "$gap" || failed=1
 cat "$work/gap"
 exit "$failed"

@@ -71,6 +71,19 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** seen waits until a person sees the page. */
+export function seen(signal: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look, { signal });
+  });
+}
+
 /** cancelled says that nobody waits for the answer any more. */
 export const cancelled = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 

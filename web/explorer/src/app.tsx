@@ -17,6 +17,14 @@ const pages = /^\/($|\?|token\/|(new|movers|volume|quote|coverage)($|\?))/;
 
 const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/volume", "Volume"], ["/quote", "Quote"], ["/coverage", "Coverage"]] as const;
 
+/**
+ * arrive moves the focus to a new page: the link that was pressed is gone. Whoever types already is not disturbed. The router itself
+ * scrolls up, but not on the way back, where the browser does better.
+ */
+function arrive() {
+  if (!(document.activeElement instanceof HTMLInputElement)) document.getElementById("main")?.focus({ preventScroll: true });
+}
+
 export function App() {
   return (
     <LocationProvider scope={pages}>
@@ -26,7 +34,7 @@ export function App() {
       <Header />
       <main id="main" tabIndex={-1}>
         <ErrorBoundary onError={(error) => console.error(error)}>
-          <Router onRouteChange={() => scrollTo(0, 0)}>
+          <Router onRouteChange={arrive}>
             <Route path="/" component={Tokens} />
             <Route path="/token/:mint" component={TokenPage} />
             <Route path="/new" component={NewPage} />

@@ -25,8 +25,11 @@ export function price(n: number | null | undefined): string {
   if (n === 0) return "$0";
   if (n >= 1000) return "$" + n.toLocaleString("en", { maximumFractionDigits: 2 });
   if (n >= 1) return "$" + n.toFixed(n >= 100 ? 2 : 4);
-  const zeros = -Math.floor(Math.log10(n)) - 1;
-  const digits = n.toFixed(Math.min(zeros + 4, 20)).slice(2 + zeros).replace(/0+$/, "");
+  // It is rounded before its zeros are counted: 0.99996 has four digits as 1.
+  const [rounded = "", power = ""] = n.toExponential(3).split("e");
+  const zeros = -Number(power) - 1;
+  if (zeros < 0) return "$" + n.toFixed(4);
+  const digits = rounded.replace(".", "").replace(/0+$/, "");
   if (zeros < 4) return "$0." + "0".repeat(zeros) + digits;
   return "$0.0" + [...String(zeros)].map((digit) => subscripts[Number(digit)]).join("") + digits;
 }
@@ -47,10 +50,14 @@ export function units(raw: string, decimals: number): string {
   return tail ? `${head}.${tail}` : head;
 }
 
-/** rawOf is what a person typed as a raw amount: null for what is none, or has more decimals than the token. */
+/**
+ * rawOf is what a person typed as a raw amount: null for what is none, or has more decimals than the token. A comma stands between
+ * thousands. Elsewhere it is refused: much of Europe writes 1,5 for what is 1.5 here.
+ */
 export function rawOf(text: string, decimals: number): string | null {
-  const match = /^(\d{0,20})(?:\.(\d*))?$/.exec(text.replaceAll(",", "").trim());
-  const [, head = "", tail = ""] = match ?? [];
+  const match = /^(\d{0,20}|\d{1,3}(?:,\d{3}){1,6})(?:\.(\d*))?$/.exec(text.trim());
+  const head = (match?.[1] ?? "").replaceAll(",", "");
+  const tail = match?.[2] ?? "";
   if (!match || head + tail === "" || tail.length > decimals) return null;
   const raw = (BigInt(head || "0") * 10n ** BigInt(decimals) + BigInt(tail.padEnd(decimals, "0") || "0")).toString();
   return raw === "0" || raw.length > 20 ? null : raw;

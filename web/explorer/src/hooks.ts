@@ -1,6 +1,6 @@
 // Hooks that several pages use.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Batch, Cache, type Token, cancelled, get, post, words } from "./api";
+import { type Batch, Cache, type Token, cancelled, get, post, seen, words } from "./api";
 
 const answers = new Cache<unknown>(200);
 
@@ -22,14 +22,13 @@ export function useGet<T>(path: string | null, every = 0): Answer<T> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const ask = async () => {
       try {
-        if (!document.hidden) {
-          const data = await get<T>(path, abort.signal);
-          answers.set(path, data);
-          setAnswer({ path, data, error: undefined });
-        }
+        await seen(abort.signal);
+        const data = await get<T>(path, abort.signal);
+        answers.set(path, data);
+        setAnswer({ path, data, error: undefined });
       } catch (error) {
         if (cancelled(error)) return;
-        setAnswer((before) => ({ path, data: before.path === path ? before.data : undefined, error: words(error) }));
+        setAnswer({ path, data: answers.get(path) as T | undefined, error: words(error) });
       }
       if (every > 0 && !abort.signal.aborted) timer = setTimeout(ask, every);
     };
@@ -43,22 +42,26 @@ export function useGet<T>(path: string | null, every = 0): Answer<T> {
   return { data: path === null ? undefined : (answers.get(path) as T | undefined), error: undefined };
 }
 
-/** useTokens are tokens by mint, with what it takes to name them and their amounts. Without them mints are shown. */
-export function useTokens(mints: string[]): Map<string, Token> {
+/**
+ * useTokens are tokens by mint, with what it takes to name them and their amounts. Without them mints are shown. When it is done and has
+ * no error, a mint that is missing is not in the registry.
+ */
+export function useTokens(mints: string[]): { tokens: Map<string, Token>; done: boolean; error?: string } {
   const key = [...new Set(mints)].sort().join();
-  const [tokens, setTokens] = useState(new Map<string, Token>());
+  const [state, setState] = useState<{ key: string; tokens: Map<string, Token>; error?: string }>({ key: "", tokens: new Map() });
   useEffect(() => {
     if (key === "") return;
     const abort = new AbortController();
     post<Batch>("/tokens/batch?fields=mint,symbol,name,decimals,logo_status", { mints: key.split(",") }, abort.signal).then(
-      ({ items }) => setTokens(new Map(items.map((token) => [token.mint, token]))),
+      ({ items }) => setState({ key, tokens: new Map(items.map((token) => [token.mint, token])) }),
       (error: unknown) => {
-        if (!cancelled(error)) console.warn("the other tokens are not known", error);
+        if (!cancelled(error)) setState(({ tokens }) => ({ key, tokens, error: words(error) }));
       },
     );
     return () => abort.abort();
   }, [key]);
-  return tokens;
+  const done = state.key === key;
+  return { tokens: state.tokens, done, error: done ? state.error : undefined };
 }
 
 /** useNow is the time, told anew each second while the page is seen. One timer serves all. */

@@ -6,6 +6,7 @@ import { absolute, count } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Line } from "../parts/line";
 import { Address, Ago, Problem, Section } from "../parts/small";
+import { unready } from "../parts/status-line";
 import { Figure } from "./token/head";
 
 const every = 2000;
@@ -54,7 +55,7 @@ export function CoveragePage() {
     <>
       <div class="title">
         <h1>Coverage and freshness</h1>
-        <span class={status.ready ? "live on" : "live"}>{status.ready ? "ready" : "loading"}</span>
+        <span class={status.ready ? "live on" : "live"}>{status.ready ? "ready" : unready(status)}</span>
       </div>
       {error && <Problem>{error}</Problem>}
       {status.reasons.map((reason) => (

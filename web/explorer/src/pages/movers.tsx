@@ -31,28 +31,44 @@ function moverOf(token: Token, candles: Candle[]): Mover | null {
   return { token, prices, change: prices.at(-1)! / first - 1 };
 }
 
-/** useMovers asks for the hours of each token, a few at a time. */
-function useMovers(tokens: Token[] | undefined): { movers: Mover[]; done: boolean; error?: string } {
-  const [state, setState] = useState<{ movers: Mover[]; done: boolean; error?: string }>({ movers: [], done: false });
+interface Movers {
+  movers: Mover[];
+  /** done says that each token was asked for once. */
+  done: boolean;
+  /** error is the last one; tokens that have none are there all the same. */
+  error?: string;
+}
+
+/** useMovers asks for the hours of each token, a few at a time, and shows each as it comes. */
+function useMovers(tokens: Token[] | undefined): Movers {
+  const [state, setState] = useState<Movers>({ movers: [], done: false });
   useEffect(() => {
     if (!tokens) return;
     const abort = new AbortController();
     const waiting = [...tokens];
-    const found: Mover[] = [];
+    const listed = new Set(tokens.map(({ mint }) => mint));
+    // A mover of the look before stays until it is read anew.
+    setState(({ movers, done }) => ({ movers: movers.filter(({ token }) => listed.has(token.mint)), done }));
     const work = async () => {
       for (let token = waiting.shift(); token; token = waiting.shift()) {
+        const { mint } = token;
         const from = token.market ? Math.floor(token.market.as_of / 1000) - day : 0;
-        const { candles } = await get<Candles>(`/tokens/${token.mint}/ohlcv?interval=1h&limit=25&from=${from}`, abort.signal);
-        const mover = moverOf(token, candles);
-        if (mover) found.push(mover);
+        try {
+          const { candles } = await get<Candles>(`/tokens/${mint}/ohlcv?interval=1h&limit=25&from=${from}`, abort.signal);
+          const mover = moverOf(token, candles);
+          setState((now) => {
+            const others = now.movers.filter((other) => other.token.mint !== mint);
+            return { ...now, movers: mover ? [...others, mover] : others };
+          });
+        } catch (error) {
+          if (cancelled(error)) return;
+          setState((now) => ({ ...now, error: words(error) }));
+        }
       }
     };
-    Promise.all(Array.from({ length: atOnce }, work)).then(
-      () => setState({ movers: found, done: true }),
-      (error: unknown) => {
-        if (!cancelled(error)) setState((now) => ({ ...now, done: true, error: words(error) }));
-      },
-    );
+    void Promise.all(Array.from({ length: atOnce }, work)).then(() => {
+      if (!abort.signal.aborted) setState((now) => ({ ...now, done: true }));
+    });
     return () => abort.abort();
   }, [tokens]);
   return state;
@@ -72,11 +88,18 @@ export function MoversPage() {
         <Chips label="Sort" value={by} choices={orders} choose={(key) => route(key ? `/movers?by=${key}` : "/movers")} />
       </div>
       <p class="found">Of the {looked} tokens that traded most in 24 hours: the last price against the first one of these hours.</p>
-      {(error ?? other) && <Problem>{error ?? other}</Problem>}
-      {!done && !error && <p class="empty">Reading the prices of a day …</p>}
-      {done && movers.length === 0 && <p class="empty">Nothing has a price yet.</p>}
+      {error ? <Problem>{error}</Problem> : other && <Problem>Not all prices could be read: {other}</Problem>}
+      {done && !error && !other && movers.length === 0 && <p class="empty">Nothing has a price yet.</p>}
       {movers.length > 0 && (
         <div class="tokens">
+          <div class="row mover heads" aria-hidden="true">
+            <span />
+            <span>Token</span>
+            <span>Hours</span>
+            <span class="number">Price</span>
+            <span class="number">Change 24 h</span>
+            <span class="number">Volume 24 h</span>
+          </div>
           <ul aria-label="Movers">
             {[...movers].sort(order[by]).map((mover) => (
               <li key={mover.token.mint}>
@@ -86,6 +109,7 @@ export function MoversPage() {
           </ul>
         </div>
       )}
+      {!done && !error && <p class="empty">Reading the prices of a day …</p>}
     </>
   );
 }

@@ -7,6 +7,10 @@ import { Problem } from "../parts/small";
 import { TokenList } from "../parts/token-list";
 
 const most = 100;
+/** kept bounds the changes that wait while nobody looks: as many new tokens as the list has, and a change of each row. */
+const kept = 2 * most;
+/** again is how long a feed that was refused rests, in milliseconds. */
+const again = 5000;
 /** together is how long changes are gathered before the list is drawn anew. */
 const together = 300;
 
@@ -34,7 +38,6 @@ function useNewest(paused: boolean): Live {
     const abort = new AbortController();
     const changes = new Map<string, Token | null>();
     const shown = new Set<string>();
-    const feed = new EventSource("/tokens/stream?evidence=true&market=true");
     const read = async () => {
       try {
         const page = await get<Page>("/tokens?sort=newest&limit=50&evidence=true&market=true", abort.signal);
@@ -47,11 +50,25 @@ function useNewest(paused: boolean): Live {
       const token = JSON.parse(event.data) as Token;
       if (event.type === "removed") changes.set(token.mint, null);
       else if (event.type === "new" || shown.has(token.mint) || changes.has(token.mint)) changes.set(token.mint, token);
+      if (changes.size > kept) changes.delete(changes.keys().next().value!);
     };
-    for (const name of ["new", "changed", "removed"]) feed.addEventListener(name, take as EventListener);
-    feed.addEventListener("reset", () => void read());
-    feed.onopen = () => setLive((now) => ({ ...now, connected: true }));
-    feed.onerror = () => setLive((now) => ({ ...now, connected: false }));
+    let feed: EventSource;
+    let rest: ReturnType<typeof setTimeout> | undefined;
+    const connect = (after?: () => Promise<void>) => {
+      feed = new EventSource("/tokens/stream?evidence=true&market=true");
+      for (const name of ["new", "changed", "removed"]) feed.addEventListener(name, take as EventListener);
+      feed.addEventListener("reset", () => void read());
+      feed.onopen = () => {
+        setLive((now) => ({ ...now, connected: true }));
+        void after?.();
+      };
+      feed.onerror = () => {
+        setLive((now) => ({ ...now, connected: false }));
+        // The browser itself goes on after a connection that broke, but never after an answer that is no feed.
+        if (feed.readyState === EventSource.CLOSED) rest = setTimeout(connect, again, read);
+      };
+    };
+    connect();
     void read();
     const timer = setInterval(() => {
       if (held.current || changes.size === 0 || document.hidden) return;
@@ -67,6 +84,7 @@ function useNewest(paused: boolean): Live {
     return () => {
       abort.abort();
       feed.close();
+      clearTimeout(rest);
       clearInterval(timer);
     };
   }, []);

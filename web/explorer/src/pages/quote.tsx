@@ -2,7 +2,7 @@
 import { useLocation } from "preact-iso";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { count, rawOf } from "../format";
+import { count, rawOf, short } from "../format";
 import { useNow, useTitle, useTokens } from "../hooks";
 import { Chips } from "../parts/chips";
 import { Problem, Section } from "../parts/small";
@@ -36,12 +36,12 @@ export function QuotePage() {
   const [question, ask] = useQuestion();
   const [key, setKey] = useState("");
   const { from, to } = question;
-  const sides = useTokens([from, to]);
+  const { tokens: sides, done, error: unnamed } = useTokens([from, to]);
   const source = sides.get(from);
   const raw = source ? rawOf(question.amount, source.decimals) : null;
   const path = raw && `/api/v2/quote?${new URLSearchParams({ src_mint: from, dst_mint: to, amount_in: raw, slippage_bps: question.slippage })}`;
   const { data: quote, readAt, error, keyed } = useSwap<Quote>(path, key, every);
-  const middle = useTokens(quote?.route.flatMap((leg) => [leg.src_mint, leg.dst_mint]) ?? []);
+  const { tokens: middle } = useTokens(quote?.route.flatMap((leg) => [leg.src_mint, leg.dst_mint]) ?? []);
   const tokens = new Map([...middle, ...sides]);
   useTitle("Try a quote");
   if (swapURL === "") {
@@ -58,7 +58,7 @@ export function QuotePage() {
         <div class="pick">
           <label for="amount">Amount</label>
           <input id="amount" inputMode="decimal" autocomplete="off" maxLength={40} value={question.amount} onInput={(event) => ask({ amount: event.currentTarget.value })} />
-          <small>{source && raw === null ? `a number above 0, up to ${source.decimals} decimals` : "\u00a0"}</small>
+          <small>{source && raw === null ? `a number above 0, up to ${source.decimals} decimals behind a point` : "\u00a0"}</small>
         </div>
         <button type="button" class="turned" aria-label="Exchange the two tokens" title="Exchange the two tokens" onClick={() => ask({ from: to, to: from })}>
           ⇄
@@ -73,8 +73,9 @@ export function QuotePage() {
           </div>
         )}
       </form>
-      {error && <Problem>{error}</Problem>}
-      {!quote && !error && raw && <p class="empty">…</p>}
+      {(error ?? unnamed) && <Problem>{error ?? unnamed}</Problem>}
+      {done && !unnamed && [from, to].filter((mint) => !sides.has(mint)).map((mint) => <Problem key={mint}>{short(mint)} is not in the registry: its decimals are not known.</Problem>)}
+      {!quote && !error && (raw || !done) && <p class="empty">…</p>}
       {quote && readAt !== undefined && <Result quote={quote} readAt={readAt} tokens={tokens} />}
       <VenuesCard quote={quote} source={from} target={to} keyText={key} />
     </Shell>

@@ -34,7 +34,7 @@ export function TokenPage() {
       <Powers token={token} />
       <PoolsCard base={base} token={token} />
       <Namesakes token={token} />
-      <HistoryCard base={base} token={token} />
+      <HistoryCard key={base} base={base} token={token} />
       <Facts base={base} token={token} />
     </article>
   );

@@ -51,11 +51,18 @@ function useRequest(wanted: Wanted): string {
 export function Tokens() {
   const { query, route } = useLocation();
   const wanted = query as Wanted;
-  const { data, error } = useGet<Page>(useRequest(wanted), 20_000);
+  const { data: fresh, error } = useGet<Page>(useRequest(wanted), 20_000);
+  const last = useRef<Page | undefined>(undefined);
+  if (fresh) last.current = fresh;
+  const data = fresh ?? (error ? undefined : last.current); // the list stays until the next one is there
   useTitle(wanted.q ? `“${wanted.q}”` : "");
   const page = Math.max(1, Number(wanted.page) || 1);
   const pages = data ? Math.max(1, Math.ceil(data.total / limit)) : 1;
   const set = (name: Name) => (value: string) => route(url({ ...wanted, page: undefined, [name]: value }));
+  const turn = (to: number) => {
+    route(url({ ...wanted, page: String(to) }));
+    scrollTo(0, 0);
+  };
   const [more, setMore] = useState(false); // phones show filters when asked
   const filtered = names.some((name) => name !== "page" && name !== "sort" && wanted[name]);
   return (
@@ -85,16 +92,16 @@ export function Tokens() {
       <p class="found" role="status">
         {data && (data.total === 0 ? "No token matches." : `${count(data.total)} ${data.total === 1 ? "token" : "tokens"}`)}
       </p>
-      {data && data.items.length > 0 && <TokenList items={data.items} label="Tokens" />}
+      <div aria-busy={!fresh}>{data && data.items.length > 0 && <TokenList items={data.items} label="Tokens" />}</div>
       {pages > 1 && (
         <nav class="turn" aria-label="Result pages">
-          <button type="button" disabled={page <= 1} onClick={() => route(url({ ...wanted, page: String(page - 1) }))}>
+          <button type="button" disabled={page <= 1} onClick={() => turn(page - 1)}>
             Previous
           </button>
           <span>
             {count(page)} / {count(pages)}
           </span>
-          <button type="button" disabled={page >= pages} onClick={() => route(url({ ...wanted, page: String(page + 1) }))}>
+          <button type="button" disabled={page >= pages} onClick={() => turn(page + 1)}>
             Next
           </button>
         </nav>

@@ -51,10 +51,11 @@ export function Search() {
   const [text, setText] = useState(query.q ?? "");
   const [focused, setFocused] = useState(false);
   const [open, setOpen] = useState(false);
-  const [active, setActive] = useState(-1);
+  const [chosen, setChosen] = useState<string>(); // by its mint: the answer may exchange the rows
   const input = useRef<HTMLInputElement>(null);
   const wanted = text.trim();
   const { items, done, error } = useHits(focused ? wanted : "");
+  const active = items.findIndex(({ mint }) => mint === chosen);
 
   // The box says what the list below is about.
   useEffect(() => setText(path === "/" ? (query.q ?? "") : ""), [path, query.q]);
@@ -72,14 +73,14 @@ export function Search() {
 
   const go = (url: string) => {
     setOpen(false);
-    setActive(-1);
+    setChosen(undefined);
     input.current?.blur();
     route(url);
   };
   const submit = (event: Event) => {
     event.preventDefault();
-    const chosen = items[active];
-    if (chosen) go(`/token/${chosen.mint}`);
+    const hit = items[active];
+    if (hit) go(`/token/${hit.mint}`);
     else if (looksLikeMint.test(wanted)) go(`/token/${wanted}`);
     else go(wanted ? `/?${new URLSearchParams({ q: wanted })}` : "/");
   };
@@ -88,13 +89,13 @@ export function Search() {
       event.preventDefault();
       setOpen(true);
       const places = items.length + 1; // one is the box itself
-      setActive(((active + 1 + (event.key === "ArrowDown" ? 1 : -1) + places) % places) - 1);
+      setChosen(items[((active + 1 + (event.key === "ArrowDown" ? 1 : -1) + places) % places) - 1]?.mint);
     } else if (event.key === "Escape") {
       event.preventDefault(); // the browser would empty the box at once
       if (open) setOpen(false);
       else if (text) setText("");
       else input.current?.blur();
-      setActive(-1);
+      setChosen(undefined);
     }
   };
   const listed = open && wanted !== "";
@@ -121,7 +122,7 @@ export function Search() {
         onInput={(event) => {
           setText(event.currentTarget.value);
           setOpen(true);
-          setActive(-1);
+          setChosen(undefined);
         }}
         onFocus={() => {
           setFocused(true);

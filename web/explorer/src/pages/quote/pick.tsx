@@ -1,26 +1,35 @@
 // A token, chosen by symbol, name or mint: a combobox, as the search at the head of the page.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Token } from "../../api";
 import { short, title } from "../../format";
 import { Hit, useHits } from "../../parts/search";
 
 export function Pick({ id, label, token, mint, choose }: { id: string; label: string; token: Token | undefined; mint: string; choose: (mint: string) => void }) {
   const [text, setText] = useState<string | null>(null); // null: nobody types
-  const [active, setActive] = useState(0);
+  const [chosen, setChosen] = useState<string>(); // by its mint: the answer may exchange the rows
+  const [entered, setEntered] = useState(false); // Enter was pressed before the answer was there
   const wanted = text?.trim() ?? "";
   const { items, done, error } = useHits(wanted);
   const open = wanted !== "";
-  const take = (chosen: Token | undefined) => {
-    if (chosen) choose(chosen.mint);
+  const marked = items.findIndex(({ mint }) => mint === chosen);
+  const active = Math.max(marked, 0);
+  const take = (hit: Token | undefined) => {
+    setEntered(false);
+    if (!hit) return; // what was typed stays, with the reason below it
+    choose(hit.mint);
     setText(null);
   };
+  useEffect(() => {
+    if (entered && done) take(items[active]);
+  }, [entered, done]);
   const key = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      setActive((active + (event.key === "ArrowDown" ? 1 : -1) + items.length) % Math.max(1, items.length));
+      setChosen(items[(active + (event.key === "ArrowDown" ? 1 : -1) + items.length) % Math.max(1, items.length)]?.mint);
     } else if (event.key === "Enter" && open) {
       event.preventDefault();
-      take(items[active]);
+      if (done || marked >= 0) take(items[active]);
+      else setEntered(true);
     } else if (event.key === "Escape") {
       event.preventDefault();
       setText(null);
@@ -44,7 +53,8 @@ export function Pick({ id, label, token, mint, choose }: { id: string; label: st
         onFocus={(event) => event.currentTarget.select()}
         onInput={(event) => {
           setText(event.currentTarget.value);
-          setActive(0);
+          setChosen(undefined);
+          setEntered(false);
         }}
         onBlur={() => setText(null)}
         onKeyDown={key}

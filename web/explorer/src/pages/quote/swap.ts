@@ -1,6 +1,6 @@
 // The swap API as the page of quotes uses it. It has an address of its own, which the node names in the document.
 import { useEffect, useState } from "preact/hooks";
-import { cancelled, sleep } from "../../api";
+import { cancelled, seen, sleep } from "../../api";
 import type { components } from "../../swap";
 
 type Schemas = components["schemas"];
@@ -35,7 +35,8 @@ export function useSwap<T>(path: string | null, key: string, every: number): Ans
       try {
         await sleep(200, abort.signal); // an amount is typed digit by digit
         for (;;) {
-          if (!document.hidden) setAnswer({ path, ...(await ask<T>(path, key, abort.signal)) });
+          await seen(abort.signal);
+          setAnswer({ path, ...(await ask<T>(path, key, abort.signal)) });
           if (every === 0) return;
           await sleep(every, abort.signal);
         }

@@ -28,7 +28,7 @@ export function VenuesCard({ quote, source, target, keyText }: { quote: Quote | 
   const closed = all.data?.venues.filter((venue) => venue.status !== "proved") ?? [];
   return (
     <Section title="Venues">
-      {rows.length === 0 && <p class="found">No venue that is covered has a pool of these two tokens: a route goes over a third one.</p>}
+      {(quote || pools.data) && rows.length === 0 && <p class="found">No venue that is covered has a pool of these two tokens: a route goes over a third one.</p>}
       <ul class="asked">
         {rows.map((row) => (
           <li key={row.venue}>

@@ -8,11 +8,10 @@ import { fieldText } from "./facts";
 
 const pageSize = 100;
 
-/** useHistory loads page by page, from the newest back. */
+/** useHistory loads page by page, from the newest back. The component has the token as its key: a cursor is good for one token. */
 function useHistory(base: string) {
   const [state, setState] = useState<{ items: HistoryEntry[]; next: string | null; error?: string }>({ items: [], next: "" });
   const [wanted, setWanted] = useState(0);
-  useEffect(() => setState({ items: [], next: "" }), [base]);
   useEffect(() => {
     const abort = new AbortController();
     const before = state.next ? `&before=${encodeURIComponent(state.next)}` : "";

@@ -7,7 +7,7 @@ import { Address, Ago, Amount, Problem, Section, Usd } from "../../parts/small";
 export function PoolsCard({ base, token }: { base: string; token: Token }) {
   const { data, error } = useGet<Pools>(`${base}/pools?limit=20`, 30_000);
   const pools = data?.pools ?? [];
-  const others = useTokens(pools.flatMap((pool) => [pool.mint_a, pool.mint_b]).filter((mint) => mint !== token.mint));
+  const { tokens: others } = useTokens(pools.flatMap((pool) => [pool.mint_a, pool.mint_b]).filter((mint) => mint !== token.mint));
   return (
     <Section title="Pools">
       {error && <Problem>{error}</Problem>}

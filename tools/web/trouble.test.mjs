@@ -1,0 +1,147 @@
+// What a visitor sees when answers are late, refused, missing or odd, over a running demo.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { base, browser, clean, get, open, until } from "./browser.mjs";
+
+const lake = "2jkr4DGiCE9faYHcjYijNhn95EQ4nWqWYwTypfuUZzg9"; // of the demo's genesis, and traded throughout
+const rows = "main .tokens a.row";
+
+before(() => until("four tokens that trade", async () => (await get("/tokens?min_volume=1&limit=1").catch(() => ({ total: 0 }))).total >= 4, 180));
+after(() => browser.close());
+
+/** to opens a page by its link, without a load. */
+const to = (page, name) => page.click(`header nav a:text-is("${name}")`);
+
+test("a page that was opened in a tab behind loads when it is looked at", () =>
+  open("/coverage", async (page) => {
+    await page.addInitScript(() => {
+      let hidden = true;
+      Object.defineProperty(document, "hidden", { get: () => hidden });
+      globalThis.look = () => {
+        hidden = false;
+        document.dispatchEvent(new Event("visibilitychange"));
+      };
+    });
+    const asked = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    // It asks each 30 s, and the page of quotes once and no more.
+    for (const [path, question, shown] of [["/volume", "/venues", ".venues tbody tr"], ["/quote", "/api/v2/venues", "summary:has-text('not quoted')"]]) {
+      await page.goto(base + path);
+      await page.waitForSelector("h1");
+      assert.ok(!asked.includes(question), "nobody looks");
+      await page.evaluate(() => globalThis.look());
+      await page.waitForSelector(shown, { timeout: 15_000 });
+      assert.ok(asked.includes(question));
+    }
+  }));
+
+test("a price is rounded before its zeros are counted", () =>
+  open("/coverage", async (page) => {
+    const prices = { 0.99996: "$1.0000", 0.0999996: "$0.1", 0.00001234: "$0.0₄1234", 1e-21: "$0.0₂₀1", 0.9876: "$0.9876" };
+    await page.route("**/tokens?limit=25&*", async (route) => {
+      const answer = await (await route.fetch()).json();
+      const items = Object.keys(prices).map((price, at) => ({ ...answer.items[at], market: { price_usd: Number(price) } }));
+      await route.fulfill({ json: { ...answer, items } });
+    });
+    await to(page, "Tokens");
+    await page.waitForSelector(rows);
+    assert.deepEqual((await page.$$eval(`${rows} [data-label=Price]`, (all) => all.map((cell) => cell.textContent))).toSorted(), Object.values(prices).toSorted());
+  }));
+
+test("new tokens go on after the feed was refused", () =>
+  open("/coverage", async (page) => {
+    let feeds = 0;
+    let lists = 0;
+    await page.route("**/tokens/stream?*", (route) => (feeds++ === 0 ? route.fulfill({ status: 503, json: { message: "the registry is still loading" } }) : route.continue()));
+    page.on("request", (request) => (lists += request.url().includes("/tokens?sort=newest")));
+    await to(page, "New");
+    await page.waitForSelector(".live:text-is('connecting')");
+    await page.waitForSelector(".live.on");
+    assert.equal(feeds, 2);
+    await until("the list anew: what came meanwhile is in no feed", () => lists === 2);
+  }, { expected: /status of 503|MIME type/ }));
+
+test("the history of a token begins at its own end", () =>
+  open(`/token/${lake}`, async (page) => {
+    const asked = [];
+    await page.route("**/tokens/*/history?*", async (route) => {
+      asked.push(route.request().url());
+      if (!route.request().url().includes(lake)) return route.continue();
+      await route.fulfill({ json: { ...(await (await route.fetch()).json()), next: "cursor-of-lake" } });
+    });
+    await page.reload();
+    await page.waitForSelector("button:text-is('Older')");
+    const other = await page.getAttribute(".pools a", "href");
+    await page.click(".pools a >> nth=0");
+    const answered = () => page.waitForResponse((response) => response.url().includes("/history?"));
+    await page.waitForURL(base + other);
+    await page.waitForSelector(".history > li");
+    for (const go of [() => page.goBack(), () => page.goForward()]) {
+      await Promise.all([answered(), go()]); // both tokens are known: the page stays, with another token
+      await page.waitForSelector(".history > li");
+    }
+    assert.ok(asked.length >= 4);
+    assert.deepEqual(asked.filter((url) => url.includes("before=")), []);
+  }));
+
+test("a token that was seen stays while the node is away", () =>
+  open("/", async (page) => {
+    await page.click(`${rows}[href='/token/${lake}']`);
+    await page.waitForSelector("h1:has-text('LAKE')");
+    await page.goBack();
+    await page.waitForSelector(rows);
+    await page.route(`**/tokens/${lake}?evidence=*`, (route) => route.abort());
+    await page.goForward();
+    await page.waitForSelector("article .problem:has-text('The node does not answer')");
+    assert.ok(await page.isVisible("article h1:has-text('LAKE')"));
+  }, { expected: /ERR_FAILED/ }));
+
+test("movers are shown as they come, without those that fail", () =>
+  open("/coverage", async (page) => {
+    const held = [];
+    let asked = 0;
+    await page.route("**/ohlcv?*", (route) => {
+      asked++;
+      if (asked === 1) return route.fulfill({ status: 404, json: { message: "the mint is not in the registry" } });
+      if (asked === 2) return held.push(route);
+      return route.continue();
+    });
+    await to(page, "Movers");
+    await page.waitForSelector("a.row.mover");
+    await page.waitForSelector(".empty:has-text('Reading the prices')");
+    await page.waitForSelector(".problem:has-text('Not all prices could be read: the mint is not in the registry')");
+    await clean(page);
+    await held[0].continue();
+    await page.waitForSelector(".empty", { state: "detached" });
+    assert.equal(await page.locator("a.row.mover").count(), asked - 1);
+  }, { expected: /status of 404/ }));
+
+test("a list stays until the next one is there, which begins at its top", () =>
+  open("/", async (page) => {
+    await page.waitForSelector(rows);
+    const held = [];
+    await page.route("**/tokens?*page=2*", (route) => held.push(route));
+    const first = await page.getAttribute(rows, "href");
+    await page.click("button:text-is('Next')");
+    await until("the question", () => held.length > 0);
+    assert.equal(await page.getAttribute(rows, "href"), first);
+    assert.equal(await page.evaluate(() => scrollY), 0);
+    await held[0].continue();
+    await page.waitForSelector("[aria-busy=false]");
+    assert.notEqual(await page.getAttribute(rows, "href"), first);
+  }));
+
+test("a new page has the focus, and the way back leads to the same place", () =>
+  open("/", async (page) => {
+    const row = page.locator(rows).nth(20);
+    await row.scrollIntoViewIfNeeded();
+    const place = await page.evaluate(() => scrollY);
+    assert.ok(place > 0);
+    await row.click();
+    await page.waitForSelector("article.token");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    assert.equal(await page.evaluate(() => scrollY), 0);
+    await page.goBack();
+    await page.waitForSelector(rows);
+    await until("the place in the list", async () => (await page.evaluate(() => scrollY)) === place, 10);
+  }));
