@@ -32,40 +32,34 @@ func TestDocs(t *testing.T) {
 	pages, direct := pagesWithCommands(t), pageShell(t, up, nil)
 	// These make keys, which closes surfaces to those who have none.
 	withKeys := []string{"keys.md", "gateway.md", "swap.md"}
+	// One after the other: in parallel they would wait for a turn, and the node would run for as long.
 	t.Run("open", func(t *testing.T) {
 		for _, page := range pages {
 			if slices.Contains(withKeys, page) {
 				continue
 			}
 			t.Run(page, func(t *testing.T) {
-				t.Parallel()
 				pageShell(t, up, nil).runPage(t, page, "sh")
 			})
 		}
 		t.Run("cli.md", func(t *testing.T) {
-			t.Parallel()
 			screensRun(t, direct)
 		})
 		for _, surface := range []string{"api", "swap"} {
 			t.Run("examples of "+surface, func(t *testing.T) {
-				t.Parallel()
 				examplesAnswer(t, pageShell(t, up, nil), up.addresses[surface])
 			})
 		}
 		t.Run("shapes", func(t *testing.T) {
-			t.Parallel()
 			shapesHold(t, up)
 		})
 		t.Run("sql", func(t *testing.T) {
-			t.Parallel()
 			queriesRun(t, up)
 		})
 		t.Run("mcp", func(t *testing.T) {
-			t.Parallel()
 			mcpAnswers(t, up)
 		})
 		t.Run("client", func(t *testing.T) {
-			t.Parallel()
 			exampleRuns(t, up)
 		})
 	})
