@@ -58,6 +58,8 @@ func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 					return nil, failed(fetch.ClassNotJSON, 0)
 				case dice(12) == 0:
 					return nil, failed(fetch.ClassConnection, 0)
+				case dice(12) == 0:
+					return nil, paused(time.Millisecond)
 				}
 				return []byte(`{"name":"x"}`), nil
 			}

@@ -66,10 +66,14 @@ type Config struct {
 	// attempts is how often a document is fetched, or an RPC call made that the server refuses,
 	// before it is given up. Default 3.
 	attempts int
-	// patience bounds all attempts at one document, how long an account read waits for the RPC
-	// server to reach the slot of the request, and how long a read is repeated that fails for
-	// passing reasons although the server is healthy. Default 30 s.
+	// patience bounds how long all attempts at one document take, how long an account read waits
+	// for the RPC server to reach the slot of the request, and how long a read is repeated that
+	// fails for passing reasons although the server is healthy. Default 30 s.
 	patience time.Duration
+	// hostPatience bounds the wait for a host that asked for a pause or is down, from the first
+	// attempt at the document on. A host that has answered nothing else for as long is not waited
+	// for. Offsets stay uncommitted meanwhile. Default 2 min.
+	hostPatience time.Duration
 	// retryDelay before the second attempt; it doubles from there. Default 1 s.
 	retryDelay time.Duration
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default
@@ -91,7 +95,8 @@ type Config struct {
 	negativeTTL time.Duration
 	// cacheSize bounds each cache of earlier answers, in mints. Default 200,000.
 	cacheSize int
-	// maxInFlight bounds the requests that are read and not yet answered. Default 100,000.
+	// maxInFlight bounds the requests that are read and not yet answered. At most half of them wait
+	// for another attempt at a document, and a tenth for one host. Default 100,000.
 	maxInFlight int
 	// commitInterval between commits of offsets. Default 100 ms.
 	commitInterval time.Duration
@@ -111,6 +116,7 @@ func (c Config) withDefaults() Config {
 	c.rpcConcurrency = cmp.Or(c.rpcConcurrency, 4)
 	c.attempts = cmp.Or(c.attempts, 3)
 	c.patience = cmp.Or(c.patience, 30*time.Second)
+	c.hostPatience = cmp.Or(c.hostPatience, 2*time.Minute)
 	c.retryDelay = cmp.Or(c.retryDelay, time.Second)
 	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 10*time.Second)
 	c.offchainWorkers = cmp.Or(c.offchainWorkers, 64)
@@ -133,7 +139,7 @@ func (c Config) problems() error {
 		ok  bool
 	}{
 		{"batch_window", c.batchWindow > 0}, {"rpc_concurrency", c.rpcConcurrency > 0}, {"attempts", c.attempts > 0},
-		{"patience", c.patience > 0}, {"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
+		{"patience", c.patience > 0}, {"host_patience", c.hostPatience > 0}, {"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
 		{"offchain_workers", c.offchainWorkers > 0}, {"per_host", c.perHost > 0}, {"per_gateway", c.perGateway > 0},
 		{"account_ttl", c.accountTTL > 0}, {"offchain_ttl", c.offchainTTL > 0}, {"negative_ttl", c.negativeTTL > 0},
 		{"cache_size", c.cacheSize > 0}, {"max_in_flight", c.maxInFlight > 0}, {"commit_interval", c.commitInterval > 0},

@@ -299,7 +299,7 @@ const hang = 3 * time.Minute
 // something is given up: a machine may stand still for a while.
 func fastConfig() Config {
 	return Config{
-		OffchainEnabled: true, batchWindow: 2 * time.Millisecond, patience: 2 * hang, retryDelay: 2 * time.Millisecond, grace: hang,
+		OffchainEnabled: true, batchWindow: 2 * time.Millisecond, patience: 2 * hang, hostPatience: 2 * hang, retryDelay: 2 * time.Millisecond, grace: hang,
 		maxRetryDelay: 10 * time.Millisecond, commitInterval: time.Millisecond, offchainWorkers: 8, perHost: 2,
 	}
 }

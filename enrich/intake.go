@@ -40,9 +40,11 @@ type job struct {
 	// uri is the document to fetch. It was the mint's current one at slot.
 	uri  string
 	slot uint64
-	// attempts counts the attempts to fetch the document; the first was at firstAttempt.
+	// attempts counts the attempts to fetch the document; the first was at firstAttempt. worked is
+	// how long all of them took.
 	attempts     int
 	firstAttempt time.Time
+	worked       time.Duration
 }
 
 // byAccount reports whether the request names a metadata account and no mint.

@@ -23,6 +23,7 @@ type offchainStage struct {
 	e      *Enricher
 	turns  *keyed
 	queues *hostqueue.Queue[*job]
+	waits  *waits
 	// fetched remembers the last document of each mint, failed the last one that was given up.
 	fetched *lru.Cache[pubkey.Key, fetchMark]
 	failed  *lru.Cache[pubkey.Key, fetchMark]
@@ -51,7 +52,9 @@ func digestOf(uri string) uriDigest {
 var gatewayHosts = map[string]bool{"ipfs": true, "ar": true}
 
 func newOffchainStage(e *Enricher) (*offchainStage, error) {
-	s := &offchainStage{e: e, turns: newKeyed(byMint), parsing: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))}
+	s := &offchainStage{
+		e: e, turns: newKeyed(byMint), waits: newWaits(e.cfg.maxInFlight), parsing: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+	}
 	s.queues = hostqueue.New[*job](func(host string) int {
 		if gatewayHosts[host] {
 			return e.cfg.perGateway
@@ -104,20 +107,23 @@ func (s *offchainStage) run(ctx context.Context) error {
 }
 
 // work makes one attempt at a document, unless an earlier job's answers this one. Then it ends the
-// job, or queues it again after a delay, for which the worker does not wait.
+// job, or lets it wait for the next attempt.
 func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if s.answered(j) {
 		s.finish(j)
 		return nil
 	}
-	if j.attempts++; j.attempts == 1 {
-		j.firstAttempt = time.Now()
+	began := time.Now()
+	if j.firstAttempt.IsZero() {
+		j.firstAttempt = began
 	}
+	j.attempts++
 	ctx, span := s.e.span(ctx, "enrich document", j)
 	defer span.End()
-	bounded, cancel := context.WithDeadline(ctx, j.firstAttempt.Add(s.e.cfg.patience))
+	bounded, cancel := context.WithTimeout(ctx, s.e.cfg.patience-j.worked)
 	defer cancel()
 	document, err := s.fetch(bounded, j.uri)
+	j.worked += time.Since(began)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -126,8 +132,7 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if err == nil {
 		return s.succeed(ctx, j, document)
 	}
-	if delay, again := s.nextAttempt(j, err); again {
-		time.AfterFunc(delay, func() { s.queue(j) })
+	if delay, again := s.nextAttempt(j, err); again && s.wait(j, delay) {
 		return nil
 	}
 	if err := s.e.writeDeadLetter(ctx, j, reasonOffchain, err.Error()); err != nil {
@@ -156,18 +161,47 @@ func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.Offcha
 }
 
 // nextAttempt returns the delay before the next attempt; false if there is none. A job has a few
-// attempts, all within its patience, and each delay is twice the one before. A longer Retry-After
-// of the server replaces the delay.
+// attempts, and each delay is twice the one before. All attempts together take no longer than
+// patience; the time in the host's queue does not count, because it says nothing about the
+// document.
+//
+// If the server asks for a longer delay, it is granted within hostPatience. An attempt is not
+// counted if no request was made, because the host asked for a pause or is down for a short time.
 func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
-	if !fetch.Retryable(err) || j.attempts >= s.e.cfg.attempts {
+	var failed *fetch.Error
+	if !errors.As(err, &failed) || !fetch.Retryable(err) {
 		return 0, false
 	}
-	delay := s.e.cfg.retryDelay << (j.attempts - 1)
-	var failed *fetch.Error
-	if errors.As(err, &failed) {
-		delay = max(delay, failed.RetryAfter)
+	left := s.e.cfg.hostPatience - time.Since(j.firstAttempt)
+	refused := failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown
+	if refused && failed.DownFor < s.e.cfg.hostPatience {
+		j.attempts--
+		delay := max(failed.RetryAfter, s.e.cfg.retryDelay)
+		return delay, delay < left
 	}
-	return delay, time.Since(j.firstAttempt)+delay < s.e.cfg.patience
+	if j.attempts >= s.e.cfg.attempts {
+		return 0, false
+	}
+	delay := max(s.e.cfg.retryDelay<<(j.attempts-1), failed.RetryAfter)
+	if failed.RetryAfter > 0 && !refused {
+		return delay, delay < left
+	}
+	// This includes a host that is down for longer: the documents of a dead host are soon given up.
+	return delay, j.worked+delay < s.e.cfg.patience
+}
+
+// wait queues the job again after a delay, for which the worker does not wait. It returns false if
+// too many jobs wait already.
+func (s *offchainStage) wait(j *job, delay time.Duration) bool {
+	host := s.e.fetcher.Host(j.uri)
+	if !s.waits.enter(host) {
+		return false
+	}
+	time.AfterFunc(delay, func() {
+		s.waits.leave(host)
+		s.queue(j)
+	})
+	return true
 }
 
 // succeed writes the fact. It remembers the document, unless one of a later slot is remembered

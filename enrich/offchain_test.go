@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
 )
 
 func TestSlowHostsDelayNeitherAccountsNorOthers(t *testing.T) {
@@ -87,6 +89,149 @@ func TestOffchainFailures(t *testing.T) {
 	w.drained(t)
 	require.Len(t, w.deadLetters(t), 4, "a failure is remembered for a while")
 	require.Equal(t, 1, counted(t, e.metrics.dedup.WithLabelValues(dedupOffchainFailures)))
+}
+
+// paused is the error of a fetch without a request, because its host asked for a pause.
+func paused(left time.Duration) *fetch.Error {
+	return &fetch.Error{Class: fetch.ClassHostPaused, RetryAfter: left}
+}
+
+// TestAPauseOfTheHostCostsNoAttempt: what waits for a host that asked for a pause, or that did not
+// answer for a moment, is fetched when the host may be asked again.
+func TestAPauseOfTheHostCostsNoAttempt(t *testing.T) {
+	w := newWorld()
+	const refusals = 5 // more than a document has attempts
+	w.web.serve = func(_ context.Context, uri string) ([]byte, error) {
+		switch {
+		case w.web.fetched(uri) > refusals:
+			return []byte(`{}`), nil
+		case strings.Contains(uri, "paused.test"):
+			return nil, paused(time.Millisecond)
+		}
+		return nil, &fetch.Error{Class: fetch.ClassHostDown, RetryAfter: time.Millisecond, DownFor: time.Second}
+	}
+	for i := range 20 {
+		w.request(t, ask(mintKey(i), metadataSet, 5, fmt.Sprintf("https://%s.test/%d", []string{"paused", "down"}[i%2], i)))
+	}
+	w.start(t)
+	w.drained(t)
+	require.Empty(t, w.deadLetters(t))
+	require.Len(t, w.facts(t), 20)
+}
+
+func TestNextAttempt(t *testing.T) {
+	w := newWorld()
+	w.cfg.patience, w.cfg.hostPatience, w.cfg.retryDelay = 30*time.Second, 2*time.Minute, time.Second
+	e, stop := w.start(t)
+	require.NoError(t, stop())
+	const hour = time.Hour
+	status := func(code int, retryAfter time.Duration) error {
+		return &fetch.Error{Class: fetch.ClassHTTPStatus, Status: code, RetryAfter: retryAfter}
+	}
+	down := func(left, downFor time.Duration) error {
+		return &fetch.Error{Class: fetch.ClassHostDown, RetryAfter: left, DownFor: downFor}
+	}
+	for name, c := range map[string]struct {
+		attempts    int
+		ago, worked time.Duration // since the first attempt, and of all attempts
+		err         error
+		delay       time.Duration // 0 if there is no next attempt
+		counted     int           // attempts afterwards
+	}{
+		"a failure that may pass":               {1, 0, 0, failed(fetch.ClassTimeout, 0), time.Second, 1},
+		"the second":                            {2, 0, 0, failed(fetch.ClassTimeout, 0), 2 * time.Second, 2},
+		"the third":                             {3, 0, 0, failed(fetch.ClassTimeout, 0), 0, 3},
+		"a failure for good":                    {1, 0, 0, failed(fetch.ClassTooLarge, 0), 0, 1},
+		"attempts that took long":               {1, 0, 29 * time.Second, failed(fetch.ClassTimeout, 0), 0, 1},
+		"a long wait for the host's turn":       {2, hour, time.Second, status(502, 0), 2 * time.Second, 2},
+		"the answer that asks for a pause":      {1, 0, time.Second, status(429, time.Minute), time.Minute, 1},
+		"it costs an attempt":                   {3, 0, time.Second, status(429, time.Minute), 0, 3},
+		"an answer that asks for too long":      {1, 0, time.Second, status(429, hour), 0, 1},
+		"no request in a pause":                 {1, 0, 0, paused(time.Minute), time.Minute, 0},
+		"no request in a pause, the third time": {3, 0, 0, paused(time.Minute), time.Minute, 2},
+		"a pause that is nearly over":           {1, 0, 0, paused(1), time.Second, 0},
+		"a long pause":                          {1, 0, 0, paused(hour), 0, 0},
+		"a pause after others":                  {1, 90 * time.Second, 0, paused(time.Minute), 0, 0},
+		"a host that has only asked for pauses": {1, 0, 0, &fetch.Error{Class: fetch.ClassHostPaused, RetryAfter: time.Minute, DownFor: hour}, 0, 1},
+		"a short outage":                        {1, 0, 0, down(time.Minute, time.Minute), time.Minute, 0},
+		"a dead host":                           {1, 0, 0, down(time.Minute, hour), 0, 1},
+		"a dead host that is tried in a moment": {1, 0, 0, down(5*time.Second, hour), 5 * time.Second, 1},
+		"a dead host, the third time":           {3, 0, 0, down(5*time.Second, hour), 0, 3},
+	} {
+		j := &job{attempts: c.attempts, firstAttempt: time.Now().Add(-c.ago), worked: c.worked}
+		delay, again := e.offchain.nextAttempt(j, c.err)
+		require.Equal(t, c.delay > 0, again, name)
+		if again {
+			require.Equal(t, c.delay, delay, name)
+		}
+		require.Equal(t, c.counted, j.attempts, name)
+	}
+}
+
+// TestTimeInTheHostsQueueIsNoAttempt: the second attempt comes long after the first when many
+// documents of the host wait, and has the time that the first left.
+func TestTimeInTheHostsQueueIsNoAttempt(t *testing.T) {
+	w := newWorld()
+	w.web.serve = func(ctx context.Context, _ string) ([]byte, error) {
+		if ctx.Err() != nil {
+			return nil, &fetch.Error{Class: fetch.ClassTimeout, Err: ctx.Err()}
+		}
+		return []byte(`{}`), nil
+	}
+	e, _ := w.start(t)
+	mint := mintKey(1)
+	record := kafka.Record{Topic: schemas.TopicEnrichmentRequests, Key: []byte(mint.String())}
+	require.NoError(t, e.jobs.Acquire(t.Context(), 1))
+	e.offchain.submit(&job{
+		record: record, entry: e.tracker.add(&record), mint: mint, uri: "https://meta.test/1", slot: 5,
+		attempts: 1, firstAttempt: time.Now().Add(-time.Hour), worked: time.Second,
+	})
+	require.Eventually(t, func() bool { return len(w.facts(t))+len(w.deadLetters(t)) > 0 }, hang, time.Millisecond)
+	require.Len(t, w.facts(t), 1)
+}
+
+// TestPausedHostsLeaveRoomForOthers: the documents of hosts that ask for pauses hold a bounded part
+// of the room, and those beyond are given up.
+func TestPausedHostsLeaveRoomForOthers(t *testing.T) {
+	w := newWorld()
+	w.cfg.maxInFlight = 40
+	w.web.serve = func(_ context.Context, uri string) ([]byte, error) {
+		if strings.Contains(uri, "paused") {
+			return nil, paused(hang)
+		}
+		return []byte(`{}`), nil
+	}
+	for i := range 100 {
+		w.request(t, ask(mintKey(i), metadataSet, 5, fmt.Sprintf("https://paused%d.test/%d", i%10, i)))
+	}
+	w.request(t, ask(mintKey(1000), metadataSet, 5, "https://quick.test/x"))
+	e, stop := w.start(t)
+	require.Eventually(t, func() bool { return len(w.facts(t)) == 1 && len(w.deadLetters(t)) == 80 }, hang, time.Millisecond)
+	e.offchain.waits.mu.Lock()
+	for host, waiting := range e.offchain.waits.hosts {
+		require.LessOrEqual(t, waiting, 4, host)
+	}
+	require.Equal(t, 20, e.offchain.waits.waiting)
+	e.offchain.waits.mu.Unlock()
+	require.NoError(t, stop())
+	require.Positive(t, w.lag(), "what waits is not committed")
+
+	w.web.serve = func(context.Context, string) ([]byte, error) { return []byte(`{}`), nil }
+	w.start(t)
+	w.drained(t)
+}
+
+func TestWaitsEnd(t *testing.T) {
+	w := newWaits(20)
+	require.True(t, w.enter("a"))
+	require.True(t, w.enter("a"))
+	require.False(t, w.enter("a"), "a tenth for one host")
+	w.leave("a")
+	require.True(t, w.enter("a"))
+	w.leave("a")
+	w.leave("a")
+	require.Empty(t, w.hosts, "a host for which nothing waits is forgotten")
+	require.Zero(t, w.waiting)
 }
 
 func TestChangedURIIsFetchedAgain(t *testing.T) {

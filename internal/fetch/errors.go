@@ -85,7 +85,8 @@ type Error struct {
 	// RetryAfter is how long the server asked us to wait; 0 if it did not. For ClassHostPaused and
 	// ClassHostDown it is how long the host is not asked yet.
 	RetryAfter time.Duration
-	// DownFor is how long the host has been failing when Class is ClassHostDown.
+	// DownFor is how long the host has been failing when Class is ClassHostDown. When it is
+	// ClassHostPaused, DownFor is how long the host has answered nothing but requests for a pause.
 	DownFor time.Duration
 	// Gateway is true if the content is fetched through a gateway, which may find it later: then a
 	// 404 is not final.

@@ -54,7 +54,7 @@ type health struct {
 
 type hostHealth struct {
 	failures int       // in a row
-	since    time.Time // when the first of them was
+	since    time.Time // when the first of them was; paused: since when it only asks for pauses
 	until    time.Time // the end of the pause, or of the time down
 	paused   bool      // paused, not down
 	trial    bool      // one request is finding out whether the host is up again
@@ -92,7 +92,7 @@ func (h *health) refuse(host, url string) *Error {
 	case left <= 0:
 		return nil
 	case state.paused:
-		return &Error{Class: ClassHostPaused, RetryAfter: left, Err: errors.New("the host asked for time")}
+		return &Error{Class: ClassHostPaused, RetryAfter: left, DownFor: h.now().Sub(state.since), Err: errors.New("the host asked for time")}
 	default:
 		return state.down(left, h.now())
 	}
@@ -122,6 +122,8 @@ func (h *health) report(host, url string, failed *Error) {
 		// the pause.
 		if known && (!state.paused || !state.until.After(h.now())) {
 			h.hosts.Remove(host)
+		} else if known {
+			state.since = h.now()
 		}
 		return
 	case !known:
@@ -130,7 +132,7 @@ func (h *health) report(host, url string, failed *Error) {
 	}
 	if pause > 0 {
 		if !state.paused { // the host answered, so it is not down any more
-			state.until = time.Time{}
+			state.until, state.since = time.Time{}, h.now()
 		}
 		state.failures, state.trial = 0, false
 		state.paused, state.until = true, later(state.until, h.now().Add(pause))

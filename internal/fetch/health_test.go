@@ -83,6 +83,31 @@ func TestAHostThatAsksForTimeIsUp(t *testing.T) {
 	}
 }
 
+// TestAHostThatOnlyAsksForTime: it is known since when. Any other answer ends that, also one to a
+// request that began before the pause.
+func TestAHostThatOnlyAsksForTime(t *testing.T) {
+	clock := &clock{at: time.Unix(1e9, 0)}
+	h := newHealth(clock.now)
+	pause := func() {
+		h.report(hostUnderTest, goodURL, &Error{Class: ClassHTTPStatus, Status: 429, RetryAfter: 10 * time.Second})
+	}
+	downFor := func() time.Duration { return h.refuse(hostUnderTest, goodURL).DownFor }
+	pause()
+	clock.add(4 * time.Second)
+	require.Equal(t, 4*time.Second, downFor())
+	clock.add(6 * time.Second)
+	require.Nil(t, h.refuse(hostUnderTest, goodURL))
+	pause()
+	require.Equal(t, 10*time.Second, downFor(), "it has answered nothing else")
+	h.report(hostUnderTest, goodURL, nil)
+	clock.add(time.Second)
+	require.Equal(t, time.Second, downFor())
+	clock.add(9 * time.Second)
+	h.report(hostUnderTest, goodURL, nil)
+	pause()
+	require.Zero(t, downFor())
+}
+
 // TestBadURLsDoNotTestifyAgainstTheirHost: URLs that failed where others were answered are left at
 // the end of a long queue. They fail in a row, and the host is up.
 func TestBadURLsDoNotTestifyAgainstTheirHost(t *testing.T) {
