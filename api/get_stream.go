@@ -44,10 +44,9 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 		cursor = c.Query("cursor")
 	}
 	stream.reader, err = s.feed.Open(s.client(c), cursor)
-	// A cursor in the right form is probably from another installation: begin now.
+	// A cursor in the right form is probably from another installation.
 	if errors.Is(err, feed.ErrCursor) && isCursor(cursor) {
-		stream.unknown = true
-		stream.reader, err = s.feed.Open(s.client(c), "")
+		stream.reader, err = s.feed.OpenAnew(s.client(c))
 	}
 	if err != nil {
 		return refuseStream(err, cursor)
@@ -121,8 +120,6 @@ type stream struct {
 	conn      net.Conn
 	patience  time.Duration
 	buf       []byte
-	// unknown is true if the cursor means nothing here, so the stream begins now.
-	unknown bool
 }
 
 // cursorForm is the form of a cursor. maxStreamCursor bounds its length; a thousand partitions need
@@ -138,9 +135,6 @@ func (s *stream) run(w *bufio.Writer) {
 	s.buf = fmt.Appendf(s.buf, "retry: %d\n\n", reconnectAfter)
 	if s.flush(w) != nil {
 		return
-	}
-	if s.unknown {
-		s.append(&feed.Batch{Reset: feed.ResetUnknown})
 	}
 	for begin := time.Now(); ; {
 		left := s.server.cfg.Streams.MaxAge - time.Since(begin)
@@ -161,11 +155,14 @@ func (s *stream) run(w *bufio.Writer) {
 }
 
 // append writes a batch. The id comes last, in an event of its own without data. So a client that
-// is cut off in the middle reads the whole batch again.
+// is cut off in the middle reads the whole batch again. A reset and its id are one event: a client
+// that knows of the reset also knows where to go on, however long it reads the registry first.
 func (s *stream) append(batch *feed.Batch) {
 	if batch.Reset != "" {
+		s.buf = append(append(append(s.buf, "id: "...), batch.Cursor...), '\n')
 		s.event("reset", fmt.Appendf(nil, `{"reason":%q,"message":%q}`, batch.Reset,
 			"what changed since the cursor cannot be told: read the registry anew (GET /tokens?sort=mint), what follows here begins now"))
+		return
 	}
 	for i := range batch.Changes {
 		s.change(&batch.Changes[i])

@@ -130,7 +130,9 @@ func TestStreamIsNotALookup(t *testing.T) {
 	require.Contains(t, n.get("/tokens/stream?cursor=a.b").refused(t, 400), `cursor is "a.b": must be an id of this stream's events, or absent`)
 	require.Contains(t, n.do("GET", "/tokens/stream", "", "Last-Event-ID", "a.b").refused(t, 400), "cursor is")
 	require.Contains(t, n.do("GET", "/tokens/stream?cursor=a.b", "", "Last-Event-ID", "abc").refused(t, 400), "cursor is")
-	require.Contains(t, n.stream("?cursor=abc").await("reset", "").data, "cursor_unknown")
+	reset := n.stream("?cursor=abc").await("reset", "")
+	require.Contains(t, reset.data, "cursor_unknown")
+	require.NotEmpty(t, reset.id, "the place of what follows, in the same event")
 }
 
 func TestStreamFiltersAndShapes(t *testing.T) {
@@ -240,10 +242,23 @@ func TestOldStreamIsReset(t *testing.T) {
 	}
 	n := startNode(t, log, func(cfg *api.Config) { cfg.Streams.MaxReplay = 10 }).awaitReady()
 	c := n.stream("?cursor=" + id)
-	require.Contains(t, c.await("reset", "").data, "cursor_too_old")
-	require.NotEmpty(t, c.awaitID())
+	reset := c.await("reset", "")
+	require.Contains(t, reset.data, "cursor_too_old")
+	require.NotEmpty(t, reset.id)
 	log.Token(99, 60, "NOW", "Now", time.Now())
 	c.await("new", "NOW")
+	c.close()
+
+	// A client that was cut off right behind the reset has its place, and gets no second one.
+	c = n.stream("?cursor=" + reset.id)
+	for {
+		e, more := c.next()
+		require.True(t, more)
+		require.NotEqual(t, "reset", e.name)
+		if strings.Contains(e.data, `"NOW"`) {
+			return
+		}
+	}
 }
 
 // TestStreamOutlivesTheWriteTimeout: the time to write a response is for each piece of a stream,

@@ -21,7 +21,7 @@ type Batch struct {
 	// Cursor is the place after the batch; empty if no new place is known yet.
 	Cursor string
 	// Reset is the reason why the changes since the reader's cursor cannot be reported; empty if
-	// they can. After a reset the changes begin now.
+	// they can. A batch with a reset has no changes: they begin now, after Cursor.
 	Reset Reset
 }
 
@@ -48,6 +48,7 @@ type Reader struct {
 	close  sync.Once
 
 	from   *vector // the cursor of Open, until Next has resumed from it
+	anew   bool    // Next must begin with a reset
 	seq    uint64  // the number of the next change
 	since  uint64  // the number of the mark that it resumed at: earlier ones would lead back
 	cursor string  // the last one that Next returned
@@ -60,14 +61,24 @@ type Reader struct {
 // Open begins a stream after a cursor, or now if the cursor is empty. It fails with ErrCursor,
 // ErrTooMany, ErrTooManyClient or ErrClosed.
 func (f *Feed) Open(client, cursor string) (*Reader, error) {
-	r := &Reader{feed: f, client: client}
-	if cursor != "" {
-		from, err := parseCursor(cursor)
-		if err != nil {
-			return nil, err
-		}
-		r.from = &from
+	if cursor == "" {
+		return f.open(&Reader{feed: f, client: client})
 	}
+	from, err := parseCursor(cursor)
+	if err != nil {
+		return nil, err
+	}
+	return f.open(&Reader{feed: f, client: client, from: &from})
+}
+
+// OpenAnew begins a stream whose cursor is from another installation. It begins with a reset, and
+// fails as Open does.
+func (f *Feed) OpenAnew(client string) (*Reader, error) {
+	return f.open(&Reader{feed: f, client: client, anew: true})
+}
+
+// open counts the stream and places it now.
+func (f *Feed) open(r *Reader) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -76,12 +87,12 @@ func (f *Feed) Open(client, cursor string) (*Reader, error) {
 	case f.streams >= f.cfg.MaxStreams:
 		f.metrics.ended.WithLabelValues("node_limit").Inc()
 		return nil, ErrTooMany
-	case f.clients.Full(client):
+	case f.clients.Full(r.client):
 		f.metrics.ended.WithLabelValues("client_limit").Inc()
 		return nil, ErrTooManyClient
 	}
 	f.streams++
-	f.clients.Add(client)
+	f.clients.Add(r.client)
 	r.seq = f.next
 	return r, nil
 }
@@ -97,8 +108,8 @@ func (r *Reader) Close() {
 }
 
 // Next waits for changes or a new cursor. After patience it returns an empty batch. The first call
-// may take longer, if the reader resumes from a cursor. It fails with ErrLagged, ErrClosed, or the
-// error with which the topics could not be read.
+// may take longer, if the reader resumes from a cursor or begins with a reset. It fails with
+// ErrLagged, ErrClosed, or the error with which the topics could not be read.
 func (r *Reader) Next(patience time.Duration) (Batch, error) {
 	batch, err := r.next(patience)
 	switch {
@@ -115,12 +126,15 @@ func (r *Reader) Next(patience time.Duration) (Batch, error) {
 
 // next is Next without its metrics.
 func (r *Reader) next(patience time.Duration) (Batch, error) {
+	if r.anew {
+		r.anew = false
+		return r.beginAnew()
+	}
 	if r.from != nil {
 		from := *r.from
 		r.from = nil
-		reset, err := r.resume(&from)
-		if err != nil || reset != "" {
-			return Batch{Reset: reset}, err
+		if batch, err := r.resume(&from); err != nil || batch.Reset != "" {
+			return batch, err
 		}
 	}
 	if len(r.replayed) > 0 || r.replayedTo != "" {

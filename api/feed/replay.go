@@ -14,8 +14,9 @@ import (
 
 // resume places the reader after a cursor. If the ring has what follows, the reader goes on there.
 // Otherwise what follows is read from the topics up to a mark, and the reader goes on in the ring
-// after that mark.
-func (r *Reader) resume(from *vector) (Reset, error) {
+// after that mark. If what follows cannot be reported, resume returns a reset with the place at
+// which the reader goes on; else it returns an empty batch.
+func (r *Reader) resume(from *vector) (Batch, error) {
 	f := r.feed
 	f.mark() // the nearer the mark is to the cursor, the fewer changes come twice
 	f.mu.Lock()
@@ -23,37 +24,63 @@ func (r *Reader) resume(from *vector) (Reset, error) {
 	// The cursor may be another node's: whoever has it may have seen nothing behind the mark.
 	for i := len(f.marks) - 1; i >= 0; i-- {
 		if place := &f.marks[i]; place.first >= f.oldest() && from.reaches(&place.at) {
-			r.seq, r.since = place.first, place.seq
+			at := r.goTo(place)
 			f.mu.Unlock()
 			if reset := f.foreign(from); reset != "" {
-				return r.reset(reset), nil
+				return r.reset(reset, &at), nil
 			}
 			f.metrics.replays.WithLabelValues("memory").Inc()
-			return "", nil
+			return Batch{}, nil
 		}
 	}
 	f.mu.Unlock()
-	if err := r.awaitMark(); err != nil {
-		return "", err
+	at, err := r.goToLast()
+	if err != nil {
+		return Batch{}, err
 	}
-	f.mu.Lock()
-	last := f.marks[len(f.marks)-1]
-	r.seq, r.since = last.first, last.seq
-	f.mu.Unlock()
-	reset, err := r.replay(from, &last.at)
-	if err == nil && reset == "" {
-		f.metrics.replays.WithLabelValues("topics").Inc()
-		r.replayedTo = last.at.String()
+	reset, err := r.replay(from, &at)
+	switch {
+	case err != nil:
+		return Batch{}, err
+	case reset != "":
+		return r.reset(reset, &at), nil
 	}
-	return r.reset(reset), err
+	f.metrics.replays.WithLabelValues("topics").Inc()
+	r.replayedTo = at.String()
+	return Batch{}, nil
 }
 
-// reset counts a reset, if it is one, and returns it.
-func (r *Reader) reset(reset Reset) Reset {
-	if reset != "" {
-		r.feed.metrics.replays.WithLabelValues("nowhere").Inc()
+// beginAnew places the reader now, and returns a reset: its cursor is of no use here.
+func (r *Reader) beginAnew() (Batch, error) {
+	r.feed.mark()
+	at, err := r.goToLast()
+	if err != nil {
+		return Batch{}, err
 	}
-	return reset
+	return r.reset(ResetUnknown, &at), nil
+}
+
+// goTo places the reader at a mark and returns the mark's place. The caller holds the lock.
+func (r *Reader) goTo(place *mark) vector {
+	r.seq, r.since = place.first, place.seq
+	return place.at
+}
+
+// goToLast places the reader at the last mark and returns the mark's place.
+func (r *Reader) goToLast() (vector, error) {
+	if err := r.awaitMark(); err != nil {
+		return vector{}, err
+	}
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	return r.goTo(&r.feed.marks[len(r.feed.marks)-1]), nil
+}
+
+// reset counts a reset and returns it. The reader goes on at the place.
+func (r *Reader) reset(reset Reset, at *vector) Batch {
+	r.feed.metrics.replays.WithLabelValues("nowhere").Inc()
+	r.cursor = at.String()
+	return Batch{Reset: reset, Cursor: r.cursor}
 }
 
 // awaitMark waits until there is a mark: right after the start there is none.

@@ -53,6 +53,44 @@ func TestOldCursors(t *testing.T) {
 	require.Equal(t, []Reset{ResetTooOld}, restarted.open(t, begin).drain(t).resets, "expired")
 }
 
+// TestAResetNamesItsPlace: whoever is cut off right behind a reset goes on from there, and misses
+// nothing that came since.
+func TestAResetNamesItsPlace(t *testing.T) {
+	log := apitest.NewLog()
+	write(log, schemas.TopicTokenEvents, "old", "x.y")
+	n := newNode(t, log, Config{MaxReplay: 1})
+	n.catchUp(t)
+	begin := n.open(t, "").drain(t).cursor
+	for range 3 {
+		write(log, schemas.TopicTokenEvents, "old", "x.y")
+	}
+	restarted := newNode(t, log, Config{MaxReplay: 1})
+	restarted.catchUp(t)
+	other := newNode(t, apitest.NewLog(), Config{})
+	other.catchUp(t)
+	for name, open := range map[string]func() (*node, *Reader, error){
+		"too old": func() (*node, *Reader, error) { r, err := restarted.Open("client", begin); return restarted, r, err },
+		"foreign": func() (*node, *Reader, error) { r, err := other.Open("client", begin); return other, r, err },
+		"anew":    func() (*node, *Reader, error) { r, err := restarted.OpenAnew("client"); return restarted, r, err },
+	} {
+		at, r, err := open()
+		require.NoError(t, err, name)
+		batch, err := r.Next(0)
+		require.NoError(t, err, name)
+		require.NotEmpty(t, batch.Reset, name)
+		require.NotEmpty(t, batch.Cursor, name)
+		require.Empty(t, batch.Changes, name)
+		r.Close()
+
+		write(at.log, schemas.TopicTokenEvents, name, "token_event.initialize_mint")
+		at.catchUp(t)
+		again := at.open(t, batch.Cursor).drain(t)
+		require.Empty(t, again.resets, name)
+		require.Equal(t, map[string]Kind{name: KindNew}, again.seen, name)
+		again.Close()
+	}
+}
+
 // TestCursorWithinABatch: a node marks its place when the next batch is reported already, and the
 // place is still before it. Another node's cursor at that place is of a client that has seen
 // nothing of the batch.

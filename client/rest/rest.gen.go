@@ -2376,7 +2376,7 @@ type ClientInterface interface {
 
 	// StreamTokens New and changed tokens as they come
 	//
-	// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
+	// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now, at the id of the same event. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
 	//
 	// Corresponds with GET /tokens/stream (the `StreamTokens` operationId).
 	StreamTokens(ctx context.Context, params *StreamTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2532,7 +2532,7 @@ func (c *Client) ResolveTokens(ctx context.Context, params *ResolveTokensParams,
 
 // StreamTokens New and changed tokens as they come
 //
-// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
+// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now, at the id of the same event. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
 //
 // Corresponds with GET /tokens/stream (the `StreamTokens` operationId).
 func (c *Client) StreamTokens(ctx context.Context, params *StreamTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3909,7 +3909,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamTokensWithResponse New and changed tokens as they come
 	//
-	// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
+	// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now, at the id of the same event. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5899,7 +5899,7 @@ func (c *ClientWithResponses) ResolveTokensWithResponse(ctx context.Context, par
 
 // StreamTokensWithResponse New and changed tokens as they come
 //
-// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
+// Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now, at the id of the same event. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -153,7 +153,7 @@ export interface paths {
         };
         /**
          * New and changed tokens as they come
-         * @description Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
+         * @description Server-Sent Events. `new` and `changed` carry the token's row as it is now, `removed` its mint: it is no member of the registry (any more), and is told whatever the filters. An `id` alone is a place to go on from, in the header Last-Event-ID (browsers send it by themselves) or as cursor: it holds on every node and after restarts, nothing behind it is missed and some of it may come twice. `reset` says that the changes since the cursor cannot be told; read the registry anew, what follows begins now, at the id of the same event. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
          */
         get: operations["streamTokens"];
         put?: never;
@@ -1632,7 +1632,7 @@ export interface operations {
                         event?: "new" | "changed" | "removed" | "reset" | "end";
                         /** @description JSON: a row for new and changed, {mint} for removed, {reason, message} for reset and end. */
                         data?: string;
-                        /** @description A place to go on from. */
+                        /** @description A place to go on from: in an event of its own, or in a reset. */
                         id?: string;
                         /** @description Milliseconds to wait before connecting again. */
                         retry?: number;
