@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -90,7 +92,8 @@ func TestErrorsAreTheAPIs(t *testing.T) {
 	}
 }
 
-// A stream that is cut off goes on behind the last cursor; a reset forgets it; a refusal waits.
+// A stream that is cut off goes on behind the last cursor; a reset forgets it, and is told again
+// when no other came; a refusal waits.
 func TestFollowMissesNothing(t *testing.T) {
 	var connection atomic.Int32
 	cursors := make(chan string, 10)
@@ -123,10 +126,111 @@ func TestFollowMissesNothing(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, enough)
-	require.Equal(t, []string{"new aA", "cursor one", "new b", "changed b", "reset cursor_too_old", "removed a"}, got)
+	require.Equal(t, []string{"new aA", "cursor one", "new b", "changed b", "reset cursor_too_old", "reset cursor_too_old", "removed a"}, got)
 	for _, want := range []string{"", "one", "one", "one", ""} {
 		require.Equal(t, want, <-cursors)
 	}
+}
+
+// connections are what a node sends on one connection after the other, over a transport without a
+// network. A connection stays open until the client ends it.
+type connections struct {
+	asked  []string // the cursor of each, from wherever it came
+	events []string // what it sends; "" does not even answer
+}
+
+func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.asked = append(c.asked, r.URL.Query().Get("cursor")+r.Header.Get("Last-Event-ID"))
+	events := c.events[len(c.asked)-1]
+	if events == "" {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	body, feed := io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = feed.CloseWithError(r.Context().Err()) })
+	go func() {
+		for event := range strings.SplitAfterSeq(events, "\n\n") {
+			_, _ = io.WriteString(feed, event)
+			if strings.HasPrefix(event, "event: end") {
+				_ = feed.Close()
+			}
+		}
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
+}
+
+// follow returns the events up to the first of kind removed. handle is called before an event is
+// noted; it may be nil.
+func (c *connections) follow(t *testing.T, params *rest.StreamTokensParams, handle func(Event)) (got []string) {
+	t.Helper()
+	mintlake, err := New(Config{URL: "http://node.test", HTTP: &http.Client{Transport: c}})
+	require.NoError(t, err)
+	enough := errors.New("enough")
+	require.ErrorIs(t, mintlake.Follow(t.Context(), params, func(e Event) error {
+		if handle != nil {
+			handle(e)
+		}
+		got = append(got, e.Kind+" "+e.Token.Mint+e.Cursor+e.Reason)
+		if e.Kind == EventRemoved {
+			return enough
+		}
+		return nil
+	}), enough)
+	return got
+}
+
+const (
+	lostEvent = "event: reset\ndata: {\"reason\":\"cursor_too_old\",\"message\":\"read anew\"}\n\n"
+	endEvent  = "event: end\ndata: {\"reason\":\"age\"}\n\n"
+	lastEvent = "event: removed\ndata: {\"mint\":\"z\"}\n\n"
+)
+
+// TestFollowWaitsForItsHandler: who reads the whole registry at a reset takes hours, and the
+// connection is not given up meanwhile.
+func TestFollowWaitsForItsHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &connections{events: []string{lostEvent + "id: two\n\n" + lastEvent}}
+		got := c.follow(t, nil, func(e Event) {
+			if e.Kind == EventReset {
+				time.Sleep(3 * time.Hour)
+			}
+		})
+		require.Equal(t, []string{"reset cursor_too_old", "cursor two", "removed z"}, got)
+		require.Len(t, c.asked, 1)
+	})
+}
+
+// TestAResetWithoutAPlaceIsToldAgain: what changed between two connections is lost when the first
+// has told a reset and no cursor.
+func TestAResetWithoutAPlaceIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &connections{events: []string{
+			lostEvent + endEvent,
+			"event: new\ndata: {\"mint\":\"a\"}\n\n" + endEvent,
+			"id: two\n\n" + endEvent,
+			strings.Replace(lostEvent, "\n", "\nid: three\n", 1) + endEvent,
+			lastEvent,
+		}}
+		start := "one"
+		got := c.follow(t, &rest.StreamTokensParams{LastEventID: &start}, nil)
+		require.Equal(t, []string{
+			"reset cursor_too_old", "reset cursor_too_old", "new a", "reset cursor_too_old", "cursor two",
+			"reset cursor_too_old", "cursor three", "removed z",
+		}, got)
+		require.Equal(t, []string{"one", "", "", "two", "three"}, c.asked)
+	})
+}
+
+// TestFollowLeavesASilentServer: one that takes a connection and does not answer, or that answers
+// and then says nothing.
+func TestFollowLeavesASilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &connections{events: []string{"", "id: two\n\n", lastEvent}}
+		began := time.Now()
+		require.Equal(t, []string{"cursor two", "removed z"}, c.follow(t, nil, nil))
+		require.Equal(t, []string{"", "", "two"}, c.asked)
+		require.Less(t, time.Since(began), 3*quietLimit)
+	})
 }
 
 // TestFollowKeepsItsStart: what to go on from is not lost with a first connection that fails.

@@ -42,18 +42,19 @@ type Event struct {
 const (
 	// maxLine bounds a line of the feed in bytes. A row has a few KB.
 	maxLine = 4 << 20
-	// quietLimit is how long a connection may be silent before it is closed: the feed sends a line
-	// at least every 15 s.
+	// quietLimit is how long a connection may be silent before it is closed, also before it is
+	// answered: the feed sends a line at least every 15 s.
 	quietLimit = 45 * time.Second
 	// longestPause bounds the pause between two attempts to connect.
 	longestPause = 30 * time.Second
 )
 
-// Follow calls handle for every event of GET /tokens/stream, one after the other. If the stream
-// ends, Follow connects again after the last cursor; some events may come twice. If the node no
-// longer has the events after the cursor, an EventReset comes. Follow returns the error of handle,
-// of ctx, of a request that the API refuses for good (a status below 500 without a Retry-After), or
-// of a response that is no feed.
+// Follow calls handle for every event of GET /tokens/stream, one after the other. handle may take
+// hours, such as to read the whole registry after an EventReset. If the stream ends, Follow
+// connects again after the last cursor; some events may come twice. If the node no longer has the
+// events after the cursor, an EventReset comes. It comes again if the connection ends before there
+// is a new cursor. Follow returns the error of handle, of ctx, of a request that the API refuses
+// for good (a status below 500 without a Retry-After), or of a response that is no feed.
 func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, handle func(Event) error) error {
 	next := rest.StreamTokensParams{}
 	if params != nil {
@@ -61,8 +62,9 @@ func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, ha
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.MaxInterval = longestPause
+	var lost *Event
 	for ctx.Err() == nil {
-		f := &follower{handle: handle, alive: pauses.Reset, cursor: next.Cursor}
+		f := &follower{handle: handle, alive: pauses.Reset, cursor: next.Cursor, lost: lost}
 		err := c.followOnce(ctx, &next, f)
 		var refusal *Error
 		var handled *handlerError
@@ -72,9 +74,10 @@ func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, ha
 		case errors.As(err, &refusal) && refusal.RetryAfter == 0 && refusal.Status < http.StatusInternalServerError:
 			return err
 		}
-		if f.cursor != nil || next.Cursor != nil { // else no connection has told a cursor yet
+		if f.cursor != nil || f.lost != nil { // else no connection has told a cursor yet
 			next.Cursor, next.LastEventID = f.cursor, nil
 		}
+		lost = f.lost
 		pause := max(pauses.NextBackOff(), f.retry)
 		if refusal != nil {
 			pause = max(pause, refusal.RetryAfter)
@@ -100,6 +103,8 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 	}
 	request = request.WithContext(ctx)
 	request.Header.Set("Accept", "text/event-stream")
+	quiet := time.AfterFunc(quietLimit, cancel)
+	defer quiet.Stop()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return err
@@ -111,8 +116,17 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		return &handlerError{fmt.Errorf("the answer is %.60q, no event stream: this is no token API of Mintlake", kind)}
 	}
-	quiet := time.AfterFunc(quietLimit, cancel)
-	defer quiet.Stop()
+	handle := f.handle
+	f.handle = func(event Event) error {
+		quiet.Stop() // nothing is read meanwhile: the silence is ours
+		defer quiet.Reset(quietLimit)
+		return handle(event)
+	}
+	if f.lost != nil { // also the changes between the last connection and this one are lost
+		if err := f.handle(*f.lost); err != nil {
+			return &handlerError{err}
+		}
+	}
 	return f.read(response.Body, func() { quiet.Reset(quietLimit) })
 }
 
@@ -122,6 +136,7 @@ type follower struct {
 	handle func(Event) error
 	alive  func() // called for each event that has a kind or an id
 	cursor *string
+	lost   *Event // the reset after which no cursor has come yet
 	retry  time.Duration
 
 	kind, data string
@@ -180,7 +195,7 @@ func (f *follower) dispatch() error {
 			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
 		}
 		event.Reason, event.Message = reset.Reason, reset.Message
-		f.cursor = nil // it is not valid any more
+		f.cursor, f.lost = nil, &event // the old cursor is not valid any more
 	default: // the event "end", and those of later versions
 		event.Kind = ""
 	}
@@ -192,7 +207,7 @@ func (f *follower) dispatch() error {
 	if id == nil {
 		return nil
 	}
-	f.cursor = id
+	f.cursor, f.lost = id, nil
 	if err := f.handle(Event{Kind: EventCursor, Cursor: *id}); err != nil {
 		return &handlerError{err}
 	}

@@ -16,7 +16,10 @@ export type CandlesResponse = Schemas["CandlesResponse"];
 export type PoolsResponse = Schemas["PoolsResponse"];
 export type Status = Schemas["Status"];
 
-/** One event of the change feed. Save a cursor after the events before it are stored. */
+/**
+ * One event of the change feed. Save a cursor after the events before it are stored. After a reset
+ * read the whole registry again, before the next event is asked for: that may take hours.
+ */
 export type FeedEvent =
   | { event: "new" | "changed"; token: Row }
   | { event: "removed"; mint: string }
@@ -114,10 +117,12 @@ export class Mintlake {
 
   /**
    * New and changed tokens as they come, for ever. When the stream ends it goes on behind the last
-   * cursor: nothing is missed, some events may come twice. Throws for a request that cannot be right.
+   * cursor: nothing is missed, some events may come twice. A reset comes again if the stream ends
+   * before there is a new cursor. Throws for a request that cannot be right.
    */
   async *follow(query: Query<"streamTokens"> = {}, signal?: AbortSignal): AsyncGenerator<FeedEvent> {
     let cursor = query.cursor;
+    let lost: FeedEvent | undefined; // the reset after which no cursor has come yet
     let retryMs = 0;
     for (let failures = 0; !signal?.aborted; ) {
       let wait = Math.min(longestPauseMs, 500 * 2 ** Math.min(failures++, 6));
@@ -131,16 +136,27 @@ export class Mintlake {
         });
         if (!response.ok) throw await errorOf(response);
         const alive = () => { clearTimeout(timer); timer = setTimeout(stop, quietLimitMs); };
+        if (lost) { // also the changes between the last connection and this one are lost
+          clearTimeout(timer);
+          yield lost;
+          alive();
+        }
         for await (const event of events(response, alive)) {
+          clearTimeout(timer); // nothing is read while the caller works: the silence is ours
           failures = 0;
           retryMs = Math.min(event.retry ?? retryMs, longestPauseMs);
           const shown = shownEvent(event.event, event.data);
+          if (shown?.event === "reset") {
+            cursor = undefined; // it is of no use any more
+            lost = shown;
+          }
           if (shown) yield shown;
-          if (shown?.event === "reset") cursor = undefined; // it is of no use any more
           if (event.id !== undefined) {
             cursor = event.id;
+            lost = undefined;
             yield { event: "cursor", cursor: event.id };
           }
+          alive();
         }
         wait = retryMs;
       } catch (error) {

@@ -19,6 +19,7 @@ function send(response, body, status = 200, headers = {}) {
   response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
+const lost = { event: "reset", reason: "cursor_too_old", message: "read anew" };
 const refusal = { statusCode: 429, error: "Too Many Requests", message: "slower" };
 
 test("a refused request is made again when Retry-After says", async (t) => {
@@ -75,9 +76,51 @@ test("a feed that is cut off goes on behind its last cursor", async (t) => {
   }
   assert.deepEqual(got, [
     { event: "new", token: { mint: "a", symbol: "A" } }, { event: "cursor", cursor: "one" }, { event: "changed", token: { mint: "b" } },
-    { event: "reset", reason: "cursor_too_old", message: "read anew" }, { event: "removed", mint: "a" },
+    lost, lost, { event: "removed", mint: "a" },
   ]);
-  assert.deepEqual(asked, [null, "one", "one", "one", null]);
+  assert.deepEqual(asked, [null, "one", "one", "one", null], "the reset came without a cursor, so it is told again");
+});
+
+test("a reset with its cursor is told once", async (t) => {
+  const asked = [];
+  const answers = [
+    'retry: 1\n\nid: one\nevent: reset\ndata: {"reason":"cursor_too_old","message":"read anew"}\n\n',
+    'event: removed\ndata: {"mint":"a"}\n\n',
+  ];
+  const url = await serving(t, (request, response) => {
+    asked.push(new URL(request.url, "http://x").searchParams.get("cursor"));
+    response.writeHead(200, { "Content-Type": "text/event-stream" }).end(answers[asked.length - 1]);
+  });
+  const got = [];
+  for await (const event of new Mintlake({ url }).follow({ cursor: "old" })) {
+    got.push(event);
+    if (event.event === "removed") break;
+  }
+  assert.deepEqual(got, [lost, { event: "cursor", cursor: "one" }, { event: "removed", mint: "a" }]);
+  assert.deepEqual(asked, ["old", "one"]);
+});
+
+test("a feed is not given up while its reader works", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const signals = [];
+  const node = async (_, { signal }) => {
+    signals.push(signal);
+    const body = new ReadableStream({
+      start(feed) {
+        for (const event of ['event: reset\ndata: {"reason":"cursor_too_old","message":"read anew"}\n\n', "id: two\n\n"]) feed.enqueue(new TextEncoder().encode(event));
+        signal.addEventListener("abort", () => feed.error(signal.reason));
+      },
+    });
+    return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
+  };
+  const got = [];
+  for await (const event of new Mintlake({ url: "http://node.test", fetch: node }).follow()) {
+    got.push(event);
+    t.mock.timers.tick(3 * 3600 * 1000);
+    assert.ok(!signals[0].aborted);
+    if (got.length === 2) break;
+  }
+  assert.deepEqual(got, [lost, { event: "cursor", cursor: "two" }]);
 });
 
 test("a feed that cannot be right throws", async (t) => {
