@@ -148,10 +148,13 @@ func (c *ClickHouse) Daily(ctx context.Context, generation uint64) error {
 		"{from_6h}", moment(until.Add(-6*time.Hour)), "{from_24h}", moment(until.Add(-24*time.Hour)))
 }
 
-// Begin implements Store.
+// Begin implements Store. Rows of valuations expire after 30 days, figures do not: they would win
+// against a number that begins again at 1. daily_volumes_raw has the number of each valuation that
+// got to its end.
 func (c *ClickHouse) Begin(ctx context.Context) (generation uint64, err error) {
-	if err := c.conn.QueryRow(ctx, "SELECT max(generation) + 1 FROM "+c.database+".valuations").Scan(&generation); err != nil {
-		return 0, fmt.Errorf("read valuations: %w", err)
+	query := "SELECT max(generation) + 1 FROM (SELECT generation FROM " + c.database + ".valuations UNION ALL SELECT generation FROM " + c.database + ".daily_volumes_raw)"
+	if err := c.conn.QueryRow(ctx, query).Scan(&generation); err != nil {
+		return 0, fmt.Errorf("read the last valuation: %w", err)
 	}
 	err = c.conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s.valuations (generation, started_at) VALUES (%d, now())", c.database, generation))
 	return generation, err

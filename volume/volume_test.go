@@ -228,6 +228,26 @@ func TestAnyDeliveryGivesTheSameFigures(t *testing.T) {
 	}
 }
 
+// TestNumbersGoOnAfterTheBookExpired: rows of valuations expire, figures do not. So a node that was
+// off for long, or whose tables are of an old backup, goes on with a higher number.
+func TestNumbersGoOnAfterTheBookExpired(t *testing.T) {
+	s := migrated(t)
+	trade := func(n uint32, at time.Time) {
+		s.insert(t, leg{
+			n: n, at: at, pool: "sol-usdc", in: sol, out: usdc, paid: 10e9, got: 2000 * whole, reserveIn: 5_000e9, reserveOut: 1_000_000 * whole, trader: "ann",
+		}.record(t))
+		s.value(t)
+	}
+	trade(0, noon)
+	trade(1, noon)
+	// What its TTL does.
+	require.NoError(t, s.conn.Exec(t.Context(), "TRUNCATE TABLE mintlake.valuations"))
+	trade(2, noon)
+	require.Equal(t, []string{"3"}, s.rows(t, "SELECT trades FROM mintlake.volume_1m WHERE mint = '"+sol+"'"))
+	trade(3, noon.Add(40*24*time.Hour))
+	require.Equal(t, []string{"1"}, s.rows(t, "SELECT trades FROM mintlake.daily_volumes WHERE mint = '"+sol+"'"))
+}
+
 // randomLeg is a trade of one of a few traders on one of a few pools, within some hours of two
 // days.
 func randomLeg(random *rand.Rand, n uint32) leg {
