@@ -211,6 +211,7 @@ func BenchmarkSwaps(b *testing.B) {
 		m.all = true
 		records := m.records(b, noon, 24*time.Hour, benchLegs)
 		s.throughKafka(b, records)
+		s.room.InParts(24 * 60)
 		begin := time.Now()
 		s.value(b)
 		b.ReportMetric(float64(len(records)/2)/time.Since(begin).Seconds(), "valued-legs/s")

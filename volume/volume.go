@@ -34,6 +34,10 @@ const (
 	lookBack = time.Hour
 	// chunkMinutes is how many minutes one statement processes: it holds their legs in memory.
 	chunkMinutes = 60
+	// partMinutes is how many dirty minutes one valuation takes: half an hour's work, as a small
+	// machine values ten times mainnet's legs. The hour behind them makes a part of a long backlog
+	// a quarter dearer.
+	partMinutes = 240
 )
 
 // Minute is a minute of block time that has new legs or pools.
@@ -83,6 +87,8 @@ type Volume struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
+	// part is how many dirty minutes one valuation takes.
+	part int
 	// incomplete is the time before which minutes may lack figures of venues; zero if none does.
 	incomplete time.Time
 }
@@ -102,7 +108,7 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 	if err != nil {
 		return nil, fmt.Errorf("volume: register metrics: %w", err)
 	}
-	return &Volume{cfg: cfg, deps: deps, metrics: metrics, incomplete: endOfTime}, nil
+	return &Volume{cfg: cfg, deps: deps, metrics: metrics, part: partMinutes, incomplete: endOfTime}, nil
 }
 
 // Run values new legs until ctx ends; then it returns nil. It retries transient errors of
@@ -136,35 +142,53 @@ func (v *Volume) Run(ctx context.Context) error {
 	}
 }
 
-// Once values all dirty minutes and returns how many there were. Before that it completes the
-// figures of venues of some earlier minutes. After an error the same minutes are still dirty.
+// Once values all dirty minutes and returns how many there were. It values them in parts, the
+// latest first, so that the figures of now do not wait for a long backlog, and an error costs one
+// part. Before each part it completes the figures of venues of some earlier minutes. After an error
+// the minutes of the part and all earlier ones are still dirty.
 func (v *Volume) Once(ctx context.Context) (int, error) {
+	for valued := 0; ; {
+		dirty, err := v.deps.Store.Dirty(ctx)
+		if err != nil {
+			return valued, fmt.Errorf("read dirty minutes: %w", err)
+		}
+		v.metrics.waiting.Set(float64(len(dirty)))
+		if err := v.completeVenues(ctx); err != nil {
+			return valued, fmt.Errorf("make figures of venues of minutes valued earlier: %w", err)
+		}
+		if len(dirty) == 0 {
+			return valued, nil
+		}
+		earlier := max(0, len(dirty)-v.part)
+		if err := v.value(ctx, dirty[earlier:]); err != nil {
+			return valued, err
+		}
+		valued += len(dirty) - earlier
+		v.metrics.waiting.Set(float64(earlier))
+		if earlier == 0 {
+			return valued, nil
+		}
+	}
+}
+
+// value values dirty minutes and the hour behind each. If earlier minutes are dirty too, the first
+// hour may lack prices: their turn values it again.
+func (v *Volume) value(ctx context.Context, dirty []Minute) error {
 	begin := time.Now()
-	dirty, err := v.deps.Store.Dirty(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("read dirty minutes: %w", err)
-	}
-	v.metrics.waiting.Set(float64(len(dirty)))
-	if err := v.completeVenues(ctx); err != nil {
-		return 0, fmt.Errorf("make figures of venues of minutes valued earlier: %w", err)
-	}
-	if len(dirty) == 0 {
-		return 0, nil
-	}
 	generation, err := v.deps.Store.Begin(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("begin a valuation: %w", err)
+		return fmt.Errorf("begin a valuation: %w", err)
 	}
 	starts := make([]time.Time, len(dirty))
 	for i := range dirty {
 		starts[i] = dirty[i].Start
 	}
 	if err := inChunks(starts, chunkMinutes, func(part []time.Time) error { return v.deps.Store.PoolMinutes(ctx, generation, part) }); err != nil {
-		return 0, fmt.Errorf("sum pools: %w", err)
+		return fmt.Errorf("sum pools: %w", err)
 	}
 	reached, err := v.reached(ctx, starts)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, step := range []struct {
 		what    string
@@ -177,19 +201,18 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 		{"sum days", truncated(reached, 24*time.Hour), 1, v.deps.Store.Days},
 	} {
 		if err := inChunks(step.buckets, step.size, func(part []time.Time) error { return step.do(ctx, generation, part) }); err != nil {
-			return 0, fmt.Errorf("%s: %w", step.what, err)
+			return fmt.Errorf("%s: %w", step.what, err)
 		}
 	}
 	if err := v.deps.Store.Daily(ctx, generation); err != nil {
-		return 0, fmt.Errorf("make daily volumes: %w", err)
+		return fmt.Errorf("make daily volumes: %w", err)
 	}
 	if err := v.deps.Store.Done(ctx, dirty); err != nil {
-		return 0, fmt.Errorf("close the book of minutes: %w", err)
+		return fmt.Errorf("close the book of minutes: %w", err)
 	}
-	v.metrics.waiting.Set(0)
 	v.metrics.minutes.Add(float64(len(reached)))
 	v.metrics.seconds.Observe(time.Since(begin).Seconds())
-	return len(dirty), nil
+	return nil
 }
 
 // completeVenues computes the figures of venues for up to chunkMinutes minutes that an earlier
