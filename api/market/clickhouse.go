@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,13 +14,17 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// bounds is what the public can make ClickHouse do here.
-var bounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
+// publicBounds is what the public can make ClickHouse do here. figureBounds is for the daily
+// volumes of all mints, which do not wait for the public's turns.
+var (
+	publicBounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
+	figureBounds = clickhouse.Bounds{Time: time.Minute, Concurrent: 1, Memory: 512 << 20, Threads: 2}
+)
 
 // ClickHouse implements Reader.
 type ClickHouse struct {
-	*clickhouse.Questions
-	database string
+	public, figures *clickhouse.Questions
+	database        string
 }
 
 var _ Reader = (*ClickHouse)(nil)
@@ -27,12 +32,15 @@ var _ Reader = (*ClickHouse)(nil)
 // NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is
 // opened.
 func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
-	return &ClickHouse{clickhouse.NewQuestions(open, bounds), database}
+	return &ClickHouse{clickhouse.NewQuestions(open, publicBounds), clickhouse.NewQuestions(open, figureBounds), database}
 }
 
+// Close closes the connections, if there are any.
+func (c *ClickHouse) Close() error { return errors.Join(c.public.Close(), c.figures.Close()) }
+
 // read calls each for every row of the answer.
-func (c *ClickHouse) read(ctx context.Context, each func(driver.Rows) error, query string, args ...any) error {
-	return c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
+func read(ctx context.Context, questions *clickhouse.Questions, each func(driver.Rows) error, query string, args ...any) error {
+	return questions.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
 		rows, err := conn.Query(ctx, query, args...)
 		if err != nil {
 			return fmt.Errorf("query: %w", err)
@@ -49,33 +57,40 @@ func (c *ClickHouse) read(ctx context.Context, each func(driver.Rows) error, que
 
 // Generation implements Reader.
 func (c *ClickHouse) Generation(ctx context.Context) (generation uint64, err error) {
-	err = c.read(ctx, func(rows driver.Rows) error { return rows.Scan(&generation) }, "SELECT max(generation) FROM "+c.database+".daily_volumes_raw")
+	err = read(ctx, c.figures, func(rows driver.Rows) error { return rows.Scan(&generation) }, "SELECT max(generation) FROM "+c.database+".daily_volumes_raw")
 	return generation, err
 }
 
 // Volumes implements Reader.
-func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, err error) {
+func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, of uint64, err error) {
+	of = generation
 	rank := map[Ranking]string{RankingVolume: "volume_usd", RankingUser: "user_volume_usd", RankingOrganic: "organic_volume_usd"}[ranking]
-	err = c.read(ctx, func(rows driver.Rows) error {
+	err = read(ctx, c.figures, func(rows driver.Rows) error {
 		var (
 			mint   string
 			volume replica.Volume
+			number uint64
 		)
 		m := new(replica.Market)
 		if err := rows.Scan(&mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.PriceAt, &m.PriceBeforeUSD, &m.LiquidityUSD, &m.LiquidityAt,
-			&m.Volume5mUSD, &m.Volume1hUSD, &m.Volume6hUSD, &m.OrganicUSD, &m.Trades, &m.Traders, &m.Pools, &m.FirstPoolAt, &m.AsOf); err != nil {
+			&m.Volume5mUSD, &m.Volume1hUSD, &m.Volume6hUSD, &m.OrganicUSD, &m.Trades, &m.Traders, &m.Pools, &m.FirstPoolAt, &m.AsOf, &number); err != nil {
 			return err
 		}
 		volume.Market, m.Volume24hUSD = m, volume.DailyUSD
-		list = appendVolume(list, mint, volume)
+		if number > of { // a later valuation: rows of the one before are of mints that left it
+			list, of = nil, number
+		}
+		if number == of {
+			list = appendVolume(list, mint, volume)
+		}
 		return nil
 	}, "SELECT mint, toFloat64(volume_usd), toFloat64("+rank+"), last_trade_at, price_usd, price_at, price_before_usd, liquidity_usd, liquidity_at,"+
-		" toFloat64(volume_5m_usd), toFloat64(volume_1h_usd), toFloat64(volume_6h_usd), toFloat64(organic_volume_usd), trades, traders, pools, first_pool_at, until"+
-		" FROM "+c.database+".daily_volumes_raw FINAL WHERE generation = "+strconv.FormatUint(generation, 10))
+		" toFloat64(volume_5m_usd), toFloat64(volume_1h_usd), toFloat64(volume_6h_usd), toFloat64(organic_volume_usd), trades, traders, pools, first_pool_at, until, generation"+
+		" FROM "+c.database+".daily_volumes_raw FINAL WHERE generation >= "+strconv.FormatUint(generation, 10))
 	if err != nil || !all {
-		return list, err
+		return list, of, err
 	}
-	err = c.read(ctx, func(rows driver.Rows) error {
+	err = read(ctx, c.figures, func(rows driver.Rows) error {
 		var (
 			mint   string
 			volume replica.Volume
@@ -86,7 +101,7 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 		list = appendVolume(list, mint, volume)
 		return nil
 	}, "SELECT mint, max(last_trade_at) FROM "+c.database+".last_trades_raw GROUP BY mint")
-	return list, err
+	return list, of, err
 }
 
 // appendVolume leaves out a mint that is no key: legs have none.
@@ -101,7 +116,7 @@ func appendVolume(list []replica.Volume, mint string, volume replica.Volume) []r
 // Candles implements Reader.
 func (c *ClickHouse) Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error) {
 	candles := []Candle{}
-	err := c.read(ctx, func(rows driver.Rows) error {
+	err := read(ctx, c.public, func(rows driver.Rows) error {
 		var candle Candle
 		var at time.Time
 		if err := rows.Scan(&at, &candle.Open, &candle.High, &candle.Low, &candle.Close, &candle.VolumeUSD, &candle.Trades, &candle.Traders); err != nil {
@@ -120,7 +135,7 @@ func (c *ClickHouse) Candles(ctx context.Context, mint pubkey.Key, interval Inte
 // Pools implements Reader.
 func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error) {
 	pools := []Pool{}
-	err := c.read(ctx, func(rows driver.Rows) error {
+	err := read(ctx, c.public, func(rows driver.Rows) error {
 		var (
 			pool    Pool
 			a, b    *uint64
@@ -149,7 +164,7 @@ func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]P
 // Venues implements Reader.
 func (c *ClickHouse) Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error) {
 	venues = []Venue{}
-	err = c.read(ctx, func(rows driver.Rows) error {
+	err = read(ctx, c.public, func(rows driver.Rows) error {
 		var v Venue
 		if err := rows.Scan(&asOf, &v.Venue, &v.VolumeUSD, &v.AggregatedUSD, &v.Trades, &v.Unpriced); err != nil {
 			return err

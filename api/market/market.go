@@ -61,7 +61,7 @@ type Pool struct {
 	Trades         uint64   `json:"trades"`
 }
 
-// Venue is what was traded on a venue in 24 hours.
+// Venue is what was traded on a venue in 1,440 minutes.
 type Venue struct {
 	Venue     string  `json:"venue"`
 	VolumeUSD float64 `json:"volume_usd"`
@@ -76,16 +76,17 @@ type Venue struct {
 type Reader interface {
 	// Generation returns the number of the latest daily volumes; 0 if there are none yet.
 	Generation(ctx context.Context) (uint64, error)
-	// Volumes returns the daily volumes of a generation. If all is set, it also returns the last
-	// trades of mints that have no daily figures any more.
-	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) ([]replica.Volume, error)
+	// Volumes returns the daily volumes of a generation, or of a later one if there is one by now,
+	// and which one that is. If all is set, it also returns the last trades of mints that have no
+	// daily figures any more.
+	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, of uint64, err error)
 	// Candles returns the candles of the intervals that begin in [from, to): at most limit of them,
 	// the newest, sorted from the oldest to the newest.
 	Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error)
 	// Pools returns at most limit pools of a mint, the highest daily volume first.
 	Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error)
-	// Venues returns the venues with what was traded on them in the 24 hours of block time that end
-	// with asOf, the highest volume first. asOf is zero if there are no venues.
+	// Venues returns the venues with what was traded on them in the 1,440 minutes of block time of
+	// which asOf is in the last, the highest volume first. asOf is zero if there are no venues.
 	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)
 }
 
@@ -169,7 +170,7 @@ func (p *Poller) poll(ctx context.Context, have uint64) (uint64, error) {
 	if err != nil || generation == have {
 		return have, err
 	}
-	list, err := p.Reader.Volumes(ctx, generation, p.Ranking, have == 0)
+	list, generation, err := p.Reader.Volumes(ctx, generation, p.Ranking, have == 0)
 	if err != nil {
 		return have, fmt.Errorf("read daily volumes: %w", err)
 	}

@@ -2418,7 +2418,7 @@ type ClientInterface interface {
 
 	// GetVenues What was traded on each venue
 	//
-	// In the 24 hours of block time up to as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
+	// In the 1,440 minutes of block time that end with that of as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
 	//
 	// Corresponds with GET /venues (the `GetVenues` operationId).
 	GetVenues(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2634,7 +2634,7 @@ func (c *Client) GetPools(ctx context.Context, mint Mint, params *GetPoolsParams
 
 // GetVenues What was traded on each venue
 //
-// In the 24 hours of block time up to as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
+// In the 1,440 minutes of block time that end with that of as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
 //
 // Corresponds with GET /venues (the `GetVenues` operationId).
 func (c *Client) GetVenues(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3963,7 +3963,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetVenuesWithResponse What was traded on each venue
 	//
-	// In the 24 hours of block time up to as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
+	// In the 1,440 minutes of block time that end with that of as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5989,7 +5989,7 @@ func (c *ClientWithResponses) GetPoolsWithResponse(ctx context.Context, mint Min
 
 // GetVenuesWithResponse What was traded on each venue
 //
-// In the 24 hours of block time up to as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
+// In the 1,440 minutes of block time that end with that of as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -17,7 +17,7 @@ var ErrUnavailable = errors.New("clickhouse does not answer")
 
 // Bounds of the queries that the public can cause.
 type Bounds struct {
-	// Time is how long one query may take.
+	// Time is how long one read may take, its wait for a turn included.
 	Time time.Duration
 	// Concurrent is how many reads run at once; further ones wait.
 	Concurrent int
@@ -71,9 +71,14 @@ func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 }
 
 // Ask waits until fewer than Bounds.Concurrent reads run, then calls read. The queries of read must
-// use the context that it gets, which carries the other bounds. The error is ErrUnavailable if ctx
-// ends during the wait or the failure is retryable: then it may help to ask again later.
+// use the context that it gets, which carries the other bounds. The error is ErrUnavailable if
+// there is no answer within Bounds.Time, ctx ends during the wait, or the failure is retryable:
+// then it may help to ask again later.
 func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
+	// A server that hangs does not keep max_execution_time. For a server that works, clickhouse-go
+	// raises it to 5 s more than what is left here.
+	ctx, cancel := context.WithTimeout(ctx, q.bounds.Time)
+	defer cancel()
 	if q.turns.Acquire(ctx, 1) != nil {
 		return fmt.Errorf("%w: all %d turns are taken", ErrUnavailable, q.bounds.Concurrent)
 	}

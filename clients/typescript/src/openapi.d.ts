@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * What was traded on each venue
-         * @description In the 24 hours of block time up to as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
+         * @description In the 1,440 minutes of block time that end with that of as_of, those that trade most first. Counts to the limit of lookups, 180 requests a minute together.
          */
         get: operations["getVenues"];
         put?: never;
