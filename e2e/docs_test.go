@@ -32,7 +32,7 @@ func TestDocs(t *testing.T) {
 	pages, direct := pagesWithCommands(t), pageShell(t, up, nil)
 	// These make keys, which closes surfaces to those who have none.
 	withKeys := []string{"keys.md", "gateway.md", "swap.md"}
-	// One after the other: in parallel they would wait for a turn, and the node would run for as long.
+	// One after the other: in parallel they would wait for a turn while the node runs.
 	t.Run("open", func(t *testing.T) {
 		for _, page := range pages {
 			if slices.Contains(withKeys, page) {
