@@ -305,13 +305,13 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 			require.NotEmpty(t, rows)
 			require.InDelta(t, up.number("(SELECT max(slot) FROM mintlake.swaps)"), rows[0].number(t, "slot"), 0)
 		},
-		"(`deploy/`). Read the views, not the tables that end in `_raw`": func(t *testing.T, rows []row) {
+		"Every view and every column has a comment": func(t *testing.T, rows []row) {
 			for _, r := range rows {
 				require.NotEmpty(t, r.text(t, "comment"), "a view has a comment: %v", r)
 			}
 			require.GreaterOrEqual(t, len(rows), 20)
 		},
-		"(`deploy/`). Read the views, not the tables that end in `_raw` (2)": func(t *testing.T, rows []row) {
+		"Every view and every column has a comment (2)": func(t *testing.T, rows []row) {
 			require.GreaterOrEqual(t, len(rows), 20)
 		},
 	}
