@@ -194,11 +194,8 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if deps.Keys == nil {
 		return nil, errors.New("rpc gateway: a key store is required")
 	}
-	gate, err := keys.NewGate(deps.Keys, keys.RPC, cfg.Addr, "--rpc-keys")
+	gate, err := newGate(cfg, deps)
 	if err != nil {
-		return nil, fmt.Errorf("rpc gateway: %w", err)
-	}
-	if err := checkWebSocketAddr(cfg, deps); err != nil {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
 	g := &Gateway{

@@ -223,11 +223,12 @@ func alreadyProcessed(failure json.RawMessage) bool {
 }
 
 // signatureOf returns the first signature of the transaction in sendTransaction's params, in
-// base58; empty if it cannot be read.
+// base58; empty if it cannot be read. A text that is too long for a transaction is not decoded: the
+// time of base58 grows with the square of the length.
 func signatureOf(params json.RawMessage) string {
 	var list []json.RawMessage
 	var text string
-	if json.Unmarshal(params, &list) != nil || len(list) == 0 || json.Unmarshal(list[0], &text) != nil {
+	if json.Unmarshal(params, &list) != nil || len(list) == 0 || len(list[0]) > maxTransactionText || json.Unmarshal(list[0], &text) != nil {
 		return ""
 	}
 	var options struct {

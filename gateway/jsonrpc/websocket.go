@@ -14,16 +14,21 @@ import (
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
-// checkWebSocketAddr checks Config.WebSocketAddr by the rule for Config.Addr: without a key it must
-// be a loopback address.
-func checkWebSocketAddr(cfg Config, deps Deps) error {
-	if cfg.WebSocketAddr == "" || cfg.WebSocketAddr == WebSocketsOff {
-		return nil
+// newGate returns the gate of both addresses. If one of them is no loopback address, it refuses
+// requests without a key at both, also before there is a key.
+func newGate(cfg Config, deps Deps) (*keys.Gate, error) {
+	gate, err := keys.NewGate(deps.Keys, keys.RPC, cfg.Addr, "--rpc-keys")
+	if err != nil || cfg.WebSocketAddr == "" || cfg.WebSocketAddr == WebSocketsOff {
+		return gate, err
 	}
-	if _, err := keys.NewGate(deps.Keys, keys.RPC, cfg.WebSocketAddr, "--rpc-keys"); err != nil {
-		return fmt.Errorf("WebSocket %w", err)
+	second, err := keys.NewGate(deps.Keys, keys.RPC, cfg.WebSocketAddr, "--rpc-keys")
+	if err != nil {
+		return nil, fmt.Errorf("WebSocket %w", err)
 	}
-	return nil
+	if host, _, err := net.SplitHostPort(cfg.WebSocketAddr); err == nil && !keys.LoopbackHost(host) {
+		return second, nil
+	}
+	return gate, nil
 }
 
 // listenWebSockets listens on the second address, for WebSockets. It returns nil if there is none,

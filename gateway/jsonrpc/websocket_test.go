@@ -67,6 +67,19 @@ func handshake(t *testing.T, addr, query string, headers ...string) (int, string
 	return resp.StatusCode, string(body)
 }
 
+// An address that others reach is closed while there is no key yet, also if the other address is
+// open.
+func TestAPublicAddressOfWebSocketsIsClosedWithoutAKey(t *testing.T) {
+	store, _ := issuing(t)
+	g, _ := startSockets(t, Config{Addr: "127.0.0.1:0", WebSocketAddr: "0.0.0.0:0"}, store)
+	_, port, err := net.SplitHostPort(g.WebSocketAddr())
+	require.NoError(t, err)
+	for _, addr := range []string{"127.0.0.1:" + port, g.Addr()} {
+		status, _ := handshake(t, addr, "", "Host", "localhost")
+		require.Equal(t, http.StatusUnauthorized, status, addr)
+	}
+}
+
 // WebSockets pass the same host, origin and key rules at both addresses.
 func TestWebSocketsPassTheRulesOfTheAddress(t *testing.T) {
 	key, store := oneKey(t)

@@ -70,8 +70,8 @@ func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *I
 
 // Create makes a key. It returns the key in clear text, which is stored nowhere.
 func (i *Issuer) Create(ctx context.Context, by string, product Product, name, environment string, rules Rules) (string, *Key, error) {
-	if !validID(name) {
-		return "", nil, fmt.Errorf("%w: name %.100q: must be 1 to %d letters, digits, dots, dashes or underscores", ErrInvalid, name, maxID)
+	if !validID(name) || name == "." || name == ".." { // no path can have these, to revoke the key
+		return "", nil, fmt.Errorf("%w: name %.100q: must be 1 to %d letters, digits, dots, dashes or underscores, and not only dots", ErrInvalid, name, maxID)
 	}
 	if environment != "" && !ValidEnvironment(environment) {
 		return "", nil, fmt.Errorf("%w: environment %.50q: must be 1 to 16 lower-case letters and digits, like live", ErrInvalid, environment)

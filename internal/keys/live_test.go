@@ -359,7 +359,7 @@ func TestNamesAndRulesAreChecked(t *testing.T) {
 	static, err := NewStatic(Entry{"configured", RPC, HashOf("c")})
 	require.NoError(t, err)
 	issuer := NewIssuer(live, static, from)
-	for name, want := range map[string]error{"": ErrInvalid, "a b": ErrInvalid, "configured": ErrConfigured} {
+	for name, want := range map[string]error{"": ErrInvalid, "a b": ErrInvalid, "..": ErrInvalid, "configured": ErrConfigured} {
 		_, _, err := issuer.Create(t.Context(), "", RPC, name, "", Rules{})
 		require.ErrorIs(t, err, want, name)
 	}
