@@ -117,7 +117,7 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	began := time.Now()
 	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method)
 	o.took = time.Since(began)
-	if o.err == nil && o.got.at.hasSlot {
+	if o.err == nil && o.got.at.hasSlot && !t.method.timeless {
 		if !g.pool.believes(u, t.level, o.got.at.slot) {
 			o.drop()
 			o.got, o.err = nil, &upstreamError{outcome: "ahead", err: errAhead}

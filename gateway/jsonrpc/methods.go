@@ -46,7 +46,7 @@ var table = func() map[string]*method {
 	}
 	for _, name := range []string{
 		"getSlot", "getEpochInfo", "getLatestBlockhash", "getAccountInfo", "getBalance", "getFeeForMessage", "getMultipleAccounts", "getProgramAccounts",
-		"isBlockhashValid", "simulateTransaction", "getTokenAccountsByDelegate", "getTokenAccountsByOwner", "getBlockProduction", "getLargestAccounts",
+		"isBlockhashValid", "simulateTransaction", "getTokenAccountsByDelegate", "getTokenAccountsByOwner", "getBlockProduction",
 		"getSignatureStatuses", "getStakeMinimumDelegation", "getSupply", "getTokenAccountBalance", "getTokenLargestAccounts", "getTokenSupply",
 	} {
 		all[name].namesSlot = true
@@ -59,6 +59,7 @@ var table = func() map[string]*method {
 		"minimumLedgerSlot", "getClusterNodes", "getMaxRetransmitSlot", "getMaxShredInsertSlot", "getHighestSnapshotSlot",
 		"getRecentPerformanceSamples", "getRecentPrioritizationFees", "getAsset", "getAssets", "getAssetBatch", "searchAssets",
 		"getPriorityFeeEstimate",
+		"getLargestAccounts", // nodes answer it from a cache of hours, with the slot of that
 	} {
 		all[name].timeless = true
 	}

@@ -47,7 +47,7 @@ func TestFailsOverAndPrefersTheFirst(t *testing.T) {
 			})
 			second := newNode(t, says(`{"jsonrpc":"2.0","result":8,"id":1}`))
 			t.Cleanup(recovers)
-			cfg := Config{Upstreams: []string{first.URL, second.URL}, probeInterval: 20 * time.Millisecond}
+			cfg := Config{Upstreams: []string{first.URL, second.URL}, probeInterval: 300 * time.Millisecond}
 			if name == slowToAnswer {
 				cfg.attemptTimeout = 100 * time.Millisecond
 			}
