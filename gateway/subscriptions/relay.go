@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -98,9 +99,12 @@ type relayConn struct {
 	conn *websocket.Conn
 	last uint64 // id of the last call
 	// calls are the subscriptions that wait for the upstream's answer, by the call's id. numbers
-	// are those that the upstream has, by the number that it gave them.
+	// are those that the upstream has, by the number that it gave them: subscriptions of equal
+	// meaning, such as one that names the default commitment, have the same.
 	calls   map[uint64]*relayed
-	numbers map[uint64]*relayed
+	numbers map[uint64][]*relayed
+	// leaving are those that no client wants any more, and that were not ended yet.
+	leaving []goneRelayed
 	served  bool // the upstream has accepted a subscription
 	// reads bounds the accounts that are read at one time to readsAtOnce.
 	reads *semaphore.Weighted
@@ -125,7 +129,7 @@ func (r *relay) serve(ctx context.Context, url string) (served bool, err error) 
 	s.metrics.relays.WithLabelValues("connected").Inc()
 	defer conn.CloseNow() //nolint:errcheck // nothing is left to do about it
 	conn.SetReadLimit(relayMessageBytes)
-	c := &relayConn{relay: r, conn: conn, calls: map[uint64]*relayed{}, numbers: map[uint64]*relayed{}, reads: semaphore.NewWeighted(readsAtOnce)}
+	c := &relayConn{relay: r, conn: conn, calls: map[uint64]*relayed{}, numbers: map[uint64][]*relayed{}, reads: semaphore.NewWeighted(readsAtOnce)}
 	messages, broken := make(chan []byte), make(chan error, 1)
 	go func() {
 		for {
@@ -154,6 +158,8 @@ func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-c
 	if err := c.catchUp(ctx); err != nil {
 		return err
 	}
+	// A ping waits for its pong, which the reader meets behind the messages that wait here.
+	pinged, pinging := make(chan error, 1), false
 	for {
 		var err error
 		select {
@@ -161,17 +167,22 @@ func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-c
 			return ctx.Err()
 		case err = <-broken:
 		case message := <-messages:
-			err = c.take(ctx, message)
+			if err = c.take(ctx, message); err == nil {
+				err = c.leave(ctx)
+			}
 		case <-s.hub.relayWanted:
 			err = c.catchUp(ctx)
+		case err = <-pinged:
+			pinging = false
 		case <-check.C:
 			switch {
 			case !s.hub.relays():
 				return errRelayIdle
 			case c.unanswered():
 				err = errRelaySilent
-			default:
-				err = c.within(ctx, c.conn.Ping)
+			case !pinging:
+				pinging = true
+				go func() { pinged <- c.within(ctx, c.conn.Ping) }()
 			}
 		}
 		if err != nil {
@@ -199,18 +210,38 @@ func (c *relayConn) unanswered() bool {
 // catchUp makes new subscriptions at the upstream and ends those that no client wants any more.
 func (c *relayConn) catchUp(ctx context.Context) error {
 	fresh, gone := c.server.hub.relayChanges()
+	c.leaving = append(c.leaving, gone...)
+	if err := c.leave(ctx); err != nil {
+		return err
+	}
 	for _, entry := range fresh {
 		entry.asked = time.Now()
 		if err := c.call(ctx, kindNames[entry.kind]+"Subscribe", entry.params, entry); err != nil {
 			return err
 		}
 	}
-	for _, g := range gone {
-		if c.numbers[g.number] == nil {
+	return nil
+}
+
+// leave ends the subscriptions that no client wants any more, if no other has the same number. It
+// waits while the upstream has calls to answer, as one of these may get that number.
+func (c *relayConn) leave(ctx context.Context) error {
+	if len(c.calls) > 0 {
+		return nil
+	}
+	leaving := c.leaving
+	c.leaving = nil
+	for _, g := range leaving {
+		users := c.numbers[g.number]
+		at := slices.Index(users, g.entry)
+		if at < 0 {
 			continue // of an earlier connection
 		}
+		if c.numbers[g.number] = slices.Delete(users, at, at+1); len(users) > 1 {
+			continue
+		}
 		delete(c.numbers, g.number)
-		if err := c.call(ctx, kindNames[g.kind]+"Unsubscribe", json.RawMessage("["+strconv.FormatUint(g.number, 10)+"]"), nil); err != nil {
+		if err := c.call(ctx, kindNames[g.entry.kind]+"Unsubscribe", json.RawMessage("["+strconv.FormatUint(g.number, 10)+"]"), nil); err != nil {
 			return err
 		}
 	}
@@ -249,8 +280,10 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 		return nil
 	}
 	if m.ID == nil {
-		if entry := c.numbers[m.Params.Subscription]; entry != nil && len(m.Params.Result) > 0 {
-			c.server.hub.relayNotify(entry, m.Params.Result, false)
+		for _, entry := range c.numbers[m.Params.Subscription] {
+			if len(m.Params.Result) > 0 {
+				c.server.hub.relayNotify(entry, m.Params.Result, false)
+			}
 		}
 		return nil
 	}
@@ -270,7 +303,7 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 		return nil
 	}
 	c.served = true
-	c.numbers[number] = entry
+	c.numbers[number] = append(c.numbers[number], entry)
 	if again := c.server.hub.relayAccepted(entry, number); again && entry.kind == kindAccount {
 		go c.tellAccount(ctx, entry)
 	}

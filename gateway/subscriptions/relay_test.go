@@ -16,10 +16,12 @@ import (
 )
 
 // pubsub is an upstream's WebSocket. It takes each subscription, or refuses it with refuses, and
-// numbers them from base.
+// numbers them from base; if same is set, all have that number. Before each pong it sends chatty.
 type pubsub struct {
 	*httptest.Server
 	base    uint64
+	same    bool
+	chatty  string
 	mu      sync.Mutex
 	conn    *websocket.Conn
 	refuses string
@@ -38,7 +40,15 @@ func newPubsub(t *testing.T, base uint64) *pubsub {
 func (p *pubsub) url() string { return "ws" + strings.TrimPrefix(p.URL, "http") }
 
 func (p *pubsub) serve(w http.ResponseWriter, r *http.Request) {
-	conn, err := websocket.Accept(w, r, nil)
+	var conn *websocket.Conn
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{OnPingReceived: func(ctx context.Context, _ []byte) bool {
+		for range 3 {
+			if p.chatty != "" {
+				_ = conn.Write(ctx, websocket.MessageText, []byte(p.chatty))
+			}
+		}
+		return true
+	}})
 	if err != nil {
 		return
 	}
@@ -62,7 +72,7 @@ func (p *pubsub) serve(w http.ResponseWriter, r *http.Request) {
 			_ = conn.Write(r.Context(), websocket.MessageText, []byte(answer))
 		}
 		p.mu.Unlock()
-		if strings.HasSuffix(in.Method, "Subscribe") {
+		if strings.HasSuffix(in.Method, "Subscribe") && !p.same {
 			next++
 		}
 		p.seen <- in.Method + " " + string(in.Params)
@@ -130,6 +140,41 @@ func TestSubscriptionsOfUpstreamsKeepTheClientsNumbers(t *testing.T) {
 	require.ElementsMatch(t, []string{"accountUnsubscribe [500]", "logsUnsubscribe [501]"}, left)
 	require.False(t, f.hub.relays())
 	require.Zero(t, f.hub.total)
+}
+
+// Nodes give subscriptions of equal meaning one number, however they are written.
+func TestSubscriptionsOfOneNumberAreAllTold(t *testing.T) {
+	a := newPubsub(t, 500)
+	a.same = true
+	f := relaying(t, Config{}, newUpstream(), a)
+	one, two := f.dial(t), f.dial(t)
+	first := one.subscribe("accountSubscribe", `["x"]`)
+	second := two.subscribe("accountSubscribe", `["x",{"commitment":"finalized"}]`)
+	<-a.seen
+	<-a.seen
+	a.tell(t, notification("accountNotification", accountAt(7, 5), "500"))
+	require.JSONEq(t, notification("accountNotification", accountAt(7, 5), first), one.read())
+	require.JSONEq(t, notification("accountNotification", accountAt(7, 5), second), two.read())
+
+	require.Contains(t, one.call("accountUnsubscribe", "["+first+"]"), "true")
+	a.tell(t, notification("accountNotification", accountAt(8, 6), "500"))
+	require.JSONEq(t, notification("accountNotification", accountAt(8, 6), second), two.read(), "the other still has it")
+	require.Empty(t, a.seen)
+	require.Contains(t, two.call("accountUnsubscribe", "["+second+"]"), "true")
+	require.Equal(t, "accountUnsubscribe [500]", <-a.seen)
+}
+
+// A pong comes behind the messages before it, and these do not wait for the pong.
+func TestMessagesBeforeAPongDoNotEndTheConnection(t *testing.T) {
+	a := newPubsub(t, 500)
+	a.chatty = notification("logsNotification", `{"value":1}`, "500")
+	f := relaying(t, Config{relayTimeout: 500 * time.Millisecond}, newUpstream(), a)
+	one := f.dial(t)
+	logs := one.subscribe("logsSubscribe", `["all"]`)
+	for range 3 * 4 { // four pings
+		require.JSONEq(t, notification("logsNotification", `{"value":1}`, logs), one.read())
+	}
+	require.Len(t, a.seen, 1, "it subscribed once")
 }
 
 // When an upstream dies, the next one has the subscriptions, under the clients' numbers; and an
@@ -290,7 +335,7 @@ func FuzzRelay(f *testing.F) {
 		require.NoError(t, s.hub.subscribeRelayed(&subscription{kind: kindAccount, owner: c}, json.RawMessage(`["x"]`), json.RawMessage("1")))
 		fresh, _ := s.hub.relayChanges()
 		require.Len(t, fresh, 1)
-		r := &relayConn{relay: &relay{server: s}, calls: map[uint64]*relayed{1: fresh[0]}, numbers: map[uint64]*relayed{}}
+		r := &relayConn{relay: &relay{server: s}, calls: map[uint64]*relayed{1: fresh[0]}, numbers: map[uint64][]*relayed{}}
 		for _, message := range [][]byte{answer, told, answer} {
 			_ = r.take(t.Context(), message)
 		}

@@ -53,7 +53,7 @@ type waiter struct {
 
 // goneRelayed is a subscription that the upstream has and no client wants any more.
 type goneRelayed struct {
-	kind   kind
+	entry  *relayed
 	number uint64
 }
 
@@ -113,7 +113,7 @@ func (h *hub) tidy(entry *relayed) {
 	}
 	delete(h.relayed, entry.key)
 	if entry.state == relayActive {
-		h.unwanted = append(h.unwanted, goneRelayed{entry.kind, entry.number})
+		h.unwanted = append(h.unwanted, goneRelayed{entry, entry.number})
 		wake(h.relayWanted)
 	}
 }

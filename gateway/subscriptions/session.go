@@ -41,6 +41,8 @@ type session struct {
 	pending int
 	// queued counts the bytes in out.
 	queued atomic.Int64
+	// heard is when the client's last message was read, in Unix nanoseconds.
+	heard atomic.Int64
 	// out holds messages for the client, in order.
 	out chan []byte
 	// ended is closed when the session is given up; why is set before.
@@ -140,10 +142,10 @@ func (c *session) end(why error) {
 // its key's lease ends.
 func (c *session) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	var both sync.WaitGroup
-	over := make(chan struct{}, 2)
-	for _, work := range []func(context.Context){c.receive, c.send} {
-		both.Go(func() {
+	var all sync.WaitGroup
+	over := make(chan struct{}, 3)
+	for _, work := range []func(context.Context){c.receive, c.send, c.keepAlive} {
+		all.Go(func() {
 			work(ctx)
 			over <- struct{}{}
 		})
@@ -156,8 +158,8 @@ func (c *session) run(ctx context.Context) {
 		c.end(c.lease.Why())
 		c.sayGoodbye()
 	}
-	cancel() // ends both: the library closes a connection whose read or write is canceled
-	both.Wait()
+	cancel() // ends all: the library closes a connection whose read or write is canceled
+	all.Wait()
 }
 
 // sayGoodbye closes the connection with the reason. It waits at most goodbyeTimeout for the client
@@ -177,6 +179,7 @@ func (c *session) receive(ctx context.Context) {
 		if !ok {
 			return
 		}
+		c.heard.Store(time.Now().UnixNano())
 		if c.calls.Wait(ctx) != nil {
 			return
 		}
@@ -191,10 +194,26 @@ func (c *session) receive(ctx context.Context) {
 	}
 }
 
-// send sends what is queued, and pings, until the connection fails.
-func (c *session) send(ctx context.Context) {
+// keepAlive pings the client until it neither answers nor sends anything. A ping waits for its
+// pong, which may come behind many calls: these are read no faster than their limits allow.
+func (c *session) keepAlive(ctx context.Context) {
 	ping := time.NewTicker(c.server.cfg.pingInterval)
 	defer ping.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ping.C:
+		}
+		asked := time.Now().UnixNano()
+		if c.within(ctx, c.conn.Ping) != nil && c.heard.Load() < asked {
+			return
+		}
+	}
+}
+
+// send sends what is queued until the connection fails.
+func (c *session) send(ctx context.Context) {
 	for {
 		var err error
 		select {
@@ -205,8 +224,6 @@ func (c *session) send(ctx context.Context) {
 			c.queued.Add(-int64(len(message)))
 			c.server.queued.Add(-int64(len(message)))
 			c.lease.Sent(len(message))
-		case <-ping.C:
-			err = c.within(ctx, c.conn.Ping)
 		}
 		if err != nil {
 			return

@@ -199,6 +199,19 @@ func TestRefusalsAreThrottled(t *testing.T) {
 	require.EqualValues(t, refusalsFree+1, testutil.ToFloat64(refused), "and what comes after it is not read")
 }
 
+// A client whose calls wait for their turn is alive, though its pong comes behind them.
+func TestAThrottledClientIsAlive(t *testing.T) {
+	f := start(t, Config{pingInterval: 50 * time.Millisecond, writeTimeout: 2 * time.Second, refusalsPerSecond: 5}, newUpstream())
+	c := f.dial(t)
+	const calls = refusalsFree + 15 // three seconds of them wait
+	for range calls {
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe"}`)
+	}
+	for range calls {
+		require.Contains(t, c.read(), "-32601")
+	}
+}
+
 func TestBounds(t *testing.T) {
 	f := start(t, Config{maxConnections: 3, maxConnectionsPerClient: 2, maxSubscriptions: 2, maxSubscriptionsTotal: 3}, newUpstream())
 	one, two := f.dial(t), f.dial(t)
