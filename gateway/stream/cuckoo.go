@@ -95,6 +95,19 @@ func (c *cuckoo) size() int {
 	return len(c.data)
 }
 
+// entries is the number of addresses in the filter; 0 for a nil filter.
+func (c *cuckoo) entries() (n int) {
+	if c == nil {
+		return 0
+	}
+	for i := 0; i < len(c.data); i += 2 {
+		if binary.LittleEndian.Uint16(c.data[i:]) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // hashAddress hashes an address as the clients' crate does: SipHash-2-4 with the keys seed and seed
 // rotated by 32 bits. The input is what Rust's Hash writes: of an address its length in eight bytes
 // and its content, of a fingerprint its two bytes.

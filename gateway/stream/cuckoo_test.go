@@ -277,3 +277,15 @@ func TestFiltersOfTheNodeClient(t *testing.T) {
 		require.LessOrEqual(t, wrong, 10, c.Name)
 	}
 }
+
+// A key's limit counts what is in a compressed list, too.
+func TestAddressesOfACompressedListCount(t *testing.T) {
+	b := newCuckooBuilder(100, defaultSeed)
+	for n := range byte(100) {
+		require.True(t, b.insert(named(n)))
+	}
+	read, err := readFilters(filters{"a": withCuckoo(b.proto()), "b": {AccountInclude: []string{text(1), text(2)}}}, limits{16, 50_000})
+	require.NoError(t, err)
+	require.Equal(t, 102, askedFor(read))
+	require.Equal(t, 2, addressesIn(read))
+}

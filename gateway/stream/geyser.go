@@ -154,7 +154,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		if err != nil {
 			return g.refuseRequest(err)
 		}
-		if refused := leaseOf(stream.Context()).Addresses(addressesIn(filters)); refused != nil {
+		if refused := leaseOf(stream.Context()).Addresses(askedFor(filters)); refused != nil {
 			return g.refuseGRPC(refused)
 		}
 		filtered = filtered || len(filters)+len(watches) > 0
@@ -190,7 +190,7 @@ func (g *geyser) apply(ctx context.Context, sub *subscriber, filters []namedFilt
 	if again != nil {
 		go again.run(ctx)
 	}
-	leaseOf(ctx).SetAddresses(addressesIn(filters))
+	leaseOf(ctx).SetAddresses(askedFor(filters))
 	return nil
 }
 

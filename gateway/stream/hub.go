@@ -226,6 +226,16 @@ func addressesIn(filters []namedFilter) (n int) {
 	return n
 }
 
+// askedFor counts the addresses that a key's limit and its usage count: those of all filters, and
+// the entries of their cuckoo filters.
+func askedFor(filters []namedFilter) int {
+	n := addressesIn(filters)
+	for _, f := range filters {
+		n += f.cuckoo.entries()
+	}
+	return n
+}
+
 func (h *hub) count() int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -100,6 +100,25 @@ func (r *recent) byHash(hash pubkey.Key) *eventspb.StreamBlock {
 	return nil
 }
 
+// covers returns whether all blocks are known whose hashes are valid at a height.
+func (r *recent) covers(height uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := height
+	for _, b := range slices.Backward(r.blocks) {
+		switch {
+		case b.GetBlockHeight() > next:
+			continue // above the height, or of another fork
+		case b.GetBlockHeight() < next:
+			return false
+		case next == 0 || height-next >= validFor:
+			return true
+		}
+		next--
+	}
+	return false
+}
+
 // latestAt returns the highest block at a commitment, or, without one, at the stream's own. of has
 // the blocks of that commitment.
 func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (b *eventspb.StreamBlock, of *recent, err error) {
@@ -117,7 +136,10 @@ func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (b *eventspb.StreamBlo
 	return nil, nil, status.Error(codes.Unavailable, "no block of this commitment has come yet")
 }
 
-var errNoHeight = status.Error(codes.Unavailable, "the source does not tell the heights of blocks")
+var (
+	errNoHeight      = status.Error(codes.Unavailable, "the source does not tell the heights of blocks")
+	errBlocksMissing = status.Errorf(codes.Unavailable, "whether it is valid is not known: not all of the last %d blocks came yet", validFor)
+)
 
 // GetLatestBlockhash implements geyser.Geyser.
 func (g *geyser) GetLatestBlockhash(_ context.Context, in *pb.GetLatestBlockhashRequest) (*pb.GetLatestBlockhashResponse, error) {
@@ -159,6 +181,9 @@ func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequ
 		return nil, errNoHeight
 	}
 	of := blocks.byHash(hash)
+	if of == nil && !blocks.covers(latest.GetBlockHeight()) {
+		return nil, errBlocksMissing // who takes a valid hash for an invalid one sends twice
+	}
 	valid := of != nil && of.GetSlot() <= latest.GetSlot() && of.GetBlockHeight()+validFor >= latest.GetBlockHeight()
 	return &pb.IsBlockhashValidResponse{Slot: latest.GetSlot(), Valid: valid}, nil
 }
