@@ -106,7 +106,10 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 		return nil, err
 	}
 	defer s.calls.Release(1)
-	members, err := named(params)
+	if method == searchAssets && ask != nil && isList(params) {
+		return nil, jsonrpc.ErrElsewhere
+	}
+	members, err := named(method, params)
 	if err != nil {
 		return nil, err
 	}

@@ -132,13 +132,34 @@ func TestABatchKeepsItsOrder(t *testing.T) {
 	requireCode(t, err, -32602, "at most 1000")
 }
 
+// Metaplex's own client gives parameters by position.
+func TestParametersByPosition(t *testing.T) {
+	s := newServer(t, newAPI(t, 5))
+	for _, params := range []string{`["` + mint(1) + `"]`, `["` + mint(1) + `",{"showFungible":true}]`, `["` + mint(1) + `",null]`} {
+		got, err := answer(t, s, nil, "getAsset", params)
+		require.NoError(t, err, params)
+		require.Contains(t, got, mint(1))
+	}
+	for _, method := range []string{"getAssets", "getAssetBatch"} {
+		got, err := answer(t, s, nil, method, `[["`+mint(2)+`","`+mint(3)+`"],{}]`)
+		require.NoError(t, err)
+		require.Less(t, strings.Index(got, mint(2)), strings.Index(got, mint(3)))
+		require.Contains(t, got, mint(3))
+	}
+	_, err := answer(t, s, &upstream{}, "searchAssets", `[null,null]`)
+	require.ErrorIs(t, err, jsonrpc.ErrElsewhere)
+}
+
 func TestParamsAreChecked(t *testing.T) {
 	a := newAPI(t, 1)
 	s := newServer(t, a)
 	for _, c := range []struct{ method, params, want string }{
 		{"getAsset", ``, "must be an object"},
 		{"getAsset", `null`, "must be an object"},
-		{"getAsset", `["x"]`, "must be an object"},
+		{"getAsset", `["x"]`, "no address"},
+		{"getAsset", `[]`, "must be an object"},
+		{"getAsset", `["` + usdc + `",{},1]`, "must be an object"},
+		{"searchAssets", `[null]`, "must be an object"},
 		{"getAsset", `{}`, "id must be"},
 		{"getAsset", `{"id":7}`, "id must be"},
 		{"getAsset", `{"id":"0"}`, "no address"},

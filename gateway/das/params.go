@@ -17,10 +17,29 @@ const (
 	maxName = 256
 )
 
-// named reads parameters that are given by name. Those that are null are left out.
-func named(params json.RawMessage) (map[string]json.RawMessage, error) {
+// positions are the names of parameters that are given by position, as Metaplex's own client does.
+// The many positions of searchAssets are not among them.
+var positions = map[string][]string{getAsset: {"id", "options"}, getAssets: {"ids", "options"}, getAssetBatch: {"ids", "options"}}
+
+// isList returns whether parameters are given by position.
+func isList(params json.RawMessage) bool {
+	var list []json.RawMessage
+	return json.Unmarshal(params, &list) == nil && list != nil
+}
+
+// named reads a method's parameters by name. Those that are null are left out.
+func named(method string, params json.RawMessage) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(params, &members) != nil || members == nil {
+	var list []json.RawMessage
+	names := positions[method]
+	switch {
+	case json.Unmarshal(params, &members) == nil && members != nil:
+	case json.Unmarshal(params, &list) == nil && len(list) > 0 && len(list) <= len(names):
+		members = map[string]json.RawMessage{}
+		for i, value := range list {
+			members[names[i]] = value
+		}
+	default:
 		return nil, jsonrpc.InvalidParams("must be an object, like {\"id\": \"…\"}")
 	}
 	for name, value := range members {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
@@ -83,6 +85,23 @@ func TestLevelsArePercentilesOfWhatWasPaid(t *testing.T) {
 	require.JSONEq(t, `{"priorityFeeEstimate":1000}`, got, "all transactions")
 	_, err = estimate(t, s, noUpstream, `[{"accountKeys":["`+address(200)+`"]}]`)
 	require.ErrorContains(t, err, "asked", "it was only read")
+}
+
+// The topic is not read while nobody asks: what was paid then says nothing about now.
+func TestOldPricesDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		for range coveredBy {
+			s.Take(record(7, 5, 4, 2))
+		}
+		question := `[{"accountKeys":["` + address(2) + `"]}]`
+		got, err := estimate(t, s, noUpstream, question)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"priorityFeeEstimate":5}`, got)
+		time.Sleep(time.Hour)
+		_, err = estimate(t, s, noUpstream, question)
+		require.ErrorContains(t, err, "asked")
+	})
 }
 
 func TestATransactionWithoutAPricePaysNothing(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
@@ -20,6 +21,9 @@ const (
 	// maxEntries bounds the entries that are remembered: 64 MB. A minute of mainnet takes a third
 	// of that.
 	maxEntries = 4 << 20
+	// freshFor is how long the prices hold without a new slot: the topic is not read while nobody
+	// asks, and nothing comes while ingest stands still.
+	freshFor = 15 * time.Second
 )
 
 // computeBudget is the address of the Compute Budget program.
@@ -47,8 +51,10 @@ type seen struct {
 
 	mu     sync.Mutex
 	newest uint64
-	slots  map[uint64]*slotFees
-	count  int // entries in all slots
+	// at is when newest last rose.
+	at    time.Time
+	slots map[uint64]*slotFees
+	count int // entries in all slots
 }
 
 func newSeen() seen {
@@ -105,7 +111,9 @@ func (s *seen) add(slot, price uint64, accounts [][]byte) {
 	if slot+lookback <= s.newest {
 		return
 	}
-	s.newest = max(s.newest, slot)
+	if slot > s.newest {
+		s.newest, s.at = slot, time.Now()
+	}
 	fees := s.slots[slot]
 	if fees == nil {
 		fees = &slotFees{}
@@ -139,10 +147,14 @@ func (s *seen) forget(least uint64) {
 
 // prices returns, for each account that enough transactions wrote to, the sorted prices that they
 // paid. The other accounts are uncovered. Without accounts it returns one list, the prices of all
-// transactions, if these are enough. slots is how many of the latest slots count.
+// transactions, if these are enough. slots is how many of the latest slots count. If no new slot
+// came lately, nothing is covered.
 func (s *seen) prices(accounts []pubkey.Key, slots uint64) (lists [][]uint64, uncovered []pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Since(s.at) > freshFor {
+		return nil, accounts
+	}
 	if len(accounts) == 0 {
 		if all := s.pricesOf(0, slots); len(all) >= coveredBy {
 			lists = append(lists, all)
