@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,13 @@ const (
 	clickhouseFolder = "clickhouse"
 	recordingsFolder = "recordings"
 	restoreFolder    = "restore-unfinished"
+)
+
+// Files in a data folder in which a bootstrap or an import keeps how far it is.
+const (
+	bootstrapFile = "bootstrap-rpc.json"
+	importFile    = "import.json"
+	documentsFile = "documents.json"
 )
 
 // backupReadTimeout is how long ClickHouse may work on one BACKUP or RESTORE.
@@ -109,6 +117,12 @@ func (r *backupRun) run(ctx context.Context) (err error) {
 			return err
 		}
 		r.say("tables: done after %s", time.Since(begin).Round(time.Millisecond))
+	}
+	// These say what is in the log already, and must not say more than the copy has.
+	for _, name := range progressFiles() {
+		if err := backup.CopyFile(filepath.Join(r.cfg.DataDir, name), filepath.Join(r.to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("copy %s: %w", name, err)
+		}
 	}
 	// The slot ledger first: its record of a slot says that all the slot's events are in the log.
 	// The events were written before that record, so the rest of the log, which is copied next, has
@@ -266,9 +280,11 @@ func copyOthers(ctx context.Context, from, to string, progress meter.Meter) erro
 	})
 }
 
-// eachOther visits the regular files in from, but not those of the log and the tables, recordings,
-// transactions that wait for the stream, and an unfinished restore. visit gets each file's path,
-// and its name relative to from.
+func progressFiles() []string { return []string{bootstrapFile, importFile, documentsFile} }
+
+// eachOther visits the regular files in from, but not those of the log and the tables, progress
+// files, recordings, transactions that wait for the stream, and an unfinished restore. visit gets
+// each file's path, and its name relative to from.
 func eachOther(ctx context.Context, from string, visit func(path, name string) error) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile
@@ -288,7 +304,7 @@ func eachOther(ctx context.Context, from string, visit func(path, name string) e
 		case kafkaFolder, clickhouseFolder, recordingsFolder, spillFolder, restoreFolder, "lost+found":
 			return fs.SkipDir
 		}
-		if !entry.Type().IsRegular() {
+		if !entry.Type().IsRegular() || slices.Contains(progressFiles(), name) {
 			return nil
 		}
 		return visit(path, name)

@@ -38,3 +38,25 @@ func TestBackupAndRestoreAreTold(t *testing.T) {
 	require.Equal(t, all, recorder.RequireWhole(t, "compare the backup with its list"))
 	require.Equal(t, all, recorder.RequireWhole(t, "copy the log and other files"))
 }
+
+// TestABackupSaysNoMoreThanItsLogHas: an import goes on while the log is copied.
+func TestABackupSaysNoMoreThanItsLogHas(t *testing.T) {
+	cfg, to := defaults(), filepath.Join(t.TempDir(), "backup")
+	cfg.DataDir = t.TempDir()
+	writeLog(t, cfg.DataDir, []kafka.Record{{Topic: schemas.TopicSlots, Key: []byte("1"), Value: []byte("x")}}, func(string) {})
+	progress := filepath.Join(cfg.DataDir, importFile)
+	require.NoError(t, os.WriteFile(progress, []byte("before"), 0o600))
+	run := backupRun{to: to, logOnly: true, out: io.Discard, cfg: cfg, logger: slog.New(slog.DiscardHandler), progress: func(what, _ string, _ int64) (func(int64), func()) {
+		if what == "copy the log" {
+			require.NoError(t, os.WriteFile(progress, []byte("while"), 0o600))
+		}
+		return func(int64) {}, func() {}
+	}}
+	require.NoError(t, run.run(t.Context()))
+	copied, err := os.ReadFile(filepath.Join(to, importFile))
+	require.NoError(t, err)
+	require.Equal(t, "before", string(copied))
+	copied, err = os.ReadFile(progress)
+	require.NoError(t, err)
+	require.Equal(t, "while", string(copied))
+}

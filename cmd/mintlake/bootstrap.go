@@ -61,7 +61,7 @@ A server answers shard by shard; what is done is remembered under --data-dir, so
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		read.Endpoints, read.Cuts, read.Kinds = cfg.RPC.Upstream, &cuts, kinds
 		var err error
-		if read.StateFile, err = cfg.dataPath("bootstrap-rpc.json"); err != nil {
+		if read.StateFile, err = cfg.dataPath(bootstrapFile); err != nil {
 			return err
 		}
 		return bootstrapRPC(ctx, cfg, logger, read, restart)

@@ -16,7 +16,7 @@ func (s *system) startDocuments(conn driver.Conn) error {
 	if s.cfg.Enrich.MissingPerMinute == 0 || !s.cfg.Enrich.Offchain {
 		return nil
 	}
-	stateFile, err := s.cfg.dataPath("documents.json")
+	stateFile, err := s.cfg.dataPath(documentsFile)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ command goes on. While mintlake up runs with its embedded broker, name that: --k
 		Example: `  mintlake import --from snapshot --trust 7Np4…`,
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
-		stateFile, err := cfg.dataPath("import.json")
+		stateFile, err := cfg.dataPath(importFile)
 		if err != nil {
 			return err
 		}

@@ -56,16 +56,25 @@ func (s *Store) List(ctx context.Context, last int64) ([]Letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, left := map[kafka.TopicPartition]int64{}, int64(0)
+	// Not all offsets have a record: a repair puts one in the place of many.
+	start, left, most := map[kafka.TopicPartition]int64{}, map[kafka.TopicPartition]bool{}, int64(0)
 	for tp, end := range ends {
-		start[tp] = max(first[tp], end-last)
-		left += end - start[tp]
+		if start[tp] = max(first[tp], end-last); start[tp] < end {
+			left[tp] = true
+			most += end - start[tp]
+		}
 	}
 	letters := []Letter{}
 	err = s.read(ctx, schemas.TopicDeadLetters, start, func(record *kafka.Record) (more bool) {
-		letters = append(letters, letterOf(record))
-		return int64(len(letters)) < left
-	}, left)
+		tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+		if record.Offset < ends[tp] {
+			letters = append(letters, letterOf(record))
+		}
+		if record.Offset+1 >= ends[tp] {
+			delete(left, tp)
+		}
+		return len(left) > 0
+	}, most)
 	return letters, err
 }
 
@@ -87,7 +96,7 @@ func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka
 }
 
 // read calls see with each record from start on, until see returns false. count is how many records
-// the caller expects: if it is 0, read returns at once and waits for none.
+// the caller expects at most: if it is 0, read returns at once and waits for none.
 func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPartition]int64, see func(*kafka.Record) (more bool), count int64) error {
 	if count <= 0 {
 		return nil

@@ -3,6 +3,7 @@ package deadletter_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,4 +95,43 @@ func TestReplayWritesTheOriginalAgain(t *testing.T) {
 	offsets.gone[schemas.TopicTokenEvents] = 2
 	_, err = store.Replay(t.Context(), at.Partition, at.Offset)
 	require.ErrorIs(t, err, deadletter.ErrGone)
+}
+
+// repaired is a topic of one partition whose damaged records a repair replaced by one, which has
+// the last offset of theirs.
+type repaired struct {
+	records []kafka.Record
+	end     int64
+}
+
+func (r *repaired) StartOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	return map[kafka.TopicPartition]int64{{Topic: schemas.TopicDeadLetters}: 0}, nil
+}
+
+func (r *repaired) EndOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	return map[kafka.TopicPartition]int64{{Topic: schemas.TopicDeadLetters}: r.end}, nil
+}
+
+func (r *repaired) FetchBatch(ctx context.Context, _ int, _ time.Duration) ([]kafka.Record, error) {
+	if len(r.records) == 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	records := r.records
+	r.records = nil
+	return records, nil
+}
+
+func (r *repaired) Close() {}
+
+// TestAListOfARepairedTopicEnds: where offsets have no record.
+func TestAListOfARepairedTopicEnds(t *testing.T) {
+	letter := deadletter.Of("projector", "a reason", &kafka.Record{Topic: schemas.TopicTokenEvents})
+	letter.Offset = 3
+	topic := &repaired{end: 100, records: []kafka.Record{letter, {Topic: schemas.TopicDeadLetters, Offset: 99, Value: []byte("a marker")}}}
+	store := &deadletter.Store{Offsets: topic, OpenTail: func([]string, map[kafka.TopicPartition]int64) (kafka.TailReader, error) { return topic, nil }}
+	letters, err := store.List(t.Context(), 100)
+	require.NoError(t, err)
+	require.Len(t, letters, 2)
+	require.Equal(t, "a reason", letters[0].GetReason())
 }
