@@ -66,15 +66,20 @@ func (c *Config) blockCommitment() string {
 		if err != nil || spec.Kind == source.KindNone {
 			continue
 		}
-		commitment := c.Geyser.Commitment
-		if spec.Kind == source.KindRPC {
-			commitment = string(solana.Confirmed)
-		}
-		if commitment = cmp.Or(spec.Commitment, commitment); found != string(solana.Confirmed) {
-			found = commitment
+		if found != string(solana.Confirmed) {
+			found = c.commitmentOf(spec)
 		}
 	}
 	return cmp.Or(found, c.Geyser.Commitment)
+}
+
+// commitmentOf returns the commitment of a source's blocks: what its URL names, or the default of
+// its kind.
+func (c *Config) commitmentOf(spec source.Spec) string {
+	if spec.Kind == source.KindRPC {
+		return cmp.Or(spec.Commitment, string(solana.Confirmed))
+	}
+	return cmp.Or(spec.Commitment, c.Geyser.Commitment)
 }
 
 var errProcessedSource = errors.New("stream.processed: no source is a Geyser server: name it with --source geyser+https://host:port, at the gateway too")

@@ -156,17 +156,14 @@ func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(spec.Commitment)},
+	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(r.s.cfg.commitmentOf(spec))},
 		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
 }
 
 // geyserSource makes a source that follows a Yellowstone server. Slots that the server can no
 // longer replay are fetched from the RPC upstream, if there is one.
 func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source, error) {
-	commitment := spec.Commitment
-	if commitment == "" {
-		commitment = r.s.cfg.Geyser.Commitment
-	}
+	commitment := r.s.cfg.commitmentOf(spec)
 	deps := geyser.Deps{Logger: r.s.logger, Registerer: r.registerer}
 	var err error
 	if r.s.rpc != nil {

@@ -68,11 +68,7 @@ func record(ctx context.Context, cfg *Config, logger *slog.Logger, o recordOptio
 	if err != nil {
 		return err
 	}
-	commitment := spec.Commitment
-	if commitment == "" {
-		commitment = cfg.Geyser.Commitment
-	}
-	stream, err := geyser.New(geyser.Config{Endpoint: spec.Endpoint, Token: cfg.Geyser.Token, Commitment: commitment, BlocksMeta: true,
+	stream, err := geyser.New(geyser.Config{Endpoint: spec.Endpoint, Token: cfg.Geyser.Token, Commitment: cfg.commitmentOf(spec), BlocksMeta: true,
 		NoAccountUpdates: !cfg.Geyser.Accounts, Silence: cfg.Geyser.Silence, MaxPause: cfg.Geyser.MaxPause},
 		geyser.Deps{Logger: logger, Tap: recordings.Tap})
 	if err != nil {
