@@ -235,8 +235,8 @@ func segmentFiles(t *testing.T, path, partition string) []string {
 	return names
 }
 
-// TestARepairedSegmentKeepsItsAge: the age decides when its records may have expired. A segment that
-// looked younger would count as damage when it does.
+// TestARepairedSegmentKeepsItsAge: its age tells that its records may have expired. If it looked
+// younger, their expiry would count as damage.
 func TestARepairedSegmentKeepsItsAge(t *testing.T) {
 	stopped, _ := logFolder(t)
 	path := stopped.copy(t)
