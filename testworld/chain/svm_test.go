@@ -244,19 +244,8 @@ func nodeTools(t *testing.T, dir string) string {
 	if err != nil {
 		missing("node is not installed: the LiteSVM check is left out")
 	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "litesvm", "package.json")); err == nil {
-		return node
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		missing("npm is not installed: the LiteSVM check is left out")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, npm, "ci")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		missing("npm ci in tools/svm-check failed: %v\n%s", err, out)
+	if err := testkit.NodePackages(dir); err != nil {
+		missing("%v", err)
 	}
 	return node
 }

@@ -73,8 +73,8 @@ var Programs = map[string]venue.Key{
 func Tool(t testing.TB) string {
 	t.Helper()
 	tool := filepath.Join(testkit.Root(t), "tools", "svm-check")
-	if _, err := os.Stat(filepath.Join(tool, "node_modules", "litesvm")); err != nil {
-		command(t, tool, "npm", "ci")
+	if err := testkit.NodePackages(tool); err != nil {
+		notHere(t, err.Error())
 	}
 	return tool
 }
@@ -112,12 +112,13 @@ func fetched(t testing.TB, version string) string {
 		require.NoError(t, err)
 		home = filepath.Join(user, ".cargo")
 	}
-	found, err := filepath.Glob(filepath.Join(home, "registry", "src", "*", Crate+"-"+version, "artifacts"))
+	// cargo writes this file when all others are there.
+	found, err := filepath.Glob(filepath.Join(home, "registry", "src", "*", Crate+"-"+version, ".cargo-ok"))
 	require.NoError(t, err)
 	if len(found) == 0 {
 		return ""
 	}
-	return found[0]
+	return filepath.Join(filepath.Dir(found[0]), "artifacts")
 }
 
 func command(t testing.TB, dir, name string, args ...string) {
@@ -127,7 +128,7 @@ func command(t testing.TB, dir, name string, args ...string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, name, args...) //nolint:gosec // cargo or npm
+	c := exec.CommandContext(ctx, name, args...) //nolint:gosec // cargo
 	c.Dir = dir
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
