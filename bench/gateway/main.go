@@ -111,6 +111,18 @@ func measure(o options, r *report.Report) error {
 	return nil
 }
 
+// recordedSlot is the slot of the recorded block.
+const recordedSlot = 332254855
+
+// inSlot returns the same transactions in another slot.
+func inSlot(slot uint64, block []*pb.SubscribeUpdateTransaction) []*pb.SubscribeUpdateTransaction {
+	list := make([]*pb.SubscribeUpdateTransaction, len(block))
+	for i, x := range block {
+		list[i] = &pb.SubscribeUpdateTransaction{Slot: slot, Transaction: x.GetTransaction()}
+	}
+	return list
+}
+
 // blockSize is how many transactions a block has: a full block of the chain.
 const blockSize = 1500
 
@@ -133,7 +145,7 @@ func readBlock(path string) ([]*pb.SubscribeUpdateTransaction, error) {
 		signature[0] ^= byte(i / len(recorded.Transactions))
 		meta := proto.CloneOf(x.Meta)
 		meta.LoadedReadonlyAddresses = append(meta.LoadedReadonlyAddresses, ownAccount(i))
-		list = append(list, &pb.SubscribeUpdateTransaction{Slot: 332254855, Transaction: &pb.SubscribeUpdateTransactionInfo{
+		list = append(list, &pb.SubscribeUpdateTransaction{Slot: recordedSlot, Transaction: &pb.SubscribeUpdateTransactionInfo{
 			Signature: signature, Transaction: x.Transaction, Meta: meta, Index: uint64(i)}})
 	}
 	return list, nil
@@ -239,12 +251,12 @@ func fanouts(ctx context.Context, o options, broker *broker, results *report.Rep
 			}
 			base.add(took)
 		}
-		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 3)
+		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 3, oneAddress)
 		if err != nil {
 			return err
 		}
 		ours.add(took)
-		if took, err = fanout(ctx, broker, o.server, schemas.TopicTransactions, every, five, 5*few, 3); err != nil {
+		if took, err = fanout(ctx, broker, o.server, schemas.TopicTransactions, every, five, 5*few, 3, oneAddress); err != nil {
 			return err
 		}
 		all.add(took)
@@ -265,7 +277,7 @@ func fanouts(ctx context.Context, o options, broker *broker, results *report.Rep
 	results.Add(report.Figure{Name: "5 that all want", Value: ms(shared), Unit: "ms", Peer: "block", PeerValue: ms(medians[name]), Goal: "ratio <= 2", Met: shared <= 2*medians[name]})
 	for _, many := range o.clients[1:] {
 		filters, deliveries := pick(r, block, many)
-		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 5)
+		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 5, oneAddress)
 		if err != nil {
 			return err
 		}

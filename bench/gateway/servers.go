@@ -32,6 +32,8 @@ type broker struct {
 	addr     string
 	producer *kafka.Producer
 	stop     func()
+	// slot is that of the block written last: a server passes on a transaction once a slot.
+	slot uint64
 }
 
 func startBroker(ctx context.Context) (*broker, error) {
@@ -69,7 +71,7 @@ func startBroker(ctx context.Context) (*broker, error) {
 		cancel()
 		return nil, err
 	}
-	return &broker{server.Addr(), producer, func() {
+	return &broker{addr: server.Addr(), producer: producer, slot: recordedSlot, stop: func() {
 		producer.Close()
 		cancel()
 		<-done //nolint:errcheck // the broker ends with the process
@@ -139,6 +141,10 @@ func (s *server) stop() {
 	_ = s.process.Wait()
 	late.Stop()
 }
+
+// oneAddress makes a server take its clients' address for a proxy's. One client may not send what
+// all of them do together.
+const oneAddress = "--keys-trusted-proxies=127.0.0.1"
 
 // metric returns the value of a metric without labels.
 func (s *server) metric(ctx context.Context, name string) (float64, error) {
@@ -231,8 +237,8 @@ const patience = time.Minute
 // fanout starts a server, connects a client for each filter, and writes the block to the topic
 // rounds times. A round ends when the clients have got all deliveries. A first round that is not
 // counted warms up.
-func fanout(ctx context.Context, broker *broker, binary, topic string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (m measured, err error) {
-	s, err := startServer(ctx, broker, binary, len(filters))
+func fanout(ctx context.Context, broker *broker, binary, topic string, filters [][]string, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int, more ...string) (m measured, err error) {
+	s, err := startServer(ctx, broker, binary, len(filters), more...)
 	if err != nil {
 		return m, err
 	}
@@ -262,7 +268,8 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 	}()
 	var before time.Duration
 	for round := range rounds + 1 {
-		list, err := records(topic, block)
+		broker.slot++
+		list, err := records(topic, inSlot(broker.slot, block))
 		if err != nil {
 			return m, err
 		}
@@ -295,7 +302,7 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 
 // idle reports how much of the server's memory a client takes that has one filter and gets nothing.
 func idle(ctx context.Context, o options, broker *broker, grpc bool, results *report.Report) error {
-	s, err := startServer(ctx, broker, o.server, o.idle+1)
+	s, err := startServer(ctx, broker, o.server, o.idle+1, oneAddress)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (f *Fold) need(p *pool, keys []venue.Key) {
 			f.release(key, p)
 		}
 	}
-	for _, key := range keys {
+	for i, key := range keys {
 		h := f.accounts[key]
 		if h == nil {
 			h = &history{since: never}
@@ -151,7 +151,8 @@ func (f *Fold) need(p *pool, keys []venue.Key) {
 			}
 			f.accounts[key] = h
 		}
-		if !slices.Contains(h.users, p) {
+		// Not a search of users: the mint of SOL has nearly all pools.
+		if !slices.Contains(p.keys, key) && !slices.Contains(keys[:i], key) {
 			h.users = append(h.users, p)
 		}
 	}
