@@ -67,6 +67,8 @@ type Fold struct {
 	snapshot atomic.Pointer[Snapshot]
 	// confirmed is the highest slot that is known to be confirmed.
 	confirmed uint64
+	// searched is, by lane, what confirmed was when Wanted last looked at all wanted pools.
+	searched map[int]uint64
 	// late counts writes that came after their slot was final.
 	late uint64
 	// steps is called with each transaction that wrote a held pool, when its slot is complete; may
@@ -79,7 +81,7 @@ type Fold struct {
 
 // NewFold returns an empty Fold.
 func NewFold(cfg FoldConfig, venues venue.List) *Fold {
-	f := &Fold{cfg: cfg.withDefaults(), venues: venues, tree: newTree(), accounts: map[venue.Key]*history{}, pools: newPools(), changed: map[venue.Key]struct{}{}}
+	f := &Fold{cfg: cfg.withDefaults(), venues: venues, tree: newTree(), accounts: map[venue.Key]*history{}, pools: newPools(), changed: map[venue.Key]struct{}{}, searched: map[int]uint64{}}
 	f.snapshot.Store(newSnapshot(venues))
 	return f
 }

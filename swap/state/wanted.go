@@ -56,11 +56,16 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 			delete(f.pools.urgent, p)
 		}
 	}
+	// What has to wait, waits for a slot to be confirmed: a search before that finds nothing again.
+	if f.searched[lane] == f.confirmed {
+		return r
+	}
 	for _, p := range f.pools.wanted {
 		if !add(p) {
-			break
+			return r
 		}
 	}
+	f.searched[lane] = f.confirmed
 	return r
 }
 
