@@ -132,35 +132,6 @@ func (c *ClickHouse) Candles(ctx context.Context, mint pubkey.Key, interval Inte
 	return candles, err
 }
 
-// Pools implements Reader.
-func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error) {
-	pools := []Pool{}
-	err := read(ctx, c.public, func(rows driver.Rows) error {
-		var (
-			pool    Pool
-			a, b    *uint64
-			created *time.Time
-		)
-		if err := rows.Scan(&pool.Pool, &pool.Venue, &pool.MintA, &pool.MintB, &a, &b, &created, &pool.DailyVolumeUSD, &pool.Trades); err != nil {
-			return err
-		}
-		pool.ReserveA, pool.ReserveB = decimal(a), decimal(b)
-		if created != nil {
-			ms := created.UnixMilli()
-			pool.CreatedAt = &ms
-		}
-		pools = append(pools, pool)
-		return nil
-	}, `WITH held AS (SELECT * FROM `+c.database+`.pools WHERE mint_a = {mint:String} OR mint_b = {mint:String}),
-		(SELECT max(until) FROM `+c.database+`.daily_volumes_raw) AS latest
-		SELECT pool, venue, mint_a, mint_b, reserve_a, reserve_b, created_at, volume, trades FROM held LEFT JOIN (
-			SELECT pool, mint_a, mint_b, toFloat64(sumOrNullIf(volume_usd, hours.trades > unpriced)) AS volume, sum(hours.trades) AS trades FROM `+c.database+`.pool_volume_1h_raw AS hours FINAL
-			WHERE pool IN (SELECT pool FROM held) AND bucket > latest - INTERVAL 24 HOUR GROUP BY pool, mint_a, mint_b
-		) AS traded USING (pool, mint_a, mint_b) ORDER BY volume DESC NULLS LAST, pool LIMIT {limit:UInt32}`,
-		driver.NamedValue{Name: "mint", Value: mint.String()}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
-	return pools, err
-}
-
 // Venues implements Reader.
 func (c *ClickHouse) Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error) {
 	venues = []Venue{}
@@ -176,12 +147,4 @@ func (c *ClickHouse) Venues(ctx context.Context) (asOf time.Time, venues []Venue
 		FROM `+c.database+`.venue_volume_1m WHERE bucket > latest - INTERVAL 24 HOUR AND bucket <= latest
 		GROUP BY name ORDER BY usd DESC, name`)
 	return asOf, venues, err
-}
-
-func decimal(n *uint64) *string {
-	if n == nil {
-		return nil
-	}
-	text := strconv.FormatUint(*n, 10)
-	return &text
 }
