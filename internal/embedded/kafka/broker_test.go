@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
@@ -254,4 +255,71 @@ func TestRetentionIsEnforcedAfterARestart(t *testing.T) {
 		starts, err := admin.StartOffsets(ctx, []string{"short", "long"})
 		return err == nil && starts[kafka.TopicPartition{Topic: "short"}] == 3 && starts[kafka.TopicPartition{Topic: "long"}] == 0
 	}, 2*time.Minute, 50*time.Millisecond)
+}
+
+// TestAnExpiredPartitionKeepsItsEnd: new records go on behind the expired ones, after any number of
+// starts and in a copy. Otherwise groups would skip them up to the offsets that they committed.
+func TestAnExpiredPartitionKeepsItsEnd(t *testing.T) {
+	ctx, dir, short := testContext(t), t.TempDir(), kafka.TopicPartition{Topic: "short"}
+	// run starts a broker, whose first round deletes what has expired, and adds a record to it.
+	run := func(path string, start, end int64, written time.Time) {
+		t.Helper()
+		broker, stop := serve(t, embedded.Config{DataDir: path}.WithRetentionInterval(time.Hour), embedded.Deps{})
+		admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
+		require.NoError(t, err)
+		defer admin.Close()
+		require.NoError(t, admin.EnsureTopics(ctx, []kafka.TopicSpec{
+			{Name: short.Topic, Partitions: 1, ReplicationFactor: 1, Config: map[string]string{"retention.ms": "3600000", "retention.bytes": "-1"}},
+		}))
+		ends, err := admin.EndOffsets(ctx, []string{short.Topic})
+		require.NoError(t, err)
+		require.Equal(t, end, ends[short])
+		require.Eventually(t, func() bool {
+			starts, err := admin.StartOffsets(ctx, []string{short.Topic})
+			return err == nil && starts[short] == start
+		}, time.Minute, 10*time.Millisecond)
+		producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
+		require.NoError(t, err)
+		defer producer.Close()
+		value := written.String()
+		require.NoError(t, producer.Produce(ctx, kafka.Record{Topic: short.Topic, Value: []byte(value), Time: written}))
+		tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: []string{broker.Addr()}, Topics: []string{short.Topic}, Start: map[kafka.TopicPartition]int64{short: end}}, kafka.Deps{})
+		require.NoError(t, err)
+		defer tailer.Close()
+		records, err := tailer.FetchBatch(ctx, 1, 0)
+		require.NoError(t, err)
+		require.Equal(t, end, records[0].Offset)
+		require.Equal(t, value, string(records[0].Value))
+		stop()
+		files, err := filepath.Glob(filepath.Join(path, "broker/partitions/short-0/*.dat"))
+		require.NoError(t, err)
+		for _, file := range files {
+			require.NoError(t, os.Chtimes(file, written, written))
+		}
+	}
+	now := time.Now()
+	old := now.Add(-2 * time.Hour)
+	run(dir, 0, 0, old)
+	// The first start finds that the record has expired, and the second one that there is none.
+	_, stop := serve(t, embedded.Config{DataDir: dir}, embedded.Deps{})
+	require.Eventually(t, func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "broker/partitions/short-0/*.dat"))
+		return err == nil && len(files) == 0
+	}, time.Minute, 10*time.Millisecond)
+	stop()
+	backup := t.TempDir()
+	require.NoError(t, embedded.CopyLog(ctx, dir, backup, "", nil))
+	killed := t.TempDir()
+	require.NoError(t, os.CopyFS(killed, os.DirFS(dir)))
+	for _, path := range []string{dir, backup} {
+		run(path, 1, 1, old)
+		run(path, 2, 2, now)
+		run(path, 2, 3, now)
+	}
+	// A kill comes before the new start has noted anything.
+	report, err := segments.Check(killed, nil)
+	require.NoError(t, err)
+	require.NoError(t, report.Prepare(killed, "mintlake-embedded"))
+	run(killed, 1, 1, now)
+	run(killed, 1, 2, now)
 }

@@ -35,6 +35,7 @@ type batch struct {
 	delta              int32 // offset of its last record, counted from base
 	epoch              int32
 	firstTime, maxTime int64 // Unix milliseconds
+	empty              bool  // it has no records
 }
 
 // next returns the offset behind the last record.
@@ -76,6 +77,7 @@ func read(raw []byte, pos, size int64) batch {
 		epoch:     int32(binary.BigEndian.Uint32(raw[posEpoch:])),
 		firstTime: int64(binary.BigEndian.Uint64(raw[posFirstTime:])),
 		maxTime:   int64(binary.BigEndian.Uint64(raw[posMaxTime:])),
+		empty:     binary.BigEndian.Uint32(raw[posCount:]) == 0,
 	}
 }
 

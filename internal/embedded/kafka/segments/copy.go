@@ -69,8 +69,13 @@ func Copy(ctx context.Context, root, to, first string, progress meter.Meter) err
 	defer end()
 	for i := range topics {
 		for n := range topics[i].Partitions {
-			if err := copyPartition(ctx, from, target, key{topics[i].Name, n}, count); err != nil {
-				return fmt.Errorf("copy %s partition %d: %w", topics[i].Name, n, err)
+			k := key{topics[i].Name, n}
+			noted, err := notedEnd(root, k, topics[i].ID)
+			if err == nil {
+				err = copyPartition(ctx, from, target, k, noted, count)
+			}
+			if err != nil {
+				return fmt.Errorf("copy %s partition %d: %w", k.topic, n, err)
 			}
 		}
 	}
@@ -120,8 +125,22 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// copyPartition copies one partition and syncs it.
-func copyPartition(ctx context.Context, from, target string, k key, count func(int64)) error {
+// notedEnd returns the end of a partition by the state of the data folder root; 0 if the state does
+// not have it.
+func notedEnd(root string, k key, topicID string) (int64, error) {
+	state, err := readState(root)
+	if err != nil && !errors.Is(err, errStateDamaged) {
+		return 0, err
+	}
+	if known := state.partition(k); known != nil && known.TopicID == topicID {
+		return known.End, nil
+	}
+	return 0, nil
+}
+
+// copyPartition copies one partition and syncs it. end is the end that was noted before; it counts
+// if all records have expired.
+func copyPartition(ctx context.Context, from, target string, k key, end int64, count func(int64)) error {
 	opened, listed, err := openSegments(from, k)
 	if err != nil {
 		return err
@@ -129,6 +148,11 @@ func copyPartition(ctx context.Context, from, target string, k key, count func(i
 	defer closeAll(opened)
 	if err := os.MkdirAll(filepath.Join(target, partitionsDir, k.dir()), 0o750); err != nil {
 		return err
+	}
+	if len(opened) == 0 && end > 0 {
+		if _, err := keepEnd(target, k, end); err != nil {
+			return err
+		}
 	}
 	for i, segment := range opened {
 		if err := ctx.Err(); err != nil {

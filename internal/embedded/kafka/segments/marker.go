@@ -41,9 +41,15 @@ func marker(topic string, number int, from, to, ms int64) []byte {
 	body := record.AppendTo(nil)[1:] // without its length of 0
 	records := append(binary.AppendVarint(nil, int64(len(body))), body...)
 
+	return newBatch(from, delta, ms, 1, records)
+}
+
+// newBatch returns a batch of no producer, with count encoded records. delta is the offset of its
+// last record, counted from base, and ms is the time of all of them.
+func newBatch(base int64, delta int32, ms int64, count uint32, records []byte) []byte {
 	raw := make([]byte, headerBytes, headerBytes+len(records))
 	raw = append(raw, records...)
-	setHeader(raw, from, 0)
+	setHeader(raw, base, 0)
 	binary.BigEndian.PutUint32(raw[posLastDelta:], uint32(delta))
 	binary.BigEndian.PutUint64(raw[posFirstTime:], uint64(ms))
 	binary.BigEndian.PutUint64(raw[posMaxTime:], uint64(ms))
@@ -51,7 +57,7 @@ func marker(topic string, number int, from, to, ms int64) []byte {
 	for i := posMaxTime + 8; i < posCount; i++ {
 		raw[i] = 0xff
 	}
-	binary.BigEndian.PutUint32(raw[posCount:], 1)
+	binary.BigEndian.PutUint32(raw[posCount:], count)
 	binary.BigEndian.PutUint32(raw[posCRC:], crc32.Checksum(raw[posAttributes:], castagnoli))
 	return raw
 }

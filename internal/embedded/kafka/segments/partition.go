@@ -60,10 +60,12 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 		return first
 	case state == nil:
 		return 0
-	case expires && len(files) > 0 && p.expired(files, state):
-		return max(first, state.Start)
-	default:
+	case len(files) == 0:
 		return state.Start
+	case expires && p.expired(files, state):
+		return first
+	default:
+		return min(first, state.Start) // see keepEnd: its batch is before the start
 	}
 }
 
@@ -131,6 +133,9 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			}
 			c.maxTime = max(c.maxTime, piece.batch.maxTime)
 			expect = piece.batch.next()
+			if piece.batch.empty && piece.batch.base == p.start { // see keepEnd
+				p.start = expect
+			}
 		default: // no batch: go on behind the offsets that are lost
 			expect = max(expect, piece.to+1)
 		}

@@ -68,10 +68,18 @@ func writeMeta(broker, clusterID string) error {
 	return nil
 }
 
-// prepare cuts off a torn end, and writes the snapshot and the indexes that need it.
+// prepare cuts off a torn end, and writes the snapshot and the indexes that need it. If all records
+// have expired, it keeps the partition's end.
 func (p *partition) prepare(broker string) error {
 	if len(p.segments) == 0 {
-		return nil
+		if p.topic == nil || p.end == 0 {
+			return nil
+		}
+		f, err := keepEnd(broker, p.key, p.end)
+		if err != nil {
+			return err
+		}
+		p.segments = []checked{{file: f, size: f.size, batches: 1, index: true}}
 	}
 	for _, c := range p.segments {
 		if c.size < c.file.size {

@@ -144,7 +144,7 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 	if p := (&partition{topic: topic}); known != nil && !topic.forever() && p.expired(files, known) {
 		now.Start = now.End
 		if len(files) > 0 {
-			now.Start = files[0].base
+			now.Start = max(known.Start, files[0].base) // the batch of keepEnd is before the start
 		}
 	} else if known != nil {
 		// Nothing can have expired. So segments that are gone stay in the state, and the next start

@@ -1,0 +1,29 @@
+package segments
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/mintlake/mintlake/internal/durable"
+)
+
+// keepEnd writes the only segment of a partition whose records have all expired, and returns its
+// file. The segment has one batch without records, at the last offset that was used.
+//
+// kfake finds the end of a partition by its batches alone. Without this one it would use the
+// offsets from 0 on again after a restart, and readers would skip the new records up to the offsets
+// that they have committed. The partition starts behind the batch, so nobody reads it.
+func keepEnd(broker string, k key, end int64) (file, error) {
+	name := k.path(broker, end-1, dataSuffix)
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return file{}, err
+	}
+	if err := durable.Replace(name, newBatch(end-1, 0, 0, 0, nil)); err != nil {
+		return file{}, err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return file{}, err
+	}
+	return file{base: end - 1, size: info.Size(), mtime: info.ModTime().UnixMilli()}, nil
+}
