@@ -38,5 +38,5 @@ func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
 	}
 	return fmt.Errorf("the log in %[1]s/kafka is empty, but ClickHouse's tables hold %[2]d tokens of slots %[3]d to %[4]d: the log is lost, and it is what everything is made of. "+
 		"Restore a backup (mintlake restore); or write what the tables know of tokens into a new log (mintlake export, then mintlake import, see docs/operations.md); "+
-		"or begin anew with empty tables (mintlake rebuild --data-dir %[1]s)", s.cfg.DataDir, mints, first, last)
+		"or begin anew with empty tables (mintlake rebuild --lose-history --data-dir %[1]s)", s.cfg.DataDir, mints, first, last)
 }

@@ -44,13 +44,19 @@ func (p *Projection) takes(record *kafka.Record) bool {
 	if p.To == 0 {
 		return true
 	}
+	slot, ok := SlotOf(record)
+	return !ok || slot >= p.From && slot <= p.To
+}
+
+// SlotOf returns the slot of a record; false if the record has no position.
+func SlotOf(record *kafka.Record) (slot uint64, ok bool) {
 	for i := range record.Headers {
 		if h := &record.Headers[i]; h.Key == schemas.HeaderPosition && len(h.Value) == 32 {
 			slot, err := strconv.ParseUint(string(h.Value[:16]), 16, 64)
-			return err != nil || slot >= p.From && slot <= p.To
+			return slot, err == nil
 		}
 	}
-	return true
+	return 0, false
 }
 
 // Write projects a batch of records of one group.

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/verify"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// measure is a topic, and the table that shows how much of it was projected.
+type measure struct {
+	topic, table string
+	// records is how many records of the topic make one row.
+	records uint64
+}
+
+func measures() []measure {
+	return []measure{
+		{schemas.TopicTokenEvents, "token_events_raw", 1},
+		{schemas.TopicSlots, "slots_raw", 1},
+		{schemas.TopicSwaps, "swaps_raw", 2}, // a leg has a record for each of its mints
+	}
+}
+
+// measureOf returns the measure of a table. Prices and volumes are made of the legs of swaps.
+func measureOf(table string) measure {
+	swaps := slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool {
+		return g.Name == schemas.GroupSwaps && slices.Contains(g.Tables, table)
+	})
+	topic := schemas.TopicTokenEvents
+	switch {
+	case table == "slots_raw":
+		topic = schemas.TopicSlots
+	case table == "pools_raw": // its topic never expires, as that of the token events
+	case swaps || slices.Contains(verify.FigureTables(), table):
+		topic = schemas.TopicSwaps
+	}
+	i := slices.IndexFunc(measures(), func(m measure) bool { return m.topic == topic })
+	return measures()[i]
+}
+
+// extent is how far a table and its topic reach.
+type extent struct {
+	measure
+	// rows are the table's rows. Copies that ClickHouse has not merged yet count, too.
+	rows, firstSlot uint64
+	// kept is the number of the topic's records, and expired means that there were more.
+	kept    uint64
+	expired bool
+}
+
+// extent reads no part of the table: ClickHouse knows a part's rows and slots without its files.
+func (s *system) extent(ctx context.Context, conn driver.Conn, of measure) (extent, error) {
+	e := extent{measure: of}
+	var tables uint64
+	err := conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, of.table).Scan(&tables)
+	if err == nil && tables > 0 {
+		err = conn.QueryRow(ctx, "SELECT count(), min(slot) FROM "+schema.Database+"."+of.table).Scan(&e.rows, &e.firstSlot)
+	}
+	if err != nil {
+		return e, fmt.Errorf("look how far %s reaches: %w", of.table, err)
+	}
+	starts, ends, err := s.bounds(ctx, of.topic)
+	if err != nil {
+		return e, err
+	}
+	e.kept = uint64(recordsBetween(starts, ends))
+	e.expired = slices.ContainsFunc(slices.Collect(maps.Values(starts)), func(start int64) bool { return start > 0 })
+	return e, nil
+}
+
+// whole reports whether the topic has all records that the table was made of: none has expired, and
+// the table has no rows of an earlier log.
+func (e *extent) whole() bool { return !e.expired && e.rows*e.records <= e.kept }
+
+// bounds returns the offsets of a topic's first records, and those behind its last ones.
+func (s *system) bounds(ctx context.Context, topic string) (starts, ends map[kafka.TopicPartition]int64, err error) {
+	if starts, err = s.admin.StartOffsets(ctx, []string{topic}); err != nil {
+		return nil, nil, fmt.Errorf("look how far %s reaches: %w", topic, err)
+	}
+	if ends, err = s.admin.EndOffsets(ctx, []string{topic}); err != nil {
+		return nil, nil, fmt.Errorf("look how far %s reaches: %w", topic, err)
+	}
+	return starts, ends, nil
+}
+
+// onlyInTables says in words what the tables have and the log has not: what has expired, or was in
+// an earlier log. It is empty if the log can make all rows again.
+func (s *system) onlyInTables(ctx context.Context, conn driver.Conn) (lost []string, err error) {
+	for _, of := range measures() {
+		e, err := s.extent(ctx, conn, of)
+		if err != nil {
+			return nil, err
+		}
+		if e.rows*e.records > e.kept { // copies that are not merged count once
+			if err := conn.QueryRow(ctx, "SELECT count() FROM "+schema.Database+"."+of.table+" FINAL").Scan(&e.rows); err != nil {
+				return nil, fmt.Errorf("count the rows of %s: %w", of.table, err)
+			}
+		}
+		begins, known := uint64(0), false
+		if e.expired {
+			if begins, known, err = s.firstSlot(ctx, of.topic); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case e.rows == 0:
+		case known && e.firstSlot < begins:
+			lost = append(lost, fmt.Sprintf("%s begins at slot %d, the log (%s) at slot %d", of.table, e.firstSlot, of.topic, begins))
+		case e.rows*e.records > e.kept:
+			lost = append(lost, fmt.Sprintf("%s has %d rows, from slot %d on, which take %d records; the log (%s) has %d",
+				of.table, e.rows, e.firstSlot, e.rows*e.records, of.topic, e.kept))
+		}
+	}
+	return lost, nil
+}
+
+// firstSlot returns the lowest slot of the first records of a topic's partitions; false if no
+// record has a slot.
+func (s *system) firstSlot(ctx context.Context, topic string) (slot uint64, known bool, err error) {
+	starts, ends, err := s.bounds(ctx, topic)
+	if err != nil {
+		return 0, false, err
+	}
+	open := maps.Clone(ends) // the partitions of which no slot was seen yet
+	maps.DeleteFunc(open, func(tp kafka.TopicPartition, end int64) bool { return end <= starts[tp] })
+	if len(open) == 0 {
+		return 0, false, nil
+	}
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{topic}, Start: starts, Name: "rebuild"}, s.kafka)
+	if err != nil {
+		return 0, false, err
+	}
+	defer tailer.Close()
+	for len(open) > 0 {
+		records, err := tailer.FetchBatch(ctx, 1000, 0)
+		if err != nil {
+			return 0, false, fmt.Errorf("read the first records of %s: %w", topic, err)
+		}
+		for i := range records {
+			tp := kafka.TopicPartition{Topic: topic, Partition: records[i].Partition}
+			if _, ok := open[tp]; !ok {
+				continue
+			}
+			at, ok := slotOf(&records[i])
+			if ok && (!known || at < slot) {
+				slot, known = at, true
+			}
+			if ok || records[i].Offset+1 >= open[tp] {
+				delete(open, tp)
+			}
+		}
+	}
+	return slot, known, nil
+}
+
+// slotOf returns the slot of a record; false if it has none.
+func slotOf(record *kafka.Record) (uint64, bool) {
+	if record.Topic != schemas.TopicSlots {
+		return verify.SlotOf(record)
+	}
+	slot := new(eventspb.SlotRecord)
+	if string(record.Key) == schemas.SourceStatusKey || proto.Unmarshal(record.Value, slot) != nil {
+		return 0, false
+	}
+	return slot.GetSlot(), true
+}
