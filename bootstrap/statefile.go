@@ -34,6 +34,16 @@ func (f *StateFile) Load(into any) (found bool, err error) {
 	return true, nil
 }
 
+// CheckLog returns an error if the state is of another log. saved is the log that the state names,
+// and log the one that is written to, both by the cluster id of their Kafka. An empty one is not
+// known: earlier versions noted none.
+func (f *StateFile) CheckLog(saved, log string) error {
+	if saved == "" || log == "" || saved == log {
+		return nil
+	}
+	return fmt.Errorf("progress in %s is of the Kafka cluster %q, and this one is %q: begin anew with --restart", f.path, saved, log)
+}
+
 // Save replaces the state. When it returns nil the new state is on disk, whatever happens next.
 func (f *StateFile) Save(state any) error {
 	raw, err := json.Marshal(state)

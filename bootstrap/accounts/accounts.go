@@ -55,6 +55,9 @@ type Config struct {
 	idleTimeout time.Duration
 	// StateFile is where progress is kept; its folder must exist.
 	StateFile string
+	// Log names the log that is written to, by the cluster id of its Kafka. Progress in another log
+	// is refused.
+	Log string
 }
 
 func (c Config) withDefaults() Config {

@@ -283,3 +283,21 @@ func TestProgressOfOtherSettingsIsRefused(t *testing.T) {
 	_, err = run(t, cfg, newLog())
 	require.ErrorContains(t, err, "damaged")
 }
+
+// TestProgressInAnotherLogIsRefused: what is in one Kafka is not in the next. A file of earlier
+// versions names no log.
+func TestProgressInAnotherLogIsRefused(t *testing.T) {
+	cfg := configOf(t, serve(t, &bulk.Server{Chain: bulk.NewChain(100, 5)}))
+	_, err := run(t, cfg, newLog())
+	require.NoError(t, err)
+	cfg.Log = "staging"
+	_, err = run(t, cfg, newLog())
+	require.True(t, accounts.Complete(err))
+
+	cfg.StateFile = filepath.Join(t.TempDir(), "bootstrap.json")
+	_, err = run(t, cfg, newLog())
+	require.NoError(t, err)
+	cfg.Log = "production"
+	_, err = run(t, cfg, newLog())
+	require.ErrorContains(t, err, `the Kafka cluster "staging", and this one is "production": begin anew with --restart`)
+}

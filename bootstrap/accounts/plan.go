@@ -26,6 +26,8 @@ type saved struct {
 	Format int      `json:"format"`
 	Paged  bool     `json:"paged"`
 	Kinds  []string `json:"kinds"`
+	// Log is Config.Log.
+	Log string `json:"log,omitempty"`
 	// FirstSlot and LastSlot are the lowest and highest slot of an answer.
 	FirstSlot uint64 `json:"first_slot"`
 	LastSlot  uint64 `json:"last_slot"`
@@ -67,6 +69,10 @@ func loadPlan(cfg Config, file *bootstrap.StateFile) (*plan, error) {
 		return nil, fmt.Errorf("progress in %s is of a run with kinds %s and paged %t: go on with those, or begin anew with --restart",
 			file.Path(), strings.Join(s.Kinds, ","), s.Paged)
 	}
+	if err := file.CheckLog(s.Log, cfg.Log); err != nil {
+		return nil, err
+	}
+	s.Log = cfg.Log
 	for _, shard := range s.Shards {
 		if err := checkShard(shard); err != nil {
 			return nil, fmt.Errorf("progress in %s is damaged: %w: begin anew with --restart", file.Path(), err)
@@ -92,7 +98,7 @@ func checkShard(s *shard) error {
 }
 
 func newState(cfg Config) saved {
-	state := saved{Format: planFormat, Paged: cfg.Paged, Kinds: cfg.Kinds}
+	state := saved{Format: planFormat, Paged: cfg.Paged, Kinds: cfg.Kinds, Log: cfg.Log}
 	for _, name := range cfg.Kinds {
 		shards := []*shard{{Kind: name}}
 		for range cfg.cutsOf(name) {

@@ -29,6 +29,9 @@ type ImportConfig struct {
 	Trust  Trust
 	// StateFile is where progress is kept; its folder must exist.
 	StateFile string
+	// Log names the log that is written to, by the cluster id of its Kafka. Progress in another log
+	// is refused.
+	Log string
 	// CheckChain returns an error to refuse a snapshot of another chain, by the manifest's genesis
 	// hash. Nil: any chain is accepted. It is called before anything is written.
 	CheckChain func(ctx context.Context, genesisHash string) error
@@ -39,10 +42,12 @@ type ImportConfig struct {
 type importState struct {
 	// Manifest is the SHA-256 of the manifest: the progress of another snapshot is ignored.
 	Manifest string `json:"manifest"`
-	File     int    `json:"file"`
-	Row      int64  `json:"row"`
-	Records  int64  `json:"records"`
-	Done     bool   `json:"done"`
+	// Log is ImportConfig.Log.
+	Log     string `json:"log,omitempty"`
+	File    int    `json:"file"`
+	Row     int64  `json:"row"`
+	Records int64  `json:"records"`
+	Done    bool   `json:"done"`
 }
 
 // Importer reads one snapshot.
@@ -118,6 +123,10 @@ func (i *Importer) run(ctx context.Context) (*Manifest, error) {
 	if name := hex.EncodeToString(id[:]); state.Manifest != name {
 		state = importState{Manifest: name}
 	}
+	if err := i.state.CheckLog(state.Log, i.cfg.Log); err != nil {
+		return nil, err
+	}
+	state.Log = i.cfg.Log
 	files := manifest.files(kindFacts)
 	if state.File > len(files) || state.Row < 0 {
 		return nil, fmt.Errorf("progress in %s is damaged: begin anew with --restart", i.state.Path())
@@ -190,7 +199,7 @@ func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File,
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	return i.state.Save(&importState{Manifest: state.Manifest, File: state.File + 1, Records: state.Records})
+	return i.state.Save(&importState{Manifest: state.Manifest, Log: state.Log, File: state.File + 1, Records: state.Records})
 }
 
 // factOverhead is about how many bytes a fact takes besides its item and value.

@@ -307,3 +307,22 @@ func TestLongHistoriesTakeSeveralRecords(t *testing.T) {
 	require.Equal(t, 3, out.records)
 	require.Equal(t, s, out.states)
 }
+
+// TestImportIntoAnotherLogIsRefused: progress says what is in one Kafka, not in the next. A file of
+// earlier versions names no log.
+func TestImportIntoAnotherLogIsRefused(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "s")
+	export(t, folder, nil, sample(10))
+	cfg := snapshot.ImportConfig{Folder: folder, Trust: snapshot.Trust{Insecure: true}, StateFile: filepath.Join(t.TempDir(), "import.json")}
+	into := func(name string) error {
+		cfg.Log = name
+		importer, err := snapshot.NewImporter(cfg, newLog())
+		require.NoError(t, err)
+		_, err = importer.Run(t.Context())
+		return err
+	}
+	require.NoError(t, into(""))
+	require.NoError(t, into("staging"))
+	require.NoError(t, into("staging"))
+	require.ErrorContains(t, into("production"), `the Kafka cluster "staging", and this one is "production": begin anew with --restart`)
+}

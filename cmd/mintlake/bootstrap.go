@@ -86,6 +86,10 @@ func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read ac
 		if err := s.checkChain(ctx); err != nil {
 			return err
 		}
+		var err error
+		if read.Log, err = s.admin.ClusterID(ctx); err != nil {
+			return err
+		}
 		reader, err := accounts.New(read, accounts.Deps{Producer: s.writers.For("bootstrap"), Logger: logger})
 		if err != nil {
 			return err

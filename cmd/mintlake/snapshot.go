@@ -118,6 +118,10 @@ func importSnapshot(ctx context.Context, cfg *Config, logger *slog.Logger, read 
 			return err
 		}
 		read.CheckChain = func(ctx context.Context, genesis string) error { return s.checkManifest(ctx, genesis, read.Folder) }
+		var err error
+		if read.Log, err = s.admin.ClusterID(ctx); err != nil {
+			return err
+		}
 		importer, err := snapshot.NewImporter(read, s.writers.For("bootstrap"))
 		if err != nil {
 			return err

@@ -244,7 +244,7 @@ func (b *Broker) reject(reason error, remote net.Addr) {
 func (b *Broker) newCluster(dir *dataDir, listener *guardListener, tracker *segments.Tracker) (*kfake.Cluster, error) {
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
-		kfake.ClusterID(clusterID),
+		kfake.ClusterID(segments.ClusterID(dir.path)),
 		kfake.DataDir(dir.broker()),
 		// Without SyncWrites: kfake would sync in the loop that serves all requests. The guard
 		// holds answers back instead, see syncer.

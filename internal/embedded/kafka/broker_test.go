@@ -319,7 +319,31 @@ func TestAnExpiredPartitionKeepsItsEnd(t *testing.T) {
 	// A kill comes before the new start has noted anything.
 	report, err := segments.Check(killed, nil)
 	require.NoError(t, err)
-	require.NoError(t, report.Prepare(killed, "mintlake-embedded"))
+	require.NoError(t, report.Prepare(killed))
 	run(killed, 1, 1, now)
 	run(killed, 1, 2, now)
+}
+
+// TestEachLogHasAnIDOfItsOwn: it stays over restarts and in a copy, so that what was noted of one
+// log is not taken for another.
+func TestEachLogHasAnIDOfItsOwn(t *testing.T) {
+	ctx := testContext(t)
+	id := func(path string) string {
+		broker, stop := serve(t, embedded.Config{DataDir: path}, embedded.Deps{})
+		defer stop()
+		admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{broker.Addr()}}, kafka.Deps{})
+		require.NoError(t, err)
+		defer admin.Close()
+		require.NoError(t, admin.EnsureTopics(ctx, []kafka.TopicSpec{{Name: "t", Partitions: 1, ReplicationFactor: 1, Config: map[string]string{"retention.ms": "-1", "retention.bytes": "-1"}}}))
+		id, err := admin.ClusterID(ctx)
+		require.NoError(t, err)
+		require.NotEmpty(t, id)
+		return id
+	}
+	one, other, copied := t.TempDir(), t.TempDir(), t.TempDir()
+	first := id(one)
+	require.Equal(t, first, id(one))
+	require.NotEqual(t, first, id(other))
+	require.NoError(t, embedded.CopyLog(ctx, one, copied, "", nil))
+	require.Equal(t, first, id(copied))
 }

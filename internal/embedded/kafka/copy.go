@@ -38,7 +38,7 @@ func CopyLog(ctx context.Context, path, to, first string, progress meter.Meter) 
 	if err := refuseDamage(path, report); err != nil {
 		return err
 	}
-	if err := report.Prepare(to, clusterID); err != nil {
+	if err := report.Prepare(to); err != nil {
 		return fmt.Errorf("embedded kafka: %w", err)
 	}
 	// Readers lock this file, but do not create it: see inspect.

@@ -16,9 +16,6 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// clusterID is the cluster id in the broker's answers.
-const clusterID = "mintlake-embedded"
-
 // checkLog checks the whole log before kfake opens it: kfake would cut it off at the first batch
 // that it cannot read. Damage that no crash explains is a *StartError with ErrDamaged, a repair
 // that is not done one with ErrRepairPending.
@@ -39,7 +36,7 @@ func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 	for _, lost := range report.Lost {
 		b.logger.Warn("records were lost to damage on disk", "topic", lost.Topic, "partition", lost.Partition, "from_offset", lost.From, "to_offset", lost.To)
 	}
-	if err := report.Prepare(dir.path, clusterID); err != nil {
+	if err := report.Prepare(dir.path); err != nil {
 		return nil, fmt.Errorf("embedded kafka: %w", err)
 	}
 	tracker, err := segments.Track(dir.path, report)

@@ -52,6 +52,13 @@ func Copy(ctx context.Context, root, to, first string, progress meter.Meter) err
 	if err := writeCopy(filepath.Join(target, topicsFile), raw); err != nil {
 		return err
 	}
+	raw, err = os.ReadFile(filepath.Join(from, metaFile)) // the copy is of the same cluster
+	if err == nil {
+		err = writeCopy(filepath.Join(target, metaFile), raw)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("copy the log: %w", err)
+	}
 	slices.SortStableFunc(topics, func(a, b Topic) int {
 		switch first {
 		case a.Name:

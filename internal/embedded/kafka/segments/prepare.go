@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +26,21 @@ type metaDocument struct {
 	ClusterID string `json:"cluster_id"`
 }
 
+// ClusterID returns the cluster id of the data folder root. If the folder has none, it is a new
+// one. Offsets, and what is noted of a log's content, are valid only with the same id.
+func ClusterID(root string) string {
+	var meta metaDocument
+	raw, err := os.ReadFile(filepath.Join(root, brokerDir, metaFile))
+	if err == nil && json.Unmarshal(raw, &meta) == nil && meta.ClusterID != "" {
+		return meta.ClusterID
+	}
+	return "mintlake-" + rand.Text()
+}
+
 // Prepare makes a folder without damage ready for the broker. It cuts off what a crash left, and
 // writes again each index, snapshot and other file that is not as it should be. So the broker loads
 // nothing that is unchecked.
-func (r *Report) Prepare(root, clusterID string) error {
+func (r *Report) Prepare(root string) error {
 	broker := filepath.Join(root, brokerDir)
 	for _, name := range append(unused(), r.drop...) {
 		if err := os.Remove(filepath.Join(broker, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +53,7 @@ func (r *Report) Prepare(root, clusterID string) error {
 		}
 	}
 	if len(r.topics) > 0 {
-		if err := writeMeta(broker, clusterID); err != nil {
+		if err := writeMeta(broker, ClusterID(root)); err != nil {
 			return err
 		}
 	}
