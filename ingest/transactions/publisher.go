@@ -65,6 +65,8 @@ type Publisher struct {
 	metrics *metrics
 	// wake has a value when there may be something to write.
 	wake chan struct{}
+	// begun is closed by Begin. Nothing is written before.
+	begun chan struct{}
 
 	mu      sync.Mutex
 	spill   *spill // nil until the first entry needs it, or Run opens it
@@ -73,6 +75,8 @@ type Publisher struct {
 	memory int
 	bytes  int
 	tip    uint64
+	// began is the tip of Begin: that of the topic before this run writes to it.
+	began uint64
 	// full means that the transactions of the last block had to be left out.
 	full bool
 }
@@ -84,6 +88,7 @@ type entry struct {
 	size    int
 	place   *place
 	since   time.Time
+	left    bool // by an earlier run, on disk
 	// durable is closed when the entry is in Kafka or in the spill.
 	durable chan struct{}
 }
@@ -100,7 +105,7 @@ func New(cfg Config, deps Deps) (*Publisher, error) {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.memoryTime = cmp.Or(cfg.memoryTime, memoryTime)
-	p := &Publisher{cfg: cfg, deps: deps, wake: make(chan struct{}, 1)}
+	p := &Publisher{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), begun: make(chan struct{})}
 	var err error
 	if p.metrics, err = newMetrics(deps.Registerer, p); err != nil {
 		return nil, fmt.Errorf("new transaction publisher: %w", err)
@@ -108,11 +113,13 @@ func New(cfg Config, deps Deps) (*Publisher, error) {
 	return p, nil
 }
 
-// Begin sets the highest slot that earlier runs wrote. Call it before Block and Status.
+// Begin sets the highest slot that earlier runs wrote, in this process or another. Call it once,
+// before Block and Status.
 func (p *Publisher) Begin(tip uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tip = max(p.tip, tip)
+	p.tip, p.began = tip, tip
+	close(p.begun)
 }
 
 // Block adds a block, which may be nil. The channel is closed when the block is durable, or when
@@ -276,7 +283,7 @@ func (p *Publisher) open() error {
 	}
 	before := make([]*entry, len(left))
 	for i := range left {
-		before[i] = &entry{place: &left[i], size: left[i].length, durable: make(chan struct{})}
+		before[i] = &entry{place: &left[i], size: left[i].length, left: true, durable: make(chan struct{})}
 		close(before[i].durable)
 	}
 	p.pending = append(before, p.pending...)

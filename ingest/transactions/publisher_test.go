@@ -104,10 +104,15 @@ func publisher(t *testing.T, folder string, spill int64, out *broker) *Publisher
 	return p
 }
 
-// run starts p; what it returns stops it, as a kill would: nothing is written any more.
+// run starts p at slot 0; what it returns stops it, as a kill would: nothing is written any more.
 func run(t *testing.T, p *Publisher) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
+	select {
+	case <-p.begun:
+	default:
+		p.Begin(0)
+	}
 	go func() { done <- p.Run(ctx) }()
 	return func() {
 		cancel()
@@ -174,6 +179,50 @@ func TestBlocksWaitOnDisk(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(folder, "*"))
 		return err == nil && len(files) == 0
 	}, time.Minute, time.Millisecond, "nothing stays on disk")
+}
+
+// TestASpillOfLongAgoKeepsTheOrder: another process led meanwhile. What was left is written with
+// the tip of now, since a reader that looks for a slot relies on tips that never fall.
+func TestASpillOfLongAgoKeepsTheOrder(t *testing.T) {
+	folder := t.TempDir()
+	p := publisher(t, folder, 1<<20, newBroker(false))
+	stop := run(t, p)
+	for slot := range uint64(4) {
+		<-p.Block(blockOf(100+slot, 1, 1))
+	}
+	p.Status(102, eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED) // it has a tip already
+	stop()
+
+	out := newBroker(true)
+	p = publisher(t, folder, 1<<20, out)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	require.Eventually(t, func() bool { // the spill is open, so what is in it could be written
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.spill != nil
+	}, time.Minute, time.Millisecond)
+	p.Begin(500)
+	p.Status(501, eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED)
+	require.Eventually(t, func() bool { return slices.Contains(out.told(t), "501 finalized") }, time.Minute, time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	require.Equal(t, []string{
+		"100.0", "100 end 1/0", "101.0", "101 end 1/0", "102.0", "102 end 1/0", "103.0", "103 end 1/0", "102 finalized", "501 finalized",
+	}, out.told(t))
+	for i := range out.records {
+		var tips []string
+		for _, h := range out.records[i].Headers {
+			if h.Key == schemas.HeaderTip {
+				tips = append(tips, string(h.Value))
+			}
+		}
+		if i < len(out.records)-1 {
+			require.Equal(t, []string{"500"}, tips, "record %d", i)
+		}
+	}
 }
 
 // TestADamagedSpillIsTold: a wrong bit costs one entry, which the log names; those behind it are

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Run writes until ctx ends. What is not written by then is in the spill, or its slot is not in the
-// ledger. It returns an error of the producer or of opening the spill.
+// Run writes from Begin on until ctx ends. What is not written by then is in the spill, or its slot
+// is not in the ledger. It returns an error of the producer or of opening the spill.
 func (p *Publisher) Run(ctx context.Context) error {
 	p.mu.Lock()
 	err := p.open()
@@ -51,8 +51,13 @@ func (p *Publisher) age(now time.Time) {
 	}
 }
 
-// write writes the oldest entries to Kafka until ctx ends.
+// write waits for Begin, then writes the oldest entries to Kafka until ctx ends.
 func (p *Publisher) write(ctx context.Context) error {
+	select {
+	case <-p.begun:
+	case <-ctx.Done():
+		return nil
+	}
 	for {
 		batch, records := p.batch()
 		if len(batch) == 0 {
@@ -94,6 +99,9 @@ func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 				p.deps.Logger.Error("a slot was left out of the stream", "err", err)
 				p.metrics.lost.Inc()
 				list = nil
+			}
+			if e.left {
+				raise(list, p.began) // another process may have led since, and written further
 			}
 		}
 		batch, records = append(batch, e), append(records, list...)
