@@ -176,3 +176,15 @@ func TestRebuildDropsNoHistoryUnasked(t *testing.T) {
 	out, err = r.rebuild()
 	require.NoError(t, err, out)
 }
+
+// TestOffsetsBehindTheLogAreTold: a group that is further than the log was waited for without end.
+func TestOffsetsBehindTheLogAreTold(t *testing.T) {
+	r := newRebuildTest(t, kafkatest.Start(t))
+	require.NoError(t, r.admin.ResetGroup(t.Context(), schemas.GroupProjector, map[kafka.TopicPartition]int64{{Topic: schemas.TopicTokenEvents, Partition: 2}: 7}))
+	const want = "the log of chain.token-events.v1/2 ends at offset 0, but the consumer group mintlake-projector has committed 7"
+	_, err := runCommand(t, append([]string{"verify"}, r.flags...)...)
+	require.ErrorContains(t, err, want)
+	require.ErrorContains(t, err, "offsets reset --first")
+	_, err = r.rebuild("--tables", "token_events_raw")
+	require.ErrorContains(t, err, want)
+}

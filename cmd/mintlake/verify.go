@@ -261,6 +261,17 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 	if len(ends) == 0 {
 		return fmt.Errorf("the consumer group %s has committed nothing: nothing was projected yet, or the groups' offsets are lost", group.Name)
 	}
+	logEnds, err := s.admin.EndOffsets(ctx, group.Topics)
+	if err != nil {
+		return err
+	}
+	for partition, committed := range ends {
+		if end := logEnds[partition]; end < committed {
+			return fmt.Errorf("the log of %s ends at offset %d, but the consumer group %s has committed %d: the topic was made anew, or records are lost. "+
+				"Let the group begin at the log's first record: `mintlake offsets reset --first` with the projectors stopped, or `mintlake rebuild` for a stopped `up`",
+				partition, end, group.Name, committed)
+		}
+	}
 	starts, err := s.admin.StartOffsets(ctx, group.Topics)
 	if err != nil {
 		return err
