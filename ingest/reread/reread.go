@@ -31,9 +31,9 @@ type Line struct {
 	Written time.Time
 }
 
-// Slots returns the slots to read again, ascending: those with a line written within a window and
-// Slack, or among the Ahead lines after it, if their latest status is ingested. The lines must be
-// in the order of the log.
+// Slots returns the slots to read again, ascending: those with a line within a window, or among the
+// Ahead lines after it, if their latest status is ingested. The lines must be in the order of the
+// log.
 func Slots(ledger []Line, windows []Window) []uint64 {
 	latest := make(map[uint64]eventspb.SlotStatus, len(ledger))
 	for _, line := range ledger {
@@ -41,16 +41,7 @@ func Slots(ledger []Line, windows []Window) []uint64 {
 	}
 	found := make(map[uint64]bool)
 	for _, w := range windows {
-		after := 0
-		for _, line := range ledger {
-			if !w.From.IsZero() && line.Written.Before(w.From.Add(-Slack)) {
-				continue
-			}
-			if !w.To.IsZero() && line.Written.After(w.To.Add(Slack)) {
-				if after++; after > Ahead {
-					break
-				}
-			}
+		for _, line := range w.lines(ledger) {
 			if latest[line.Slot] == eventspb.SlotStatus_SLOT_STATUS_INGESTED {
 				found[line.Slot] = true
 			}
@@ -62,4 +53,32 @@ func Slots(ledger []Line, windows []Window) []uint64 {
 	}
 	slices.Sort(slots)
 	return slots
+}
+
+// lines returns the part of the ledger from the first line that was written within the window and
+// Slack to the last one, and the Ahead lines after it. If a clock was set, lines between the two
+// may have any time.
+func (w Window) lines(ledger []Line) []Line {
+	from, to := w.From, w.To
+	if !from.IsZero() && !to.IsZero() && to.Before(from) { // the clock was set back in it
+		from, to = to, from
+	}
+	first, end := -1, 0
+	for i, line := range ledger {
+		switch {
+		case !from.IsZero() && line.Written.Before(from.Add(-Slack)):
+			if first < 0 {
+				end = i + 1 // the window comes after it
+			}
+		case to.IsZero() || !line.Written.After(to.Add(Slack)):
+			if first < 0 {
+				first = i
+			}
+			end = i + 1
+		}
+	}
+	if first < 0 {
+		first = end
+	}
+	return ledger[first:min(end+Ahead, len(ledger))]
 }

@@ -45,10 +45,12 @@ type Damage struct {
 	To   int64 `json:"to_offset"`
 	// EndUnknown says that the last lost offset is not known. Then To is an upper bound of it.
 	EndUnknown bool `json:"end_unknown,omitempty"`
-	// After and Before are the times of the good records before and behind the lost ones; zero if
-	// there are none.
+	// After and Before are the times of the good records just before and just behind the lost ones;
+	// zero if there are none. If the clock was set back, After may be later than Before.
 	After  time.Time `json:"after,omitzero"`
 	Before time.Time `json:"before,omitzero"`
+	// highest is the highest time of the records before the lost ones.
+	highest time.Time
 	// What describes the damage in a few words.
 	What string `json:"what"`
 }

@@ -131,7 +131,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			if c.firstTime == 0 {
 				c.firstTime = piece.batch.firstTime
 			}
-			c.maxTime = max(c.maxTime, piece.batch.maxTime)
+			c.maxTime, c.lastTime = max(c.maxTime, piece.batch.maxTime), piece.batch.maxTime
 			expect = piece.batch.next()
 			if piece.batch.empty && piece.batch.base == p.start { // see keepEnd
 				p.start = expect
@@ -259,8 +259,9 @@ func (p *partition) times() {
 		if !d.Loses() {
 			continue
 		}
+		highest := int64(0)
 		for _, c := range p.segments {
-			after, before := c.around(d)
+			after, before := c.around(d, &highest)
 			if after > 0 {
 				d.After = timeOf(after)
 			}
@@ -268,15 +269,17 @@ func (p *partition) times() {
 				d.Before = timeOf(before)
 			}
 		}
+		d.highest = timeOf(highest)
 	}
 }
 
-// around returns the highest time of the good records in the segment before the damage, and the
-// time of the first good record behind it; 0 if there is none.
-func (c *checked) around(d *Damage) (after, before int64) {
+// around returns the time of the last good record in the segment before the damage, and that of the
+// first good one behind it; 0 if there is none. It raises highest to the times before the damage.
+func (c *checked) around(d *Damage, highest *int64) (after, before int64) {
 	if c.pieces == nil {
 		if c.file.base < d.From {
-			return c.maxTime, 0
+			*highest = max(*highest, c.maxTime)
+			return c.lastTime, 0
 		}
 		return 0, c.firstTime
 	}
@@ -284,7 +287,7 @@ func (c *checked) around(d *Damage) (after, before int64) {
 		switch {
 		case piece.kind == lost || piece.kind == missing || piece.kind == torn:
 		case piece.batch.base < d.From:
-			after = max(after, piece.batch.maxTime)
+			after, *highest = piece.batch.maxTime, max(*highest, piece.batch.maxTime)
 		case before == 0:
 			before = piece.batch.firstTime
 		}

@@ -247,13 +247,13 @@ func (w *repairer) partition(p *partition) error {
 	return nil
 }
 
-// time returns the time of a marker for lost records: that of the record before them (After), so
-// that the marker does not expire earlier than that record: kfake drops all that is in front of an
+// time returns the time of a marker for lost records: the highest of the records before them, so
+// that the marker does not expire earlier than one of those: kfake drops all that is in front of an
 // expired batch. Without such a record it is the time of the record behind them, or else now.
 func (d *Damage) time() int64 {
 	switch {
-	case !d.After.IsZero():
-		return d.After.UnixMilli()
+	case !d.highest.IsZero():
+		return d.highest.UnixMilli()
 	case !d.Before.IsZero():
 		return d.Before.UnixMilli()
 	default:

@@ -169,3 +169,28 @@ func BenchmarkCheck(b *testing.B) {
 		require.Empty(b, report.Damages)
 	}
 }
+
+// TestTimesAroundDamageOfAClockThatWasSet: the clock was set back before the damage. The times are
+// those of the records beside it, and a marker is as young as any record before it.
+func TestTimesAroundDamageOfAClockThatWasSet(t *testing.T) {
+	const noon = 1_700_000_000_000
+	root := t.TempDir()
+	k := key{"topic", 0}
+	require.NoError(t, os.MkdirAll(filepath.Join(root, brokerDir, partitionsDir, k.dir()), 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(root, brokerDir, topicsFile), []byte(`{"version":1,"topics":[{"name":"topic","id":"a2V5cw==","partitions":1,"replicas":1}]}`), 0o600))
+	damaged := marker("topic", 0, 2, 2, noon-59_000)
+	for i := range 8 {
+		damaged[posCRC+i] ^= 0x55
+	}
+	data := slices.Concat(marker("topic", 0, 0, 0, noon), marker("topic", 0, 1, 1, noon-60_000), damaged, marker("topic", 0, 3, 3, noon-58_000))
+	require.NoError(t, os.WriteFile(k.path(filepath.Join(root, brokerDir), 0, dataSuffix), data, 0o600))
+	report, err := Check(root, nil)
+	require.NoError(t, err)
+	require.Len(t, report.Damages, 1)
+	d := &report.Damages[0]
+	require.EqualValues(t, 2, d.From)
+	require.EqualValues(t, 2, d.To)
+	require.EqualValues(t, noon-60_000, d.After.UnixMilli())
+	require.EqualValues(t, noon-58_000, d.Before.UnixMilli())
+	require.EqualValues(t, noon, d.time())
+}
