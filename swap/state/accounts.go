@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // version is an account as a slot left it.
@@ -31,6 +32,7 @@ func (v version) together(w version) bool {
 
 // history has the versions of one account, one for each slot, ascending.
 type history struct {
+	key      venue.Key
 	versions []version
 	// since is the slot after which the stream has all writes; it is the constant never if the
 	// account is not subscribed to yet.

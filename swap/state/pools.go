@@ -28,7 +28,8 @@ type pool struct {
 	// was none of the pair. Both stay when the account is gone.
 	opened *solana.Account
 	ref    venue.Ref
-	keys   []venue.Key
+	// needs are the accounts that it needs, each once.
+	needs []*history
 	// state and entry are what the next snapshot has of the pool.
 	state entryState
 	entry *entry
@@ -132,41 +133,62 @@ func (f *Fold) watch(p *pool, keys []venue.Key) {
 
 // need sets the accounts that a pool needs, and releases those that it needs no more.
 func (f *Fold) need(p *pool, keys []venue.Key) {
-	if slices.Equal(keys, p.keys) {
+	if slices.EqualFunc(p.needs, keys, func(h *history, key venue.Key) bool { return h.key == key }) {
 		return
 	}
-	for _, key := range p.keys {
-		if !slices.Contains(keys, key) {
-			f.release(key, p)
-		}
-	}
+	needs := make([]*history, 0, len(keys))
 	for i, key := range keys {
-		h := f.accounts[key]
-		if h == nil {
-			h = &history{since: never}
-			if key == p.address && p.asked == nil {
-				h.since = 0 // the subscription to the venue's program has it
-			} else {
-				f.pools.fresh = append(f.pools.fresh, key)
-			}
-			f.accounts[key] = h
+		if slices.Contains(keys[:i], key) {
+			continue
 		}
 		// Not a search of users: the mint of SOL has nearly all pools.
-		if !slices.Contains(p.keys, key) && !slices.Contains(keys[:i], key) {
+		h := p.account(key)
+		if h == nil {
+			h = f.account(key, key == p.address && p.asked == nil)
 			h.users = append(h.users, p)
 		}
+		needs = append(needs, h)
 	}
-	p.keys = keys
+	for _, h := range p.needs {
+		if !slices.Contains(needs, h) {
+			f.release(h, p)
+		}
+	}
+	p.needs = needs
+}
+
+// account returns one of the accounts that a pool needs; nil for another.
+func (p *pool) account(key venue.Key) *history {
+	for _, h := range p.needs {
+		if h.key == key {
+			return h
+		}
+	}
+	return nil
+}
+
+// account holds an account. subscribed says that the subscription to its venue's program has it.
+func (f *Fold) account(key venue.Key, subscribed bool) *history {
+	h := f.accounts[key]
+	if h == nil {
+		h = &history{key: key, since: never}
+		if subscribed {
+			h.since = 0
+		} else {
+			f.pools.fresh = append(f.pools.fresh, key)
+		}
+		f.accounts[key] = h
+	}
+	return h
 }
 
 // release takes an account from a pool, and drops it if no other pool needs it.
-func (f *Fold) release(key venue.Key, p *pool) {
-	h := f.accounts[key]
+func (f *Fold) release(h *history, p *pool) {
 	h.users = slices.DeleteFunc(h.users, func(u *pool) bool { return u == p })
 	if len(h.users) == 0 {
 		f.bytes -= h.size()
-		delete(f.accounts, key)
-		f.changed[key] = struct{}{}
+		delete(f.accounts, h.key)
+		f.changed[h.key] = struct{}{}
 	}
 }
 
@@ -221,8 +243,8 @@ func (f *Fold) forget(p pair) {
 		if one == nil || one.asked == nil || *one.asked != p {
 			continue
 		}
-		for _, key := range one.keys {
-			f.release(key, one)
+		for _, h := range one.needs {
+			f.release(h, one)
 		}
 		delete(f.pools.by, address)
 		delete(f.pools.wanted, address)
@@ -301,9 +323,9 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 		return wanted, nil
 	}
 	if p.venue == nil {
-		return f.all(p.keys, absent), nil
+		return p.all(&f.tree, absent), nil
 	}
-	first, ok := f.accounts[p.address].at(&f.tree)
+	first, ok := p.account(p.address).at(&f.tree)
 	switch {
 	case !ok:
 		return wanted, nil
@@ -325,23 +347,23 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	}
 	e := &entry{venue: p.venue.Name(), ref: p.ref}
 	for _, key := range p.ref.Together() {
-		v, ok := f.accounts[key].at(&f.tree)
+		v, ok := p.account(key).at(&f.tree)
 		if !ok || key != p.address && !v.together(first) {
 			return wanted, nil
 		}
 		e.own = append(e.own, v.account)
 		e.slot = max(e.slot, v.slot)
 	}
-	if f.all(p.keys, held) == wanted {
+	if p.all(&f.tree, held) == wanted {
 		return wanted, nil
 	}
 	return held, e
 }
 
-// all returns state if all keys have a version at the head, else wanted.
-func (f *Fold) all(keys []venue.Key, state entryState) entryState {
-	for _, key := range keys {
-		if _, ok := f.accounts[key].at(&f.tree); !ok {
+// all returns state if all accounts that the pool needs have a version at the head, else wanted.
+func (p *pool) all(t *tree, state entryState) entryState {
+	for _, h := range p.needs {
+		if _, ok := h.at(t); !ok {
 			return wanted
 		}
 	}

@@ -54,9 +54,9 @@ func (f *Fold) Restore(c *Checkpoint) {
 	f.confirmed = c.Slot
 	f.accounts = make(map[venue.Key]*history, len(c.accounts))
 	for i := range c.accounts {
-		h := &history{versions: []version{c.accounts[i].version}}
-		f.accounts[c.accounts[i].key] = h
-		f.changed[c.accounts[i].key] = struct{}{}
+		h := &history{key: c.accounts[i].key, versions: []version{c.accounts[i].version}}
+		f.accounts[h.key] = h
+		f.changed[h.key] = struct{}{}
 		f.bytes += h.size()
 	}
 	whole := true

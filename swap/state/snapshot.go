@@ -131,8 +131,8 @@ func (f *Fold) Publish() {
 	}
 	for p := range dirty {
 		if before := p.ref; f.update(p) && before != p.ref {
-			for _, key := range p.keys { // held before, but in no snapshot
-				f.changed[key] = struct{}{}
+			for _, h := range p.needs { // held before, but in no snapshot
+				f.changed[h.key] = struct{}{}
 			}
 		}
 		f.pools.touched[p.pair] = struct{}{}

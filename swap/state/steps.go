@@ -80,13 +80,13 @@ func (f *Fold) trace(number, parent uint64, blockTime int64) {
 // is not certain at the head. It stops at a transaction whose writes are not consecutive.
 func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, step Step) {
 	now := map[venue.Key]*solana.Account{}
-	for _, key := range p.keys {
-		v, ok := f.accounts[key].at(&f.tree)
-		if _, pending := f.changed[key]; !ok || pending {
+	for _, h := range p.needs {
+		v, ok := h.at(&f.tree)
+		if _, pending := f.changed[h.key]; !ok || pending {
 			return
 		}
-		now[key] = v.account
-		writes = append(writes, shared[key]...)
+		now[h.key] = v.account
+		writes = append(writes, shared[h.key]...)
 	}
 	slices.SortStableFunc(writes, func(a, b Write) int { return cmp.Compare(a.Order, b.Order) })
 	step.Venue, step.Ref = p.venue.Name(), p.ref

@@ -1,8 +1,6 @@
 package state
 
 import (
-	"slices"
-
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -32,7 +30,12 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 		if from > f.confirmed {
 			return true
 		}
-		more := slices.DeleteFunc(slices.Clone(p.keys), func(k venue.Key) bool { return taken[k] })
+		var more []venue.Key
+		for _, h := range p.needs {
+			if !taken[h.key] {
+				more = append(more, h.key)
+			}
+		}
 		if len(r.Keys)+len(more) > most {
 			return false
 		}
@@ -72,8 +75,7 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 // readableFrom returns the first slot at which a reading is certain to have what a pool's accounts
 // hold: their writes are subscribed to, and no later one is known at the head.
 func (f *Fold) readableFrom(p *pool) (from uint64) {
-	for _, key := range p.keys {
-		h := f.accounts[key]
+	for _, h := range p.needs {
 		from = max(from, h.since)
 		if v, ok := h.at(&f.tree); ok {
 			from = max(from, v.slot)
