@@ -282,7 +282,9 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 	if m.ID == nil {
 		for _, entry := range c.numbers[m.Params.Subscription] {
 			if len(m.Params.Result) > 0 {
-				c.server.hub.relayNotify(entry, m.Params.Result, false)
+				// An upstream that lags would take an account back to an older state.
+				ordered := !entry.forks && time.Since(entry.asked) < c.server.cfg.relayLag
+				c.server.hub.relayNotify(entry, m.Params.Result, ordered)
 			}
 		}
 		return nil

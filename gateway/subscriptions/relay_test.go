@@ -104,7 +104,7 @@ func relaying(t *testing.T, cfg Config, u *upstream, upstreams ...*pubsub) *fixt
 	for _, p := range upstreams {
 		cfg.WebSockets = append(cfg.WebSockets, p.url())
 	}
-	for _, limit := range []*time.Duration{&cfg.relayTimeout, &cfg.relayPatience} {
+	for _, limit := range []*time.Duration{&cfg.relayTimeout, &cfg.relayPatience, &cfg.relayLag} {
 		if *limit == 0 {
 			*limit = patience
 		}
@@ -199,6 +199,7 @@ func TestADeadUpstreamIsReplaced(t *testing.T) {
 	}
 	b.tell(t, notification("programNotification", `{"value":3}`, numbers["programSubscribe"]))
 	require.JSONEq(t, notification("programNotification", `{"value":3}`, program), c.read())
+	b.tell(t, notification("accountNotification", accountAt(19, 1), numbers["accountSubscribe"])) // b lags
 	b.tell(t, notification("accountNotification", accountAt(21, 8), numbers["accountSubscribe"]))
 	require.JSONEq(t, notification("accountNotification", accountAt(21, 8), account), c.read())
 
@@ -213,6 +214,20 @@ func TestADeadUpstreamIsReplaced(t *testing.T) {
 	}
 	b.tell(t, notification("accountNotification", accountAt(30, 7), numbers["accountSubscribe"]))
 	require.JSONEq(t, notification("accountNotification", accountAt(30, 7), account), c.read())
+}
+
+// Older notifications are passed on where slots may go back: at processed, and if a new upstream
+// stays behind.
+func TestAnAccountMayGoBack(t *testing.T) {
+	for params, lag := range map[string]time.Duration{`["x",{"commitment":"processed"}]`: patience, `["x"]`: time.Nanosecond} {
+		a := newPubsub(t, 500)
+		c := relaying(t, Config{relayLag: lag}, newUpstream(), a).dial(t)
+		account := c.subscribe("accountSubscribe", params)
+		for _, slot := range []int{10, 9} {
+			a.tell(t, notification("accountNotification", accountAt(slot, 5), "500"))
+			require.JSONEq(t, notification("accountNotification", accountAt(slot, 5), account), c.read())
+		}
+	}
 }
 
 func TestASilentUpstreamIsLeft(t *testing.T) {

@@ -17,11 +17,13 @@ var (
 var errRelayAway = refusal(codeUnavailable, "no upstream's WebSocket answers: try again")
 
 // relayed is a subscription at an upstream that serves one or more clients. The hub's lock guards
-// all fields but asked, which only the relay uses.
+// all fields but asked, which only the goroutine of the connection uses.
 type relayed struct {
 	key    string
 	kind   kind
 	params json.RawMessage
+	// forks is set if the slots of an account may go back because it is told at processed.
+	forks bool
 	// subscribers are the clients' subscriptions. waiting are the clients' calls that wait for the
 	// upstream's answer.
 	subscribers map[*subscription]struct{}
@@ -72,7 +74,7 @@ func (h *hub) subscribeRelayed(sub *subscription, params, id json.RawMessage) er
 	case entry == nil && len(h.relayed) >= h.cfg.maxRelayed:
 		return errTooManyRelayed
 	case entry == nil:
-		entry = &relayed{key: key, kind: sub.kind, params: params, subscribers: map[*subscription]struct{}{}}
+		entry = &relayed{key: key, kind: sub.kind, params: params, forks: atProcessed(params), subscribers: map[*subscription]struct{}{}}
 		h.relayed[key] = entry
 		wake(h.relayWanted)
 	}
@@ -85,6 +87,19 @@ func (h *hub) subscribeRelayed(sub *subscription, params, id json.RawMessage) er
 	sub.owner.pending++
 	entry.waiting = append(entry.waiting, waiter{sub, id})
 	return nil
+}
+
+// atProcessed returns whether the params of an account's subscription name the commitment processed.
+func atProcessed(params json.RawMessage) bool {
+	var list []json.RawMessage
+	var options struct {
+		Commitment string `json:"commitment"`
+	}
+	if json.Unmarshal(params, &list) != nil || len(list) < 2 || json.Unmarshal(list[1], &options) != nil {
+		return false
+	}
+	at, known := parseLevel(options.Commitment)
+	return known && at == processed
 }
 
 // join registers a client's subscription and queues the answer with its number. The caller holds
@@ -236,10 +251,9 @@ func (h *hub) relayAway(long bool) {
 	}
 }
 
-// relayNotify passes a notification on to all subscribers of entry. read says that the notification
-// is from tellAccount and not from the upstream's subscription: if clients know a newer state of
-// the account by now, it is dropped.
-func (h *hub) relayNotify(entry *relayed, result json.RawMessage, read bool) {
+// relayNotify passes a notification on to all subscribers of entry. ordered says that it must not be
+// older than what clients know of the account: if it is, it is dropped.
+func (h *hub) relayNotify(entry *relayed, result json.RawMessage, ordered bool) {
 	var told struct {
 		Context struct {
 			Slot uint64 `json:"slot"`
@@ -250,7 +264,7 @@ func (h *hub) relayNotify(entry *relayed, result json.RawMessage, read bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if read && told.Context.Slot < entry.slot {
+	if ordered && told.Context.Slot < entry.slot {
 		return
 	}
 	entry.slot = max(entry.slot, told.Context.Slot)
