@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 func conditionsOf(w *world) string {
@@ -245,6 +247,27 @@ func TestIdenticalReadsShareACall(t *testing.T) {
 			w.call(method, `["x"]`)
 			require.Equal(t, 2, w.upstreams["a"].calls(method), "only while it is on its way")
 		}
+	})
+}
+
+// A session that has seen a later slot refuses an answer that is good for those without a session.
+func TestASessionsRefusalIsItsOwn(t *testing.T) {
+	simulate(t, Config{ShareReads: true}, 1, func(t *testing.T, w *world) {
+		const at = `["x",{"commitment":"confirmed"}]`
+		w.call("getVersion", "[]")
+		w.upstreams["a"].wait(time.Second)
+		var mine, other reply
+		var both sync.WaitGroup
+		both.Go(func() { mine = w.call("getBalance", at, SessionHeader, "mine") })
+		time.Sleep(100 * time.Millisecond)
+		both.Go(func() { other = w.call("getBalance", at) })
+		time.Sleep(100 * time.Millisecond)
+		// As another call of the session does.
+		later := answerSlot{slot: w.slot(confirmed, 0) + 1000, hasSlot: true}
+		require.True(t, w.sessions.find(keys.OpenID, "mine").admit(confirmed, later, 0))
+		both.Wait()
+		require.Equal(t, codeMinContextSlot, mine.code())
+		require.Zero(t, other.code(), other.body)
 	})
 }
 

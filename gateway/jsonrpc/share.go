@@ -84,8 +84,10 @@ func (g *Gateway) read(ctx context.Context, t *task) (*answer, error) {
 		if err == nil && got.rest != nil && g.flights.waiting(one) > 0 {
 			err = got.readUpTo(shareBytes, t.method)
 		}
+		var behind *behindError
 		switch {
 		case ctx.Err() != nil: // this client gave up: the others make their own calls
+		case t.session != nil && errors.As(err, &behind): // the others may have seen less
 		case err != nil:
 			one.err = err
 		case got.rest == nil:
