@@ -318,8 +318,8 @@ func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *an
 	}
 }
 
-// copyAnswer writes an answer and counts its bytes. After an error the client has only a part of
-// it.
+// copyAnswer writes an answer and counts its bytes; as usage of the key only if the answer is no
+// error. After an error of copyAnswer the client has only a part of the answer.
 func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer) error {
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
@@ -336,7 +336,9 @@ func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer)
 		n += int(m)
 	}
 	g.metrics.answerBytes.Add(float64(n))
-	pass.Count(g.metrics.label(c.Method), usage.Counts{Bytes: uint64(n)})
+	if got.failure == nil {
+		pass.Count(g.metrics.label(c.Method), usage.Counts{Bytes: uint64(n)})
+	}
 	return err
 }
 

@@ -37,6 +37,21 @@ func TestCallsCountAsUsageOfTheirKey(t *testing.T) {
 	require.Equal(t, uint64(1), totals["rpc alice other"].GetRequests())
 }
 
+// An upstream's errors count as requests, and their bytes do not count.
+func TestBytesOfErrorsDoNotCount(t *testing.T) {
+	meter := usagetest.New(t)
+	store, issuer := issuingTo(t, meter.Meter)
+	key, _, err := issuer.Create(t.Context(), "", keys.RPC, "alice", "", keys.Rules{})
+	require.NoError(t, err)
+	f := startWith(t, Config{Upstreams: []string{newNode(t, says(`{"jsonrpc":"2.0","error":{"code":-32602,"message":"no"},"id":1}`)).URL}}, store)
+	f.key = key
+	_, body, _ := f.respond(t, getSlot(1))
+	require.Contains(t, body, "-32602")
+	require.Eventually(t, func() bool { return f.calls.TryAcquire(int64(f.cfg.maxConcurrent)) }, time.Minute, 10*time.Millisecond, "the call is over")
+	slots := meter.Totals()["rpc alice getSlot"]
+	require.Equal(t, []uint64{1, 0}, []uint64{slots.GetRequests(), slots.GetBytes()})
+}
+
 // What a key's rules and limits refuse counts as refused, not as requests.
 func TestRefusedCallsCountApart(t *testing.T) {
 	meter := usagetest.New(t)

@@ -163,7 +163,33 @@ func startMetered(t *testing.T, cfg Config, meter *usage.Meter) *fixture {
 		return issued.Tail(start), nil
 	}})
 	require.NoError(t, err)
-	store := keys.Metered(live, configured, meter)
+	return startWith(t, cfg, key, keys.Metered(live, configured, meter))
+}
+
+// startLimited is like startMetered, for a key with rules.
+func startLimited(t *testing.T, cfg Config, meter *usage.Meter, rules keys.Rules) *fixture {
+	t.Helper()
+	issued := keystest.New()
+	live, err := keys.NewLive(keys.Deps{Offsets: issued, OpenTail: func(_ []string, start map[kafka.TopicPartition]int64) (keys.Tailer, error) {
+		return issued.Tail(start), nil
+	}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- live.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	<-live.Loaded()
+	key, _, err := keys.NewIssuer(live, nil, issued).Create(t.Context(), "", keys.RPC, "alice", "", rules)
+	require.NoError(t, err)
+	return startWith(t, cfg, key, keys.Metered(live, &keys.Static{}, meter))
+}
+
+// startWith serves the keys of a store; the fixture's clients use key.
+func startWith(t *testing.T, cfg Config, key string, store keys.Store) *fixture {
+	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
 	for _, limit := range []*time.Duration{&cfg.stallAfter, &cfg.beginTimeout, &cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {

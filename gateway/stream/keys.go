@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/proxies"
@@ -26,8 +27,9 @@ func first(md metadata.MD, key string) string {
 	return ""
 }
 
-// admitGRPC checks the key and its rules, and whether the key may call the method now. It counts
-// the call as usage of the key. It refuses every call on a refused connection, whatever the key.
+// admitGRPC checks the key and its rules, and whether the key may call the method now. It counts a
+// call that it refuses as usage of the key; the caller counts one that it admits. It refuses every
+// call on a refused connection, whatever the key.
 func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	request := keys.Request{Key: first(md, tokenHeader), Origin: first(md, "origin")}
@@ -49,8 +51,19 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 		pass.Count(method, usage.Counts{Refused: 1})
 		return pass, s.refuseGRPC(refused)
 	}
-	pass.Count(method, usage.Counts{Requests: 1, Units: 1})
 	return pass, nil
+}
+
+// openStream opens a stream of the key, and counts it as usage of the key: as a request, or as
+// refused. The caller closes the lease.
+func openStream(pass *keys.Pass, method string) (*keys.Lease, *keys.Refusal) {
+	lease, refused := pass.Open(method)
+	if refused != nil {
+		pass.Count(method, usage.Counts{Refused: 1})
+		return nil, refused
+	}
+	pass.Count(method, usage.Counts{Requests: 1, Units: 1})
+	return lease, nil
 }
 
 // refuseGRPC counts a refusal and returns its gRPC status.
@@ -82,9 +95,11 @@ func codeOf(refused *keys.Refusal) codes.Code {
 }
 
 func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	if _, err := s.admitGRPC(ctx, info.FullMethod); err != nil {
+	pass, err := s.admitGRPC(ctx, info.FullMethod)
+	if err != nil {
 		return nil, err
 	}
+	pass.Count(path.Base(info.FullMethod), usage.Counts{Requests: 1, Units: 1})
 	compressFor(ctx)
 	return handle(ctx, req)
 }
@@ -95,7 +110,7 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 	if err != nil {
 		return err
 	}
-	lease, refused := pass.Open(path.Base(info.FullMethod))
+	lease, refused := openStream(&pass, path.Base(info.FullMethod))
 	if refused != nil {
 		return s.refuseGRPC(refused)
 	}
@@ -112,14 +127,19 @@ type leasedStream struct {
 
 type leaseKey struct{}
 
-// SendMsg implements grpc.ServerStream. A message that is encoded already is a transaction: its
-// bytes count as usage of the key.
+// SendMsg implements grpc.ServerStream. The message's bytes, before any compression, count as usage
+// of the key. A message that is encoded already is a transaction.
 func (l *leasedStream) SendMsg(m any) error {
-	err := l.ServerStream.SendMsg(m)
-	if encoded, ok := m.(mem.BufferSlice); ok && err == nil {
-		l.lease.Sent(encoded.Len())
+	if err := l.ServerStream.SendMsg(m); err != nil {
+		return err
 	}
-	return err
+	switch m := m.(type) {
+	case mem.BufferSlice:
+		l.lease.Sent(m.Len())
+	case proto.Message:
+		l.lease.Sent(proto.Size(m))
+	}
+	return nil
 }
 
 // Context implements grpc.ServerStream.
@@ -134,7 +154,7 @@ func leaseOf(ctx context.Context) *keys.Lease {
 }
 
 // admitWebSocket checks the key, its rules, how often it may call, and how many streams it has
-// open. The caller closes the lease.
+// open. It counts the stream as usage of the key. The caller closes the lease.
 func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
 	pass, refused := s.gate.Admit(keys.Request{
 		Key: r.URL.Query().Get(keyQuery), Origin: r.Header.Get("Origin"),
@@ -147,7 +167,7 @@ func (s *Server) admitWebSocket(r *http.Request) (*keys.Lease, *keys.Refusal) {
 		pass.Count(methodSubscribe, usage.Counts{Refused: 1})
 		return nil, refused
 	}
-	return pass.Open(methodSubscribe)
+	return openStream(&pass, methodSubscribe)
 }
 
 // refuseKey answers a request that its key does not allow, or that has no key.
