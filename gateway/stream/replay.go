@@ -46,10 +46,8 @@ type replay struct {
 	slot   uint64
 	next   int64 // offset of the next record
 	log    *logReader
-	// reader is where it reads; nil while it has no place. begins is set until the first records
-	// came from it.
+	// reader is where it reads; nil while it has no place.
 	reader *replayReader
-	begins bool
 	// at is levelLog or levelFinal.
 	at level
 	// pushed counts deliveries. waited is how long the replay has waited for the client since
@@ -93,7 +91,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	if at == levelFinal {
 		log.finals = newFinals()
 	}
-	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader, begins: true}, nil
+	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader}, nil
 }
 
 // release gives back what newReplay took.
@@ -126,12 +124,13 @@ func (r *replay) run(ctx context.Context) {
 			r.sub.end(errLostLog)
 			return
 		}
-		if r.begins && records[0].offset > r.next {
+		if records[0].offset > r.next {
 			// Retention deleted what was to be read next. The first slot that is left may be
 			// incomplete, so the gap includes it.
-			r.tell(ctx, &note{offset: records[0].offset, kind: noteGap, first: r.log.ended + 1, slot: max(r.slot, records[0].tip)})
+			gap := &note{offset: records[0].offset, kind: noteGap, first: r.log.ended + 1, slot: max(r.log.ended+1, records[0].tip)}
+			r.tell(ctx, gap)
+			r.log.ended = gap.slot // the ends of these slots tell no gap again
 		}
-		r.begins = false
 		for _, record := range records {
 			if !r.record(ctx, record) {
 				return
@@ -153,7 +152,6 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next); err != nil {
 		return nil, err
 	}
-	r.begins = true
 	return nil, nil // that reader, too, may have dropped the next record before it is fetched
 }
 

@@ -94,6 +94,7 @@ func (l *memoryLog) open(_ []string, start map[kafka.TopicPartition]int64) (kafk
 func (r *memoryReader) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]kafka.Record, error) {
 	for {
 		r.log.mu.Lock()
+		r.at = max(r.at, r.log.begin)
 		from, more := r.at-r.log.begin, r.log.more
 		list := r.log.records[min(from, int64(len(r.log.records))):]
 		list = list[:min(limit, len(list))]

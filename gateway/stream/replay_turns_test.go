@@ -262,6 +262,46 @@ func numberOf(sub *subscriber) string {
 	}
 }
 
+// cut deletes the records before offset, as retention does.
+func (l *memoryLog) cut(offset int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = l.records[offset-l.begin:]
+	l.begin = offset
+}
+
+// TestASlotThatRetentionCutsIsAGap: a slow replay reads on where the log begins by then, in the
+// middle of a slot.
+func TestASlotThatRetentionCutsIsAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(0)
+		for slot := uint64(100); slot <= 103; slot++ {
+			l.slot(slot, slot-1, 300, false)
+		}
+		s := replayServer(t, l, Config{})
+		sub, again, err := s.replayer(t, 100, &pb.SubscribeRequestFilterTransactions{})
+		require.NoError(t, err)
+		s.hub.setWatches(sub, []*watch{{kind: watchGaps, ordered: true, gate: again.gate}})
+		go again.run(t.Context())
+		synctest.Wait() // until the client reads
+		const offset = 2*301 + 150
+		require.Less(t, again.next, int64(replayBatch))
+		l.cut(offset)
+		var gaps []string
+		var slots [104]int
+		for d, ok := sub.out.pop(); ok; d, ok = sub.out.pop() {
+			if d.note != nil {
+				gaps = append(gaps, fmt.Sprintf("%d-%d", d.note.first, d.note.slot))
+			} else {
+				slots[d.tx.slot]++
+			}
+			synctest.Wait()
+		}
+		require.Equal(t, []string{"101-102"}, gaps)
+		require.Equal(t, []int{300, replayBatch - 301, 150, 300}, slots[100:])
+	})
+}
+
 // TestAReaderMovesOnBeforeAFetch: a replay that has joined a reader, which then drops what the
 // replay needs, joins another one.
 func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
