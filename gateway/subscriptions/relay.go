@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/coder/websocket"
 	"golang.org/x/sync/semaphore"
 
@@ -20,9 +21,11 @@ const (
 	// relayMessageBytes bounds one message of an upstream: an account of 10 MiB has 14 MB in
 	// base64.
 	relayMessageBytes = 32 << 20
-	// firstRelayPause and maxRelayPause bound the pause between two rounds through all upstreams.
-	firstRelayPause = time.Second
-	maxRelayPause   = 30 * time.Second
+	// maxRelayPause bounds the pause between two rounds through all upstreams.
+	maxRelayPause = 30 * time.Second
+	// relaySteady is how long a connection that serves must last so that the next one needs no
+	// pause.
+	relaySteady = 10 * time.Second
 )
 
 var (
@@ -41,13 +44,15 @@ type relay struct {
 
 // runRelay keeps a connection to one upstream while clients have relayed subscriptions, until ctx
 // ends. When it loses the connection, it goes on to the next upstream. After a round through all
-// upstreams in which none accepted a subscription, it calls relayAway and pauses.
+// upstreams in which none served for long, it calls relayAway and pauses.
 func (s *Server) runRelay(ctx context.Context) {
 	r := &relay{server: s, client: &http.Client{
 		// A redirect would send the upstream's key to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	wait, failed, lostAt := firstRelayPause, 0, time.Time{}
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.MaxInterval = s.cfg.relayPause, maxRelayPause
+	failed, lostAt := 0, time.Time{}
 	for at := 0; ctx.Err() == nil; {
 		if !s.hub.relays() {
 			select {
@@ -58,6 +63,7 @@ func (s *Server) runRelay(ctx context.Context) {
 			continue
 		}
 		url := s.cfg.WebSockets[at%len(s.cfg.WebSockets)]
+		began := time.Now()
 		served, err := r.serve(ctx, url)
 		s.hub.relayLost()
 		if ctx.Err() != nil || errors.Is(err, errRelayIdle) {
@@ -68,14 +74,14 @@ func (s *Server) runRelay(ctx context.Context) {
 			lostAt = time.Now()
 		}
 		s.deps.Logger.Warn("subscriptions lost an upstream's WebSocket, going on to the next", "upstream", solana.Redact(url), "err", plain(err))
-		if served {
-			wait, failed = firstRelayPause, 0
+		if served && time.Since(began) >= relaySteady {
+			delays.Reset()
+			failed = 0
 			continue
 		}
 		if failed++; failed%len(s.cfg.WebSockets) == 0 {
 			s.hub.relayAway(time.Since(lostAt) > s.cfg.relayPatience)
-			_ = pause.For(ctx, wait) // the loop ends with ctx
-			wait = min(2*wait, maxRelayPause)
+			_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
 		}
 	}
 }

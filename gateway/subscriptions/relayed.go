@@ -89,7 +89,8 @@ func (h *hub) subscribeRelayed(sub *subscription, params, id json.RawMessage) er
 	return nil
 }
 
-// atProcessed returns whether the params of an account's subscription name the commitment processed.
+// atProcessed returns whether the params of an account's subscription name the commitment
+// processed.
 func atProcessed(params json.RawMessage) bool {
 	var list []json.RawMessage
 	var options struct {
@@ -235,9 +236,9 @@ func (h *hub) relayLost() {
 	}
 }
 
-// relayAway is called after a round through all upstreams in which none accepted a subscription. It
-// answers all waiting calls with errRelayAway. long says that upstreams have failed for longer than
-// relayPatience: then relayAway also ends the sessions of the clients that have relayed
+// relayAway is called before a pause, after a round through all upstreams in which none served for
+// long. It answers all waiting calls with errRelayAway. long says that upstreams have failed for
+// longer than relayPatience: then relayAway also ends the sessions of the clients that have relayed
 // subscriptions.
 func (h *hub) relayAway(long bool) {
 	h.mu.Lock()
@@ -251,8 +252,8 @@ func (h *hub) relayAway(long bool) {
 	}
 }
 
-// relayNotify passes a notification on to all subscribers of entry. ordered says that it must not be
-// older than what clients know of the account: if it is, it is dropped.
+// relayNotify passes a notification on to all subscribers of entry. ordered says that it must not
+// be older than what clients know of the account: if it is, it is dropped.
 func (h *hub) relayNotify(entry *relayed, result json.RawMessage, ordered bool) {
 	var told struct {
 		Context struct {

@@ -55,9 +55,12 @@ type Config struct {
 	// relayPatience is how long all upstreams may be unreachable before clients are cut off.
 	// Default 30 s.
 	relayPatience time.Duration
+	// relayPause is about the first pause between two rounds through upstreams that do not serve.
+	// It grows to 30 s. Default 1 s.
+	relayPause time.Duration
 	// relayLag is how long a new upstream may be behind what clients know of an account. Until then
-	// its older notifications are dropped. After that they are passed on, because the chain may have
-	// begun anew, as a test validator's does. Default 1 min.
+	// its older notifications are dropped. After that they are passed on, because the chain may
+	// have begun anew, as a test validator's does. Default 1 min.
 	relayLag time.Duration
 	// buffer is how many messages may wait for a client. Default 2,048.
 	buffer int
@@ -97,6 +100,7 @@ func (c Config) withDefaults() Config {
 	c.maxRelayed = cmp.Or(max(c.maxRelayed, 0), 1000)
 	c.relayTimeout = cmp.Or(max(c.relayTimeout, 0), 10*time.Second)
 	c.relayPatience = cmp.Or(max(c.relayPatience, 0), 30*time.Second)
+	c.relayPause = cmp.Or(max(c.relayPause, 0), time.Second)
 	c.relayLag = cmp.Or(max(c.relayLag, 0), time.Minute)
 	c.pollInterval = cmp.Or(max(c.pollInterval, 0), 500*time.Millisecond)
 	c.feedPatience = cmp.Or(max(c.feedPatience, 0), 3*time.Second)
