@@ -92,9 +92,22 @@ await dialog.getByLabel('Requests a second').fill('50');
 await dialog.getByRole('button', { name: 'Save' }).click();
 await row.getByText('methods getBlock* · requests/s 50').waitFor();
 await until(() => rpc(first), 403);
+// Somebody else restricts the key meanwhile: the dialog changes only what was changed in it.
 await act('Restrict').click();
+const elsewhere = await fetch(`${ADMIN}/v1/keys/rpc/${name}`, {
+  method: 'PATCH', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${TOKEN}` },
+  body: JSON.stringify({ addresses: ['127.0.0.0/8'], expires_at: '2100-01-02T03:04:05Z' }),
+});
+assert.equal(elsewhere.status, 200);
 await dialog.getByLabel('Methods').fill('');
 await dialog.getByRole('button', { name: 'Save' }).click();
+await row.getByText('from 127.0.0.0/8 · requests/s 50').waitFor();
+await act('Restrict').click();
+await dialog.getByLabel('Streams').fill('100');
+await dialog.getByRole('button', { name: 'Save' }).click();
+await row.getByText('requests/s 50 · streams 100').waitFor();
+const { rules } = await (await fetch(`${ADMIN}/v1/keys/rpc/${name}`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json();
+assert.equal(rules.expires_at, '2100-01-02T03:04:05Z', 'seconds, which the form does not show, stay');
 await until(() => rpc(first), 200);
 await act('Rotate').click();
 await dialog.getByRole('button', { name: 'Rotate' }).click();

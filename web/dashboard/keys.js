@@ -24,16 +24,28 @@ function local(text) {
   return new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
 }
 
+// valuesOf returns the rules as the fields of a form have them.
+function valuesOf(r) {
+  return {
+    expires_at: local(r.expires_at),
+    origins: (r.origins || []).join(', '), addresses: (r.addresses || []).join(', '), methods: (r.methods || []).join(', '),
+    requests_per_second: r.requests_per_second || '', streams: r.streams || '', stream_addresses: r.stream_addresses || '',
+  };
+}
+
 function ruleFields(r = {}) {
+  const values = valuesOf(r);
+  const of = (name, more) => ({ name, value: values[name], ...more });
+  const count = { type: 'number', min: 0 };
   return [
-    field('Expires', { name: 'expires_at', type: 'datetime-local', value: local(r.expires_at) }, 'empty: never'),
-    field('Origins', { name: 'origins', value: (r.origins || []).join(', ') }, 'https://app.example, *.app.example; empty: any'),
-    field('IP addresses', { name: 'addresses', value: (r.addresses || []).join(', ') }, '203.0.113.0/24; empty: any'),
-    field('Methods', { name: 'methods', value: (r.methods || []).join(', ') }, 'get*, sendTransaction; empty: all'),
+    field('Expires', of('expires_at', { type: 'datetime-local' }), 'empty: never'),
+    field('Origins', of('origins'), 'https://app.example, *.app.example; empty: any'),
+    field('IP addresses', of('addresses'), '203.0.113.0/24; empty: any'),
+    field('Methods', of('methods'), 'get*, sendTransaction; empty: all'),
     h('div', { class: 'row' },
-      field('Requests a second', { name: 'requests_per_second', type: 'number', min: 0, value: r.requests_per_second || '' }),
-      field('Streams', { name: 'streams', type: 'number', min: 0, value: r.streams || '' }),
-      field('Addresses a stream', { name: 'stream_addresses', type: 'number', min: 0, value: r.stream_addresses || '' })),
+      field('Requests a second', of('requests_per_second', count)),
+      field('Streams', of('streams', count)),
+      field('Addresses a stream', of('stream_addresses', count))),
   ];
 }
 
@@ -43,6 +55,13 @@ function rulesOf(v) {
     origins: list(v.origins), addresses: list(v.addresses), methods: list(v.methods),
     requests_per_second: Number(v.requests_per_second), streams: Number(v.streams), stream_addresses: Number(v.stream_addresses),
   };
+}
+
+// changed returns the rules that the form has changed: what is not sent stays, though somebody may
+// have changed it since the page was loaded.
+function changed(before, v) {
+  const was = rulesOf(valuesOf(before));
+  return Object.fromEntries(Object.entries(rulesOf(v)).filter(([name, value]) => String(value) !== String(was[name])));
 }
 
 // shown puts a key into the dialog: the only time that it can be seen.
@@ -79,7 +98,7 @@ function create() {
 
 function restrict(key) {
   return dialog(`Restrict ${key.product} ${key.name}`, (close) => form(ruleFields(key.rules), 'Save', async (v) => {
-    await call('PATCH', path(key), rulesOf(v));
+    await call('PATCH', path(key), changed(key.rules, v));
     tell(`${key.name} is restricted`);
     close();
   }, close));
