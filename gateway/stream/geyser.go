@@ -144,6 +144,8 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		filters, watches, err := g.filtersOf(in, at)
 		switch {
 		case err != nil:
+		case in.FromSlot != nil && len(filters)+len(watches) == 0:
+			err = errors.New("from_slot: must come with filters: a replay serves those of its request")
 		case in.FromSlot != nil && filtered:
 			err = errors.New("from_slot: only in the first request with filters; open another stream")
 		case in.FromSlot != nil && at == levelProcessed:

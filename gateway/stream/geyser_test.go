@@ -103,10 +103,11 @@ func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 	f := start(t, Config{maxFilters: 2, maxAddresses: 3})
 	confirmed := pb.CommitmentLevel_CONFIRMED
 	processed := pb.CommitmentLevel_PROCESSED
-	bad := "x"
+	bad, from := "x", uint64(1)
 	for want, in := range map[string]*pb.SubscribeRequest{
 		"interslot_updates":                 {Slots: map[string]*pb.SubscribeRequestFilterSlots{"a": {InterslotUpdates: yes()}}},
 		"commitment: processed":             {Commitment: &processed},
+		"from_slot: must come with filters": {FromSlot: &from},
 		"accounts: this":                    {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{"a": {}}},
 		"vote: true is not served":          {Transactions: filters{"a": {Vote: yes()}}},
 		"filter \"b\": vote: true is not":   {TransactionsStatus: filters{"b": {Vote: yes()}}},
