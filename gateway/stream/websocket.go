@@ -149,8 +149,8 @@ type session struct {
 	introduced uint64
 	// life is the context of the session: it ends with it.
 	life context.Context
-	// pinged is when the ping was sent that has no pong yet, in Unix nanoseconds; 0 if there is
-	// none.
+	// pinged is when the ping was sent after which neither a pong nor a message came, in Unix
+	// nanoseconds; 0 if there is none.
 	pinged atomic.Int64
 	// refusals limits error answers: web3.js repeats a refused call at once, some five hundred
 	// times a second.
@@ -235,6 +235,7 @@ func (c *session) receive(ctx context.Context) {
 		if !ok {
 			return
 		}
+		c.pinged.Store(0) // the client lives, though its pong may come behind calls that wait here
 		if c.calls.Wait(ctx) != nil {
 			return
 		}
@@ -281,8 +282,8 @@ func (c *session) write(kind byte, parts ...[]byte) error {
 
 var errNoPong = errors.New("no pong came")
 
-// ping sends a ping, unless the last one has no pong yet. If that one is older than writeTimeout,
-// it returns errNoPong.
+// ping sends a ping, unless nothing came since the last one. If that one is older than
+// writeTimeout, it returns errNoPong.
 func (c *session) ping() error {
 	now := time.Now().UnixNano()
 	switch at := c.pinged.Load(); {

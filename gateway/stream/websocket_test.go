@@ -100,6 +100,21 @@ func TestWebSocket(t *testing.T) {
 	require.Eventually(t, func() bool { return f.hub.count() == 0 }, patience, 5*time.Millisecond)
 }
 
+// A client whose calls wait for their turn is alive, though its pong comes behind them.
+func TestAThrottledClientIsAlive(t *testing.T) {
+	f := start(t, Config{pingInterval: 50 * time.Millisecond, writeTimeout: 2 * time.Second, refusalsPerSecond: 5})
+	conn := f.dial(t)
+	const calls = refusalsFree + 15 // three seconds of them wait
+	for range calls {
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe"}`)))
+	}
+	for range calls {
+		_, answer, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, string(answer), "-32601")
+	}
+}
+
 // A client whose wsEndpoint is the stream learns where to look, and repeats its call once a second
 // instead of as fast as it can.
 func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
