@@ -35,8 +35,9 @@ func recordCommand() *cobra.Command {
 		Long: `Record a Geyser stream as it comes.
 
 The messages of --source (blocks, slot statuses and whatever else the server sends on the subscription that ingest uses) go into *.geyser.zst
-files in the folder --out. A file ends after --rotate-every or --rotate-bytes; each run begins a new one. After a crash everything but the
-last second is readable. --source file:FOLDER replays a folder as one stream, ?speed=realtime at the speed of the recording.`,
+files in the folder --out. A file ends after --rotate-every or --rotate-bytes; each run begins a new one. The recording ends with an error
+before its disk is full. After a crash everything but the last second is readable. --source file:FOLDER replays a folder
+as one stream, ?speed=realtime at the speed of the recording.`,
 		Example: `  MINTLAKE_GEYSER_TOKEN=… mintlake record --source geyser+https://provider:443 --out recordings --for 10m
   mintlake up --source 'file:recordings?speed=realtime'`,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger) error { return record(ctx, cfg, logger, o) })
@@ -82,8 +83,8 @@ func record(ctx context.Context, cfg *Config, logger *slog.Logger, o recordOptio
 	return runRecording(ctx, stream, recordings, o)
 }
 
-// runRecording runs the stream and the recording. It stops the stream first, so that its last
-// messages are recorded.
+// runRecording runs the stream and the recording, until ctx ends, one fails, or the disk is nearly
+// full. It stops the stream first, so that its last messages are recorded.
 func runRecording(ctx context.Context, stream source.Source, recordings *file.Recordings, o recordOptions) error {
 	group, inner := errgroup.WithContext(ctx)
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
@@ -93,6 +94,7 @@ func runRecording(ctx context.Context, stream source.Source, recordings *file.Re
 		defer stopWriting()
 		return stream.Run(inner, fromSlot{o.from}, seen)
 	})
+	group.Go(func() error { return awaitFullDisk(inner, o.out, diskSpace) })
 	group.Go(func() error {
 		tellProgress(inner, func(time.Time) string {
 			messages, _, bytes := recordings.Recorded()

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mintlake/mintlake/ingest/source/file"
 )
 
@@ -16,10 +18,21 @@ func (r *ingestRoom) recordBeside() (func([]byte), error) {
 	return recordings.Tap, nil
 }
 
-// keepRecording runs the recording until ctx ends. If it fails, for example on a full disk, ingest
+// keepRecording runs the recording until ctx ends. If it fails, or its disk is nearly full, ingest
 // goes on.
 func (r *ingestRoom) keepRecording(ctx context.Context) error {
-	err := r.recordings.Run(ctx)
+	return r.recordUntilFull(ctx, diskSpace)
+}
+
+func (r *ingestRoom) recordUntilFull(ctx context.Context, space spaceOf) error {
+	group, inner := errgroup.WithContext(ctx)
+	watching, stopWatching := context.WithCancel(inner)
+	group.Go(func() error { return awaitFullDisk(watching, r.s.cfg.Record, space) })
+	group.Go(func() error {
+		defer stopWatching()
+		return r.recordings.Run(inner)
+	})
+	err := group.Wait()
 	messages, files, bytes := r.recordings.Recorded()
 	if err != nil {
 		r.s.logger.Error("the recording ended; ingest goes on without", "files", files, "messages", messages, "err", err)
