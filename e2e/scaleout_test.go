@@ -62,7 +62,9 @@ func TestScaleOut(t *testing.T) {
 	enough := goOnEvery(t, node, scaleSlot)
 	// Nothing says where to resume before the first block is whole. Of a block that a kill cuts
 	// short before that, the topics keep a part, and the next leader begins behind it.
-	until(t, func() bool { return c.engine.number("(SELECT count() FROM mintlake.slots WHERE status = 'ingested')") > 10 }, 100*time.Millisecond)
+	until(t, func() bool {
+		return c.engine.number("(SELECT count() FROM mintlake.slots WHERE status = 'ingested')") > 10
+	}, 100*time.Millisecond)
 	clients := c.ask()
 
 	seed := uint64(time.Now().UnixNano())
