@@ -247,10 +247,12 @@ func (a *awayTest) requireWell() {
 	a.eventually(func() bool { return a.up.metric("mintlake_enrich_queue_age_seconds") < 5 }, "what waited is done")
 	a.eventually(func() bool { return strings.Contains(a.up.log(), "rpc upstream is well again") }, "the log says so")
 	a.eventually(func() bool { return a.alerts.alert(a.t, "MintlakeUpstreamAway") == "inactive" }, "the alert ends")
-	const held, read = `mintlake_swap_pair_reads_total{outcome="held"}`, `mintlake_swap_pair_reads_total{outcome="read"}`
+	pairs := func(outcome string) float64 {
+		return a.up.metric(`mintlake_swap_pair_reads_total{outcome="` + outcome + `"}`)
+	}
 	a.eventually(func() bool {
-		before, reads := a.up.metric(held), a.up.metric(read)
-		return a.quote() == http.StatusOK && a.up.metric(held) > before && a.up.metric(read) == reads
+		held, read, cached := pairs("held"), pairs("read"), pairs("cached")
+		return a.quote() == http.StatusOK && pairs("held") > held && pairs("read") == read && pairs("cached") == cached
 	}, "quotes are made, and from pools that are held alone")
 	a.had = true
 }
