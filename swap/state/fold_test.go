@@ -71,6 +71,24 @@ func TestANewPoolIsQuotableByItsOwnAccounts(t *testing.T) {
 	require.EqualValues(t, 11, found.Slot)
 }
 
+// A look at all wanted pools costs much if there are many, and finds the same until a slot is
+// confirmed. Pools of a pair that somebody waits for are found at any time.
+func TestWantedPoolsAreLookedForOnceAConfirmedSlot(t *testing.T) {
+	f := NewFold(FoldConfig{}, venue.List{twin{}})
+	k := newTwin("new")
+	ask(f, k.coin)
+	begin(f)
+	f.Covered(f.Fresh(), 0)
+	f.Confirmed(10)
+	require.NotEmpty(t, f.Wanted(100, 0, 1).Keys)
+	require.Empty(t, f.Wanted(100, 0, 1).Keys, "they were told")
+	f.Hurry(k.coin, swaptest.WrappedSOL)
+	require.NotEmpty(t, f.Wanted(100, 0, 1).Keys)
+	f.Block(Block{Slot: 11, Parent: 10, UnixTime: 1, At: time.Unix(1, 0)})
+	f.Confirmed(11)
+	require.NotEmpty(t, f.Wanted(100, 0, 1).Keys, "the reading may have failed")
+}
+
 func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
 	f := NewFold(FoldConfig{MaxPools: 2}, venue.List{twin{}})
 	first, second := newTwin("first"), newTwin("second")

@@ -59,7 +59,7 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 			delete(f.pools.urgent, p)
 		}
 	}
-	// What has to wait, waits for a slot to be confirmed: a search before that finds nothing again.
+	// A pool that has to wait, waits for a slot to be confirmed. What was found may be under way.
 	if f.searched[lane] == f.confirmed {
 		return r
 	}
