@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,32 +137,30 @@ func (s *system) firstSlot(ctx context.Context, topic string) (slot uint64, know
 	if len(open) == 0 {
 		return 0, false, nil
 	}
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{topic}, Start: starts, Name: "rebuild"}, s.kafka)
-	if err != nil {
-		return 0, false, err
-	}
-	defer tailer.Close()
-	for len(open) > 0 {
-		records, err := tailer.FetchBatch(ctx, 1000, 0)
-		if err != nil {
-			return 0, false, fmt.Errorf("read the first records of %s: %w", topic, err)
-		}
+	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "rebuild"}
+	err = log.readTo(ctx, []string{topic}, ends, 1000, func(records []kafka.Record) error {
 		for i := range records {
 			tp := kafka.TopicPartition{Topic: topic, Partition: records[i].Partition}
-			if _, ok := open[tp]; !ok {
-				continue
-			}
-			at, ok := slotOf(&records[i])
-			if ok && (!known || at < slot) {
-				slot, known = at, true
-			}
-			if ok || records[i].Offset+1 >= open[tp] {
+			if at, ok := slotOf(&records[i]); ok && open[tp] > 0 {
+				if !known || at < slot {
+					slot, known = at, true
+				}
 				delete(open, tp)
 			}
 		}
+		if len(open) == 0 {
+			return errSeen
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errSeen) {
+		return 0, false, fmt.Errorf("read the first records of %s: %w", topic, err)
 	}
 	return slot, known, nil
 }
+
+// errSeen ends a reading before its end.
+var errSeen = errors.New("enough was seen")
 
 // slotOf returns the slot of a record; false if it has none.
 func slotOf(record *kafka.Record) (uint64, bool) {
