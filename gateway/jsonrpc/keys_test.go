@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,10 +9,9 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/proxies"
-	"github.com/mintlake/mintlake/internal/testkit/keystest"
+	"github.com/mintlake/mintlake/internal/testkit/livekeys"
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
@@ -25,20 +23,8 @@ func issuing(t *testing.T) (keys.Store, *keys.Issuer) {
 
 func issuingTo(t *testing.T, meter *usage.Meter) (keys.Store, *keys.Issuer) {
 	t.Helper()
-	topic := keystest.New()
-	live, err := keys.NewLive(keys.Deps{Offsets: topic, OpenTail: func(_ []string, start map[kafka.TopicPartition]int64) (keys.Tailer, error) {
-		return topic.Tail(start), nil
-	}})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- live.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	<-live.Loaded()
-	return keys.Metered(live, &keys.Static{}, meter), keys.NewIssuer(live, nil, topic)
+	live, issuer := livekeys.Start(t)
+	return keys.Metered(live, &keys.Static{}, meter), issuer
 }
 
 // issued starts a gateway with one key.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/testkit/keystest"
+	"github.com/mintlake/mintlake/internal/testkit/livekeys"
 	"github.com/mintlake/mintlake/internal/usage"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -158,31 +158,15 @@ func startMetered(t *testing.T, cfg Config, meter *usage.Meter) *fixture {
 	key, hash := keys.Generate(keys.RPC)
 	configured, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.RPC, Hash: hash})
 	require.NoError(t, err)
-	issued := keystest.New()
-	live, err := keys.NewLive(keys.Deps{Offsets: issued, OpenTail: func(_ []string, start map[kafka.TopicPartition]int64) (keys.Tailer, error) {
-		return issued.Tail(start), nil
-	}})
-	require.NoError(t, err)
+	live, _ := livekeys.Start(t)
 	return startWith(t, cfg, key, keys.Metered(live, configured, meter))
 }
 
 // startLimited is like startMetered, for a key with rules.
 func startLimited(t *testing.T, cfg Config, meter *usage.Meter, rules keys.Rules) *fixture {
 	t.Helper()
-	issued := keystest.New()
-	live, err := keys.NewLive(keys.Deps{Offsets: issued, OpenTail: func(_ []string, start map[kafka.TopicPartition]int64) (keys.Tailer, error) {
-		return issued.Tail(start), nil
-	}})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- live.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	<-live.Loaded()
-	key, _, err := keys.NewIssuer(live, nil, issued).Create(t.Context(), "", keys.RPC, "alice", "", rules)
+	live, issuer := livekeys.Start(t)
+	key, _, err := issuer.Create(t.Context(), "", keys.RPC, "alice", "", rules)
 	require.NoError(t, err)
 	return startWith(t, cfg, key, keys.Metered(live, &keys.Static{}, meter))
 }
