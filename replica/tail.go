@@ -158,13 +158,8 @@ func (r *Replica) observe(records []kafka.Record) {
 // receivedAt returns when the source received what the record is about; false if the record has no
 // such header.
 func receivedAt(record *kafka.Record) (time.Time, bool) {
-	for i := range record.Headers {
-		if record.Headers[i].Key == schemas.HeaderReceivedAt {
-			ms, err := strconv.ParseInt(string(record.Headers[i].Value), 10, 64)
-			return time.UnixMilli(ms), err == nil
-		}
-	}
-	return time.Time{}, false
+	ms, err := strconv.ParseInt(string(record.Header(schemas.HeaderReceivedAt)), 10, 64)
+	return time.UnixMilli(ms), err == nil
 }
 
 // batch is the decoded content of some records.

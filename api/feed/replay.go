@@ -202,10 +202,8 @@ func behind(at, end Offsets) bool {
 
 // kindOf returns KindNew for a record of InitializeMint, otherwise KindChanged.
 func kindOf(record *kafka.Record) Kind {
-	for i := range record.Headers {
-		if record.Headers[i].Key == schemas.HeaderType && strings.HasSuffix(string(record.Headers[i].Value), "."+string(schemas.KindInitializeMint)) {
-			return KindNew
-		}
+	if strings.HasSuffix(string(record.Header(schemas.HeaderType)), "."+string(schemas.KindInitializeMint)) {
+		return KindNew
 	}
 	return KindChanged
 }

@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"strconv"
-
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
 
@@ -79,9 +77,9 @@ type logRecord struct {
 
 // decodeRecord decodes a record. If it is malformed, the result has an offset all the same.
 func decodeRecord(r kafka.Record) (*logRecord, error) {
-	out := &logRecord{offset: r.Offset, tip: tipOf(r)}
+	out := &logRecord{offset: r.Offset, tip: tipOf(&r)}
 	var err error
-	switch typeOf(r) {
+	switch string(r.Header(schemas.HeaderType)) {
 	case schemas.TypeTransaction:
 		out.tx, err = parseRecord(r)
 	case schemas.TypeStreamBlock:
@@ -196,28 +194,4 @@ func (l *logReader) status(offset int64, status *eventspb.StreamStatus) {
 
 func (l *logReader) note(n *note) { l.items = append(l.items, logItem{note: n}) }
 
-// tipOf returns the highest slot in the log up to this record. It is the record's own slot, which
-// is its key, unless HeaderTip names a higher one. It returns 0 if that is not a number.
-func tipOf(r kafka.Record) uint64 {
-	text := string(r.Key)
-	for _, h := range r.Headers {
-		if h.Key == schemas.HeaderTip {
-			text = string(h.Value)
-		}
-	}
-	tip, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return tip
-}
-
-// typeOf returns the record's type, such as schemas.TypeTransaction; empty if it has none.
-func typeOf(r kafka.Record) string {
-	for _, h := range r.Headers {
-		if h.Key == schemas.HeaderType {
-			return string(h.Value)
-		}
-	}
-	return ""
-}
+func tipOf(r *kafka.Record) uint64 { return schemas.TipOf(r.Key, r.Header(schemas.HeaderTip)) }

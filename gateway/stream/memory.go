@@ -117,7 +117,7 @@ func (s *Server) lookForExtent(ctx context.Context) (logExtent, error) {
 	if err != nil {
 		return logExtent{}, err
 	}
-	b.oldest = tipOf(first)
+	b.oldest = tipOf(&first)
 	if b.begin > 0 {
 		b.oldest++ // retention may have taken the beginning of this one
 	}
@@ -162,7 +162,7 @@ func (s *Server) bisect(ctx context.Context, slot uint64, begin, end int64) (int
 		if err != nil {
 			return 0, err
 		}
-		if tipOf(r) >= slot {
+		if tipOf(&r) >= slot {
 			end = middle
 		} else {
 			begin = max(middle, r.Offset) + 1

@@ -67,12 +67,8 @@ const accountsGuess = 32
 // a slow client does not keep its whole fetch in memory.
 func parseRecord(r kafka.Record) (*transaction, error) {
 	var received time.Time
-	for _, h := range r.Headers {
-		if h.Key == schemas.HeaderReceivedAt {
-			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
-				received = time.UnixMilli(ms)
-			}
-		}
+	if ms, err := strconv.ParseInt(string(r.Header(schemas.HeaderReceivedAt)), 10, 64); err == nil {
+		received = time.UnixMilli(ms)
 	}
 	return parseTransaction(r.Value, r.Offset, received)
 }

@@ -125,23 +125,11 @@ func below(records []kafka.Record, tip uint64) {
 // raise sets the tip of the records that have a lower one.
 func raise(records []kafka.Record, tip uint64) {
 	for i := range records {
-		if r := &records[i]; tipOf(r) < tip {
+		if r := &records[i]; schemas.TipOf(r.Key, r.Header(schemas.HeaderTip)) < tip {
 			r.Headers = slices.DeleteFunc(r.Headers, func(h kafka.Header) bool { return h.Key == schemas.HeaderTip })
 			below(records[i:i+1], tip)
 		}
 	}
-}
-
-// tipOf returns the highest slot of the topic up to a record: its own, unless a header has it.
-func tipOf(r *kafka.Record) uint64 {
-	text := r.Key
-	for i := range r.Headers {
-		if r.Headers[i].Key == schemas.HeaderTip {
-			text = r.Headers[i].Value
-		}
-	}
-	tip, _ := strconv.ParseUint(string(text), 10, 64) // written here, with a checksum
-	return tip
 }
 
 func sizeOf(records []kafka.Record) (n int) {

@@ -57,6 +57,16 @@ type Record struct {
 	Time time.Time
 }
 
+// Header returns the value of the last header with this key; nil if there is none.
+func (r *Record) Header(key string) []byte {
+	for i := len(r.Headers) - 1; i >= 0; i-- {
+		if r.Headers[i].Key == key {
+			return r.Headers[i].Value
+		}
+	}
+	return nil
+}
+
 // TopicPartition names one partition.
 type TopicPartition struct {
 	Topic     string

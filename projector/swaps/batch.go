@@ -42,7 +42,7 @@ func (b *Batch) Add(record *kafka.Record) error {
 	if record.Topic != schemas.TopicSwaps {
 		return fmt.Errorf("unexpected topic %q", record.Topic)
 	}
-	switch kind := header(record, schemas.HeaderType); kind {
+	switch kind := string(record.Header(schemas.HeaderType)); kind {
 	case schemas.TypeSwapLegOut:
 		return nil
 	case schemas.TypeSwapLegIn:
@@ -74,15 +74,6 @@ func (b *Batch) Keep(wanted func(table string) bool) {
 	if !wanted(tableSwapMinutes) {
 		clear(b.touched)
 	}
-}
-
-func header(record *kafka.Record, key string) string {
-	for i := range record.Headers {
-		if record.Headers[i].Key == key {
-			return string(record.Headers[i].Value)
-		}
-	}
-	return ""
 }
 
 // addLeg adds a leg, and what it shows of its pool, its minute and the last trades of its mints.

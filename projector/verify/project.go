@@ -50,13 +50,12 @@ func (p *Projection) takes(record *kafka.Record) bool {
 
 // SlotOf returns the slot of a record; false if the record has no position.
 func SlotOf(record *kafka.Record) (slot uint64, ok bool) {
-	for i := range record.Headers {
-		if h := &record.Headers[i]; h.Key == schemas.HeaderPosition && len(h.Value) == 32 {
-			slot, err := strconv.ParseUint(string(h.Value[:16]), 16, 64)
-			return slot, err == nil
-		}
+	position := record.Header(schemas.HeaderPosition)
+	if len(position) != 32 {
+		return 0, false
 	}
-	return 0, false
+	slot, err := strconv.ParseUint(string(position[:16]), 16, 64)
+	return slot, err == nil
 }
 
 // Write projects a batch of records of one group.
