@@ -77,11 +77,19 @@ func (i *instance) insteadOfDefaults() (pairs []string) {
 	return pairs
 }
 
+// duOfPages is what a page's du runs: of a running node's files some go while it reads the folder.
+const duOfPages = `errors=$(mktemp)
+trap 'rm "$errors"' EXIT
+LC_ALL=C DU "$@" 2>"$errors" || ! grep -v 'No such file or directory' "$errors"`
+
 // runCommands runs the blocks of docs/runbooks.md with this mark in the folder that holds
 // .mintlake.
 func runCommands(t *testing.T, i *instance, folder, mark string) {
 	t.Helper()
-	s := shell{folder: folder, instead: i.insteadOfDefaults(), env: []string{"MINTLAKE_KAFKA_ADDR=" + i.addresses["kafka"], "MINTLAKE_LOG_LEVEL=error"}}
+	du, err := exec.LookPath("du")
+	require.NoError(t, err)
+	s := shell{folder: folder, instead: i.insteadOfDefaults(), env: []string{"MINTLAKE_KAFKA_ADDR=" + i.addresses["kafka"], "MINTLAKE_LOG_LEVEL=error"},
+		programs: map[string]string{"du": strings.ReplaceAll(duOfPages, "DU", du)}}
 	if mark != "sh" { // free ports: others may use the defaults
 		s.env = append(s.env, "MINTLAKE_KAFKA_ADDR=127.0.0.1:0", "MINTLAKE_CLICKHOUSE_ADDR=127.0.0.1:0")
 	}
