@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"sort"
 	"strings"
 	"testing"
@@ -114,13 +115,12 @@ func TestDamagedLog(t *testing.T) {
 	// The file of one block is gone: what no source can give again stays a gap, and is named.
 	up = launch(t, dir, "--source", "file:"+blocksWithout(t, "332254855.confirmedblock.pb"))
 	up.awaitDone()
-	require.True(t, up.hasGapAt(332254855), up.status().Coverage)
-	require.False(t, up.hasGapAt(361774429), "the file of this one is there")
+	until(t, func() bool { return up.hasGapAt(332254855) && !up.hasGapAt(361774429) }, 100*time.Millisecond, "the gap is named, the file of the other is there")
 	require.Zero(t, up.stop())
 
 	up = launch(t, dir, sources...)
 	up.awaitDone()
-	require.Equal(t, coverage, up.status().Coverage, "every gap is closed again")
+	until(t, func() bool { return reflect.DeepEqual(coverage, up.status().Coverage) }, 100*time.Millisecond, "every gap is closed again")
 	requireEqualDumps(t, want, up.dump())
 
 	// A topic that is deleted under the running node: it shows at once, and at the next start.
@@ -170,7 +170,7 @@ func brought(t *testing.T, dir string, sources []string, want map[string][]strin
 	require.NoError(t, err, "%s", out)
 	up := launch(t, dir, sources...)
 	up.awaitDone()
-	require.Equal(t, gaps, up.status().Coverage.Gaps)
+	until(t, func() bool { return reflect.DeepEqual(gaps, up.status().Coverage.Gaps) }, 100*time.Millisecond, "every gap is closed again")
 	requireEqualDumps(t, want, up.dump())
 	require.Zero(t, up.stop())
 	return logRoot(t, dir)
