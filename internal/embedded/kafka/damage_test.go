@@ -94,8 +94,11 @@ func logFolder(t *testing.T) (stopped, killed *folder) {
 	require.NoError(t, err)
 	require.NoError(t, group.Commit(ctx, batch))
 	require.Eventually(t, func() bool { return stateEnd(t, dir) == 120 }, time.Minute, 5*time.Millisecond)
-	killed = &folder{path: filepath.Join(t.TempDir(), "killed")}
-	require.NoError(t, os.CopyFS(killed.path, os.DirFS(dir)))
+	// A file that the broker replaces meanwhile may be gone before it is copied.
+	require.Eventually(t, func() bool {
+		killed = &folder{path: filepath.Join(t.TempDir(), "killed")}
+		return os.CopyFS(killed.path, os.DirFS(dir)) == nil
+	}, time.Minute, time.Millisecond)
 	stop()
 	stopped = &folder{path: dir}
 	for _, f := range []*folder{stopped, killed} {
