@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,13 +46,26 @@ func TestTheReferenceShowsThisNode(t *testing.T) {
 		}
 	}))
 	defer node.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	calls := []string{"GET /tokens", "GET /tokens/" + mint, "GET /tokens/" + mint + "/history", "POST /tokens/batch", "GET /status"}
+	missing := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.DeleteFunc(slices.Clone(calls), func(call string) bool { return asked[call] })
+	}
+	var dom []byte
 	var log strings.Builder
-	cmd := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--window-size=1400,2000",
-		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom", node.URL+"/docs")
-	cmd.Stderr = &log
-	dom, err := cmd.Output()
+	for range 3 { // a browser that does not come so far on a busy machine says nothing about us
+		log.Reset()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		cmd := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--window-size=1400,2000",
+			"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom", node.URL+"/docs")
+		cmd.Stderr = &log
+		dom, err = cmd.Output()
+		cancel()
+		if err == nil && len(missing()) == 0 {
+			break
+		}
+	}
 	require.NoError(t, err)
 	require.Contains(t, string(dom), node.URL, "examples name this server")
 	require.Contains(t, string(dom), "Search the registry")
@@ -59,9 +73,5 @@ func TestTheReferenceShowsThisNode(t *testing.T) {
 		require.NotContains(t, line, "Content Security Policy", "the page asked for what it may not")
 		require.NotContains(t, line, "Uncaught")
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, call := range []string{"GET /tokens", "GET /tokens/" + mint, "GET /tokens/" + mint + "/history", "POST /tokens/batch", "GET /status"} {
-		require.True(t, asked[call], "%s is asked for its example; asked: %v", call, asked)
-	}
+	require.Empty(t, missing(), "are asked for their examples")
 }
