@@ -145,12 +145,18 @@ func (c *cluster) happen(random *rand.Rand, what, room string) {
 // lag is how many records lie before the projectors.
 func (c *cluster) lag() int64 {
 	c.t.Helper()
+	return c.lagOf(schemas.GroupProjector, projector.Topics())
+}
+
+// lagOf is how many records of topics a group has not read.
+func (c *cluster) lagOf(group string, topics []string) int64 {
+	c.t.Helper()
 	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: strings.Split(c.brokers, ",")}, kafka.Deps{})
 	require.NoError(c.t, err)
 	defer admin.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	lag, err := admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
+	lag, err := admin.Lag(ctx, group, topics)
 	require.NoError(c.t, err)
 	return lag
 }
