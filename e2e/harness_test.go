@@ -137,8 +137,9 @@ func beginWith(t testing.TB, env []string, command, dataDir string, args ...stri
 	return watch(t, command, cmd)
 }
 
-// testSettings are of every process here: tests reach nothing outside.
-var testSettings = []string{"MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s"}
+// testSettings are of every process here: tests reach nothing outside, and a machine that is slow
+// with a stop fails none.
+var testSettings = []string{"MINTLAKE_ENRICH_OFFCHAIN=false", "MINTLAKE_VOLUME_INTERVAL=1s", "MINTLAKE_STOP_TIMEOUT=" + hang.String()}
 
 // watch starts what ends in a command that serves.
 func watch(t testing.TB, name string, cmd *exec.Cmd) *instance {

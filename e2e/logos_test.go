@@ -271,7 +271,7 @@ func requireImages(t *testing.T, up *instance, hosts []*imageHost, count int) {
 	t.Helper()
 	for i := 0; i < count; i += max(count/50, 1) {
 		mint, _, want := logoMint(i, hosts)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), hang)
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, up.addresses["api"]+"/img/"+mint.String(), nil)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
