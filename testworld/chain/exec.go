@@ -281,13 +281,17 @@ func (x *machine) revert(payer loadedAccount) {
 	x.meta.ReturnData = nil
 }
 
-// finish writes the changed accounts into the state and fills the rest of the Meta.
+// finish writes the changed accounts into the state and fills the rest of the Meta. As on the main
+// network, a transaction that succeeds writes all accounts that it locks for writing, those that it
+// left as they were too: a swap of AMM v4 here changes the vaults alone, and whoever follows the
+// accounts sees that the pool was written with them.
 func (x *machine) finish(tx *Tx) {
 	tx.Meta.Post = make([]uint64, len(x.keys))
 	for i := range x.accs {
 		a := &x.accs[i]
 		tx.Meta.Post[i] = a.cur.Lamports
-		if !a.dirty {
+		unchanged := !a.dirty && a.orig != nil && x.msg.IsWritable(i) && tx.Meta.Err == nil
+		if !a.dirty && !unchanged {
 			continue
 		}
 		var next *Account
@@ -295,7 +299,9 @@ func (x *machine) finish(tx *Tx) {
 			c := a.cur
 			next = &c
 		}
-		x.st.set(x.keys[i], next)
+		if a.dirty {
+			x.st.set(x.keys[i], next)
+		}
 		tx.Writes = append(tx.Writes, Write{Key: x.keys[i], Account: next})
 	}
 	tx.Meta.PostTokens = x.tokenBalances()
