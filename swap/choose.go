@@ -49,16 +49,26 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		pairs = append(pairs, [2]venue.Key{r.source, middle}, [2]venue.Key{middle, r.target})
 	}
 	snapshots := make([]*market.Snapshot, len(pairs))
+	needed := func(i int, err error) error {
+		if i > 0 && errors.Is(err, mint.ErrUntradable) {
+			return nil // no route over this mint
+		}
+		return err
+	}
 	// A failed reading does not cancel the others. They go on in any case, as other requests may
 	// share them.
 	var group errgroup.Group
 	for i, p := range pairs {
-		group.Go(func() (err error) {
-			snapshots[i], err = s.market.Snapshot(ctx, p[0], p[1])
-			if i > 0 && errors.Is(err, mint.ErrUntradable) {
-				return nil // no route over this mint
+		found, ok, err := s.market.Get(p[0], p[1])
+		if ok { // as mostly; a goroutine costs more than this
+			if snapshots[i] = found; needed(i, err) != nil {
+				return nil, away(err)
 			}
-			return err
+			continue
+		}
+		group.Go(func() (err error) {
+			snapshots[i], err = s.market.Read(ctx, p[0], p[1])
+			return needed(i, err)
 		})
 	}
 	group.Go(func() error { return s.trust.Check(ctx, 0) })

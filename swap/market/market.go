@@ -176,18 +176,32 @@ func New(cfg Config, deps Deps) (*Market, error) {
 // StateTTL, or read now. The error wraps mint.ErrUntradable for a mint that cannot be swapped, is
 // ctx's, or comes from reading.
 func (m *Market) Snapshot(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
+	if found, ok, err := m.Get(a, b); ok {
+		return found, err
+	}
+	return m.Read(ctx, a, b)
+}
+
+// Get is Snapshot without I/O: ok is false if Read must read the pair.
+func (m *Market) Get(a, b venue.Key) (found *Snapshot, ok bool, err error) {
 	p := pairOf(a, b)
 	if m.deps.Held != nil {
 		found, err := m.deps.Held.Pair(p.a, p.b)
 		if !errors.Is(err, ErrNotHeld) && (err != nil || m.live(found)) {
 			m.metrics.reads.WithLabelValues("held").Inc()
-			return found, err
+			return found, true, err
 		}
 	}
-	if snapshot, ok := remembered(m, m.states, p); ok {
+	if found, ok = remembered(m, m.states, p); ok {
 		m.metrics.reads.WithLabelValues("cached").Inc()
-		return snapshot, nil
 	}
+	return found, ok, nil
+}
+
+// Read reads the pair's pools. Callers that ask for one pair at the same time share a reading. Its
+// errors are those of Snapshot.
+func (m *Market) Read(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
+	p := pairOf(a, b)
 	snapshot, err := m.reading.Do(ctx, p.String(), m.cfg.timeout, func(ctx context.Context) (*Snapshot, error) {
 		began := time.Now()
 		snapshot, err := m.read(ctx, p)

@@ -55,12 +55,23 @@ func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
 	return &next
 }
 
-// listed is what a snapshot has of a pair.
+// listed is what a snapshot has of a pair. It is immutable except answer.
 type listed struct {
 	entries []*entry
 	// complete says that no known pool of the pair is missing. asked says that all pools of the
 	// pair are known, as it was asked for and listed.
 	complete, asked bool
+	// answer is the last answer of Pair. Hot pairs are asked for many times a slot, and pairs of
+	// two hubs by the quotes of all tokens.
+	answer atomic.Pointer[answer]
+}
+
+// answer is what Pair found in one snapshot. It has the snapshot's number and not the snapshot,
+// whose memory it would hold.
+type answer struct {
+	number uint64
+	found  *market.Snapshot
+	err    error
 }
 
 // entry is a pool's state at one slot. It is immutable except decoded.
@@ -99,16 +110,18 @@ type Snapshot struct {
 	Slot uint64
 	At   time.Time
 
+	// number counts the snapshots.
+	number   uint64
 	venues   []string
 	time     int64
-	pairs    *table[pair, listed]
+	pairs    *table[pair, *listed]
 	accounts *table[venue.Key, *account]
 	// full says that pairs may have pools that are not even counted as refused.
 	full bool
 }
 
 func newSnapshot(venues venue.List) *Snapshot {
-	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, *account]{}}
+	s := &Snapshot{pairs: &table[pair, *listed]{}, accounts: &table[venue.Key, *account]{}}
 	for _, v := range venues {
 		s.venues = append(s.venues, v.Name())
 	}
@@ -143,14 +156,19 @@ func (f *Fold) Publish() {
 	}
 	// Not cleared: a map keeps the memory of the most that it held.
 	f.changed = map[venue.Key]struct{}{}
-	pairs := map[pair]*listed{}
+	pairs := map[pair]**listed{}
 	for p := range f.pools.touched {
-		pairs[p] = f.list(p)
+		if l := f.list(p); l != nil {
+			pairs[p] = &l
+		} else {
+			pairs[p] = nil
+		}
 	}
 	f.pools.touched = map[pair]struct{}{}
 	last := f.snapshot.Load()
 	next := &Snapshot{
-		Slot: f.tree.head, full: f.pools.full, venues: last.venues, pairs: last.pairs.with(pairs), accounts: last.accounts.with(shared),
+		Slot: f.tree.head, number: last.number + 1, full: f.pools.full, venues: last.venues,
+		pairs: last.pairs.with(pairs), accounts: last.accounts.with(shared),
 	}
 	if f.tree.started {
 		tip := f.tree.tip()
@@ -208,15 +226,26 @@ var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrN
 // not asked for and listed, or if the state of one of its pools is not certain or not held. It
 // wraps mint.ErrUntradable if one of the mints cannot be swapped.
 func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
-	l, _ := s.pairs.get(pairOf(a, b))
+	l, known := s.pairs.get(pairOf(a, b))
 	switch {
 	case s.Slot == 0 || s.full:
 		return nil, market.ErrNotHeld
-	case !l.asked:
+	case !known || !l.asked:
 		return nil, errNotAsked
 	case !l.complete:
 		return nil, market.ErrNotHeld
 	}
+	last := l.answer.Load()
+	if last == nil || last.number != s.number {
+		last = &answer{number: s.number}
+		last.found, last.err = s.find(l, a, b)
+		l.answer.Store(last)
+	}
+	return last.found, last.err
+}
+
+// find makes the answer of Pair for a pair that is complete.
+func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
 	found := &market.Snapshot{Slot: s.Slot, ReadAt: s.At, Mints: map[venue.Key]*mint.Mint{}}
 	for _, key := range []venue.Key{a, b} {
 		m, err := s.mint(key)
