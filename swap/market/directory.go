@@ -56,7 +56,10 @@ func hashOf(program, a, b pubkey.Key) uint64 {
 }
 
 func comparePlaces(x, y place) int {
-	return cmp.Or(cmp.Compare(x.hash, y.hash), bytes.Compare(x.address[:], y.address[:]))
+	if c := cmp.Compare(x.hash, y.hash); c != 0 {
+		return c // as mostly: the addresses need not be compared
+	}
+	return bytes.Compare(x.address[:], y.address[:])
 }
 
 // Whole is all pools of one venue. Zero for a venue whose pools cannot be listed so.
