@@ -37,6 +37,25 @@ func (k *keyed) enter(j *job) bool {
 	return true
 }
 
+// drop removes and returns the jobs that wait for the turn of j's key, and that unneeded reports.
+func (k *keyed) drop(j *job, unneeded func(waiting *job) bool) (dropped []*job) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := k.key(j)
+	var left []*job
+	for _, waiting := range k.active[key] {
+		if unneeded(waiting) {
+			dropped = append(dropped, waiting)
+		} else {
+			left = append(left, waiting)
+		}
+	}
+	if len(dropped) > 0 {
+		k.active[key] = left
+	}
+	return dropped
+}
+
 // leave ends j's turn and returns the job that is next; nil if none waits.
 func (k *keyed) leave(j *job) *job {
 	k.mu.Lock()

@@ -35,6 +35,7 @@ const (
 	dedupNotAMint         = "not_a_mint"
 	dedupOffchain         = "offchain"
 	dedupOffchainFailures = "offchain_failed"
+	dedupOffchainReplaced = "offchain_replaced"
 )
 
 // Outcomes of RPC calls: metric labels.
@@ -84,7 +85,7 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 		skipped: counter("skipped_total", "Parts of requests not done because they are not configured, by why.", "why",
 			skipNoUpstream, skipOffchainDisabled),
 		dedup: counter("dedup_hits_total", "Parts of requests that an earlier answer covers, by what answered.", "what",
-			dedupMetadataAccount, dedupUnresolved, dedupAccounts, dedupNotAMint, dedupOffchain, dedupOffchainFailures),
+			dedupMetadataAccount, dedupUnresolved, dedupAccounts, dedupNotAMint, dedupOffchain, dedupOffchainFailures, dedupOffchainReplaced),
 		deadLetters: counter("dead_letters_total", "Dead letters written, by reason.", "reason",
 			reasonBadRequest, reasonRPC, reasonRPCBehind, reasonMetaplex, reasonOffchain),
 		queueAge: prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -71,7 +71,14 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	return s, nil
 }
 
+// submit passes j to the stage. It ends the jobs of the mint that wait there with another URI of an
+// earlier slot: that document is no longer the mint's. So a mint whose URI changes all the time
+// holds a few places of maxInFlight, however slow its host is.
 func (s *offchainStage) submit(j *job) {
+	for _, old := range s.turns.drop(j, func(waiting *job) bool { return waiting.uri != j.uri && waiting.slot <= j.slot }) {
+		s.e.metrics.dedup.WithLabelValues(dedupOffchainReplaced).Inc()
+		s.e.complete(old)
+	}
 	if s.turns.enter(j) {
 		s.queue(j)
 	}

@@ -237,17 +237,49 @@ func TestWaitsEnd(t *testing.T) {
 func TestChangedURIIsFetchedAgain(t *testing.T) {
 	w := newWorld()
 	mint := mintKey(1)
+	w.start(t)
 	for slot, uri := range []string{"https://a.test/1", "https://a.test/2", "https://a.test/1", "https://a.test/1"} {
 		w.request(t, ask(mint, metadataSet, uint64(10+min(slot, 2)), uri))
+		w.drained(t)
 	}
-	w.start(t)
-	w.drained(t)
 	var got []string
 	for _, fact := range w.facts(t) {
 		got = append(got, fmt.Sprintf("%d %s", fact.GetSlot(), fact.GetOffchain().GetUri()))
 	}
 	require.Equal(t, []string{"10 https://a.test/1", "11 https://a.test/2", "12 https://a.test/1"}, got,
 		"in the order of the requests, and back to the first once it is the current one again")
+}
+
+// TestAMintHoldsFewPlaces: one whose URI changes all the time, on a host that hardly answers, leaves
+// the places to others, and what it has in the end is fetched.
+func TestAMintHoldsFewPlaces(t *testing.T) {
+	w := newWorld()
+	w.cfg.maxInFlight = 10
+	release := make(chan struct{})
+	w.web.serve = func(ctx context.Context, uri string) ([]byte, error) {
+		if strings.Contains(uri, "slow.test") {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return []byte(`{}`), nil
+	}
+	const changes = 200
+	slow := func(i int) string { return fmt.Sprintf("https://slow.test/%d", i) }
+	for i := range changes { // some in one slot
+		w.request(t, ask(mintKey(1), metadataSet, uint64(5+i/4), slow(i)))
+	}
+	w.request(t, ask(mintKey(2), metadataSet, 5, "https://quick.test/x"))
+	e, _ := w.start(t)
+	require.Eventually(t, func() bool { return w.web.fetched("https://quick.test/x") == 1 }, hang, time.Millisecond)
+	close(release)
+	w.drained(t)
+	require.Equal(t, 1, w.web.fetched(slow(0)), "it was under way")
+	require.Equal(t, 1, w.web.fetched(slow(changes-1)))
+	require.Len(t, w.facts(t), 3)
+	require.Equal(t, changes-2, counted(t, e.metrics.dedup.WithLabelValues(dedupOffchainReplaced)))
 }
 
 func TestOffchainDisabled(t *testing.T) {
