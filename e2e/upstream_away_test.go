@@ -250,8 +250,8 @@ func (a *awayTest) requireWell() {
 	pairs := func(outcome string) float64 {
 		return a.up.metric(`mintlake_swap_pair_reads_total{outcome="` + outcome + `"}`)
 	}
-	// For some seconds: without the upstream a quote also needs a look at the venues' programs since
-	// the stream began. One that failed is repeated after a second.
+	// For some seconds: without the upstream a quote also needs a look at the venues' programs
+	// since the stream began. One that failed is repeated after a second.
 	var since time.Time
 	a.eventually(func() bool {
 		held, read, cached := pairs("held"), pairs("read"), pairs("cached")

@@ -250,8 +250,8 @@ func TestChangedURIIsFetchedAgain(t *testing.T) {
 		"in the order of the requests, and back to the first once it is the current one again")
 }
 
-// TestAMintHoldsFewPlaces: one whose URI changes all the time, on a host that hardly answers, leaves
-// the places to others, and what it has in the end is fetched.
+// TestAMintHoldsFewPlaces: one whose URI changes all the time, on a host that hardly answers,
+// leaves the places to others, and what it has in the end is fetched.
 func TestAMintHoldsFewPlaces(t *testing.T) {
 	w := newWorld()
 	w.cfg.maxInFlight = 10

@@ -14,8 +14,8 @@ import (
 func TestMessagesAreThoseOfTheLibrary(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
-		// An account has the same rights in all instructions: where they differ, the library puts it
-		// elsewhere.
+		// An account has the same rights in all instructions: where they differ, the library puts
+		// it elsewhere.
 		metas := make([]venue.Meta, 1+random.IntN(40))
 		for i := range metas {
 			metas[i] = venue.Meta{Key: venue.Key{byte(i), 1}, Signer: random.IntN(8) == 0, Writable: random.IntN(2) == 0}
