@@ -36,7 +36,7 @@ web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) sc
 	cd web/explorer && npm run --silent build
 
 web/explorer/node_modules/.package-lock.json: web/explorer/package-lock.json
-	cd web/explorer && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd web/explorer && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
 .PHONY: run
 run: deps build ## Run the whole system on this machine with the demo chain; Ctrl-C stops it
@@ -135,7 +135,7 @@ test-clients: deps ## Run unchanged client libraries of others against the whole
 
 .PHONY: test-typescript
 test-typescript: ## Test the TypeScript client, the example of its README among it (needs Node with npm)
-	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm test --silent
+	cd clients/typescript && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm test --silent
 
 .PHONY: test-web
 test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs)
@@ -252,13 +252,13 @@ gen: ## Regenerate generated files
 	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
 	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
 	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml
-	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent gen
+	cd clients/typescript && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent gen
 	$(GO) run ./tools/notice
 	cp deploy/alerts/mintlake.yml deploy/helm/mintlake/files/alerts.yml
 	$(GO) run ./cmd/mintlake config --page >docs/configuration.md
 	$(GO) run ./tools/metricspage
 	$(GO) run ./cmd/mintlake config --commands >docs/commands.md
-	cd tools/svm-fixtures && npm ci --silent && npm run --silent gen
+	cd tools/svm-fixtures && ../retry.sh npm ci --silent && npm run --silent gen
 
 .PHONY: notice
 notice: ## Write NOTICE: the licences of all that the binary links

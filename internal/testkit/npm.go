@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NodePackages installs the packages of a folder's package-lock.json with npm, unless they are
-// there. Test binaries that run at the same time install them once.
+// NodePackages installs the packages of a folder of tools with npm, as its package-lock.json says,
+// unless they are there. Test binaries that run at the same time install them once.
 func NodePackages(folder string) error {
 	lock, err := os.Open(folder)
 	if err != nil {
@@ -28,7 +28,7 @@ func NodePackages(folder string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci")
+	npm := exec.CommandContext(ctx, "../retry.sh", "npm", "ci")
 	npm.Dir = folder
 	if out, err := npm.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm ci in %s: %w: %s", folder, err, out)

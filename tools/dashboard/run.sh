@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 GO=${GO:-go} CHROMIUM=${CHROMIUM:-/usr/bin/chromium}
 [ -x "$CHROMIUM" ] || { echo "test-dashboard: no Chromium at $CHROMIUM: apt-get install chromium"; exit 1; }
-(cd tools/dashboard && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+(cd tools/dashboard && ../retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
 work=$(mktemp -d)
 export MINTLAKE_ADMIN_TOKEN=a-token-of-test-dashboard
 free=127.0.0.1:0

@@ -96,7 +96,9 @@ new=$(mktemp -d "$dir/new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 
 echo "libchdb: fetching $package@$version (178 MB)" >&2
-(cd "$new" && npm pack --loglevel=error --ignore-scripts "$package@$version" >/dev/null) ||
+# A package server may be away for a moment. This file is also used alone, so it has no tools/retry.sh beside it.
+fetch() { (cd "$new" && npm pack --loglevel=error --ignore-scripts "$package@$version" >/dev/null); }
+fetch || { sleep 5 && fetch; } || { sleep 20 && fetch; } ||
   fail "npm could not fetch $package@$version: see npm's message above, check the network, run this again"
 tarball=$(find "$new" -maxdepth 1 -name '*.tgz' | head -n 1)
 [ -n "$tarball" ] || fail "npm pack left no tarball: run 'npm pack $package@$version' by hand to see why"

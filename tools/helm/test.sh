@@ -21,7 +21,7 @@ packages=$cache/helm-test/$tag-$(sha256sum "$here/requirements.txt" | cut -c1-16
 if [[ ! -d $packages ]]; then
   mkdir -p "$cache/helm-test"
   tmp=$(mktemp -d "$cache/helm-test/.install.XXXXXX")
-  "$python" -m pip install --quiet --disable-pip-version-check --no-input --target "$tmp/packages" -r "$here/requirements.txt" >&2 ||
+  "$here/../retry.sh" "$python" -m pip install --quiet --disable-pip-version-check --no-input --target "$tmp/packages" -r "$here/requirements.txt" >&2 ||
     fail "pip could not install what requirements.txt names: see its message above, and run this again"
   # The rename makes the folder appear whole. Who loses a race finds it there.
   mv -T "$tmp/packages" "$packages" 2>/dev/null || [[ -d $packages ]] || fail "cannot write $packages"

@@ -16,7 +16,7 @@ if [[ ! -d $target ]]; then
   mkdir -p "$cache/kafka"
   tmp=$(mktemp -d "$cache/kafka/.install.XXXXXX")
   trap 'rm -rf "$tmp"' EXIT
-  mvn -B -q -Dstyle.color=never -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$tmp/jars" >&2
+  "$here/../retry.sh" mvn -B -q -Dstyle.color=never -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$tmp/jars" >&2
   [[ -e $tmp/jars/kafka_2.13-$version.jar ]] || { echo "install Apache Kafka: kafka_2.13-$version.jar did not arrive" >&2; exit 1; }
   # The rename makes the folder appear whole. Who loses a race finds it there.
   mv -T "$tmp/jars" "$target" 2>/dev/null || [[ -d $target ]]

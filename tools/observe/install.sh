@@ -10,5 +10,5 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 fi
 # Another apt may hold the lock. The server needs no service of the system: tests start their own.
 export DEBIAN_FRONTEND=noninteractive
-apt-get -o DPkg::Lock::Timeout=120 update -qq
-apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends prometheus >/dev/null
+"$(dirname "$0")/../retry.sh" sh -c 'apt-get -o DPkg::Lock::Timeout=120 update -qq &&
+  apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends prometheus >/dev/null'

@@ -22,7 +22,7 @@ if [[ ! -d $packages ]]; then
   mkdir -p "$cache/schemathesis"
   tmp=$(mktemp -d "$cache/schemathesis/.install.XXXXXX")
   trap 'rm -rf "$tmp"' EXIT
-  "$python" -m pip install --quiet --disable-pip-version-check --no-input --target "$tmp/packages" -r "$here/requirements.txt" >&2 ||
+  "$here/../retry.sh" "$python" -m pip install --quiet --disable-pip-version-check --no-input --target "$tmp/packages" -r "$here/requirements.txt" >&2 ||
     fail "pip could not install what requirements.txt names: see its message above, and run this again"
   # The rename makes the folder appear whole. Who loses a race finds it there.
   mv -T "$tmp/packages" "$packages" 2>/dev/null || [[ -d $packages ]] || fail "cannot write $packages"

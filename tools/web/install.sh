@@ -9,7 +9,8 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 fi
 # Another apt may hold the lock.
 export DEBIAN_FRONTEND=noninteractive
-if ! { apt-get -o DPkg::Lock::Timeout=120 update -qq && apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; then
+if ! "$(dirname "$0")/../retry.sh" sh -c 'apt-get -o DPkg::Lock::Timeout=120 update -qq &&
+  apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends chromium' >/dev/null 2>&1; then
   echo "there is no Chromium to look at the explorer with, and apt-get could not install chromium" >&2
   exit 1
 fi

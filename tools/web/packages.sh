@@ -7,7 +7,7 @@ if [ ! -e "$packages/done" ]; then
   rm -rf "$packages"
   mkdir -p "$packages"
   cp "$here/package.json" "$here/package-lock.json" "$packages/"
-  (cd "$packages" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) >&2
+  (cd "$packages" && "$here/../retry.sh" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) >&2
   touch "$packages/done"
 fi
 echo "$packages"

@@ -10,7 +10,7 @@ python=${PYTHON:-python3}
 if [[ ! -d $target ]]; then
   mkdir -p "${target%/*}"
   tmp=$(mktemp -d "${target%/*}/.install.XXXXXX")
-  "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-input --no-deps --target "$tmp" -r "$here/requirements.txt" >&2 ||
+  "$here/../../retry.sh" "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-input --no-deps --target "$tmp" -r "$here/requirements.txt" >&2 ||
     { rm -rf "$tmp"; echo "analyst: the pinned packages could not be installed: see above" >&2; exit 1; }
   mv -T "$tmp" "$target" 2>/dev/null || rm -rf "$tmp" # whoever loses a race finds it there
 fi

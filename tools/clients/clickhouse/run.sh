@@ -4,6 +4,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=$MINTLAKE_CLIENTS_CACHE/clickhouse
+retry=$here/../../retry.sh
 only=${ONLY:-python js java duckdb}
 mkdir -p "$cache"
 
@@ -20,9 +21,9 @@ installed() {
   echo "$target"
 }
 python=${PYTHON:-python3}
-packages() { "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-input --target "$1" -r "$here/requirements.txt"; }
-modules() { cp "$here"/js/package*.json "$1" && npm ci --silent --prefix "$1"; }
-jars() { mvn -B -q -Dstyle.color=never -f "$here/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"; }
+packages() { "$retry" "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-input --target "$1" -r "$here/requirements.txt"; }
+modules() { cp "$here"/js/package*.json "$1" && "$retry" npm ci --silent --prefix "$1"; }
+jars() { "$retry" mvn -B -q -Dstyle.color=never -f "$here/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"; }
 
 one() {
   local folder

@@ -4,13 +4,18 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 count=200
+retry=$here/../../retry.sh
 cp -r "$here/../../../proto" proto
 cd proto
 
 echo "python: code from the module, records of a topic"
 venv=$MINTLAKE_CLIENTS_CACHE/events-$(sha256sum examples/python/requirements.txt | cut -c1-16)
-[[ -x $venv/bin/python ]] || python3 -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement examples/python/requirements.txt
+if [[ ! -e $venv/done ]]; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$retry" "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement examples/python/requirements.txt
+  touch "$venv/done"
+fi
 mkdir -p examples/python/gen
 "$venv/bin/python" -m grpc_tools.protoc -I . --python_out=examples/python/gen mintlake/events/v1/events.proto
 "$venv/bin/python" examples/python/read_topic.py "$MINTLAKE_KAFKA" "$count" >../python
@@ -21,11 +26,12 @@ if [[ ! -e $packages/done ]]; then
   rm -rf "$packages"
   mkdir -p "$packages"
   cp examples/typescript/package{,-lock}.json "$packages/"
-  (cd "$packages" && npm ci --no-audit --no-fund --loglevel=error)
+  (cd "$packages" && "$retry" npm ci --no-audit --no-fund --loglevel=error)
   touch "$packages/done"
 fi
 ln -s "$packages/node_modules" examples/typescript/node_modules
 export PATH=$packages/node_modules/.bin:$PATH
+"$retry" npx --yes @bufbuild/buf@1.75.0 --version >/dev/null # fetches it, once
 npx --yes @bufbuild/buf@1.75.0 lint
 "$here/breaking.sh" npx --yes @bufbuild/buf@1.75.0
 (cd examples/typescript && npm run --silent build && node dist/read_topic.js "$MINTLAKE_KAFKA" "$count") >../typescript

@@ -9,7 +9,7 @@ if [[ ! -e $packages/done ]]; then
   rm -rf "$packages"
   mkdir -p "$packages"
   cp "$here/package.json" "$here/package-lock.json" "$packages/"
-  (cd "$packages" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+  (cd "$packages" && "$here/../../retry.sh" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
   touch "$packages/done"
 fi
 cp "$here"/*.mjs "$packages/" # modules are looked for beside the script

@@ -10,7 +10,7 @@ if [[ ! -e $packages/done ]]; then
   mkdir -p "$packages"
   cp "$here/package.json" "$here/package-lock.json" "$packages/"
   # npm ci wants packages of other platforms in the lock file, which the registry does not have.
-  (cd "$packages" && npm install --ignore-scripts --no-audit --no-fund --loglevel=error)
+  (cd "$packages" && "$here/../../retry.sh" npm install --ignore-scripts --no-audit --no-fund --loglevel=error)
   touch "$packages/done"
 fi
 cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
