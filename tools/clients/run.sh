@@ -57,24 +57,26 @@ trap 'exit 130' INT TERM
 (cd "$root" && ${GO:-go} build -o bin/mintlake ./cmd/mintlake)
 bin=$root/bin/mintlake
 
-# Solana's clients look for WebSockets at the port after the RPC address, so two free ones in a row are wanted.
+# Solana's clients look for WebSockets at the port after the RPC address, so two free ones in a row are wanted. They are below those that the kernel
+# gives to others meanwhile.
 rpc_port=$(python3 - <<'END'
-import socket
+import random, socket
+first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
 while True:
+    port = random.randrange(10_000, first - 1 if first > 11_000 else 32_767)
     with socket.socket() as a, socket.socket() as b:
-        a.bind(("127.0.0.1", 0))
-        port = a.getsockname()[1]
         try:
+            a.bind(("127.0.0.1", port))
             b.bind(("127.0.0.1", port + 1))
-        except (OSError, OverflowError):
+        except OSError:
             continue
         print(port)
         break
 END
 )
 
-# Nothing outside this machine is asked for.
-MINTLAKE_ENRICH_OFFCHAIN=false "$bin" up --data-dir "$work/data" --source 'demo:?tps=50&tokens=200' \
+# Nothing outside this machine is asked for. A slow machine may take long to stop.
+MINTLAKE_ENRICH_OFFCHAIN=false MINTLAKE_STOP_TIMEOUT=2m "$bin" up --data-dir "$work/data" --source 'demo:?tps=50&tokens=200' \
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr "127.0.0.1:$rpc_port" --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!

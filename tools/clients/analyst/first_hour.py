@@ -56,7 +56,7 @@ assert len(questions) >= 20 and answered >= 20, f"{answered} of {len(questions)}
 
 # %% Volume by venue, minute by minute
 DAY = "(SELECT max(until) FROM daily_volumes) - INTERVAL 1 DAY"
-for _ in range(60):
+for _ in range(180):
     rows = client.query(f"""
         SELECT bucket, venue, toFloat64(sum(volume_usd)) AS usd
         FROM pool_volume_1m

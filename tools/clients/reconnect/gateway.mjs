@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 export class Gateway {
   constructor(folder) {
     this.folder = folder;
-    this.addr = '127.0.0.1:0';
+    this.addr = '127.0.0.3:0'; // nobody else listens at this address, so the port stays free while the gateway is away
   }
 
   async start() {

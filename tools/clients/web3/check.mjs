@@ -22,6 +22,15 @@ export async function until(seconds, what, look) {
   throw new Error(`${what}: not seen within ${seconds} s`);
 }
 
+// patient is fetch from a node that may be late: what asks to try again is tried again, for 90 seconds.
+const plain = globalThis.fetch;
+export async function patient(...request) {
+  for (const end = Date.now() + 90_000; ; await new Promise((over) => setTimeout(over, 500))) {
+    const answer = await plain(...request);
+    if (![429, 502, 503].includes(answer.status) || Date.now() > end) return answer;
+  }
+}
+
 export function done(name) {
   console.log(`${name}: ok`);
   process.exit(0); // the clients keep their WebSockets open for a while
