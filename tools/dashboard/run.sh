@@ -13,9 +13,10 @@ bin/mintlake up --data-dir "$work/data" --source 'demo:?tps=50&tokens=100' --kaf
 	--stream-addr $free --swap-addr $free --metrics-addr $free --admin-addr $free >"$work/log" 2>&1 &
 node=$!
 trap 'kill $node 2>/dev/null; wait $node 2>/dev/null || true; rm -rf "$work"' EXIT
-for _ in $(seq 600); do
+for tries in $(seq 3000); do
 	grep -q '^addresses' "$work/log" && break
 	kill -0 $node 2>/dev/null || { tail -5 "$work/log"; exit 1; }
+	[ "$tries" != 3000 ] || { tail -n 50 "$work/log"; echo "test-dashboard: the node was not ready within five minutes"; exit 1; }
 	sleep 0.1
 done
 at() { grep '^addresses' "$work/log" | tr ' ' '\n' | sed -n "s/^$1=//p"; }

@@ -49,14 +49,14 @@ hold() {
   ${GO:-go} build -C "$here/../../$folder" -o "$work/$name" .
   "$work/$name" "${arguments[@]}" >"$work/$name.address" &
   server=$!
-  for _ in $(seq 600); do
+  for _ in $(seq 3000); do
     [[ -s $work/$name.address ]] && break
     kill -0 "$server" 2>/dev/null || fail "$name did not start: see above"
     sleep 0.1
   done
   local address
   address=$(head -n 1 "$work/$name.address")
-  [[ -n $address ]] || fail "$name was not ready within a minute"
+  [[ -n $address ]] || fail "$name was not ready within five minutes"
   # Schemathesis leaves files where it runs.
   (cd "$work" && PYTHONPATH=$packages PYTHONDONTWRITEBYTECODE=1 "$python" -m schemathesis.cli run "$address/openapi.json" \
     --checks all --seed 20 --workers 1 --max-examples "${EXAMPLES:-100}" --request-timeout 30 --suppress-health-check all --warnings off "$@") ||

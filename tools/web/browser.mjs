@@ -16,15 +16,16 @@ export const dark = { colorScheme: "dark" };
 
 /**
  * open shows a path, runs look, and fails when the page complained of anything or asked another host. The browser itself complains of
- * answers that are no success: expected is such a one. at is another node than the usual one.
+ * answers that are no success: expected is such a one, and those of a busy node, which pages ask again. at is another node than the usual one.
  */
 export async function open(path, look, { expected, at = base, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1180, height: 900 }, ...options });
   const complaints = [];
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(90_000); // for hanging: the machine may be slow
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type()) && !expected?.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`);
+    const wanted = /status of 503/.test(message.text()) || expected?.test(message.text());
+    if (["error", "warning"].includes(message.type()) && !wanted) complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => [at, base, swap].some((own) => request.url().startsWith(own)) || complaints.push(`another host: ${request.url()}`));
@@ -33,6 +34,7 @@ export async function open(path, look, { expected, at = base, ...options } = {})
     await look(page);
     assert.deepEqual(complaints, []);
   } finally {
+    await page.unrouteAll({ behavior: "ignoreErrors" }); // the page may just be asking
     await context.close();
   }
 }
@@ -53,14 +55,18 @@ export async function picture(page, name) {
   await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
 }
 
+/** get asks the API, and asks again while the node is busy. */
 export async function get(path, at = base) {
-  const response = await fetch(at + path);
-  assert.ok(response.ok, `${path}: ${response.status}`);
-  return response.json();
+  for (const end = Date.now() + 90_000; ; await new Promise((resolve) => setTimeout(resolve, 1000))) {
+    const response = await fetch(at + path);
+    if (response.status === 503 && Date.now() < end) continue;
+    assert.ok(response.ok, `${path}: ${response.status}`);
+    return response.json();
+  }
 }
 
 /** until asks again until the answer holds. */
-export async function until(what, ask, seconds = 90) {
+export async function until(what, ask, seconds = 240) {
   for (const end = Date.now() + seconds * 1000; ; ) {
     const answer = await ask();
     if (answer) return answer;

@@ -8,7 +8,7 @@ const rows = "main .tokens a.row";
 
 before(async () => {
   await until("50 tokens", async () => (await get("/status")).registry.tokens >= 50);
-  await until("candles", async () => (await get(`/tokens/${lake}/ohlcv?interval=1m`).catch(() => ({ candles: [] }))).candles.length >= 2, 180);
+  await until("candles", async () => (await get(`/tokens/${lake}/ohlcv?interval=1m`).catch(() => ({ candles: [] }))).candles.length >= 2, 480);
 });
 after(() => browser.close());
 
@@ -17,7 +17,8 @@ test("search by keyboard", () =>
     await page.waitForSelector(rows);
     await page.keyboard.press("/");
     await page.keyboard.type("lake", { delay: 40 });
-    await page.waitForSelector("#hits li");
+    // Until the answer is there, the list has what earlier letters found.
+    await page.waitForSelector(`#hits li:first-child:has(code:text-is("${lake.slice(0, 5)}…${lake.slice(-5)}"))`);
     assert.match(await page.textContent("#hits li >> nth=0"), /LAKE.*Mintlake/s);
     await picture(page, "explorer-search");
     await clean(page);
@@ -29,13 +30,13 @@ test("search by keyboard", () =>
     await page.keyboard.press("Enter");
     await page.waitForURL(`${base}/token/${lake}`);
     await page.waitForSelector("h1:has-text('LAKE')");
-    assert.match(await page.title(), /^LAKE/);
+    await page.waitForFunction(() => document.title.startsWith("LAKE"));
     await page.goBack();
     await page.keyboard.press("/");
     await page.keyboard.type("usdc");
     await page.keyboard.press("Enter");
     await page.waitForURL(`${base}/?q=usdc`);
-    await page.waitForFunction(() => document.querySelector("main a.row:not(.heads) b")?.textContent === "USDC");
+    await page.waitForFunction(() => document.querySelector("main [aria-busy=false] a.row b")?.textContent === "USDC");
     await page.focus(`${rows} >> nth=0`);
     await page.keyboard.press("ArrowDown");
     assert.ok(await page.evaluate(() => document.activeElement === document.querySelectorAll("main a.row")[1]), "arrows go from row to row");
@@ -48,15 +49,15 @@ test("each hit has the mark of what is known of it", async () => {
   });
   await open("/", async (page) => {
     await page.waitForSelector(rows);
+    const asked = page.waitForResponse((response) => response.ok() && new URL(response.url()).searchParams.get("q") === symbol);
     await page.fill("#q", symbol);
     await page.waitForSelector("#hits .mark");
-    const { items } = await get(`/tokens?q=${symbol}&limit=8&evidence=true`);
+    const { items } = await (await asked).json(); // what the page has: ranks change with each trade
     const known = new Map(items.map(({ mint, evidence }) => [mint.slice(0, 4), evidence]));
     const hits = await page.$$eval("#hits li", (all) => all.map((hit) => ({ mint: hit.querySelector("code").textContent, mark: hit.querySelector(".mark")?.firstChild.textContent })));
     assert.ok(hits.length >= 2);
     for (const { mint, mark } of hits) {
       const evidence = known.get(mint.slice(0, 4));
-      if (!evidence) continue; // it came meanwhile
       if (evidence.sharing < 2) assert.equal(mark, undefined, mint);
       else if (evidence.rank_by_volume === 1) assert.match(mark, /^1st of \d+$/);
       else assert.match(mark, /^(same symbol|lookalike)$/, mint);
@@ -84,11 +85,11 @@ test("a token that is made now appears live", () =>
   open("/new", async (page) => {
     await page.waitForSelector(rows);
     await page.waitForSelector(".live.on");
-    const known = new Set(await page.$$eval(rows, (all) => all.map((row) => row.getAttribute("href"))));
-    const last = (await get("/tokens?sort=newest&limit=1")).items[0].first_seen_at;
-    const made = await until("a token that was not there", async () => (await page.$$eval(rows, (all) => all.map((row) => row.getAttribute("href")))).find((href) => !known.has(href)));
-    const token = await get(`/tokens/${made.split("/").at(-1)}`);
-    assert.ok(token.first_seen_at >= last, "it is newer than what was there");
+    const hrefs = () => page.$$eval(rows, (all) => all.map((row) => row.getAttribute("href")));
+    const known = await hrefs();
+    const made = await until("a token that was not there, above those that were", async () => (await hrefs()).slice(0, 1).find((href) => !known.includes(href)));
+    const [token, last] = await Promise.all([made, known[0]].map((href) => get(`/tokens/${href.split("/").at(-1)}`)));
+    assert.ok(token.first_seen_at >= last.first_seen_at, "it is newer than what was there");
     await clean(page);
   }));
 
@@ -102,6 +103,7 @@ test("a token's page draws candles", () =>
         const wanted = ["--up", "--down"].map((name) => style.getPropertyValue(name).trim().slice(1).match(/../g).map((hex) => parseInt(hex, 16)));
         let found = 0;
         for (const canvas of document.querySelectorAll(".chart canvas")) {
+          if (canvas.width === 0 || canvas.height === 0) continue; // not laid out yet
           const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
           for (let at = 0; at < data.length; at += 4) if (wanted.some((rgb) => rgb.every((part, n) => Math.abs(part - data[at + n]) < 4))) found++;
         }
@@ -150,8 +152,8 @@ test("a token's page says who can do what, and copies the mint", () =>
       assert.ok(token.mint_authority && !token.freeze_authority && token.update_authority, "the demo's LAKE can be minted, not frozen, and renamed");
       for (const sentence of [/^Note .*can make more of it at any time\.$/, /^Fine Nobody can freeze an account\.$/, /^Note .*can change its name, symbol and logo/])
         assert.ok(powers.some((text) => sentence.test(text)), `${sentence}: ${powers}`);
-      await page.click("button[aria-label='Copy the mint']");
-      await page.waitForSelector("button[aria-label='Copied']");
+      // It says so for a second and a half only.
+      await Promise.all([page.waitForSelector("button[aria-label='Copied']"), page.click("button[aria-label='Copy the mint']")]);
       assert.equal(await page.evaluate(() => navigator.clipboard.readText()), lake);
     },
     { permissions: ["clipboard-read", "clipboard-write"] },
@@ -201,18 +203,21 @@ test("supply is drawn over time", async () => {
 });
 
 test("tokens that look alike are told apart", async () => {
-  // The demo makes tokens under the names of others.
+  // The demo makes tokens under the names of others. Which of them trades most may change: this one is the farthest from it.
   const fake = await until("a lookalike", async () =>
-    (await get("/tokens?limit=200&sort=newest&evidence=true")).items.find(({ evidence }) => evidence.signals.some((signal) => ["copied_name", "homoglyph"].includes(signal))),
+    (await get("/tokens?limit=200&sort=newest&evidence=true")).items
+      .filter(({ evidence }) => evidence.signals.some((signal) => ["copied_name", "homoglyph"].includes(signal)))
+      .toSorted((a, b) => b.evidence.rank_by_volume - a.evidence.rank_by_volume)[0],
   );
   await open(`/?q=${encodeURIComponent(fake.mint)}`, async (page) => {
     await page.waitForSelector(`${rows} .mark.danger`);
+    const asked = page.waitForResponse((response) => response.ok() && response.url().includes(`/tokens/${fake.mint}?evidence`));
     await page.click(rows);
     await page.waitForSelector(".verdict.danger");
     assert.match(await page.textContent(".verdict"), /Take care/);
-    assert.equal(await page.getAttribute(".verdict a", "href"), `/token/${fake.evidence.canonical}`);
+    assert.equal(await page.getAttribute(".verdict a", "href"), `/token/${(await (await asked).json()).evidence.canonical}`);
     await clean(page);
-  }, { expected: /status of 503/ }); // ClickHouse is busy: figures come later, the mark does not wait
+  });
 });
 
 test("filters live in the URL and survive a reload", () =>
@@ -240,7 +245,7 @@ test("movers are in the order asked for", () =>
   open("/movers", async (page) => {
     await page.waitForSelector("a.row.mover");
     await page.waitForSelector(".empty", { state: "detached" }); // all of them are there
-    const changes = () => page.$$eval("a.mover [data-label='Change 24 h']", (all) => all.map((cell) => Number(cell.textContent.replace("−", "-").replace(/[ %+]/g, ""))));
+    const changes = () => page.$$eval("a.mover [data-label='Change 24 h']", (all) => all.map((cell) => Number(cell.textContent.replace("−", "-").replace(/[ %+]/g, "").replace("K", "e3").replace("M", "e6"))));
     const up = await changes();
     assert.ok(up.length > 1);
     assert.deepEqual(up, up.toSorted((a, b) => b - a));
@@ -253,8 +258,10 @@ test("movers are in the order asked for", () =>
 
 test("venues are listed with what they traded", () =>
   open("/volume", async (page) => {
+    // What the page has: the order changes with each trade.
+    const [answer] = await Promise.all([page.waitForResponse((response) => response.ok() && new URL(response.url()).pathname === "/venues"), page.reload()]);
+    const { venues } = await answer.json();
     await page.waitForSelector(".venues tbody tr");
-    const { venues } = await get("/venues");
     assert.ok(venues.length > 0 && venues[0].volume_usd > 0);
     assert.match(await page.textContent(".venues tbody tr >> nth=0"), new RegExp(venues[0].venue.replaceAll("_", " "), "i"));
     await clean(page);
@@ -270,7 +277,7 @@ test("coverage draws what the node remembers", () =>
     await page.reload();
     const drawn = await page.waitForSelector("figure.line:has(svg[aria-label^='p50']) path");
     const known = looks.filter((look) => look.p50_ms !== null).length;
-    await until(`${known} points, though the page was just opened`, async () => (await drawn.getAttribute("d")).match(/[ML]/g).length >= known, 30);
+    await until(`${known} points, though the page was just opened`, async () => (await drawn.getAttribute("d")).match(/[ML]/g).length >= known);
     await clean(page);
   }));
 

@@ -32,10 +32,11 @@ trap 'exit 130' INT TERM
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr 127.0.0.1:0 --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!
-for _ in $(seq 600); do
+for tries in $(seq 1500); do
   MINTLAKE_API=$(sed -n 's/^addresses .*\bapi=\([^ ]*\).*/\1/p' "$work/stdout")
   [ -n "$MINTLAKE_API" ] && curl -fso "$work/ready" "$MINTLAKE_API/readyz" && break
   kill -0 "$node" 2>/dev/null || { cat "$work/stderr" >&2; fail "the node ended: see above"; }
+  [ "$tries" != 1500 ] || { tail -n 50 "$work/stderr" >&2; fail "the node was not ready within five minutes: see the end of its log above"; }
   sleep 0.2
 done
 address() { sed -n "s/^addresses .*\\b$1=\\([^ ]*\\).*/\\1/p" "$work/stdout"; }
