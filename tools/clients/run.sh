@@ -22,7 +22,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-limit=${SUITE_SECONDS:-600} # what one suite may take
+limit=${SUITE_SECONDS:-1200} # what one suite may take
 tokens=50                   # what must be listed before the suites begin
 fail() {
   echo "clients: $*" >&2

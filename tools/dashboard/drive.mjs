@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 
 const { ADMIN, TOKEN, RPC, SHOTS, CHROMIUM = '/usr/bin/chromium' } = process.env;
 const name = `test-${Date.now()}`;
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: 180_000 });
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 const page = await context.newPage();
 page.setDefaultTimeout(90_000); // for hanging: the machine may be slow

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const [explorer, reference] = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"], timeout: 180_000 });
 try {
   const page = await browser.newPage();
   const complaints = [];

@@ -9,7 +9,7 @@ export const swap = process.env.MINTLAKE_SWAP;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** browser is started once; whoever imports this closes it. */
-export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"], timeout: 180_000 });
 
 export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 export const dark = { colorScheme: "dark" };
