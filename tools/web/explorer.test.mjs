@@ -258,6 +258,7 @@ test("movers are in the order asked for", () =>
 
 test("venues are listed with what they traded", () =>
   open("/volume", async (page) => {
+    await page.waitForSelector(".venues tbody tr");
     // What the page has: the order changes with each trade.
     const [answer] = await Promise.all([page.waitForResponse((response) => response.ok() && new URL(response.url()).pathname === "/venues"), page.reload()]);
     const { venues } = await answer.json();
