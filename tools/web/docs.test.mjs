@@ -10,13 +10,12 @@ const operation = (page, name) => page.locator(`[id='api-1/tag/tokens/${name}']`
 
 /** reference opens the page with all its examples: it goes without those that a busy node refused. */
 const reference = (look) =>
-  open("/docs", async (page) => {
-    await page.waitForSelector("text=Search the registry");
+  open("/docs?plain", async (page) => {
     await until("answers to all that the page asked", async () => {
       let refused = 0;
       const count = (response) => (refused += response.status() === 503);
       page.on("response", count);
-      await page.reload();
+      await page.goto(`${base}/docs`);
       await page.waitForSelector("text=Search the registry"); // it asks for examples before it shows anything
       page.off("response", count);
       return refused === 0;
