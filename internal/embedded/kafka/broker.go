@@ -180,6 +180,7 @@ func (b *Broker) run(ctx context.Context) error {
 		}
 	}()
 
+	cluster.ApplyRetention() // expired records go before clients come
 	b.mu.Lock()
 	b.addr = listener.Addr().String()
 	b.mu.Unlock()
@@ -198,17 +199,17 @@ func (b *Broker) run(ctx context.Context) error {
 // errSync ends the broker after a failed fsync: it must not acknowledge what is not on disk.
 var errSync = errors.New("the disk refused to keep what was written; look at its state before the next start")
 
-// keepRetention deletes expired records until ctx ends. kfake's own timer starts only when a topic
-// is created or altered, so after a restart nothing would ever expire.
+// keepRetention deletes expired records now and then until ctx ends. kfake's own timer starts only
+// when a topic is created or altered, so after a restart nothing would ever expire.
 func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
 	ticker := time.NewTicker(b.cfg.retentionInterval)
 	defer ticker.Stop()
 	for {
-		cluster.ApplyRetention()
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			cluster.ApplyRetention()
 		}
 	}
 }
