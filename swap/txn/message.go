@@ -39,8 +39,7 @@ func encode(r Request, list []venue.Instruction) (raw []byte, tables []venue.Key
 // It does what solana.NewTransaction does, which finds accounts by their base58 text and so takes
 // five times as long: a third of a quote.
 func compile(payer, blockhash venue.Key, list []venue.Instruction) solana.Message {
-	metas := []venue.Meta{{Key: payer, Signer: true, Writable: true}}
-	at := map[venue.Key]int{payer: 0}
+	metas, at := make([]venue.Meta, 0, MaxAccounts), make(map[venue.Key]int, MaxAccounts)
 	use := func(m venue.Meta) {
 		i, known := at[m.Key]
 		if !known {
@@ -51,6 +50,7 @@ func compile(payer, blockhash venue.Key, list []venue.Instruction) solana.Messag
 		metas[i].Signer = metas[i].Signer || m.Signer
 		metas[i].Writable = metas[i].Writable || m.Writable
 	}
+	use(venue.Meta{Key: payer, Signer: true, Writable: true})
 	for _, in := range list {
 		for _, m := range in.Accounts {
 			use(m)
@@ -61,7 +61,9 @@ func compile(payer, blockhash venue.Key, list []venue.Instruction) solana.Messag
 	}
 	slices.SortStableFunc(metas, func(a, b venue.Meta) int { return cmp.Compare(kind(a), kind(b)) })
 
-	message := solana.Message{RecentBlockhash: solana.Hash(blockhash)}
+	message := solana.Message{
+		RecentBlockhash: solana.Hash(blockhash), AccountKeys: make(solana.PublicKeySlice, 0, len(metas)), Instructions: make([]solana.CompiledInstruction, 0, len(list)),
+	}
 	message.SetVersion(solana.MessageVersionV0)
 	for i, m := range metas {
 		at[m.Key] = i
