@@ -273,13 +273,15 @@ func TestAMintHoldsFewPlaces(t *testing.T) {
 	}
 	w.request(t, ask(mintKey(2), metadataSet, 5, "https://quick.test/x"))
 	e, _ := w.start(t)
-	require.Eventually(t, func() bool { return w.web.fetched("https://quick.test/x") == 1 }, hang, time.Millisecond)
+	replaced := func() int { return counted(t, e.metrics.dedup.WithLabelValues(dedupOffchainReplaced)) }
+	require.Eventually(t, func() bool { return w.web.fetched("https://quick.test/x") == 1 && replaced() == changes-2 }, hang, time.Millisecond,
+		"all are read, although they are twenty times as many as there are places")
 	close(release)
 	w.drained(t)
 	require.Equal(t, 1, w.web.fetched(slow(0)), "it was under way")
 	require.Equal(t, 1, w.web.fetched(slow(changes-1)))
 	require.Len(t, w.facts(t), 3)
-	require.Equal(t, changes-2, counted(t, e.metrics.dedup.WithLabelValues(dedupOffchainReplaced)))
+	require.Equal(t, changes-2, replaced())
 }
 
 func TestOffchainDisabled(t *testing.T) {
