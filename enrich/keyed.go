@@ -37,21 +37,18 @@ func (k *keyed) enter(j *job) bool {
 	return true
 }
 
-// drop removes and returns the jobs that wait for the turn of j's key, and that unneeded reports.
+// drop removes and returns the jobs that wait for the turn of j's key, from the last one on up to
+// the first that unneeded does not report. It looks at no other: many may wait, and it is called
+// for each.
 func (k *keyed) drop(j *job, unneeded func(waiting *job) bool) (dropped []*job) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key := k.key(j)
-	var left []*job
-	for _, waiting := range k.active[key] {
-		if unneeded(waiting) {
-			dropped = append(dropped, waiting)
-		} else {
-			left = append(left, waiting)
-		}
-	}
-	if len(dropped) > 0 {
-		k.active[key] = left
+	waiting := k.active[key]
+	for n := len(waiting) - 1; n >= 0 && unneeded(waiting[n]); n-- {
+		dropped = append(dropped, waiting[n])
+		waiting[n] = nil
+		k.active[key] = waiting[:n]
 	}
 	return dropped
 }

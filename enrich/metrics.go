@@ -84,7 +84,7 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 		resolutions: counter("resolutions_total", "Metadata accounts read for the mint that they name, by outcome.", "outcome", outcomes()...),
 		skipped: counter("skipped_total", "Parts of requests not done because they are not configured, by why.", "why",
 			skipNoUpstream, skipOffchainDisabled),
-		dedup: counter("dedup_hits_total", "Parts of requests that an earlier answer covers, by what answered.", "what",
+		dedup: counter("dedup_hits_total", "Parts of requests that an earlier answer or a later request covers, by what that is.", "what",
 			dedupMetadataAccount, dedupUnresolved, dedupAccounts, dedupNotAMint, dedupOffchain, dedupOffchainFailures, dedupOffchainReplaced),
 		deadLetters: counter("dead_letters_total", "Dead letters written, by reason.", "reason",
 			reasonBadRequest, reasonRPC, reasonRPCBehind, reasonMetaplex, reasonOffchain),

@@ -15,10 +15,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-func TestSlowHostsDelayNeitherAccountsNorOthers(t *testing.T) {
-	w := newWorld()
-	release := make(chan struct{})
-	defer close(release)
+// slowHost makes the host slow.test answer only when the channel is closed. Others answer at once.
+func (w *world) slowHost() (release chan struct{}) {
+	release = make(chan struct{})
 	w.web.serve = func(ctx context.Context, uri string) ([]byte, error) {
 		if strings.Contains(uri, "slow.test") {
 			select {
@@ -29,6 +28,12 @@ func TestSlowHostsDelayNeitherAccountsNorOthers(t *testing.T) {
 		}
 		return []byte(`{}`), nil
 	}
+	return release
+}
+
+func TestSlowHostsDelayNeitherAccountsNorOthers(t *testing.T) {
+	w := newWorld()
+	defer close(w.slowHost())
 	for i := range 300 {
 		w.rpc.putMint(mintKey(i), "Lake", fmt.Sprintf("https://slow.test/%d", i))
 		w.request(t, ask(mintKey(i), sighted, 1, ""))
@@ -255,17 +260,7 @@ func TestChangedURIIsFetchedAgain(t *testing.T) {
 func TestAMintHoldsFewPlaces(t *testing.T) {
 	w := newWorld()
 	w.cfg.maxInFlight = 10
-	release := make(chan struct{})
-	w.web.serve = func(ctx context.Context, uri string) ([]byte, error) {
-		if strings.Contains(uri, "slow.test") {
-			select {
-			case <-release:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-		return []byte(`{}`), nil
-	}
+	release := w.slowHost()
 	const changes = 200
 	slow := func(i int) string { return fmt.Sprintf("https://slow.test/%d", i) }
 	for i := range changes { // some in one slot
@@ -282,6 +277,25 @@ func TestAMintHoldsFewPlaces(t *testing.T) {
 	require.Equal(t, 1, w.web.fetched(slow(changes-1)))
 	require.Len(t, w.facts(t), 3)
 	require.Equal(t, changes-2, replaced())
+}
+
+// TestDropLooksAtFewJobs: jobs that stay cost nothing when the next one comes.
+func TestDropLooksAtFewJobs(t *testing.T) {
+	k := newKeyed(byMint)
+	same := &job{mint: mintKey(1), uri: "same"}
+	looks := 0
+	other := func(uri string) func(*job) bool {
+		return func(waiting *job) bool { looks++; return waiting.uri != uri }
+	}
+	const jobs = 1000
+	for i := range jobs + 1 {
+		require.Empty(t, k.drop(same, other("same")))
+		require.Equal(t, i == 0, k.enter(same))
+	}
+	require.Equal(t, jobs-1, looks)
+	require.Len(t, k.drop(same, other("next")), jobs)
+	require.Nil(t, k.leave(same), "nobody waits")
+	require.Empty(t, k.active)
 }
 
 func TestOffchainDisabled(t *testing.T) {
