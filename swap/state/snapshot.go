@@ -158,11 +158,7 @@ func (f *Fold) Publish() {
 	f.changed = map[venue.Key]struct{}{}
 	pairs := map[pair]**listed{}
 	for p := range f.pools.touched {
-		if l := f.list(p); l != nil {
-			pairs[p] = &l
-		} else {
-			pairs[p] = nil
-		}
+		pairs[p] = f.list(p)
 	}
 	f.pools.touched = map[pair]struct{}{}
 	last := f.snapshot.Load()
@@ -196,7 +192,7 @@ func (f *Fold) share(key venue.Key) **account {
 }
 
 // list returns what a snapshot has of a pair; nil if that is nothing.
-func (f *Fold) list(p pair) *listed {
+func (f *Fold) list(p pair) **listed {
 	_, refused := f.pools.refused[p]
 	_, asked := f.pools.listed[p]
 	l := &listed{complete: !refused, asked: asked}
@@ -212,7 +208,7 @@ func (f *Fold) list(p pair) *listed {
 	if len(l.entries) == 0 && l.complete && !asked {
 		return nil
 	}
-	return l
+	return &l
 }
 
 // maxPairPools is how many pools of one venue a pair's quote uses: those with the greatest rank.

@@ -37,7 +37,7 @@ func encode(r Request, list []venue.Instruction) (raw []byte, tables []venue.Key
 // their first use, and programs after the accounts of instructions.
 //
 // It does what solana.NewTransaction does, which finds accounts by their base58 text and so takes
-// five times as long: a third of a quote.
+// three times as long. Each plan of a quote is built, to see whether it fits.
 func compile(payer, blockhash venue.Key, list []venue.Instruction) solana.Message {
 	metas, at := make([]venue.Meta, 0, MaxAccounts), make(map[venue.Key]int, MaxAccounts)
 	use := func(m venue.Meta) {
