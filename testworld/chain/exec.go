@@ -290,8 +290,8 @@ func (x *machine) finish(tx *Tx) {
 	for i := range x.accs {
 		a := &x.accs[i]
 		tx.Meta.Post[i] = a.cur.Lamports
-		unchanged := !a.dirty && a.orig != nil && x.msg.IsWritable(i) && tx.Meta.Err == nil
-		if !a.dirty && !unchanged {
+		locked := a.orig != nil && x.msg.IsWritable(i) && tx.Meta.Err == nil
+		if !a.dirty && !locked {
 			continue
 		}
 		var next *Account

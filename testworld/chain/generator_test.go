@@ -140,3 +140,48 @@ func BenchmarkGenerate(b *testing.B) {
 		})
 	}
 }
+
+// TestWritesAreAllThatIsLockedForWriting, where a transaction succeeds, as followers of accounts
+// see it on the main network: a pool is written with its vaults, though its own bytes stay.
+func TestWritesAreAllThatIsLockedForWriting(t *testing.T) {
+	g, err := New(testConfig())
+	require.NoError(t, err)
+	v4 := map[Key]bool{}
+	for _, p := range g.pools {
+		if _, ok := p.dex.(v4Dex); ok {
+			v4[p.key] = true
+		}
+	}
+	failed, pools := 0, 0
+	for range 20 {
+		s, _ := g.Next(nil)
+		if s.Block == nil {
+			continue
+		}
+		for _, tx := range s.Block.Txs {
+			var written []Key
+			for _, w := range tx.Writes {
+				require.NotContains(t, written, w.Key, "once")
+				written = append(written, w.Key)
+			}
+			if tx.Meta.Err != nil {
+				failed++
+				require.Len(t, written, 1, "the payer")
+				continue
+			}
+			for i, key := range tx.Message.AccountKeys() {
+				switch locked := tx.Message.IsWritable(i); {
+				case !locked:
+					require.NotContains(t, written, key)
+				case tx.Meta.Post[i] > 0:
+					require.Contains(t, written, key)
+					if v4[key] {
+						pools++
+					}
+				}
+			}
+		}
+	}
+	require.Positive(t, failed)
+	require.Positive(t, pools)
+}

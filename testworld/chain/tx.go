@@ -147,7 +147,8 @@ type Tx struct {
 	Signatures []Signature
 	Message    Message
 	Meta       Meta
-	// Writes are the accounts that changed, in account order.
+	// Writes are the accounts that it wrote, in account order: those that changed and, if it
+	// succeeded, also the others that it locks for writing.
 	Writes []Write
 	Vote   bool
 	raw    []byte
