@@ -24,11 +24,12 @@ async function swap() {
   assert.equal(err, null, JSON.stringify(err));
   return { quote, signature };
 }
-// Others may move the price by more than the slippage before it lands. Then it fails, and a newcomer asks again.
+// Others may move the price by more than the slippage before it lands. Then the venue's program refuses it, and a newcomer asks again.
+const refused = (reason) => /custom program error|"Custom":/.test(reason.message ?? JSON.stringify(reason));
 let landed;
 for (let attempt = 1; !landed; attempt++) {
   landed = await swap().catch((reason) => {
-    if (attempt === 3) throw reason;
+    if (attempt === 3 || !refused(reason)) throw reason;
     console.log('again:', reason.message ?? JSON.stringify(reason));
   });
 }
