@@ -84,8 +84,8 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 		if snapshot == nil {
 			continue
 		}
-		for key, m := range snapshot.Mints {
-			v.mints[key] = m
+		for _, m := range snapshot.Mints {
+			v.mints[m.Address] = m
 		}
 		for _, p := range snapshot.Pools {
 			newest = max(newest, p.Slot)

@@ -106,8 +106,8 @@ type Refused struct {
 
 // Snapshot is the state of a pair. Each pool has its own slot.
 type Snapshot struct {
-	// Mints of the pair, by address.
-	Mints map[venue.Key]*mint.Mint
+	// Mints of the pair, in either order.
+	Mints [2]*mint.Mint
 	Pools []Pool
 	// Refused are pools that exist, but whose state cannot be quoted.
 	Refused []Refused
@@ -326,9 +326,9 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 		read[k] = accounts[i]
 	}
 	state := venue.NewAccounts(read)
-	snapshot := &Snapshot{Slot: slot, Mints: map[venue.Key]*mint.Mint{}}
-	for _, k := range []venue.Key{p.a, p.b} {
-		if snapshot.Mints[k], err = state.Mint(k); err != nil {
+	snapshot := &Snapshot{Slot: slot}
+	for i, k := range []venue.Key{p.a, p.b} {
+		if snapshot.Mints[i], err = state.Mint(k); err != nil {
 			return nil, err
 		}
 	}

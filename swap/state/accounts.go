@@ -39,6 +39,11 @@ type history struct {
 	since uint64
 	// users are the pools that need the account.
 	users []*pool
+	// shared is what the last snapshot has of the account, outside the pools' entries; nil for
+	// nothing.
+	shared *account
+	// changed says that the account is in Fold.changed.
+	changed bool
 }
 
 // never is the since of an account that is not subscribed to yet.

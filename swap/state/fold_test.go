@@ -90,13 +90,13 @@ func TestWantedPoolsAreLookedForOnceAConfirmedSlot(t *testing.T) {
 }
 
 func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
-	f := NewFold(FoldConfig{MaxPools: 2}, venue.List{twin{}})
+	f := NewFold(FoldConfig{MaxPools: 1}, venue.List{twin{}})
 	first, second := newTwin("first"), newTwin("second")
-	ask(f, first.coin) // one of the two: the mints
+	ask(f, first.coin)
 	begin(f)
 	born(f, 11, first)
 	born(f, 12, second)
-	require.Len(t, f.pools.by, 2)
+	require.Len(t, f.pools.by, 1)
 	read(f, 12, first)
 	_, err := f.Snapshot().Pair(first.coin, swaptest.WrappedSOL)
 	require.NoError(t, err)
@@ -114,10 +114,26 @@ func TestThePairThatWasAskedForFirstGivesWay(t *testing.T) {
 		ask(f, swaptest.Named(name))
 	}
 	require.Len(t, f.accounts, held)
-	require.Len(t, f.pools.by, 1)
+	require.Len(t, f.pools.of, 1)
 	f.Publish()
 	_, err := f.Snapshot().Pair(swaptest.Named("a"), swaptest.WrappedSOL)
 	require.ErrorIs(t, err, market.ErrNotHeld)
+}
+
+// A trade changes its own pool only. Decoding the others again would cost each of their next quotes.
+func TestOnlyAPoolThatChangedIsDecodedAgain(t *testing.T) {
+	f := quotable(t, "still", "busy")
+	pool := func(name string) venue.Pool {
+		found, err := f.Snapshot().Pair(newTwin(name).coin, swaptest.WrappedSOL)
+		require.NoError(t, err)
+		require.Len(t, found.Pools, 1)
+		return found.Pools[0].Pool
+	}
+	still, busy := pool("still"), pool("busy")
+	born(f, f.Head()+1, newTwin("busy"))
+	f.Publish()
+	require.NotSame(t, busy, pool("busy"))
+	require.Same(t, still, pool("still"))
 }
 
 // TestFinalSlotsAreForgotten: of a long life only the last state is kept.

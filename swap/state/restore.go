@@ -18,33 +18,28 @@ func (f *Fold) Checkpoint() *Checkpoint {
 			c.accounts = append(c.accounts, kept{key, v})
 		}
 	}
-	for address, p := range f.pools.by {
-		if p.asked != nil {
-			continue // Ask finds it again
-		}
-		if v, ok := f.accounts[address].final(f.tree.root); ok && v.account != nil {
+	for address, p := range f.pools.by { // Ask finds the others again
+		if v, ok := p.needs[0].final(f.tree.root); ok && v.account != nil {
 			c.pools = append(c.pools, address)
 		}
 	}
-	for _, p := range f.pools.order {
-		c.pairs = append(c.pairs, keptPair{p, f.whole(p)})
+	for _, s := range f.pools.asked {
+		c.pairs = append(c.pairs, keptPair{s.pair, f.whole(s)})
 	}
 	return c
 }
 
 // whole returns whether a pair is listed, and the root has the accounts of all of its pools.
-func (f *Fold) whole(p pair) bool {
-	_, listed := f.pools.listed[p]
-	_, refused := f.pools.refused[p]
-	for _, one := range f.pools.of[p] {
-		if one.asked != nil {
+func (f *Fold) whole(s *pairState) bool {
+	for _, one := range s.pools {
+		if one.asked {
 			continue
 		}
-		if _, ok := f.accounts[one.address].final(f.tree.root); !ok {
+		if _, ok := one.needs[0].final(f.tree.root); !ok {
 			return false
 		}
 	}
-	return listed && !refused && !f.pools.full
+	return s.listed && !s.refused && !f.pools.full
 }
 
 // Restore takes over a checkpoint. The Fold must be new. The stream must then go on behind the
@@ -56,7 +51,7 @@ func (f *Fold) Restore(c *Checkpoint) {
 	for i := range c.accounts {
 		h := &history{key: c.accounts[i].key, versions: []version{c.accounts[i].version}}
 		f.accounts[h.key] = h
-		f.changed[h.key] = struct{}{}
+		f.change(h)
 		f.bytes += h.size()
 	}
 	whole := true

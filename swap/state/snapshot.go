@@ -22,14 +22,14 @@ const shards = 1024
 
 // table is a map whose changed copies are cheap. Readers need no lock.
 type table[K comparable, V any] struct {
-	shards [shards]map[K]V
+	shards [shards]map[K]*V
 }
 
 var seed = maphash.MakeSeed()
 
-func (t *table[K, V]) get(key K) (V, bool) {
-	v, ok := t.shards[maphash.Comparable(seed, key)%shards][key]
-	return v, ok
+// get returns a key's value; nil if there is none.
+func (t *table[K, V]) get(key K) *V {
+	return t.shards[maphash.Comparable(seed, key)%shards][key]
 }
 
 // with returns a copy with other values for some keys; nil removes a key.
@@ -37,19 +37,19 @@ func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
 	next, copied := *t, map[uint64]bool{}
 	for key, value := range changes {
 		i := maphash.Comparable(seed, key) % shards
-		if _, have := next.shards[i][key]; value == nil && !have {
+		if value == nil && next.shards[i][key] == nil {
 			continue
 		}
 		if !copied[i] {
 			copied[i] = true
 			if next.shards[i] = maps.Clone(next.shards[i]); next.shards[i] == nil {
-				next.shards[i] = map[K]V{}
+				next.shards[i] = map[K]*V{}
 			}
 		}
 		if value == nil {
 			delete(next.shards[i], key)
 		} else {
-			next.shards[i][key] = *value
+			next.shards[i][key] = value
 		}
 	}
 	return &next
@@ -78,9 +78,11 @@ type answer struct {
 type entry struct {
 	venue string
 	ref   venue.Ref
-	// own are the accounts of ref.Together, in its order.
-	own  []*solana.Account
-	slot uint64
+	// needs are those of the pool. own are the accounts of the first of them, which are the pool's
+	// own. Of the histories, only the key may be read.
+	needs []*history
+	own   []*solana.Account
+	slot  uint64
 	// decoded is the pool, decoded when it is first needed.
 	decoded atomic.Pointer[decoded]
 }
@@ -92,8 +94,8 @@ type decoded struct {
 	err    error
 }
 
-// account is one that a pool needs, but that is not in Together of its Ref, as swaps do not write
-// it: a mint, a config. It is immutable except mint.
+// account is one that a pool needs, but that is not its own: a mint, a config. It is immutable
+// except mint.
 type account struct {
 	*solana.Account
 	mint atomic.Pointer[parsed]
@@ -114,14 +116,14 @@ type Snapshot struct {
 	number   uint64
 	venues   []string
 	time     int64
-	pairs    *table[pair, *listed]
-	accounts *table[venue.Key, *account]
+	pairs    *table[pair, listed]
+	accounts *table[venue.Key, account]
 	// full says that pairs may have pools that are not even counted as refused.
 	full bool
 }
 
 func newSnapshot(venues venue.List) *Snapshot {
-	s := &Snapshot{pairs: &table[pair, *listed]{}, accounts: &table[venue.Key, *account]{}}
+	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, account]{}}
 	for _, v := range venues {
 		s.venues = append(s.venues, v.Name())
 	}
@@ -130,41 +132,40 @@ func newSnapshot(venues venue.List) *Snapshot {
 
 // Publish makes a snapshot of what changed since the last one.
 func (f *Fold) Publish() {
-	dirty := map[*pool]struct{}{}
-	for key := range f.changed {
-		if h := f.accounts[key]; h != nil {
-			_, held := h.at(&f.tree)
-			for _, p := range h.users {
-				// An entry does not have the other accounts: they are exchanged by share.
-				if !held || p.entry == nil || slices.Contains(p.ref.Together(), key) {
-					dirty[p] = struct{}{}
-				}
+	var dirty []*pool
+	for _, h := range f.changed {
+		_, held := h.at(&f.tree)
+		for _, p := range h.users {
+			// An entry does not have the other accounts: they are exchanged by share.
+			if !p.dirty && (!held || p.state == wanted || p.owns(h.key)) {
+				p.dirty = true
+				dirty = append(dirty, p)
 			}
 		}
 	}
-	for p := range dirty {
-		if before := p.ref; f.update(p) && before != p.ref {
-			for _, h := range p.needs { // held before, but in no snapshot
-				f.changed[h.key] = struct{}{}
-			}
+	for _, p := range dirty {
+		p.dirty = false
+		f.update(p)
+		f.touch(p.pair)
+	}
+	accounts := map[venue.Key]*account{}
+	for _, h := range f.changed {
+		h.changed = false
+		if now := f.share(h); now != h.shared {
+			h.shared, accounts[h.key] = now, now
 		}
-		f.pools.touched[p.pair] = struct{}{}
 	}
-	shared := map[venue.Key]**account{}
-	for key := range f.changed {
-		shared[key] = f.share(key)
+	pairs := make(map[pair]*listed, len(f.pools.touched))
+	for _, s := range f.pools.touched {
+		s.touched = false
+		pairs[s.pair] = s.list()
 	}
-	// Not cleared: a map keeps the memory of the most that it held.
-	f.changed = map[venue.Key]struct{}{}
-	pairs := map[pair]**listed{}
-	for p := range f.pools.touched {
-		pairs[p] = f.list(p)
-	}
-	f.pools.touched = map[pair]struct{}{}
+	// Not cut to no length: a slice keeps the memory of the most that it held.
+	f.changed, f.pools.touched = nil, nil
 	last := f.snapshot.Load()
 	next := &Snapshot{
 		Slot: f.tree.head, number: last.number + 1, full: f.pools.full, venues: last.venues,
-		pairs: last.pairs.with(pairs), accounts: last.accounts.with(shared),
+		pairs: last.pairs.with(pairs), accounts: last.accounts.with(accounts),
 	}
 	if f.tree.started {
 		tip := f.tree.tip()
@@ -175,28 +176,21 @@ func (f *Fold) Publish() {
 
 // share returns what a snapshot has of an account outside the pools' entries; nil if no pool needs
 // it there.
-func (f *Fold) share(key venue.Key) **account {
-	h := f.accounts[key]
-	if h == nil {
-		return nil
-	}
+func (f *Fold) share(h *history) *account {
 	v, held := h.at(&f.tree)
-	shares := func(p *pool) bool {
-		return key != p.address && (p.ref == nil || !slices.Contains(p.ref.Together(), key))
-	}
-	if !held || !slices.ContainsFunc(h.users, shares) {
+	if !held || !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h.key) }) {
 		return nil
 	}
-	a := &account{Account: v.account}
-	return &a
+	if h.shared != nil && h.shared.Account == v.account {
+		return h.shared // pools were decoded with it
+	}
+	return &account{Account: v.account}
 }
 
 // list returns what a snapshot has of a pair; nil if that is nothing.
-func (f *Fold) list(p pair) **listed {
-	_, refused := f.pools.refused[p]
-	_, asked := f.pools.listed[p]
-	l := &listed{complete: !refused, asked: asked}
-	for _, one := range f.pools.of[p] {
+func (s *pairState) list() *listed {
+	l := &listed{complete: !s.refused, asked: s.listed}
+	for _, one := range s.pools {
 		switch one.state {
 		case wanted:
 			l.complete = false
@@ -205,10 +199,10 @@ func (f *Fold) list(p pair) **listed {
 		case absent:
 		}
 	}
-	if len(l.entries) == 0 && l.complete && !asked {
+	if len(l.entries) == 0 && l.complete && !s.listed {
 		return nil
 	}
-	return &l
+	return l
 }
 
 // maxPairPools is how many pools of one venue a pair's quote uses: those with the greatest rank.
@@ -222,11 +216,11 @@ var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrN
 // not asked for and listed, or if the state of one of its pools is not certain or not held. It
 // wraps mint.ErrUntradable if one of the mints cannot be swapped.
 func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
-	l, known := s.pairs.get(pairOf(a, b))
+	l := s.pairs.get(pairOf(a, b))
 	switch {
 	case s.Slot == 0 || s.full:
 		return nil, market.ErrNotHeld
-	case !known || !l.asked:
+	case l == nil || !l.asked:
 		return nil, errNotAsked
 	case !l.complete:
 		return nil, market.ErrNotHeld
@@ -242,13 +236,13 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 
 // find makes the answer of Pair for a pair that is complete.
 func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
-	found := &market.Snapshot{Slot: s.Slot, ReadAt: s.At, Mints: map[venue.Key]*mint.Mint{}}
-	for _, key := range []venue.Key{a, b} {
+	found := &market.Snapshot{Slot: s.Slot, ReadAt: s.At}
+	for i, key := range []venue.Key{a, b} {
 		m, err := s.mint(key)
 		if err != nil {
 			return nil, err
 		}
-		found.Mints[key] = m
+		found.Mints[i] = m
 	}
 	clock := venue.ClockAt(s.Slot, s.time)
 	for _, e := range s.deepest(l.entries) {
@@ -282,8 +276,8 @@ func (s *Snapshot) deepest(entries []*entry) []*entry {
 
 // mint returns a mint, which is parsed once.
 func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
-	a, held := s.accounts.get(key)
-	if !held {
+	a := s.accounts.get(key)
+	if a == nil {
 		return nil, market.ErrNotHeld
 	}
 	p := a.mint.Load()
@@ -298,23 +292,18 @@ func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
 // decode returns an entry's pool. It decodes again only if an account outside the entry has
 // changed. The result is nil if such an account is missing.
 func (s *Snapshot) decode(e *entry) *decoded {
-	mints, own := e.ref.Mints(), e.ref.Together()
-	var shared []*account
-	for _, key := range append(e.ref.Accounts(), mints[:]...) {
-		if slices.Contains(own, key) {
-			continue
-		}
-		a, held := s.accounts.get(key)
-		if !held {
+	others := e.needs[len(e.own):]
+	shared := make([]*account, len(others))
+	for i, h := range others {
+		if shared[i] = s.accounts.get(h.key); shared[i] == nil {
 			return nil
 		}
-		shared = append(shared, a)
 	}
 	if d := e.decoded.Load(); d != nil && slices.Equal(d.shared, shared) {
 		return d
 	}
 	d := &decoded{shared: shared}
-	d.pool, d.err = e.ref.Decode(&view{s, own, e.own})
+	d.pool, d.err = e.ref.Decode(&view{s, e})
 	e.decoded.Store(d)
 	return d
 }
@@ -322,17 +311,18 @@ func (s *Snapshot) decode(e *entry) *decoded {
 // view is the venue.State that one entry is decoded from.
 type view struct {
 	*Snapshot
-	keys []venue.Key
-	own  []*solana.Account
+	entry *entry
 }
 
 // Account implements venue.State.
 func (v *view) Account(key venue.Key) (*solana.Account, bool) {
-	if i := slices.Index(v.keys, key); i >= 0 {
-		return v.own[i], true
+	for i, own := range v.entry.own {
+		if v.entry.needs[i].key == key {
+			return own, true
+		}
 	}
-	a, held := v.accounts.get(key)
-	if !held {
+	a := v.accounts.get(key)
+	if a == nil {
 		return nil, false
 	}
 	return a.Account, true

@@ -62,8 +62,8 @@ type Fold struct {
 	accounts map[venue.Key]*history
 	bytes    int64
 	pools    pools
-	// changed are the keys whose version at the head may differ from the snapshot's.
-	changed  map[venue.Key]struct{}
+	// changed are the accounts whose version at the head may differ from the snapshot's.
+	changed  []*history
 	snapshot atomic.Pointer[Snapshot]
 	// confirmed is the highest slot that is known to be confirmed.
 	confirmed uint64
@@ -81,7 +81,7 @@ type Fold struct {
 
 // NewFold returns an empty Fold.
 func NewFold(cfg FoldConfig, venues venue.List) *Fold {
-	f := &Fold{cfg: cfg.withDefaults(), venues: venues, tree: newTree(), accounts: map[venue.Key]*history{}, pools: newPools(), changed: map[venue.Key]struct{}{}, searched: map[int]uint64{}}
+	f := &Fold{cfg: cfg.withDefaults(), venues: venues, tree: newTree(), accounts: map[venue.Key]*history{}, pools: newPools(), searched: map[int]uint64{}}
 	f.snapshot.Store(newSnapshot(venues))
 	return f
 }
@@ -102,11 +102,19 @@ func (f *Fold) Write(w Write) {
 		}
 		h = f.accounts[w.Key]
 	}
-	f.put(w.Key, h, version{slot: w.Slot, order: w.Order, transaction: w.Transaction, account: w.Account})
+	f.put(h, version{slot: w.Slot, order: w.Order, transaction: w.Transaction, account: w.Account})
 	f.remember(w)
 }
 
-func (f *Fold) put(key venue.Key, h *history, v version) {
+// change records that the version of an account at the head may differ from the snapshot's.
+func (f *Fold) change(h *history) {
+	if !h.changed {
+		h.changed = true
+		f.changed = append(f.changed, h)
+	}
+}
+
+func (f *Fold) put(h *history, v version) {
 	if len(f.tree.slots) >= maxSlots && f.tree.slots[v.slot] == nil && v.slot > f.tree.root {
 		return // Broken is true then
 	}
@@ -117,10 +125,10 @@ func (f *Fold) put(key venue.Key, h *history, v version) {
 	f.bytes += h.size() - before
 	if v.slot > f.tree.root {
 		s := f.tree.at(v.slot)
-		s.keys = append(s.keys, key)
+		s.keys = append(s.keys, h.key)
 	}
 	if v.slot <= f.tree.root || f.tree.fork[v.slot] {
-		f.changed[key] = struct{}{}
+		f.change(h)
 	}
 }
 
@@ -212,6 +220,7 @@ func (f *Fold) drop(gone map[uint64]*slot, lost func(slot uint64) bool) {
 				f.bytes += h.size() - before
 			}
 		}
+		s.keys = nil // the root stays
 	}
 }
 
@@ -220,7 +229,9 @@ func (f *Fold) choose() {
 	for _, number := range f.tree.choose() {
 		if s := f.tree.slots[number]; s != nil {
 			for _, key := range s.keys {
-				f.changed[key] = struct{}{}
+				if h := f.accounts[key]; h != nil {
+					f.change(h)
+				}
 			}
 		}
 	}
@@ -237,7 +248,7 @@ func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account)
 		if h == nil || h.since > number {
 			continue
 		}
-		f.put(key, h, version{slot: number, read: true, account: accounts[i]})
+		f.put(h, version{slot: number, read: true, account: accounts[i]})
 	}
 }
 
@@ -256,17 +267,17 @@ func (f *Fold) Broken() bool {
 func (f *Fold) Reset() {
 	f.tree = f.tree.again()
 	f.bytes = 0
-	for key, h := range f.accounts {
+	for _, h := range f.accounts {
 		h.versions = nil
 		if h.since != never {
 			h.since = 0
 		}
-		f.changed[key] = struct{}{}
+		f.change(h)
 	}
-	for p := range f.pools.listed {
-		f.pools.touched[p] = struct{}{}
+	for _, s := range f.pools.asked {
+		s.listed = false
+		f.touch(s)
 	}
-	clear(f.pools.listed)
 	f.Publish()
 }
 

@@ -82,7 +82,7 @@ func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, 
 	now := map[venue.Key]*solana.Account{}
 	for _, h := range p.needs {
 		v, ok := h.at(&f.tree)
-		if _, pending := f.changed[h.key]; !ok || pending {
+		if !ok || h.changed {
 			return
 		}
 		now[h.key] = v.account
@@ -97,7 +97,7 @@ func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, 
 			end++
 		}
 		group := writes[i:end]
-		if slices.ContainsFunc(group, func(w Write) bool { return w.Key == p.address || slices.Contains(p.ref.Together(), w.Key) }) {
+		if slices.ContainsFunc(group, func(w Write) bool { return p.owns(w.Key) }) {
 			if told[group[0].Transaction] {
 				return
 			}

@@ -23,7 +23,7 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	taken := map[venue.Key]bool{}
 	// add returns false if there is no room for a pool.
 	add := func(p *pool) bool {
-		if int(p.address[31])%lanes != lane {
+		if p.lane(lanes) != lane {
 			return true
 		}
 		from := f.readableFrom(p)
@@ -45,9 +45,9 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 		r.Keys, r.Slot = append(r.Keys, more...), max(r.Slot, from)
 		return true
 	}
-	for p := range f.pools.urgent {
+	for s := range f.pools.urgent {
 		waits := false
-		for _, one := range f.pools.of[p] {
+		for _, one := range s.pools {
 			if one.state == wanted {
 				waits = true
 				if !add(one) {
@@ -56,14 +56,14 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 			}
 		}
 		if !waits {
-			delete(f.pools.urgent, p)
+			delete(f.pools.urgent, s)
 		}
 	}
 	// A pool that has to wait, waits for a slot to be confirmed. What was found may be under way.
 	if f.searched[lane] == f.confirmed {
 		return r
 	}
-	for _, p := range f.pools.wanted {
+	for p := range f.pools.wanted {
 		if !add(p) {
 			return r
 		}
@@ -86,8 +86,8 @@ func (f *Fold) readableFrom(p *pool) (from uint64) {
 
 // Hurry says that somebody waits for a pair: its pools are read before others.
 func (f *Fold) Hurry(a, b pubkey.Key) {
-	if len(f.pools.urgent) < maxUrgent {
-		f.pools.urgent[pairOf(a, b)] = struct{}{}
+	if s := f.pools.of[pairOf(a, b)]; s != nil && len(f.pools.urgent) < maxUrgent {
+		f.pools.urgent[s] = struct{}{}
 	}
 }
 
