@@ -20,7 +20,7 @@ type StreamConfig struct {
 	SpillBytes     int64    `koanf:"spill_bytes" usage:"most bytes of transactions that wait on disk while Kafka is slower than the chain; beyond, transactions are left out and told as a gap; 0 = none wait there"`
 	AllowedOrigins []string `koanf:"allowed_origins" usage:"web origins whose pages may open WebSockets at the stream, as swap.allowed_origins"`
 	MaxSubscribers int      `koanf:"max_subscribers" usage:"most open subscriptions of all clients of the stream"`
-	MaxReplays     int      `koanf:"max_replays" usage:"most places at which replays (from_slot) read the log at one time; replays at about the same place share one; one more waits up to 5 s, then is refused"`
+	MaxReplays     int      `koanf:"max_replays" usage:"most places at which replays (from_slot) read the log at one time; replays at about the same place share one; an API key may have a quarter for itself; one more waits up to 5 s, then is refused"`
 	MaxConnections int      `koanf:"max_connections" usage:"most open connections of all clients of the stream; one more is refused"`
 	MaxPerAddress  int      `koanf:"max_connections_per_address" usage:"most open connections of one client address (of IPv6: its network of 64 bits); keys.trusted_proxies are exempt"`
 	TLS            struct {

@@ -277,7 +277,7 @@ func (g *geyser) replayStatus(err error) error {
 			return status.Error(codes.OutOfRange, err.Error())
 		}
 		return refused.Err()
-	case errors.Is(err, errReplays):
+	case errors.Is(err, errReplays), errors.Is(err, errKeyReplays):
 		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}

@@ -58,21 +58,20 @@ type replay struct {
 
 // newReplay waits until live delivery has begun, finds the slot in the log, and joins a reader. If
 // there are too many replays or readers, it waits up to Config.replayPatience for each of them, and
-// returns errReplays. Unless there is an error, the caller calls either run or release.
+// returns errReplays; errKeyReplays if it is its own key that has too many. Unless there is an
+// error, the caller calls either run or release.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (_ *replay, err error) {
 	select { // until live delivery has an offset, a replay cannot hand over to it
 	case <-s.fed:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
-	defer cancel()
-	if s.running.Acquire(waiting, 1) != nil {
-		return nil, context.Cause(waiting)
+	if err := s.takePlace(ctx, sub.key); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			s.running.Release(1)
+			s.freePlace(sub.key)
 		}
 	}()
 	offset, err := s.locate(ctx, slot)
@@ -81,7 +80,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	}
 	joining, stop := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
 	defer stop()
-	reader, err := s.readers.join(joining, offset, newcomer)
+	reader, err := s.readers.join(joining, offset, sub.key, newcomer)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +93,38 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader}, nil
 }
 
+// takePlace waits for one of the places of the key, then for one of all replays. Unless there is an
+// error, the caller calls freePlace.
+func (s *Server) takePlace(ctx context.Context, key string) error {
+	own, stop := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errKeyReplays)
+	defer stop()
+	if s.shares.acquire(own, key) != nil {
+		return context.Cause(own)
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
+	defer cancel()
+	if s.running.Acquire(waiting, 1) != nil {
+		s.shares.release(key)
+		return context.Cause(waiting)
+	}
+	return nil
+}
+
+func (s *Server) freePlace(key string) {
+	s.running.Release(1)
+	s.shares.release(key)
+}
+
 // release gives back what newReplay took.
 func (r *replay) release() {
 	r.leave()
-	r.server.running.Release(1)
+	r.server.freePlace(r.sub.key)
 }
 
 // leave leaves the reader, if there is one.
 func (r *replay) leave() {
 	if r.reader != nil {
-		r.server.readers.leave(r.reader)
+		r.server.readers.leave(r.reader, r.sub.key)
 		r.reader = nil
 	}
 }
@@ -149,7 +170,7 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if !errors.Is(err, errElsewhere) {
 		return records, err
 	}
-	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next); err != nil {
+	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next, r.sub.key); err != nil {
 		return nil, err
 	}
 	return nil, nil // that reader, too, may have dropped the next record before it is fetched

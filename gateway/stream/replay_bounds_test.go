@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // TestAnAcceptedReplayIsNotRefused: where there is no reader for one that fell off its own, it
@@ -26,7 +27,7 @@ func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
 			require.NoError(t, first.read(t.Context()))
 		}
 		_, at := first.place()
-		other, _ := s.readers.tryJoin(at, newcomer)
+		other, _ := s.readers.tryJoin(at, keys.OpenID, newcomer)
 		require.Same(t, first, other, "its reader has moved on, for another one")
 		go again.run(t.Context())
 		time.Sleep(10 * time.Hour)
@@ -35,7 +36,7 @@ func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
 		came := make(chan *replay, 8)
 		for range cap(came) {
 			go func() {
-				next, err := s.newReplay(t.Context(), nil, 101, levelLog)
+				next, err := s.newReplay(t.Context(), sub, 101, levelLog)
 				if err != nil {
 					t.Error(err)
 				}
@@ -44,7 +45,7 @@ func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Empty(t, came, "they wait, too")
-		s.readers.leave(other)
+		s.readers.leave(other, keys.OpenID)
 		synctest.Wait()
 		require.EqualValues(t, len(l.records), again.gate.from, "it is done, and live delivery goes on")
 		require.Equal(t, 1, s.readers.count(), "that of the others, which have not begun to read")
@@ -82,14 +83,14 @@ func TestReplaysAreBounded(t *testing.T) {
 // TestNewcomersWaitForAcceptedReplays: a place that comes free is not theirs.
 func TestNewcomersWaitForAcceptedReplays(t *testing.T) {
 	s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 1})
-	only, _ := s.readers.tryJoin(0, newcomer)
-	s.readers.wait(1)
-	s.readers.leave(only)
-	none, _ := s.readers.tryJoin(0, newcomer)
+	only, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
+	s.readers.wait(keys.OpenID, 1)
+	s.readers.leave(only, keys.OpenID)
+	none, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
 	require.Nil(t, none)
-	reader, _ := s.readers.tryJoin(0, accepted)
+	reader, _ := s.readers.tryJoin(0, keys.OpenID, accepted)
 	require.NotNil(t, reader)
-	shared, _ := s.readers.tryJoin(0, newcomer)
+	shared, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
 	require.Same(t, reader, shared)
 }
 
@@ -102,23 +103,23 @@ func (slowClose) Close() { time.Sleep(time.Hour) }
 func TestAReplayThatMovesKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 1})
-		own, _ := s.readers.tryJoin(0, newcomer)
+		own, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
 		own.tailer = slowClose{}
 		came := make(chan *replayReader, 1)
 		go func() {
-			reader, err := s.readers.join(t.Context(), 1<<40, newcomer)
+			reader, err := s.readers.join(t.Context(), 1<<40, keys.OpenID, newcomer)
 			if err != nil {
 				t.Error(err)
 			}
 			came <- reader
 		}()
 		synctest.Wait()
-		moved, err := s.readers.move(t.Context(), own, 5)
+		moved, err := s.readers.move(t.Context(), own, 5, keys.OpenID)
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Empty(t, came)
-		s.readers.leave(moved)
-		s.readers.leave(<-came)
+		s.readers.leave(moved, keys.OpenID)
+		s.readers.leave(<-came, keys.OpenID)
 	})
 }
 
@@ -169,4 +170,82 @@ func TestClientsShareALookAtTheLog(t *testing.T) {
 		}
 		require.Equal(t, 1, l.looks)
 	})
+}
+
+// TestAKeyHasAShareOfTheReplays: one key's replays leave places for those of others, and another one
+// of the key waits for its own.
+func TestAKeyHasAShareOfTheReplays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newMemoryLog(0)
+		l.slot(100, 99, 3, false)
+		s := replayServer(t, l, Config{maxReplaying: 8})
+		begin := func(key string) (*replay, error) {
+			return s.newReplay(t.Context(), &subscriber{key: key}, 100, levelLog)
+		}
+		var greedy []*replay
+		for range 2 {
+			r, err := begin("greedy")
+			require.NoError(t, err)
+			greedy = append(greedy, r)
+		}
+		_, err := begin("greedy")
+		require.ErrorIs(t, err, errKeyReplays)
+		other, err := begin("other")
+		require.NoError(t, err)
+		other.release()
+		came := make(chan *replay, 1)
+		go func() {
+			r, err := begin("greedy")
+			if err != nil {
+				t.Error(err)
+			}
+			came <- r
+		}()
+		synctest.Wait()
+		require.Empty(t, came)
+		greedy[0].release()
+		(<-came).release()
+		greedy[1].release()
+		require.Empty(t, s.shares.shares, "a key without replays is forgotten")
+	})
+}
+
+// TestAKeyHasAShareOfTheReaders, which are fewer than replays: one key's replays at many places
+// leave places for those of others. A reader that another key shares does not count.
+func TestAKeyHasAShareOfTheReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 8})
+		join := func(key string, offset int64, who standing) *replayReader {
+			reader, _ := s.readers.tryJoin(offset, key, who)
+			return reader
+		}
+		require.NotNil(t, join("greedy", 0, newcomer))
+		second := join("greedy", 100, newcomer)
+		require.NotNil(t, second)
+		require.Nil(t, join("greedy", 200, newcomer))
+		require.Nil(t, join("greedy", 200, accepted), "one that fell off its reader waits, too")
+		waiting, cancel := context.WithTimeoutCause(t.Context(), time.Second, errReplays)
+		defer cancel()
+		_, err := s.readers.join(waiting, 200, "greedy", newcomer)
+		require.ErrorIs(t, err, errKeyReplays)
+
+		s.readers.wait("greedy", 1)
+		require.NotNil(t, join("other", 300, newcomer), "what waits for its own share holds up no other key")
+		require.Same(t, second, join("other", 100, newcomer))
+		require.Nil(t, join("other", 400, newcomer), "now a place is greedy's, which waits")
+		require.NotNil(t, join("greedy", 200, accepted))
+		s.readers.wait("greedy", -1)
+		s.readers.leave(second, "other")
+		require.Nil(t, join("greedy", 500, newcomer))
+	})
+}
+
+// TestReplaysWithoutKeysHaveNoShare: nobody else is there.
+func TestReplaysWithoutKeysHaveNoShare(t *testing.T) {
+	s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 8, maxReplaying: 8})
+	for i := range int64(8) {
+		require.NoError(t, s.takePlace(t.Context(), keys.OpenID))
+		reader, _ := s.readers.tryJoin(100*i, keys.OpenID, newcomer)
+		require.NotNil(t, reader)
+	}
 }

@@ -9,20 +9,22 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // errElsewhere is returned by replayReader.fetch to a replay that must join another reader.
 var errElsewhere = errors.New("the replay is not at this reader's place")
 
 // replayReaders are the readers of the log that serve replays, at most Config.MaxReplays. Replays
-// that are at about the same place share one, so the log is read once for them.
+// that are at about the same place share one, so the log is read once for them. A key may have a
+// share of them for itself (see shareOf).
 type replayReaders struct {
 	server *Server
 	mu     sync.Mutex
 	list   []*replayReader
-	// waiting counts the accepted replays that wait for a reader. Meanwhile no newcomer gets a new
-	// one.
-	waiting int
+	// waiting counts the accepted replays of each key that wait for a reader. While one of them may
+	// have a new one, no newcomer gets it.
+	waiting map[string]int
 	// changed is closed when list or waiting changes.
 	changed chan struct{}
 }
@@ -36,7 +38,7 @@ const (
 )
 
 func newReplayReaders(s *Server) replayReaders {
-	return replayReaders{server: s, changed: make(chan struct{})}
+	return replayReaders{server: s, waiting: map[string]int{}, changed: make(chan struct{})}
 }
 
 func (p *replayReaders) count() int {
@@ -46,53 +48,88 @@ func (p *replayReaders) count() int {
 }
 
 // join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, it waits for one until ctx ends, and returns ctx's cause.
-func (p *replayReaders) join(ctx context.Context, offset int64, who standing) (*replayReader, error) {
+// makes one. If there are too many, or too many of the key, it waits for one until ctx ends. Then it
+// returns ctx's cause, or errKeyReplays instead of errReplays if those of the key were too many.
+func (p *replayReaders) join(ctx context.Context, offset int64, key string, who standing) (*replayReader, error) {
 	for {
-		reader, changed := p.tryJoin(offset, who)
+		reader, changed := p.tryJoin(offset, key, who)
 		if reader != nil {
 			return reader, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			if why := context.Cause(ctx); !errors.Is(why, errReplays) || p.mayMake(key) {
+				return nil, why
+			}
+			return nil, errKeyReplays
 		}
 	}
 }
 
 // move leaves a reader for another one, as join finds it. It comes before newcomers, and none of
 // them takes the place that comes free.
-func (p *replayReaders) move(ctx context.Context, from *replayReader, offset int64) (*replayReader, error) {
-	p.wait(1)
-	defer p.wait(-1)
-	p.leave(from)
-	return p.join(ctx, offset, accepted)
+func (p *replayReaders) move(ctx context.Context, from *replayReader, offset int64, key string) (*replayReader, error) {
+	p.wait(key, 1)
+	defer p.wait(key, -1)
+	p.leave(from, key)
+	return p.join(ctx, offset, key, accepted)
 }
 
 // wait adds to waiting. Newcomers may get a reader once fewer wait.
-func (p *replayReaders) wait(n int) {
+func (p *replayReaders) wait(key string, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting += n; n < 0 {
+	if p.waiting[key] += n; p.waiting[key] == 0 {
+		delete(p.waiting, key)
+	}
+	if n < 0 {
 		p.announce()
 	}
 }
 
 // tryJoin is join without waiting. changed is closed when another call may find a reader.
-func (p *replayReaders) tryJoin(offset int64, who standing) (reader *replayReader, changed <-chan struct{}) {
+func (p *replayReaders) tryJoin(offset int64, key string, who standing) (reader *replayReader, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if reader = cmp.Or(p.having(offset), p.reading(offset)); reader == nil {
-		if len(p.list) >= p.server.cfg.MaxReplays || who == newcomer && p.waiting > 0 {
+		if len(p.list) >= p.server.cfg.MaxReplays || p.hasShare(key) || who == newcomer && p.awaited() {
 			return nil, p.changed
 		}
-		reader = &replayReader{of: p, turn: make(chan struct{}, 1), first: offset, next: offset}
+		reader = &replayReader{of: p, turn: make(chan struct{}, 1), first: offset, next: offset, users: map[string]int{}}
 		p.list = append(p.list, reader)
-		p.announce()
 	}
-	reader.users++
+	reader.users[key]++
+	p.announce() // a reader that two keys share counts for neither
 	return reader, nil
+}
+
+// mayMake returns whether a replay of the key may have a new reader, if there is room for one.
+func (p *replayReaders) mayMake(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.hasShare(key)
+}
+
+// hasShare returns whether the key has as many readers for itself as it may. The caller holds mu.
+func (p *replayReaders) hasShare(key string) bool {
+	own := 0
+	for _, r := range p.list {
+		if len(r.users) == 1 && r.users[key] > 0 {
+			own++
+		}
+	}
+	return key != keys.OpenID && own >= shareOf(p.server.cfg.MaxReplays)
+}
+
+// awaited returns whether an accepted replay waits for a new reader. The caller holds mu.
+func (p *replayReaders) awaited() bool {
+	for key := range p.waiting {
+		if !p.hasShare(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // having returns a reader that has read the record at offset; nil if there is none. The caller
@@ -123,10 +160,12 @@ func (p *replayReaders) announce() {
 }
 
 // leave is called once for each join. The last one to leave closes the reader.
-func (p *replayReaders) leave(r *replayReader) {
+func (p *replayReaders) leave(r *replayReader, key string) {
 	p.mu.Lock()
-	r.users--
-	last := r.users == 0
+	if r.users[key]--; r.users[key] == 0 {
+		delete(r.users, key)
+	}
+	last := len(r.users) == 0
 	if last {
 		p.list = slices.DeleteFunc(p.list, func(other *replayReader) bool { return other == r })
 		p.announce()
@@ -148,8 +187,8 @@ func (p *replayReaders) has(offset int64) bool {
 // within Config.replayBuffer. It has no goroutine: the replay that needs more reads for all.
 type replayReader struct {
 	of *replayReaders
-	// users counts the replays that have joined. Guarded by of.mu.
-	users int
+	// users counts the replays of each key that have joined. Guarded by of.mu.
+	users map[string]int
 	// turn has room for one value, which the replay that reads puts there. Only that one uses
 	// tailer.
 	turn   chan struct{}

@@ -26,7 +26,7 @@ func TestReplaysTakeTurns(t *testing.T) {
 			l := newMemoryLog(0)
 			l.slot(100, 99, 1, false)
 			f := startOn(t, l, Config{MaxReplays: 1, replayPatience: patient})
-			other, _ := f.readers.tryJoin(1<<40, newcomer)
+			other, _ := f.readers.tryJoin(1<<40, keys.OpenID, newcomer)
 			require.NotNil(t, other, "another replay reads elsewhere")
 			from := uint64(100)
 			stream := f.subscribeFrom(t, t.Context(), &pb.SubscribeRequest{FromSlot: &from, Transactions: filters{"all": {}}})
@@ -36,7 +36,7 @@ func TestReplaysTakeTurns(t *testing.T) {
 				require.ErrorContains(t, err, errReplays.Error())
 				return
 			}
-			f.readers.leave(other)
+			f.readers.leave(other, keys.OpenID)
 			require.Equal(t, []string{"10000"}, told(t, stream, 1))
 		})
 	}
@@ -190,17 +190,17 @@ func TestReadersMeet(t *testing.T) {
 		l.slot(slot, slot-1, 100, false)
 	}
 	f := startOn(t, l, Config{})
-	far, _ := f.readers.tryJoin(700, newcomer)
+	far, _ := f.readers.tryJoin(700, keys.OpenID, newcomer)
 	_, err := far.fetch(t.Context(), 700)
 	require.NoError(t, err)
-	near, _ := f.readers.tryJoin(300, newcomer)
+	near, _ := f.readers.tryJoin(300, keys.OpenID, newcomer)
 	require.NotSame(t, far, near)
 	records, err := near.fetch(t.Context(), 300)
 	require.NoError(t, err)
 	require.EqualValues(t, 300, records[0].offset)
 	_, err = near.fetch(t.Context(), 300+int64(len(records)))
 	require.ErrorIs(t, err, errElsewhere)
-	met, _ := f.readers.tryJoin(300+int64(len(records)), newcomer)
+	met, _ := f.readers.tryJoin(300+int64(len(records)), keys.OpenID, newcomer)
 	require.Same(t, far, met)
 }
 
@@ -220,7 +220,7 @@ func replayServer(t *testing.T, l *memoryLog, cfg Config) *Server {
 // do. The caller runs the replay.
 func (s *Server) replayer(t *testing.T, slot uint64, filter *pb.SubscribeRequestFilterTransactions) (*subscriber, *replay, error) {
 	t.Helper()
-	sub, err := s.hub.add("", formGRPC, s.cfg.buffer)
+	sub, err := s.hub.add(keys.OpenID, formGRPC, s.cfg.buffer)
 	require.NoError(t, err)
 	t.Cleanup(func() { s.hub.remove(sub) })
 	again, err := s.newReplay(t.Context(), sub, slot, levelLog)
@@ -319,11 +319,11 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 			require.Positive(t, first)
 		}
 		moveOn(again.reader)
-		other, _ := s.readers.tryJoin(0, newcomer)
+		other, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
 		other.turn <- struct{}{}
 		go again.run(t.Context())
 		synctest.Wait()
-		require.Equal(t, 2, other.users, "the replay waits for its turn at the other reader")
+		require.Equal(t, map[string]int{keys.OpenID: 2}, other.users, "the replay waits for its turn at the other reader")
 		moveOn(other)
 		<-other.turn
 		synctest.Wait()

@@ -66,10 +66,11 @@ type Config struct {
 	// memory each. Default 5,000,000.
 	maxAllAddresses int
 	// MaxReplays bounds the places at which replays read the log at one time. Replays at about the
-	// same place share one. Default 16.
+	// same place share one. A key may have a quarter of them for itself. Default 16.
 	MaxReplays int
 	// maxReplaying bounds the replays at one time: each takes up to 6 MB, and one of finalized
-	// transactions those that are not finalized yet besides. Default 256.
+	// transactions those that are not finalized yet besides. A key may have a quarter of them.
+	// Default 256.
 	maxReplaying int
 	// replayBuffer bounds what a replay's reader keeps for others, in bytes. Default 16 MiB.
 	replayBuffer int
@@ -179,9 +180,11 @@ type Server struct {
 	marks  marks
 	stalls stalls // for feed only
 	recent recent
-	// readers read the log for replays. running bounds the replays, locating how many of them
-	// look for their slot in the log. Who asks for the log's extent shares a look at it.
+	// readers read the log for replays. running bounds the replays, shares those of each key,
+	// locating how many of them look for their slot in the log. Who asks for the log's extent
+	// shares a look at it.
 	readers           replayReaders
+	shares            *replayShares
 	running, locating *semaphore.Weighted
 	looking           sharedcall.Group[logExtent]
 	// processed brings what is processed; nil without Config.Processed.
@@ -259,6 +262,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.hub = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses)
 	s.running, s.locating = semaphore.NewWeighted(int64(cfg.maxReplaying)), semaphore.NewWeighted(int64(cfg.MaxReplays))
+	s.shares = newReplayShares(cfg.maxReplaying)
 	s.hub.finished = s.published
 	if s.processed, err = newProcessed(s); err != nil {
 		return nil, fmt.Errorf("stream.processed: %w", err)

@@ -268,7 +268,7 @@ func refusedReplay(err error) error {
 	switch {
 	case errors.As(err, &old):
 		return &wsError{codeSlotTooOld, err.Error(), map[string]uint64{"oldestSlot": old.oldest, "fromSlot": old.asked}}
-	case errors.Is(err, errReplays):
+	case errors.Is(err, errReplays), errors.Is(err, errKeyReplays):
 		return &wsError{Code: codeBusy, Message: err.Error()}
 	}
 	return &wsError{Code: codeBusy, Message: errLostLog.Error()}
