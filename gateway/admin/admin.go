@@ -51,9 +51,9 @@ type Config struct {
 // Issuer changes keys: *keys.Issuer.
 type Issuer interface {
 	Create(ctx context.Context, by string, product keys.Product, name, environment string, rules keys.Rules) (string, *keys.Key, error)
-	Restrict(ctx context.Context, by string, product keys.Product, name string, edit func(keys.Rules) (keys.Rules, error)) (*keys.Key, error)
+	Restrict(ctx context.Context, by string, product keys.Product, name string, edit func(keys.Rules) (keys.Rules, error)) (key *keys.Key, changed bool, err error)
 	Rotate(ctx context.Context, by string, product keys.Product, name string, grace time.Duration) (string, *keys.Key, error)
-	Revoke(ctx context.Context, by string, product keys.Product, name, reason string) (*keys.Key, error)
+	Revoke(ctx context.Context, by string, product keys.Product, name, reason string) (key *keys.Key, changed bool, err error)
 }
 
 // Deps are the collaborators.

@@ -133,6 +133,9 @@ func TestTheLifeOfAKey(t *testing.T) {
 	status, changed := f.do("PATCH", "/v1/keys/rpc/alice", `{"methods":["get*"],"streams":0,"expires_at":"2099-01-01T00:00:00Z"}`)
 	require.Equal(t, 200, status, changed)
 	require.Equal(t, map[string]any{"origins": []any{"https://app.example"}, "methods": []any{"get*"}, "expires_at": "2099-01-01T00:00:00Z"}, changed["rules"])
+	status, same := f.do("PATCH", "/v1/keys/rpc/alice", `{"methods":["get*"]}`)
+	require.Equal(t, 200, status)
+	require.Equal(t, changed, same, "no change, and no line in the log of changes")
 	status, rotated := f.do("POST", "/v1/keys/rpc/alice/rotate", `{"grace":"1h"}`)
 	require.Equal(t, 200, status)
 	require.NotEqual(t, key, rotated["key"])
@@ -160,6 +163,7 @@ func TestTheLifeOfAKey(t *testing.T) {
 	status, list := f.do("GET", "/v1/keys", "")
 	require.Equal(t, 200, status)
 	require.Len(t, list["keys"], 2, "the configured one too")
+	require.Equal(t, 4, strings.Count(f.log.String(), "api key changed"))
 	for _, secret := range []string{key, rotated["key"].(string), token} {
 		require.NotContains(t, f.log.String(), secret)
 		require.NotContains(t, f.log.String(), strings.TrimPrefix(secret, "ml_rpc_live_"))

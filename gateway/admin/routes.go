@@ -127,11 +127,13 @@ func (s *Server) restrict(w http.ResponseWriter, r *http.Request) error {
 	if err := readBody(w, r, &body); err != nil {
 		return err
 	}
-	key, err := s.deps.Issuer.Restrict(r.Context(), actorOf(r), product, name, body.edit)
+	key, changed, err := s.deps.Issuer.Restrict(r.Context(), actorOf(r), product, name, body.edit)
 	if err != nil {
 		return err
 	}
-	s.logChange("restricted", r, key)
+	if changed {
+		s.logChange("restricted", r, key)
+	}
 	writeJSON(w, http.StatusOK, answerOf(key))
 	return nil
 }
@@ -167,11 +169,13 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err := readBody(w, r, &body); err != nil {
 		return err
 	}
-	key, err := s.deps.Issuer.Revoke(r.Context(), actorOf(r), product, name, body.Reason)
+	key, changed, err := s.deps.Issuer.Revoke(r.Context(), actorOf(r), product, name, body.Reason)
 	if err != nil {
 		return err
 	}
-	s.logChange("revoked", r, key)
+	if changed {
+		s.logChange("revoked", r, key)
+	}
 	writeJSON(w, http.StatusOK, answerOf(key))
 	return nil
 }

@@ -123,7 +123,7 @@ func TestARevokedKeyIs403(t *testing.T) {
 	f, issuer := issued(t, Config{}, keys.Rules{})
 	status, _ := f.post(t, getSlot(1))
 	require.Equal(t, http.StatusOK, status)
-	_, err := issuer.Revoke(t.Context(), "", keys.RPC, "alice", "")
+	_, _, err := issuer.Revoke(t.Context(), "", keys.RPC, "alice", "")
 	require.NoError(t, err)
 	status, body := f.post(t, getSlot(1))
 	require.Equal(t, http.StatusForbidden, status)

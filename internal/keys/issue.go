@@ -109,22 +109,27 @@ func (i *Issuer) checkRules(rules Rules) error {
 }
 
 // Restrict changes the rules of a key. edit gets the present rules and returns the new ones, or an
-// error.
-func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name string, edit func(Rules) (Rules, error)) (*Key, error) {
-	key, err := i.changeable(product, name)
+// error. If they are equal, Restrict writes nothing and changed is false.
+func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name string, edit func(Rules) (Rules, error)) (key *Key, changed bool, err error) {
+	key, err = i.changeable(product, name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	rules, err := edit(key.Rules)
 	if err == nil {
 		err = i.checkRules(rules)
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Restricted{
+	// The rules of an unknown key are not all in key.Rules. A change replaces them.
+	if !key.unknown && proto.Equal(rules.message(), key.Rules.message()) {
+		return key, false, nil
+	}
+	key, err = i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Restricted{
 		Restricted: &eventspb.KeyRestricted{Rules: rules.message()},
 	}})
+	return key, err == nil, err
 }
 
 // Rotate gives a key a new secret. It returns the secret in clear text, which is stored nowhere.
@@ -152,22 +157,22 @@ func (i *Issuer) Rotate(ctx context.Context, by string, product Product, name st
 }
 
 // Revoke ends a key with all its secrets, those in grace too, and its open streams. A key that is
-// already revoked is returned unchanged.
-func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, reason string) (*Key, error) {
+// already revoked is returned as it is, and changed is false.
+func (i *Issuer) Revoke(ctx context.Context, by string, product Product, name, reason string) (key *Key, changed bool, err error) {
 	for {
-		key, err := i.changeable(product, name)
+		key, err = i.changeable(product, name)
 		if errors.Is(err, ErrRevoked) {
-			return key, nil
+			return key, false, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		key, err = i.change(ctx, by, product, name, &eventspb.KeyChange{Version: key.Version + 1, Change: &eventspb.KeyChange_Revoked{
 			Revoked: &eventspb.KeyRevoked{Reason: printable(reason, maxReason)},
 		}})
 		// If another change of the key came first, the revocation is tried again.
 		if !errors.Is(err, ErrConflict) {
-			return key, err
+			return key, err == nil, err
 		}
 	}
 }

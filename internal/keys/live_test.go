@@ -46,7 +46,7 @@ func TestAKeyLivesAndEndsOnEveryNode(t *testing.T) {
 	lease, refused := pass.Open("Subscribe")
 	require.Nil(t, refused)
 	defer lease.Close()
-	_, err = issuer.Revoke(t.Context(), "bob", RPC, "alice", "leaked")
+	_, _, err = issuer.Revoke(t.Context(), "bob", RPC, "alice", "leaked")
 	require.NoError(t, err)
 	require.Equal(t, RuleRevoked, ruleOf(here, Request{Key: key}))
 	select {
@@ -101,7 +101,7 @@ func TestARotatedKeyOverlapsForItsGrace(t *testing.T) {
 	require.Equal(t, []string{RuleRotated, RuleRotated, ""}, []string{ruleOf(g, Request{Key: second}), ruleOf(g, Request{Key: third}), ruleOf(g, Request{Key: fourth})})
 	fifth, _, err := issuer.Rotate(t.Context(), "ann", RPC, "alice", time.Hour)
 	require.NoError(t, err)
-	_, err = issuer.Revoke(t.Context(), "ann", RPC, "alice", "")
+	_, _, err = issuer.Revoke(t.Context(), "ann", RPC, "alice", "")
 	require.NoError(t, err)
 	for _, k := range []string{first, second, third, fourth, fifth} {
 		require.Equal(t, RuleRevoked, ruleOf(g, Request{Key: k}))
@@ -153,11 +153,11 @@ func TestOneOfTwoChangesAtTheSameTimeHolds(t *testing.T) {
 		work.Go(func() {
 			issuer := NewIssuer(nodes[i%3], nil, from)
 			if i == 7 {
-				_, err := issuer.Revoke(context.Background(), "", RPC, "same", "")
+				_, _, err := issuer.Revoke(context.Background(), "", RPC, "same", "")
 				require.NoError(t, err)
 				return
 			}
-			_, _ = issuer.Restrict(context.Background(), "", RPC, "same", func(r Rules) (Rules, error) { r.Streams++; return r, nil })
+			_, _, _ = issuer.Restrict(context.Background(), "", RPC, "same", func(r Rules) (Rules, error) { r.Streams++; return r, nil })
 		})
 	}
 	work.Wait()
@@ -185,7 +185,7 @@ func TestNothingIsKnownBeforeTheTopicWasRead(t *testing.T) {
 		}
 		// A node that has read the topic goes on without Kafka, and no change can be made.
 		require.Empty(t, ruleOf(gateOf(t, Join(first, &Static{})), Request{Key: key}))
-		_, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
+		_, _, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
 		require.ErrorIs(t, err, ErrUnknownOutcome)
 		from.SetAway(false)
 		select {
@@ -194,7 +194,7 @@ func TestNothingIsKnownBeforeTheTopicWasRead(t *testing.T) {
 			t.Fatal("not loaded after Kafka came back")
 		}
 		require.Empty(t, ruleOf(gateOf(t, Join(second, &Static{})), Request{Key: key}))
-		_, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
+		_, _, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
 		require.NoError(t, err)
 	})
 }
@@ -236,12 +236,20 @@ func TestHistoryTellsWhoWhenAndWhat(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = issuer.Create(t.Context(), "ann", Swap, "a", "", Rules{})
 	require.NoError(t, err)
-	_, err = issuer.Restrict(t.Context(), "bob", RPC, "a", func(r Rules) (Rules, error) { r.Streams = 3; return r, nil })
+	_, _, err = issuer.Restrict(t.Context(), "bob", RPC, "a", func(r Rules) (Rules, error) { r.Streams = 3; return r, nil })
 	require.NoError(t, err)
+	same, changed, err := issuer.Restrict(t.Context(), "carl", RPC, "a", func(r Rules) (Rules, error) { r.Methods = []string{"getSlot"}; return r, nil })
+	require.NoError(t, err)
+	require.False(t, changed, "nothing is written")
+	require.Equal(t, 3, same.Rules.Streams)
 	_, _, err = issuer.Rotate(t.Context(), "bob", RPC, "a", time.Hour)
 	require.NoError(t, err)
-	_, err = issuer.Revoke(t.Context(), "eve", RPC, "a", "left the company")
+	_, _, err = issuer.Revoke(t.Context(), "eve", RPC, "a", "left the company")
 	require.NoError(t, err)
+	again, changed, err := issuer.Revoke(t.Context(), "ann", RPC, "a", "again")
+	require.NoError(t, err)
+	require.False(t, changed)
+	require.Equal(t, "left the company", again.RevokeReason)
 	var lines []Change
 	require.NoError(t, live.History(t.Context(), func(p Product, _ string) bool { return p == RPC }, func(c Change) { lines = append(lines, c) }))
 	require.Len(t, lines, 4)
@@ -307,7 +315,7 @@ func TestRulesRefuse(t *testing.T) {
 	require.Nil(t, refused, "a closed stream counts no more")
 
 	// New rules hold for the open stream too.
-	_, err = issuer.Restrict(t.Context(), "", RPC, "a", func(r Rules) (Rules, error) { r.Addresses = []string{"1.1.1.1"}; return r, nil })
+	_, _, err = issuer.Restrict(t.Context(), "", RPC, "a", func(r Rules) (Rules, error) { r.Addresses = []string{"1.1.1.1"}; return r, nil })
 	require.NoError(t, err)
 	select {
 	case <-lease.Ended():
@@ -365,9 +373,9 @@ func TestNamesAndRulesAreChecked(t *testing.T) {
 	}
 	_, _, err = issuer.Create(t.Context(), "", RPC, "a", "LIVE", Rules{})
 	require.ErrorContains(t, err, "environment")
-	_, err = issuer.Revoke(t.Context(), "", RPC, "configured", "")
+	_, _, err = issuer.Revoke(t.Context(), "", RPC, "configured", "")
 	require.ErrorIs(t, err, ErrConfigured)
-	_, err = issuer.Revoke(t.Context(), "", RPC, "nobody", "")
+	_, _, err = issuer.Revoke(t.Context(), "", RPC, "nobody", "")
 	require.ErrorIs(t, err, ErrNoSuchKey)
 	_, _, err = issuer.Create(t.Context(), "", RPC, "a", "", Rules{ExpiresAt: time.Now().Add(-time.Hour)})
 	require.ErrorContains(t, err, "in the future")
