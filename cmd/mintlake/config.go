@@ -28,7 +28,7 @@ import (
 // internal/config.
 type Config struct {
 	DataDir string   `koanf:"data_dir" usage:"folder of the embedded engines' data"`
-	Source  []string `koanf:"source" usage:"where the chain comes from: geyser+https://…, rpc+https://…?from=&to=, file:PATH, demo:?tps=&tokens=&seed=, none; repeat for more files"`
+	Source  []string `koanf:"source" usage:"where the chain comes from: geyser+https://…, rpc+https://…?from=&to=, file:PATH, demo:?tps=&tokens=&seed=, none; repeat for more files" secret:"url"`
 	Record  string   `koanf:"record" usage:"record the Geyser stream while it is ingested: a folder, or a new file *.geyser.zst"`
 	// CheckLinks is for sources without getGenesisHash. Where a source has it, the genesis hash is
 	// checked in any case.
@@ -45,8 +45,8 @@ type Config struct {
 	RPC        struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
 		WSAddr         string        `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
-		Upstream       []string      `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway"`
-		UpstreamWS     []string      `koanf:"upstream_ws" usage:"WebSockets of JSON-RPC servers, as wss://host, for account, program and log subscriptions; the preferred one first; empty = none"`
+		Upstream       []string      `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway" secret:"url"`
+		UpstreamWS     []string      `koanf:"upstream_ws" usage:"WebSockets of JSON-RPC servers, as wss://host, for account, program and log subscriptions; the preferred one first; empty = none" secret:"url"`
 		Keys           []string      `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc NAME)"`
 		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the JSON-RPC gateway, as swap.allowed_origins"`
 		PollInterval   time.Duration `koanf:"poll_interval" usage:"how often the gateway asks each upstream for health and slots while there are calls; each 5s while there are none"`

@@ -36,12 +36,21 @@ func variablesOf(t *testing.T, name string) []string {
 // TestSystemdSettingsExist: every variable of the unit and of the example is a setting with a value
 // that its rule takes.
 func TestSystemdSettingsExist(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "secret")
-	require.NoError(t, os.WriteFile(secret, []byte("clickhouse://127.0.0.1:9000\n"), 0o600))
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
+		return path
+	}
+	secrets := map[string]string{
+		"MINTLAKE_GEYSER_TOKEN_FILE": "token", "MINTLAKE_CLICKHOUSE_DSN_FILE": "clickhouse://127.0.0.1:9000",
+		"MINTLAKE_SOURCE_FILE": "rpc+https://rpc.example/?api-key=x", "MINTLAKE_RPC_UPSTREAM_FILE": "https://rpc.example/?api-key=x",
+	}
 	for _, variable := range append(variablesOf(t, "mintlake.service"), variablesOf(t, "mintlake.env.example")...) {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasSuffix(name, "_FILE") {
-			variable = name + "=" + secret
+			require.Contains(t, secrets, name)
+			variable = name + "=" + write(name, secrets[name])
 		}
 		flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
 		config.AddFlags(flags, defaults())

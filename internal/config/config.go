@@ -10,7 +10,8 @@
 //
 // A key that is tagged `secret:"true"` has a companion with `_file` behind its name, which names a
 // file that holds the value, as Docker and Kubernetes mount secrets: `geyser.token_file`,
-// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file.
+// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file. The file of a list holds a value a line. Of a key
+// that is tagged `secret:"url"`, Dump shows scheme and host.
 package config
 
 import (
@@ -44,12 +45,20 @@ type key struct {
 	path   string
 	usage  string
 	secret bool
+	url    bool // of a secret: it is a URL
 	value  reflect.Value
 }
 
+// isList reports whether the key has a list of values.
+func (k key) isList() bool { return k.value.Kind() == reflect.Slice }
+
 // file returns the companion key, which names a file that holds the secret.
 func (k key) file() key {
-	return key{path: k.path + fileSuffix, usage: "file that holds " + k.path + " instead; the end of its line does not count"}
+	usage := "file that holds " + k.path + " instead; the end of its line does not count"
+	if k.isList() {
+		usage = "file that holds " + k.path + " instead, one a line"
+	}
+	return key{path: k.path + fileSuffix, usage: usage}
 }
 
 func (k key) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.path) }
@@ -73,7 +82,8 @@ func keys(target any) []key {
 				walk(path+".", value.Field(i))
 				continue
 			}
-			list = append(list, key{path, field.Tag.Get("usage"), field.Tag.Get("secret") == "true", value.Field(i)})
+			secret := field.Tag.Get("secret")
+			list = append(list, key{path, field.Tag.Get("usage"), secret != "", secret == "url", value.Field(i)})
 		}
 	}
 	walk("", reflect.ValueOf(target).Elem())
@@ -99,13 +109,13 @@ func AddFlags(flags *pflag.FlagSet, defaults any) {
 
 func addFlag(flags *pflag.FlagSet, k key) {
 	usage := k.usage + " ($" + k.env() + ")"
+	if k.secret {
+		file := k.file()
+		flags.String(file.flag(), "", file.usage+" ($"+file.env()+")")
+	}
 	switch v := k.value.Interface().(type) {
 	case string:
 		flags.String(k.flag(), v, usage)
-		if k.secret {
-			file := k.file()
-			flags.String(file.flag(), "", file.usage+" ($"+file.env()+")")
-		}
 	case bool:
 		flags.Bool(k.flag(), v, usage)
 	case int:
@@ -166,7 +176,7 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 			delete(lines, leaf.path) // the file's value is overruled
 		}
 	}
-	if err := readSecrets(k, list); err != nil {
+	if err := errors.Join(readSecrets(k, list), refuseHidden(k, list, path, lines)); err != nil {
 		return err
 	}
 	err = k.UnmarshalWithConf("", target, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
@@ -220,16 +230,23 @@ func reserved(name string) bool {
 	return false
 }
 
-// Dump lists every key with its value as YAML. A secret that is set shows as "***".
+// Dump lists every key with its value as YAML. A secret that is set shows as "***", one that is a
+// URL as its scheme and host.
 func Dump(target any) ([]byte, error) {
 	k := koanf.New(".")
 	for _, leaf := range keys(target) {
 		value := leaf.value.Interface()
-		if text, ok := value.(string); ok && leaf.secret && text != "" {
-			value = "***"
-		}
-		if duration, ok := value.(time.Duration); ok {
-			value = duration.String()
+		switch v := value.(type) {
+		case string:
+			value = leaf.hide(v)
+		case []string:
+			shown := make([]string, len(v))
+			for i := range v {
+				shown[i] = leaf.hide(v[i])
+			}
+			value = shown
+		case time.Duration:
+			value = v.String()
 		}
 		if err := k.Set(leaf.path, value); err != nil {
 			return nil, fmt.Errorf("dump %s: %w", leaf.path, err)

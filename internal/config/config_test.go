@@ -13,7 +13,7 @@ import (
 
 type sample struct {
 	DataDir string   `koanf:"data_dir" usage:"folder"`
-	Source  []string `koanf:"source" usage:"sources"`
+	Source  []string `koanf:"source" usage:"sources" secret:"url"`
 	API     struct {
 		Addr  string        `koanf:"addr" usage:"address"`
 		Wait  time.Duration `koanf:"wait" usage:"time"`
@@ -104,9 +104,11 @@ func TestDumpHidesSecrets(t *testing.T) {
 	require.Contains(t, string(out), "'***'")
 	require.Contains(t, string(out), "wait: 1s")
 
-	again, err := load(t, string(out), nil, nil)
+	again, err := load(t, string(out), []string{"MINTLAKE_API_TOKEN=hunter2"}, nil)
 	require.NoError(t, err, "a dump can be loaded")
 	require.Equal(t, s.API.Limit, again.API.Limit)
+	_, err = load(t, string(out), nil, nil)
+	require.ErrorContains(t, err, ": api.token: *** stands for a secret that a dump left out", "the stars are no token")
 }
 
 func TestSecretsFromFiles(t *testing.T) {
@@ -142,4 +144,32 @@ func TestSecretsFromFiles(t *testing.T) {
 		require.NotContains(t, err.Error(), "hunter")
 		require.NotContains(t, err.Error(), "\n")
 	}
+}
+
+// TestListsOfSecretURLs: they come from a file, one a line, and a dump shows no key that a URL has.
+func TestListsOfSecretURLs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sources")
+	list := []string{"rpc+https://a.example/?api-key=hunter2", "geyser+https://b.example:443", "https://user:hunter2@c.example", "https://d.example/hunter2/", "file:/some path", "none"}
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(list, "\n")+"\r\n\n"), 0o600))
+	for _, args := range [][]string{{"--source-file=" + path}, nil} {
+		var environ []string
+		if args == nil {
+			environ = []string{"MINTLAKE_SOURCE_FILE=" + path}
+		}
+		s, err := load(t, "", environ, args)
+		require.NoError(t, err)
+		require.Equal(t, list, s.Source)
+		out, err := Dump(s)
+		require.NoError(t, err)
+		require.NotContains(t, string(out), "hunter2")
+		for _, shown := range []string{"- rpc+https://a.example/***\n", "- geyser+https://b.example:443\n", "- https://c.example/***\n", "- https://d.example/***\n", "- file:/some path\n", "- none\n"} {
+			require.Contains(t, string(out), shown)
+		}
+		_, err = load(t, string(out), nil, nil)
+		require.ErrorContains(t, err, ": source: *** stands for")
+	}
+	_, err := load(t, "source: [https://hunter2]", []string{"MINTLAKE_SOURCE_FILE=" + path}, nil)
+	require.EqualError(t, err, "source and source_file: only one can be set")
+	_, err = load(t, "", []string{"MINTLAKE_SOURCE=https://hunter2", "MINTLAKE_SOURCE_FILE=" + path}, nil)
+	require.EqualError(t, err, "source and source_file: only one can be set")
 }

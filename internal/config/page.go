@@ -45,6 +45,9 @@ func Page(defaults any) string {
 		usage := k.usage
 		if k.secret {
 			usage += ". A secret: `" + k.file().path + "` names a file that holds it"
+			if k.isList() {
+				usage += ", one a line"
+			}
 		}
 		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", k.path, k.shown(), cell(usage))
 	}

@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 
 	"github.com/knadh/koanf/v2"
 )
+
+// stars stand for what Dump hides.
+const stars = "***"
 
 // maxSecretBytes bounds the size of a secret's file: a larger file is not the one that was meant.
 const maxSecretBytes = 4096
@@ -27,17 +31,74 @@ func readSecrets(k *koanf.Koanf, list []key) error {
 		if path == "" {
 			continue
 		}
-		if k.String(leaf.path) != "" {
+		if isSet(k.Get(leaf.path)) {
 			problems = append(problems, fmt.Errorf("%s and %s: only one can be set", leaf.path, file))
 			continue
 		}
 		value, err := readSecret(path)
-		if err == nil {
+		switch {
+		case err != nil:
+		case leaf.isList():
+			err = k.Set(leaf.path, linesOf(value))
+		default:
 			err = k.Set(leaf.path, value)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", file, err))
 		}
+	}
+	return errors.Join(problems...)
+}
+
+// linesOf returns the lines of a text without the space around them. Empty ones are left out.
+func linesOf(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// isSet reports whether a setting has a value: a text or a list that is not empty.
+func isSet(value any) bool {
+	text := fmt.Sprint(value)
+	return value != nil && text != "" && text != "[]"
+}
+
+// hide returns what may be shown of a value of the key: a value that is no secret, "***" for a
+// secret, and scheme and host of a URL that may be one. The rest of a URL shows as "***", as
+// providers have keys in its user, path and query. A text without a host, such as file:PATH, holds
+// none.
+func (k key) hide(text string) string {
+	if !k.secret || text == "" {
+		return text
+	}
+	u, err := url.Parse(text)
+	switch {
+	case !k.url || err != nil:
+		return stars
+	case u.Host == "":
+		return text
+	case u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "":
+		return text
+	}
+	return u.Scheme + "://" + u.Host + "/" + stars
+}
+
+// refuseHidden refuses the text that Dump shows instead of a secret: a dump that is used as a file
+// needs its secrets put in, or set in another way.
+func refuseHidden(k *koanf.Koanf, list []key, path string, lines map[string]int) error {
+	var problems []error
+	for _, leaf := range list {
+		if value := fmt.Sprint(k.Get(leaf.path)); !leaf.secret || value != stars && !strings.Contains(value, "/"+stars) {
+			continue
+		}
+		at := ""
+		if lines[leaf.path] > 0 {
+			at = fmt.Sprintf("%s line %d: ", path, lines[leaf.path])
+		}
+		problems = append(problems, fmt.Errorf("%s%s: %s stands for a secret that a dump left out: set it here, in the environment, or by %s", at, leaf.path, stars, leaf.file().path))
 	}
 	return errors.Join(problems...)
 }
