@@ -172,8 +172,8 @@ func TestClientsShareALookAtTheLog(t *testing.T) {
 	})
 }
 
-// TestAKeyHasAShareOfTheReplays: one key's replays leave places for those of others, and another one
-// of the key waits for its own.
+// TestAKeyHasAShareOfTheReplays: one key's replays leave places for those of others, and another
+// one of the key waits for its own.
 func TestAKeyHasAShareOfTheReplays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newMemoryLog(0)

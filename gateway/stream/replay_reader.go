@@ -48,8 +48,8 @@ func (p *replayReaders) count() int {
 }
 
 // join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, or too many of the key, it waits for one until ctx ends. Then it
-// returns ctx's cause, or errKeyReplays instead of errReplays if those of the key were too many.
+// makes one. If there are too many, or too many of the key, it waits for one until ctx ends. Then
+// it returns ctx's cause, or errKeyReplays instead of errReplays if those of the key were too many.
 func (p *replayReaders) join(ctx context.Context, offset int64, key string, who standing) (*replayReader, error) {
 	for {
 		reader, changed := p.tryJoin(offset, key, who)

@@ -13,8 +13,8 @@ import (
 // errKeyReplays refuses a replay while others of its key have all that one key may have.
 var errKeyReplays = errors.New("other replays of this API key have all places that one key may have, a quarter of the server's; subscribe again when one of them has caught up, from the slot of one of them, or without from_slot")
 
-// shareOf returns how many of n places one API key may have: a quarter, but at least one. It does not
-// hold for keys.OpenID: without keys, all clients are on this machine.
+// shareOf returns how many of n places one API key may have: a quarter, but at least one. It does
+// not hold for keys.OpenID: without keys, all clients are on this machine.
 func shareOf(n int) int { return max(1, n/4) }
 
 // replayShares bounds the replays of each API key.

@@ -10,8 +10,8 @@
 //
 // A key that is tagged `secret:"true"` has a companion with `_file` behind its name, which names a
 // file that holds the value, as Docker and Kubernetes mount secrets: `geyser.token_file`,
-// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file. The file of a list holds a value a line. Of a key
-// that is tagged `secret:"url"`, Dump shows scheme and host.
+// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file. The file of a list holds a value a line. Of a
+// key that is tagged `secret:"url"`, Dump shows scheme and host.
 package config
 
 import (

@@ -15,7 +15,9 @@ import (
 func TestKillQuery(t *testing.T) {
 	addr := chtest.Engine(t).Addr()
 	over := make(chan answer, 1)
-	go func() { over <- curl(t, addr, "SELECT 'endless', max(number) FROM system.numbers", "", "query_id", "of-the-client") }()
+	go func() {
+		over <- curl(t, addr, "SELECT 'endless', max(number) FROM system.numbers", "", "query_id", "of-the-client")
+	}()
 	var id string
 	require.Eventually(t, func() bool {
 		id = strings.TrimSpace(curl(t, addr, "SELECT query_id FROM system.processes WHERE query LIKE 'SELECT ''endless''%'", "").body)
