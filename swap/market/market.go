@@ -328,7 +328,7 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 	state := venue.NewAccounts(read)
 	snapshot := &Snapshot{Slot: slot}
 	for i, k := range []venue.Key{p.a, p.b} {
-		if snapshot.Mints[i], err = state.Mint(k); err != nil {
+		if snapshot.Mints[i], err = venue.Mint(state, k); err != nil {
 			return nil, err
 		}
 	}

@@ -223,14 +223,7 @@ func (p *pool) account(key venue.Key) *history {
 }
 
 // owns returns whether an account is one that the pool's swaps write.
-func (p *pool) owns(key venue.Key) bool {
-	for _, h := range p.needs[:p.own] {
-		if h.key == key {
-			return true
-		}
-	}
-	return false
-}
+func (p *pool) owns(h *history) bool { return slices.Contains(p.needs[:p.own], h) }
 
 // lane returns the one of so many lanes in which a pool is read. All that are watched at one
 // address have the same.

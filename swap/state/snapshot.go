@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/market"
-	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -95,15 +95,10 @@ type decoded struct {
 }
 
 // account is one that a pool needs, but that is not its own: a mint, a config. It is immutable
-// except mint.
+// except memo.
 type account struct {
 	*solana.Account
-	mint atomic.Pointer[parsed]
-}
-
-type parsed struct {
-	mint *mint.Mint
-	err  error
+	memo venue.Memo
 }
 
 // Snapshot is the state at one slot. It is immutable and safe for concurrent use.
@@ -137,7 +132,7 @@ func (f *Fold) Publish() {
 		_, held := h.at(&f.tree)
 		for _, p := range h.users {
 			// An entry does not have the other accounts: they are exchanged by share.
-			if !p.dirty && (!held || p.state == wanted || p.owns(h.key)) {
+			if !p.dirty && (!held || p.state == wanted || p.owns(h)) {
 				p.dirty = true
 				dirty = append(dirty, p)
 			}
@@ -178,7 +173,7 @@ func (f *Fold) Publish() {
 // it there.
 func (f *Fold) share(h *history) *account {
 	v, held := h.at(&f.tree)
-	if !held || !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h.key) }) {
+	if !held || !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h) }) {
 		return nil
 	}
 	if h.shared != nil && h.shared.Account == v.account {
@@ -238,8 +233,10 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
 	found := &market.Snapshot{Slot: s.Slot, ReadAt: s.At}
 	for i, key := range []venue.Key{a, b} {
-		m, err := s.mint(key)
-		if err != nil {
+		m, err := venue.Mint(s, key)
+		if unread := (*venue.Incomplete)(nil); errors.As(err, &unread) {
+			return nil, market.ErrNotHeld
+		} else if err != nil {
 			return nil, err
 		}
 		found.Mints[i] = m
@@ -274,21 +271,6 @@ func (s *Snapshot) deepest(entries []*entry) []*entry {
 	})
 }
 
-// mint returns a mint, which is parsed once.
-func (s *Snapshot) mint(key venue.Key) (*mint.Mint, error) {
-	a := s.accounts.get(key)
-	if a == nil {
-		return nil, market.ErrNotHeld
-	}
-	p := a.mint.Load()
-	if p == nil {
-		m, err := mint.Parse(key, a.Account)
-		p = &parsed{m, err}
-		a.mint.Store(p)
-	}
-	return p.mint, p.err
-}
-
 // decode returns an entry's pool. It decodes again only if an account outside the entry has
 // changed. The result is nil if such an account is missing.
 func (s *Snapshot) decode(e *entry) *decoded {
@@ -308,6 +290,24 @@ func (s *Snapshot) decode(e *entry) *decoded {
 	return d
 }
 
+// Account implements venue.State for the accounts outside the entries.
+func (s *Snapshot) Account(key venue.Key) (*solana.Account, bool) {
+	a := s.accounts.get(key)
+	if a == nil {
+		return nil, false
+	}
+	return a.Account, true
+}
+
+// Memo implements venue.State.
+func (s *Snapshot) Memo(key venue.Key) *venue.Memo {
+	a := s.accounts.get(key)
+	if a == nil {
+		return nil
+	}
+	return &a.memo
+}
+
 // view is the venue.State that one entry is decoded from.
 type view struct {
 	*Snapshot
@@ -321,15 +321,8 @@ func (v *view) Account(key venue.Key) (*solana.Account, bool) {
 			return own, true
 		}
 	}
-	a := v.accounts.get(key)
-	if a == nil {
-		return nil, false
-	}
-	return a.Account, true
+	return v.Snapshot.Account(key)
 }
-
-// Mint implements venue.State.
-func (v *view) Mint(key venue.Key) (*mint.Mint, error) { return v.mint(key) }
 
 // HashOf shortens a signature to its first eight bytes.
 func HashOf(signature []byte) uint64 {

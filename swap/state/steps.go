@@ -97,7 +97,7 @@ func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, 
 			end++
 		}
 		group := writes[i:end]
-		if slices.ContainsFunc(group, func(w Write) bool { return p.owns(w.Key) }) {
+		if slices.ContainsFunc(group, func(w Write) bool { return p.owns(p.account(w.Key)) }) {
 			if told[group[0].Transaction] {
 				return
 			}

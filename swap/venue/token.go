@@ -3,9 +3,6 @@ package venue
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/swap/mint"
 )
 
 // Padded returns data, with zeros appended up to length: accounts from before an upgrade of their
@@ -62,37 +59,4 @@ func decodeVault(data []byte, mint Key) (uint64, error) {
 		return 0, fmt.Errorf("%w: a vault is frozen", ErrClosed)
 	}
 	return binary.LittleEndian.Uint64(data[amountAt:]), nil
-}
-
-// Accounts is a State of accounts that were read by one call. It is not safe for concurrent use.
-type Accounts struct {
-	read  map[Key]*solana.Account
-	mints map[Key]*mint.Mint
-}
-
-// NewAccounts makes a state. In read, nil stands for an account that does not exist.
-func NewAccounts(read map[Key]*solana.Account) *Accounts {
-	return &Accounts{read, map[Key]*mint.Mint{}}
-}
-
-// Account implements State.
-func (a *Accounts) Account(key Key) (*solana.Account, bool) {
-	account, held := a.read[key]
-	return account, held
-}
-
-// Mint implements State.
-func (a *Accounts) Mint(key Key) (*mint.Mint, error) {
-	if m := a.mints[key]; m != nil {
-		return m, nil
-	}
-	account, held := a.read[key]
-	if !held {
-		return nil, &Incomplete{Accounts: []Key{key}}
-	}
-	m, err := mint.Parse(key, account)
-	if err == nil {
-		a.mints[key] = m
-	}
-	return m, err
 }

@@ -32,7 +32,6 @@ import (
 
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
-	"github.com/mintlake/mintlake/swap/mint"
 )
 
 // Key is a 32-byte account address.
@@ -126,8 +125,8 @@ type Ref interface {
 type State interface {
 	// Account returns nil if the account does not exist. held is false if it was not read.
 	Account(key Key) (account *solana.Account, held bool)
-	// Mint returns a parsed mint account. The error wraps mint.ErrUntradable.
-	Mint(key Key) (*mint.Mint, error)
+	// Memo keeps what is parsed of an account, for Config and Mint. It may be nil.
+	Memo(key Key) *Memo
 }
 
 // Pool is a pool's state at one slot. Immutable and safe for concurrent use.

@@ -92,11 +92,10 @@ func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 
 // Open implements venue.Venue.
 func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, error) {
-	state, err := decodeState(data)
-	if err != nil {
+	if _, err := decodeState(data); err != nil {
 		return nil, err
 	}
-	return &ref{address, state}, nil
+	return &ref{address, data}, nil
 }
 
 // state is an AmmInfo account.
@@ -107,7 +106,6 @@ type state struct {
 	vaults, mints        [2]venue.Key
 	openOrders           venue.Key
 	marketProgram        venue.Key
-	lpAmount             uint64
 }
 
 func decodeState(data []byte) (state, error) {
@@ -120,7 +118,7 @@ func decodeState(data []byte) (state, error) {
 		status: number(poolStatus), openTime: number(poolOpenTime), feeNumerator: number(poolFeeNumerator), feeDiv: number(poolFeeDivisor),
 		needTakePnL: [2]uint64{number(poolNeedTakePnL), number(poolNeedTakePnL + 8)},
 		vaults:      [2]venue.Key{key(poolVaults), key(poolVaults + 32)}, mints: [2]venue.Key{key(poolMints), key(poolMints + 32)},
-		openOrders: key(poolOpenOrders), marketProgram: key(poolMarketProgram), lpAmount: number(poolLPAmount),
+		openOrders: key(poolOpenOrders), marketProgram: key(poolMarketProgram),
 	}
 	if s.mints[0] == s.mints[1] || s.feeNumerator >= s.feeDiv {
 		return state{}, fmt.Errorf("%w: fee of %d/%d", venue.ErrMalformed, s.feeNumerator, s.feeDiv)
@@ -133,33 +131,39 @@ func (s *state) hasOrders() bool {
 	return s.status != statusSwapOnly && s.openOrders != venue.Key{}
 }
 
-// ref implements venue.Ref.
+// ref implements venue.Ref. Its data is a valid pool account: many refs are held, and a decoded
+// state would hold the same once more.
 type ref struct {
 	address venue.Key
-	state   state
+	data    []byte
+}
+
+func (r *ref) keys(at int) [2]venue.Key {
+	return [2]venue.Key{venue.Key(r.data[at:]), venue.Key(r.data[at+32:])}
 }
 
 // Address implements venue.Ref.
 func (r *ref) Address() venue.Key { return r.address }
 
 // Mints implements venue.Ref.
-func (r *ref) Mints() [2]venue.Key { return r.state.mints }
+func (r *ref) Mints() [2]venue.Key { return r.keys(poolMints) }
 
 // Rank implements venue.Ref.
-func (r *ref) Rank() uint64 { return r.state.lpAmount }
+func (r *ref) Rank() uint64 { return binary.LittleEndian.Uint64(r.data[poolLPAmount:]) }
 
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key {
-	keys := []venue.Key{r.address, r.state.vaults[0], r.state.vaults[1]}
-	if r.state.hasOrders() {
-		keys = append(keys, r.state.openOrders)
+	keys := r.Together()
+	if s, err := decodeState(r.data); err == nil && s.hasOrders() {
+		keys = append(keys, s.openOrders)
 	}
 	return keys
 }
 
 // Together implements venue.Ref.
 func (r *ref) Together() []venue.Key {
-	return []venue.Key{r.address, r.state.vaults[0], r.state.vaults[1]}
+	vaults := r.keys(poolVaults)
+	return []venue.Key{r.address, vaults[0], vaults[1]}
 }
 
 // Decode implements venue.Ref.
@@ -182,7 +186,7 @@ func decode(address venue.Key, accounts venue.State) (*Pool, error) {
 		return nil, err
 	}
 	for side := range p.vaults {
-		if p.mints[side], err = accounts.Mint(p.state.mints[side]); err != nil {
+		if p.mints[side], err = venue.Mint(accounts, p.state.mints[side]); err != nil {
 			return nil, err
 		}
 		if p.mints[side].Program != mint.Token {

@@ -117,7 +117,8 @@ func FuzzPool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := opened.(*ref).state
+		s, err := decodeState(pool)
+		require.NoError(t, err)
 		token := func(key venue.Key) *solana.Account {
 			data := append(append([]byte{}, key[:]...), vault...)
 			return &solana.Account{Owner: mint.Token, Data: data}

@@ -49,9 +49,8 @@ func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 
 // Open implements venue.Venue.
 func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, error) {
-	state, err := DecodePool(data)
-	if err != nil {
+	if _, err := DecodePool(data); err != nil {
 		return nil, err
 	}
-	return &ref{address: address, state: state}, nil
+	return &ref{address, data}, nil
 }

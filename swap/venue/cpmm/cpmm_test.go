@@ -266,7 +266,7 @@ func FuzzPool(f *testing.F) {
 			return
 		}
 		vault := &rpc.Account{Owner: state.Programs[0], Data: vaultData}
-		p, err := (&ref{address: keys.Pool, state: state}).Decode(venue.NewAccounts(map[venue.Key]*rpc.Account{
+		p, err := (&ref{keys.Pool, poolData}).Decode(venue.NewAccounts(map[venue.Key]*rpc.Account{
 			keys.Pool: {Owner: Program, Data: poolData}, state.Config: {Owner: Program, Data: configData},
 			state.Vaults[0]: vault, state.Vaults[1]: vault,
 			state.Mints[0]: {Owner: state.Programs[0], Data: mintData}, state.Mints[1]: {Owner: state.Programs[1], Data: mintData},

@@ -21,29 +21,32 @@ var (
 	swapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
 )
 
-// ref implements venue.Ref.
+// ref implements venue.Ref. Its data is a valid pool account: many refs are held, and a decoded
+// state would hold the same once more.
 type ref struct {
 	address venue.Key
-	state   PoolState
+	data    []byte
 }
+
+func (r *ref) key(at int) venue.Key { return venue.Key(r.data[at:]) }
 
 // Address implements venue.Ref.
 func (r *ref) Address() venue.Key { return r.address }
 
 // Mints implements venue.Ref.
-func (r *ref) Mints() [2]venue.Key { return r.state.Mints }
+func (r *ref) Mints() [2]venue.Key { return [2]venue.Key{r.key(poolMint0), r.key(poolMint1)} }
 
 // Rank implements venue.Ref.
-func (r *ref) Rank() uint64 { return r.state.LPSupply }
+func (r *ref) Rank() uint64 { return binary.LittleEndian.Uint64(r.data[poolLPSupply:]) }
 
 // Accounts implements venue.Ref: pool, its two vaults, its config.
 func (r *ref) Accounts() []venue.Key {
-	return []venue.Key{r.address, r.state.Vaults[0], r.state.Vaults[1], r.state.Config}
+	return append(r.Together(), r.key(poolConfig))
 }
 
 // Together implements venue.Ref.
 func (r *ref) Together() []venue.Key {
-	return []venue.Key{r.address, r.state.Vaults[0], r.state.Vaults[1]}
+	return []venue.Key{r.address, r.key(poolVault0), r.key(poolVault1)}
 }
 
 // Decode implements venue.Ref.
@@ -72,7 +75,7 @@ func decode(address venue.Key, state venue.State) (*Pool, error) {
 		return nil, err
 	}
 	for side := range p.vaults {
-		if p.mints[side], err = state.Mint(p.state.Mints[side]); err != nil {
+		if p.mints[side], err = venue.Mint(state, p.state.Mints[side]); err != nil {
 			return nil, err
 		}
 		if p.mints[side].Program != p.state.Programs[side] {

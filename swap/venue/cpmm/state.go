@@ -54,7 +54,6 @@ type PoolState struct {
 	Programs     [2]venue.Key
 	Observation  venue.Key
 	Status       byte
-	LPSupply     uint64
 	ProtocolFees [2]uint64
 	FundFees     [2]uint64
 	CreatorFees  [2]uint64
@@ -78,7 +77,7 @@ func DecodePool(data []byte) (PoolState, error) {
 	p := PoolState{
 		Config: key(poolConfig), Vaults: [2]venue.Key{key(poolVault0), key(poolVault1)}, Mints: [2]venue.Key{key(poolMint0), key(poolMint1)},
 		Programs: [2]venue.Key{key(poolProgram0), key(poolProgram1)}, Observation: key(poolObservation), Status: data[poolStatus],
-		LPSupply: binary.LittleEndian.Uint64(data[poolLPSupply:]), ProtocolFees: pair(poolFees), FundFees: pair(poolFees + 16),
+		ProtocolFees: pair(poolFees), FundFees: pair(poolFees + 16),
 		CreatorFees: pair(poolCreatorFees), OpenTime: binary.LittleEndian.Uint64(data[poolOpenTime:]),
 		CreatorFeeOn: data[poolCreatorOn], EnableCreatorFee: data[poolCreatorFee] != 0,
 	}

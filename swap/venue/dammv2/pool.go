@@ -174,7 +174,7 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 		return nil, err
 	}
 	for side, key := range p.state.mints {
-		if p.mints[side], err = accounts.Mint(key); err != nil {
+		if p.mints[side], err = venue.Mint(accounts, key); err != nil {
 			return nil, err
 		}
 	}

@@ -44,10 +44,11 @@ func (v *gated) Open(address venue.Key, data []byte, mints ...venue.Key) (opened
 	}
 	// Address, Mints and the others never change, so they are asked for once, here, where a panic
 	// is caught.
-	return &ref{
-		venue: v, inner: inner, address: inner.Address(), mints: inner.Mints(), rank: inner.Rank(),
-		accounts: slices.Clip(inner.Accounts()), together: slices.Clip(inner.Together()),
-	}, nil
+	accounts, together := slices.Clip(inner.Accounts()), slices.Clip(inner.Together())
+	if n := len(together); n <= len(accounts) && slices.Equal(together, accounts[:n]) {
+		together = accounts[:n:n] // held once, as there are many refs
+	}
+	return &ref{venue: v, inner: inner, address: inner.Address(), mints: inner.Mints(), rank: inner.Rank(), accounts: accounts, together: together}, nil
 }
 
 // Trade implements venue.Traced.

@@ -122,20 +122,14 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	if p.state, err = decodeState(data); err != nil {
 		return nil, err
 	}
-	if data, err = venue.Owned(accounts, Global, Program); err != nil {
+	if p.global, err = venue.Config(accounts, Global, Program, decodeGlobal); err != nil {
 		return nil, err
 	}
-	if p.global, err = decodeGlobal(data); err != nil {
-		return nil, err
-	}
-	if data, err = venue.Owned(accounts, FeeConfig, pumpfees.Program); err != nil {
-		return nil, err
-	}
-	if p.fees, err = pumpfees.Decode(data); err != nil {
+	if p.fees, err = venue.Config(accounts, FeeConfig, pumpfees.Program, pumpfees.Decode); err != nil {
 		return nil, err
 	}
 	for side, key := range r.mints {
-		m, err := accounts.Mint(key)
+		m, err := venue.Mint(accounts, key)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +151,7 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 type Pool struct {
 	ref
 	state    state
-	global   global
+	global   *global
 	fees     *pumpfees.Config
 	programs [2]venue.Key
 	// supply is the coin's supply for the market cap.

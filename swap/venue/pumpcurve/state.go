@@ -89,12 +89,12 @@ type global struct {
 	creatorConfigurable          bool
 }
 
-func decodeGlobal(data []byte) (global, error) {
+func decodeGlobal(data []byte) (*global, error) {
 	if len(data) < globalPrefix || [8]byte(data) != globalDiscriminator {
-		return global{}, fmt.Errorf("%w: a global account of %d bytes", venue.ErrMalformed, len(data))
+		return nil, fmt.Errorf("%w: a global account of %d bytes", venue.ErrMalformed, len(data))
 	}
 	data = venue.Padded(data, globalLength)
-	g := global{creatorConfigurable: data[globalCreatorRateOn] != 0, buyback: venue.FirstKey(data[globalBuyback:], 8)}
+	g := &global{creatorConfigurable: data[globalCreatorRateOn] != 0, buyback: venue.FirstKey(data[globalBuyback:], 8)}
 	if g.recipient = venue.FirstKey(data[globalRecipient:], 1); g.recipient == (venue.Key{}) {
 		g.recipient = venue.FirstKey(data[globalRecipients:], globalRecipientsCount)
 	}

@@ -47,7 +47,7 @@ func newPool(t testing.TB, s state, rates pumpfees.Rates) *Pool {
 	fees, err := pumpfees.Decode(feeConfig(rates))
 	require.NoError(t, err)
 	return &Pool{
-		ref: ref{mints: [2]venue.Key{swaptest.Named("coin"), mint.WrappedSOL}}, state: s, fees: fees,
+		ref: ref{mints: [2]venue.Key{swaptest.Named("coin"), mint.WrappedSOL}}, state: s, global: &global{}, fees: fees,
 		programs: [2]venue.Key{mint.Token2022, mint.Token}, supply: 1_000_000_000_000_000,
 	}
 }

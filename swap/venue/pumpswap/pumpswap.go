@@ -11,6 +11,7 @@
 package pumpswap
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 
@@ -64,33 +65,36 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 	if err != nil {
 		return nil, err
 	}
-	return &ref{address, s, s.creator == authority}, nil
+	return &ref{address, data, s.creator == authority}, nil
 }
 
-// ref implements venue.Ref. canonical says that pump itself made the pool.
+// ref implements venue.Ref. Its data is a valid pool account: many refs are held, and a decoded
+// state would hold the same once more. canonical says that pump itself made the pool.
 type ref struct {
 	address   venue.Key
-	state     state
+	data      []byte
 	canonical bool
 }
+
+func (r *ref) key(at int) venue.Key { return venue.Key(r.data[at:]) }
 
 // Address implements venue.Ref.
 func (r *ref) Address() venue.Key { return r.address }
 
 // Mints implements venue.Ref.
-func (r *ref) Mints() [2]venue.Key { return [2]venue.Key{r.state.base, r.state.quote} }
+func (r *ref) Mints() [2]venue.Key { return [2]venue.Key{r.key(poolBaseMint), r.key(poolQuoteMint)} }
 
 // Rank implements venue.Ref.
-func (r *ref) Rank() uint64 { return r.state.lpSupply }
+func (r *ref) Rank() uint64 { return binary.LittleEndian.Uint64(r.data[poolLPSupply:]) }
 
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key {
-	return []venue.Key{r.address, r.state.baseVault, r.state.quoteVault, GlobalConfig, FeeConfig}
+	return append(r.Together(), GlobalConfig, FeeConfig)
 }
 
 // Together implements venue.Ref.
 func (r *ref) Together() []venue.Key {
-	return []venue.Key{r.address, r.state.baseVault, r.state.quoteVault}
+	return []venue.Key{r.address, r.key(poolBaseVault), r.key(poolQuoteVault)}
 }
 
 // Decode implements venue.Ref.
@@ -111,24 +115,18 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	if p.state, err = decodeState(data); err != nil {
 		return nil, err
 	}
-	if p.state.base != r.state.base || p.state.creator != r.state.creator {
+	if p.state.base != r.key(poolBaseMint) || p.state.creator != r.key(poolCreator) {
 		return nil, fmt.Errorf("%w: it became another pool", venue.ErrMalformed)
 	}
-	if data, err = venue.Owned(accounts, GlobalConfig, Program); err != nil {
+	if p.config, err = venue.Config(accounts, GlobalConfig, Program, decodeConfig); err != nil {
 		return nil, err
 	}
-	if p.config, err = decodeConfig(data); err != nil {
-		return nil, err
-	}
-	if data, err = venue.Owned(accounts, FeeConfig, pumpfees.Program); err != nil {
-		return nil, err
-	}
-	if p.fees, err = pumpfees.Decode(data); err != nil {
+	if p.fees, err = venue.Config(accounts, FeeConfig, pumpfees.Program, pumpfees.Decode); err != nil {
 		return nil, err
 	}
 	vaults := [2]venue.Key{p.state.baseVault, p.state.quoteVault}
 	for side, key := range r.Mints() {
-		if p.mints[side], err = accounts.Mint(key); err != nil {
+		if p.mints[side], err = venue.Mint(accounts, key); err != nil {
 			return nil, err
 		}
 		if p.mints[side].Taxed() {
@@ -146,7 +144,7 @@ type Pool struct {
 	address   venue.Key
 	state     state
 	canonical bool
-	config    config
+	config    *config
 	fees      *pumpfees.Config
 	vaults    [2]uint64
 	mints     [2]*mint.Mint

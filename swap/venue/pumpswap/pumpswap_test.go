@@ -149,7 +149,8 @@ func FuzzPool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := opened.(*ref).state
+		s, err := decodeState(pool)
+		require.NoError(t, err)
 		chain := swaptest.New()
 		chain.Mint(s.base, mint.Token, 6)
 		chain.Mint(s.quote, mint.Token, 6)

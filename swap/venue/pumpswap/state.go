@@ -50,7 +50,6 @@ var (
 type state struct {
 	creator, base, quote   venue.Key
 	baseVault, quoteVault  venue.Key
-	lpSupply               uint64
 	coinCreator            venue.Key
 	mayhem, cashback       bool
 	virtual                [2]uint64 // low, high: an i128
@@ -69,7 +68,7 @@ func decodeState(data []byte) (state, error) {
 	number := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
 	s := state{
 		creator: key(poolCreator), base: key(poolBaseMint), quote: key(poolQuoteMint), baseVault: key(poolBaseVault), quoteVault: key(poolQuoteVault),
-		lpSupply: number(poolLPSupply), coinCreator: key(poolCoinCreator), mayhem: data[poolMayhem] != 0, cashback: data[poolCashback] != 0,
+		coinCreator: key(poolCoinCreator), mayhem: data[poolMayhem] != 0, cashback: data[poolCashback] != 0,
 		virtual: [2]uint64{number(poolVirtual), number(poolVirtual + 8)}, creatorRate: number(poolCreatorRate),
 		protocolOwed: number(poolProtocolOwed), creators: number(poolCreatorOwed), short: short,
 	}
@@ -95,12 +94,12 @@ type config struct {
 	creatorConfigurable          bool
 }
 
-func decodeConfig(data []byte) (config, error) {
+func decodeConfig(data []byte) (*config, error) {
 	if len(data) < configPrefix || [8]byte(data) != configDiscriminator {
-		return config{}, fmt.Errorf("%w: a global config of %d bytes", venue.ErrMalformed, len(data))
+		return nil, fmt.Errorf("%w: a global config of %d bytes", venue.ErrMalformed, len(data))
 	}
 	data = venue.Padded(data, configLength)
-	c := config{flags: data[configFlags], creatorConfigurable: data[configCreatorRate] != 0}
+	c := &config{flags: data[configFlags], creatorConfigurable: data[configCreatorRate] != 0}
 	c.recipient = venue.FirstKey(data[configRecipients:], recipients)
 	if c.reserved = venue.FirstKey(data[configReserved:], 1); c.reserved == (venue.Key{}) {
 		c.reserved = venue.FirstKey(data[configReserved7:], recipients-1)

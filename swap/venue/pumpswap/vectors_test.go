@@ -56,8 +56,7 @@ type vector struct {
 }
 
 func (v vector) pool(fees *pumpfees.Config) *Pool {
-	p := &Pool{fees: fees, canonical: v.Canonical, vaults: [2]uint64{v.Base, v.Quote}}
-	p.config.creatorConfigurable = v.Configurable
+	p := &Pool{fees: fees, config: &config{creatorConfigurable: v.Configurable}, canonical: v.Canonical, vaults: [2]uint64{v.Base, v.Quote}}
 	p.state = state{base: swaptest.Named("base"), quote: mint.WrappedSOL, mayhem: v.Mayhem, creatorRate: v.CreatorRate}
 	p.state.virtual = [2]uint64{uint64(v.Virtual), uint64(v.Virtual >> 63)}
 	if v.QuoteMint == "USDC" {
