@@ -252,10 +252,10 @@ func (f *Fold) account(key venue.Key, subscribed bool) *history {
 // release takes an account from a pool, and drops it if no other pool needs it.
 func (f *Fold) release(h *history, p *pool) {
 	h.users = slices.DeleteFunc(h.users, func(u *pool) bool { return u == p })
+	f.change(h) // it may not be shared any more
 	if len(h.users) == 0 {
 		f.bytes -= h.size()
 		delete(f.accounts, h.key)
-		f.change(h)
 	}
 }
 
