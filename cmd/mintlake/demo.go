@@ -57,7 +57,7 @@ func (s *system) startDemo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := resumeDemo(path, s.cfg.Source[0], &cfg)
+	state, err := resumeDemo(path, s.cfg.Source[0], &cfg, s.freeAddress)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,21 @@ func (s *system) runDemo(ctx context.Context, node *demo.Node) error {
 
 func isDemo(source string) bool { return source == "demo" || strings.HasPrefix(source, "demo:") }
 
+// freeAddress returns false, and tells the operator what follows, if another program listens at the
+// address of the demo's last run. It is one that the system had given, so that may happen.
+func (s *system) freeAddress(addr string) bool {
+	listener, err := net.Listen("tcp", addr)
+	if err == nil {
+		return listener.Close() == nil
+	}
+	s.logger.Warn("the demo's address of its last run is taken: another chain begins behind the last slot, at a free address; logos and metadata of earlier tokens can no longer be read",
+		"addr", addr, "err", err)
+	return false
+}
+
 // resumeDemo changes cfg so that the chain of the state file goes on. Its HTTP address stays the
-// same too: it is part of the tokens' URIs. Without a state file a new chain begins.
-func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
+// same too, if it is free: it is part of the tokens' URIs. Without a state file a new chain begins.
+func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bool) (demoState, error) {
 	if cfg.StartSlot == 0 {
 		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
 	}
@@ -115,7 +127,7 @@ func resumeDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	if err := json.Unmarshal(raw, &last); err != nil {
 		return demoState{}, fmt.Errorf("demo: %s is damaged (%w): remove the data folder to begin anew", path, err)
 	}
-	return nextDemo(last, source, cfg), nil
+	return nextDemo(last, source, cfg, last.HTTPAddr == "" || free(last.HTTPAddr)), nil
 }
 
 // beginDemo makes the state of a new chain, with a random genesis hash. If the state file of a
@@ -140,13 +152,16 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 	return nil
 }
 
-// nextDemo continues the same chain. If that would take too long, or the settings have changed, it
-// begins another chain after the last slot. That chain has the genesis hash of the last one, so the
-// rooms accept it.
-func nextDemo(last demoState, source string, cfg *demo.Config) demoState {
+// nextDemo continues the same chain. If that would take too long, the settings have changed, or its
+// address is not free, it begins another chain after the last slot. That chain has the genesis hash
+// of the last one, so the rooms accept it.
+func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoState {
 	cfg.StartSlot = last.Slot + 1
+	if !free {
+		last.HTTPAddr = "" // a free one
+	}
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
-	if last.Source == source && cfg.StartSlot-last.GenesisSlot <= maxFastForward {
+	if free && last.Source == source && cfg.StartSlot-last.GenesisSlot <= maxFastForward {
 		cfg.GenesisSlot, cfg.ParentSlot, cfg.Anchors = last.GenesisSlot, last.ParentSlot, last.Anchors
 		return last
 	}
@@ -214,7 +229,7 @@ func serveDemo(ctx context.Context, cfg demo.Config, source, statePath string) e
 	if statePath != "" {
 		httpAddr := cfg.HTTPAddr
 		var err error
-		if state, err = resumeDemo(statePath, source, &cfg); err != nil {
+		if state, err = resumeDemo(statePath, source, &cfg, func(string) bool { return true }); err != nil {
 			return err
 		}
 		cfg.HTTPAddr = httpAddr // the operator's address, not that of the last run

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,4 +39,37 @@ func TestServedDemoRemembersItsChain(t *testing.T) {
 	require.Equal(t, first.GenesisHash, second.GenesisHash)
 	require.Equal(t, first.GenesisSlot, second.GenesisSlot, "the same chain goes on")
 	require.NotEqual(t, first.HTTPAddr, second.HTTPAddr, "a free port each time")
+}
+
+// TestADemoWhoseAddressIsTakenTakesAnother, as up starts it: another chain begins behind the last
+// slot, as the address is part of the URIs of the one before.
+func TestADemoWhoseAddressIsTakenTakesAnother(t *testing.T) {
+	cfg := defaults()
+	cfg.DataDir, cfg.Source = t.TempDir(), []string{"demo:?tps=10&tokens=5&wallets=16&slot_time=20ms"}
+	path, err := cfg.dataPath("demo.json")
+	require.NoError(t, err)
+	run := func() (last demoState) {
+		mine := *cfg
+		s := newSystem(&mine, newLogger(&mine))
+		require.NoError(t, s.startDemo(t.Context()))
+		begun := s.demoRPC
+		require.Eventually(t, func() bool {
+			text, err := os.ReadFile(path)
+			return err == nil && json.Unmarshal(text, &last) == nil && "http://"+last.HTTPAddr+"/" == begun
+		}, time.Minute, 20*time.Millisecond)
+		require.NoError(t, s.stop())
+		return last
+	}
+	first := run()
+	again := run()
+	require.Equal(t, first.HTTPAddr, again.HTTPAddr)
+	require.Equal(t, first.GenesisSlot, again.GenesisSlot, "the same chain goes on")
+	other, err := net.Listen("tcp", again.HTTPAddr)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
+	moved := run()
+	require.NotEqual(t, again.HTTPAddr, moved.HTTPAddr)
+	require.Greater(t, moved.GenesisSlot, again.GenesisSlot)
+	require.Equal(t, again.GenesisHash, moved.GenesisHash)
+	require.Equal(t, moved.GenesisSlot, run().GenesisSlot, "that one goes on")
 }
