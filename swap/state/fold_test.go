@@ -120,7 +120,8 @@ func TestThePairThatWasAskedForFirstGivesWay(t *testing.T) {
 	require.ErrorIs(t, err, market.ErrNotHeld)
 }
 
-// A trade changes its own pool only. Decoding the others again would cost each of their next quotes.
+// A trade changes its own pool only. Decoding the others again would cost each of their next
+// quotes.
 func TestOnlyAPoolThatChangedIsDecodedAgain(t *testing.T) {
 	f := quotable(t, "still", "busy")
 	pool := func(name string) venue.Pool {

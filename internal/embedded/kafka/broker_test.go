@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"io"
@@ -346,4 +347,13 @@ func TestEachLogHasAnIDOfItsOwn(t *testing.T) {
 	require.NotEqual(t, first, id(other))
 	require.NoError(t, embedded.CopyLog(ctx, one, copied, "", nil))
 	require.Equal(t, first, id(copied))
+
+	// A folder of an earlier version, which gave all the same id.
+	meta := filepath.Join(one, "broker", "meta.json")
+	raw, err := os.ReadFile(meta)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(meta, bytes.Replace(raw, []byte(first), []byte("mintlake-embedded"), 1), 0o600))
+	own := id(one)
+	require.NotContains(t, []string{first, "mintlake-embedded"}, own)
+	require.Equal(t, own, id(one))
 }

@@ -26,12 +26,16 @@ type metaDocument struct {
 	ClusterID string `json:"cluster_id"`
 }
 
-// ClusterID returns the cluster id of the data folder root. If the folder has none, it is a new
-// one. Offsets, and what is noted of a log's content, are valid only with the same id.
+// commonID is the cluster id that earlier versions gave to every folder. It tells none from another.
+const commonID = "mintlake-embedded"
+
+// ClusterID returns the cluster id of the data folder root. If the folder has none of its own, it
+// is a new one, which Prepare stores. Offsets, and what is noted of a log's content, are valid only
+// with the same id.
 func ClusterID(root string) string {
 	var meta metaDocument
 	raw, err := os.ReadFile(filepath.Join(root, brokerDir, metaFile))
-	if err == nil && json.Unmarshal(raw, &meta) == nil && meta.ClusterID != "" {
+	if err == nil && json.Unmarshal(raw, &meta) == nil && meta.ClusterID != "" && meta.ClusterID != commonID {
 		return meta.ClusterID
 	}
 	return "mintlake-" + rand.Text()
