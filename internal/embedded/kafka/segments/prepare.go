@@ -26,7 +26,8 @@ type metaDocument struct {
 	ClusterID string `json:"cluster_id"`
 }
 
-// commonID is the cluster id that earlier versions gave to every folder. It tells none from another.
+// commonID is the cluster id that earlier versions gave to every folder. It tells none from
+// another.
 const commonID = "mintlake-embedded"
 
 // ClusterID returns the cluster id of the data folder root. If the folder has none of its own, it
