@@ -77,6 +77,9 @@ func TestLookupTablesChangeOnlyTheSize(t *testing.T) {
 		again, err := Build(ordered(metas, tables...))
 		require.NoError(t, err)
 		require.Equal(t, built, again)
+		tx, err := solana.TransactionFromBytes(built.Bytes)
+		require.NoError(t, err)
+		require.Len(t, built.Bytes, size(&tx.Message))
 		if len(built.Tables) > 0 {
 			used++
 			require.Less(t, len(built.Bytes), len(plain.Bytes))

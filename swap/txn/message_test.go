@@ -24,7 +24,7 @@ func TestMessagesAreThoseOfTheLibrary(t *testing.T) {
 		list := make([]venue.Instruction, 1+random.IntN(6))
 		var same []solana.Instruction
 		for i := range list {
-			list[i] = venue.Instruction{Program: venue.Key{byte(random.IntN(50)), 2}, Data: []byte{byte(i), byte(random.IntN(256))}}
+			list[i] = venue.Instruction{Program: venue.Key{byte(random.IntN(50)), 2}, Data: append([]byte{byte(i), byte(random.IntN(256))}, make([]byte, random.IntN(200))...)}
 			var accounts solana.AccountMetaSlice
 			for range random.IntN(20) {
 				m := metas[random.IntN(len(metas))]
@@ -40,9 +40,11 @@ func TestMessagesAreThoseOfTheLibrary(t *testing.T) {
 		theirs.Message.SetVersion(solana.MessageVersionV0)
 		wanted, err := theirs.MarshalBinary()
 		require.NoError(t, err)
-		ours, err := (&solana.Transaction{Message: compile(payer, blockhash, list)}).MarshalBinary()
+		message := compile(payer, blockhash, list)
+		ours, err := (&solana.Transaction{Message: message}).MarshalBinary()
 		require.NoError(t, err)
 		require.Equal(t, wanted, ours)
+		require.Len(t, ours, size(&message))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -136,19 +137,30 @@ const (
 //	the platform's fee in lamports, instead of the one above, if SOL is bought without wrapping
 //
 // The source of any other token is the user's associated account.
-func Build(r Request) (*Transaction, error) { return build(r, r.Accounts.Of) }
+func Build(r Request) (*Transaction, error) {
+	built, message, err := build(r, r.Accounts.Of)
+	if err != nil {
+		return nil, err
+	}
+	if built.Bytes, err = (&solana.Transaction{Message: message}).MarshalBinary(); err != nil {
+		return nil, fmt.Errorf("encode transaction: %w", err)
+	}
+	return built, nil
+}
 
-// Fits returns an error if the transaction of a request would not fit. It is quick, as it does not
-// derive the accounts' addresses. User, Fee's treasury and Blockhash may be zero, and HasWrapped
-// does not matter.
+// Fits returns an error if the transaction of a request would not fit. It is quick, as it neither
+// derives the accounts' addresses nor encodes the transaction. User, Fee's treasury and Blockhash
+// may be zero, and HasWrapped does not matter.
 func Fits(r Request) error {
 	r.User, r.HasWrapped = sha256.Sum256([]byte("user")), false
 	if r.Fee != nil {
 		fee := *r.Fee
 		fee.Treasury, r.Fee = sha256.Sum256([]byte("treasury")), &fee
 	}
-	_, err := build(r, func(owner venue.Key, side Side) (venue.Key, error) {
-		return sha256.Sum256(append(owner[:], side.Mint[:]...)), nil
+	_, _, err := build(r, func(owner venue.Key, side Side) (venue.Key, error) {
+		var text [2 * len(owner)]byte
+		copy(text[copy(text[:], owner[:]):], side.Mint[:])
+		return sha256.Sum256(text[:]), nil
 	})
 	return err
 }
@@ -185,33 +197,37 @@ func Opens(r Request) ([]venue.Opening, error) {
 type builder struct {
 	Request
 	accountOf func(owner venue.Key, side Side) (venue.Key, error)
-	list      []venue.Instruction
-	units     uint64
-	created   map[venue.Key]bool
-	opens     []venue.Opening
+	// list begins with places for the compute unit limit and price, which are known last.
+	list  []venue.Instruction
+	units uint64
+	// created has the mints of the accounts that are created.
+	created []venue.Key
+	opens   []venue.Opening
 	// wraps: a swap moves wrapped SOL. lamports: SOL is bought without wrapping.
 	wraps, lamports bool
 }
 
 func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) *builder {
-	b := &builder{Request: r, accountOf: accountOf, created: map[venue.Key]bool{}}
+	b := &builder{Request: r, accountOf: accountOf, list: make([]venue.Instruction, 2, 12)}
 	for _, s := range r.Swaps {
 		b.wraps, b.lamports = b.wraps || s.wraps(), b.lamports || s.Native && s.Out == r.Out && r.Out.native()
 	}
 	return b
 }
 
-// build makes the transaction, with the accounts' addresses from accountOf.
-func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, error) {
+// build makes the transaction but its Bytes, and the message that they encode. The accounts'
+// addresses are those of accountOf.
+func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, solana.Message, error) {
+	var none solana.Message
 	b := newBuilder(r, accountOf)
 	for _, step := range []func() error{b.createBought, b.wrap, b.swap, b.payFee, b.unwrap, b.payLamports} {
 		if err := step(); err != nil {
-			return nil, err
+			return nil, none, err
 		}
 	}
 	limit := min(b.units+b.units/unitsMargin+unitsSpare, maxUnits)
 	if b.units > maxUnits {
-		return nil, fmt.Errorf("%w: it takes %d compute units of at most %d", ErrTooLarge, b.units, maxUnits)
+		return nil, none, fmt.Errorf("%w: it takes %d compute units of at most %d", ErrTooLarge, b.units, maxUnits)
 	}
 	price := r.UnitPrice
 	if r.PriorityFee != nil {
@@ -219,16 +235,16 @@ func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Tran
 		// Div64 panics if its result exceeds 64 bits; min prevents that.
 		price, _ = bits.Div64(min(hi, limit-1), lo, limit)
 	}
-	list := append([]venue.Instruction{unitLimit(uint32(limit)), unitPrice(price)}, b.list...)
-	raw, tables, err := encode(r, list)
+	b.list[0], b.list[1] = unitLimit(uint32(limit)), unitPrice(price)
+	message, tables, err := encode(r, b.list)
 	if err != nil {
-		return nil, err
+		return nil, none, err
 	}
 	hi, lo := bits.Mul64(price, limit)
 	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
 	return &Transaction{
-		Bytes: raw, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped), Tables: tables,
-	}, nil
+		ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped), Tables: tables,
+	}, message, nil
 }
 
 // lamport is how many millionths a lamport has.
@@ -236,10 +252,10 @@ const lamport = 1_000_000
 
 // create adds the creation of the user's account for a token, once.
 func (b *builder) create(side Side) error {
-	if b.created[side.Mint] {
+	if slices.Contains(b.created, side.Mint) {
 		return nil
 	}
-	b.created[side.Mint] = true
+	b.created = append(b.created, side.Mint)
 	account, err := b.accountOf(b.User, side)
 	if err != nil {
 		return err
