@@ -192,7 +192,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 func feesOf(r *request, c *choice) []Fee {
 	list := []Fee{}
 	for _, l := range c.plan.Legs() {
-		list = append(list, feesOfLeg(&l)...)
+		list = append(list, feesOfLeg(l)...)
 	}
 	if c.fee > 0 {
 		list = append(list, Fee{feePlatform, r.target.String(), decimal(c.fee)})

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,7 +60,7 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 	w, other := chainWorld(t, 3, 4)
 	for _, pair := range [][2]venue.Key{{sol, other}, {other, sol}} {
 		q := question(pair[0], pair[1], 1_000_000_000)
-		answer, err := Find(t.Context(), NewGraph(w.edges), q)
+		answer, err := Find(t.Context(), NewGraph(slices.Clone(w.edges)), q)
 		require.NoError(t, err)
 		best := answer.Plans[0]
 		require.Len(t, best.Routes, 1)
@@ -93,7 +94,7 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 		require.Less(t, two.AmountOut, route.AmountOut)
 
 		q.ExactOut = true
-		answer, err = Find(t.Context(), NewGraph(w.edges), q)
+		answer, err = Find(t.Context(), NewGraph(slices.Clone(w.edges)), q)
 		require.NoError(t, err)
 		for _, plan := range answer.Plans {
 			require.False(t, plan.Routes[0].Chained, "the instruction has no exact-out form")
@@ -114,11 +115,11 @@ func TestChainsQuoteTheFirstSwapOnceAPool(t *testing.T) {
 	for i := range w.edges {
 		w.edges[i].Pool = counted{w.edges[i].Pool.(venue.Chained), &first, &next, then}
 	}
-	_, err := Find(ctx, NewGraph(w.edges), question(sol, other, 1_000_000_000))
+	_, err := Find(ctx, NewGraph(slices.Clone(w.edges)), question(sol, other, 1_000_000_000))
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 15}, []int{first, next})
 
 	first, next, left = 0, 0, 4
-	_, _ = Find(ctx, NewGraph(w.edges), question(sol, other, 1_000_000_000))
+	_, _ = Find(ctx, NewGraph(slices.Clone(w.edges)), question(sol, other, 1_000_000_000))
 	require.Equal(t, 4, first+next, "the time is over")
 }

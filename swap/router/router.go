@@ -252,10 +252,12 @@ func (s *search) compare(a, b Plan) int {
 }
 
 // Legs returns all swaps of the plan, in the order of the transaction.
-func (p *Plan) Legs() []Leg {
-	var list []Leg
+func (p *Plan) Legs() []*Leg {
+	var list []*Leg
 	for _, r := range p.Routes {
-		list = append(list, r.Legs...)
+		for i := range r.Legs {
+			list = append(list, &r.Legs[i])
+		}
 	}
 	return list
 }

@@ -21,6 +21,16 @@ type part struct {
 	edge   Edge
 	amount uint64
 	quote  venue.Quote // of amount, when that is not 0
+	// more and less are what the pool answered last when it was asked for more and for less.
+	more, less reply
+}
+
+// reply is a pool's answer to an amount: the quote, unless it is refused. The zero value is the
+// answer to no amount.
+type reply struct {
+	amount  uint64
+	quote   venue.Quote
+	refused bool
 }
 
 // split adds plans that split the amount over direct pools. A pool's output is concave in its
@@ -28,6 +38,9 @@ type part struct {
 // pairs of pools then refine them. split also adds plans with fewer pools, in case the best one
 // does not fit a transaction.
 func (s *search) split(edges []Edge) {
+	if len(edges) < 2 {
+		return
+	}
 	pools := s.promising(edges)
 	for most := min(len(pools), s.q.MaxParts); most > 1 && !s.over(); {
 		used := s.shares(pools)
@@ -71,7 +84,7 @@ func (s *search) promising(edges []Edge) []Edge {
 		edge  Edge
 		quote venue.Quote
 	}
-	var offers []offer
+	offers := make([]offer, 0, len(edges))
 	for _, e := range edges {
 		if quote, err := e.Quote(s.q.order(e, s.q.In, s.share(firstSteps), s.q.ExactOut)); err == nil {
 			offers = append(offers, offer{e, quote})
@@ -86,9 +99,10 @@ func (s *search) promising(edges []Edge) []Edge {
 		}
 		return 0
 	})
-	var list []Edge
-	for _, o := range offers[:min(len(offers), maxPools)] {
-		list = append(list, o.edge)
+	offers = offers[:min(len(offers), maxPools)]
+	list := make([]Edge, len(offers))
+	for i, o := range offers {
+		list[i] = o.edge
 	}
 	return list
 }
@@ -108,34 +122,38 @@ func (s *search) fill(pools []Edge) []part {
 		if left-step < step {
 			step = left // the division's rest
 		}
-		chosen, most := -1, venue.Quote{}
+		chosen := -1
 		for i := range parts {
-			quote, ok := s.ask(&parts[i], parts[i].amount+step)
-			if ok && (chosen < 0 || s.margin(&parts[i], quote, &parts[chosen], most)) {
-				chosen, most = i, quote
+			if p := &parts[i]; s.ask(p, &p.more, p.amount+step) && (chosen < 0 || s.margin(p, &parts[chosen])) {
+				chosen = i
 			}
 		}
 		if chosen < 0 {
 			return nil
 		}
-		parts[chosen].amount += step
-		parts[chosen].quote = most
+		p := &parts[chosen]
+		p.amount, p.quote = p.more.amount, p.more.quote
 		left -= step
 	}
 	return parts
 }
 
-func (s *search) ask(p *part, amount uint64) (venue.Quote, bool) {
-	quote, err := p.edge.Quote(s.q.order(p.edge, s.q.In, amount, s.q.ExactOut))
-	return quote, err == nil
+// ask asks a pool for an amount, unless last is its answer to that already: after a step, only the
+// pools that took or gave it have new answers. It returns false if the pool refuses.
+func (s *search) ask(p *part, last *reply, amount uint64) bool {
+	if last.amount != amount {
+		quote, err := p.edge.Quote(s.q.order(p.edge, s.q.In, amount, s.q.ExactOut))
+		*last = reply{amount, quote, err != nil}
+	}
+	return !last.refused
 }
 
-// margin returns whether a step on a gains more than the same step on b.
-func (s *search) margin(a *part, withA venue.Quote, b *part, withB venue.Quote) bool {
+// margin returns whether the next step on a gains more than that on b.
+func (s *search) margin(a, b *part) bool {
 	if s.q.ExactOut {
-		return withA.AmountIn-a.quote.AmountIn < withB.AmountIn-b.quote.AmountIn
+		return a.more.quote.AmountIn-a.quote.AmountIn < b.more.quote.AmountIn-b.quote.AmountIn
 	}
-	return withA.AmountOut-a.quote.AmountOut > withB.AmountOut-b.quote.AmountOut
+	return a.more.quote.AmountOut-a.quote.AmountOut > b.more.quote.AmountOut-b.quote.AmountOut
 }
 
 // refine moves shares between pools as long as that gains, first in large steps, then in steps of
@@ -162,26 +180,24 @@ func (s *search) move(from, to *part, step uint64) bool {
 	if step == 0 {
 		return false
 	}
-	var rest venue.Quote
-	ok := true
+	rest := &venue.Quote{}
 	if from.amount > step {
-		rest, ok = s.ask(from, from.amount-step)
+		if !s.ask(from, &from.less, from.amount-step) {
+			return false
+		}
+		rest = &from.less.quote
 	}
-	if !ok {
+	if !s.ask(to, &to.more, to.amount+step) || !s.gains(&from.quote, &to.quote, rest, &to.more.quote) {
 		return false
 	}
-	grown, ok := s.ask(to, to.amount+step)
-	if !ok || !s.gains(from.quote, to.quote, rest, grown) {
-		return false
-	}
-	from.amount, from.quote = from.amount-step, rest
-	to.amount, to.quote = to.amount+step, grown
+	from.amount, from.quote = from.amount-step, *rest
+	to.amount, to.quote = to.more.amount, to.more.quote
 	return true
 }
 
 // gains returns whether two pools are better after a move than before. Sums of two quotes may
 // exceed 64 bits, hence greater.
-func (s *search) gains(a, b, afterA, afterB venue.Quote) bool {
+func (s *search) gains(a, b, afterA, afterB *venue.Quote) bool {
 	if s.q.ExactOut {
 		return greater(a.AmountIn, b.AmountIn, afterA.AmountIn, afterB.AmountIn)
 	}
