@@ -17,8 +17,10 @@ import (
 
 // view is the state of the chain that a request is answered from.
 type view struct {
-	graph *router.Graph
-	mints map[venue.Key]*mint.Mint
+	// snapshots are of the pairs, first of all of the pair that is asked for; nil for a pair with a
+	// mint that cannot be swapped.
+	snapshots []*market.Snapshot
+	graph     *router.Graph
 	// tables are the lookup tables that a transaction may use.
 	tables []txn.Table
 	// refused are pools of the pair that exist but cannot be quoted.
@@ -40,52 +42,96 @@ type choice struct {
 	venues                                  []VenueReport
 }
 
-// look reads the state of the pair and, unless only direct routes are wanted, of the pairs with the
-// mints that a route may go through. Such a mint that cannot be swapped is left out. It is an error
-// if the state is too old, or if the venues' programs cannot be looked at.
-func (s *Server) look(ctx context.Context, r *request) (*view, error) {
-	pairs := [][2]venue.Key{{r.source, r.target}}
-	for _, middle := range s.middles(ctx, r) {
-		pairs = append(pairs, [2]venue.Key{r.source, middle}, [2]venue.Key{middle, r.target})
-	}
-	snapshots := make([]*market.Snapshot, len(pairs))
-	needed := func(i int, err error) error {
-		if i > 0 && errors.Is(err, mint.ErrUntradable) {
-			return nil // no route over this mint
-		}
-		return err
-	}
-	// A failed reading does not cancel the others. They go on in any case, as other requests may
-	// share them.
-	var group errgroup.Group
-	for i, p := range pairs {
-		found, ok, err := s.market.Get(p[0], p[1])
-		if ok { // as mostly; a goroutine costs more than this
-			if snapshots[i] = found; needed(i, err) != nil {
-				return nil, away(err)
-			}
-			continue
-		}
-		group.Go(func() (err error) {
-			snapshots[i], err = s.market.Read(ctx, p[0], p[1])
-			return needed(i, err)
-		})
-	}
-	group.Go(func() error { return s.trust.Check(ctx, 0) })
-	var tables []txn.Table
-	group.Go(func() error { tables = s.tables.Tables(ctx); return nil })
-	if err := group.Wait(); err != nil {
-		return nil, away(err)
-	}
-	newest := uint64(0)
-	v := &view{mints: map[venue.Key]*mint.Mint{}, tables: tables, refused: snapshots[0].Refused, slot: snapshots[0].Slot, readAt: snapshots[0].ReadAt}
-	var edges []router.Edge
-	for _, snapshot := range snapshots {
+// mint returns a mint of the pairs; nil if it is of none.
+func (v *view) mint(key venue.Key) *mint.Mint {
+	for _, snapshot := range v.snapshots {
 		if snapshot == nil {
 			continue
 		}
 		for _, m := range snapshot.Mints {
-			v.mints[m.Address] = m
+			if m.Address == key {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// look reads the state of the pair and, unless only direct routes are wanted, of the pairs with the
+// mints that a route may go through. Such a mint that cannot be swapped is left out. It is an error
+// if the state is too old, or if the venues' programs cannot be looked at.
+func (s *Server) look(ctx context.Context, r *request) (*view, error) {
+	middles := s.middles(ctx, r)
+	pairs := append(make([][2]venue.Key, 0, 1+2*len(middles)), [2]venue.Key{r.source, r.target})
+	for _, middle := range middles {
+		pairs = append(pairs, [2]venue.Key{r.source, middle}, [2]venue.Key{middle, r.target})
+	}
+	v := &view{snapshots: make([]*market.Snapshot, len(pairs))}
+	var unread []int
+	for i, p := range pairs {
+		found, ok, err := s.market.Get(p[0], p[1])
+		switch {
+		case !ok:
+			unread = append(unread, i)
+		case needed(i, err) != nil:
+			return nil, away(err)
+		default:
+			v.snapshots[i] = found
+		}
+	}
+	tables, ok := s.tables.Get()
+	if v.tables = tables; len(unread) > 0 || !ok || !s.trust.Known(0) {
+		if err := s.read(ctx, v, pairs, unread); err != nil {
+			return nil, away(err)
+		}
+	}
+	newest := v.merge(r)
+	if err := s.trust.Check(ctx, newest); err != nil {
+		return nil, away(err)
+	}
+	return v, s.fresh(v.slot, r.maxAge)
+}
+
+// needed returns the error of reading the pair with this index; nil if there is just no route over
+// the mint of the pair.
+func needed(i int, err error) error {
+	if i > 0 && errors.Is(err, mint.ErrUntradable) {
+		return nil
+	}
+	return err
+}
+
+// read reads the pairs that are not held, the lookup tables, and how the programs are deployed, all
+// at once. Mostly there is nothing to read, and starting goroutines would take longer than the rest
+// of look. A failed reading does not cancel the others. They go on in any case, as other requests
+// may share them.
+func (s *Server) read(ctx context.Context, v *view, pairs [][2]venue.Key, unread []int) error {
+	var group errgroup.Group
+	for _, i := range unread {
+		group.Go(func() (err error) {
+			v.snapshots[i], err = s.market.Read(ctx, pairs[i][0], pairs[i][1])
+			return needed(i, err)
+		})
+	}
+	group.Go(func() error { return s.trust.Check(ctx, 0) })
+	group.Go(func() error { v.tables = s.tables.Tables(ctx); return nil })
+	return group.Wait()
+}
+
+// merge makes the graph from the snapshots, without the venues that a request does not allow, and
+// finds how old they are. It returns the newest slot of a pool.
+func (v *view) merge(r *request) (newest uint64) {
+	first, count := v.snapshots[0], 0
+	v.refused, v.slot, v.readAt = first.Refused, first.Slot, first.ReadAt
+	for _, snapshot := range v.snapshots {
+		if snapshot != nil {
+			count += len(snapshot.Pools)
+		}
+	}
+	edges := make([]router.Edge, 0, count)
+	for _, snapshot := range v.snapshots {
+		if snapshot == nil {
+			continue
 		}
 		for _, p := range snapshot.Pools {
 			newest = max(newest, p.Slot)
@@ -98,11 +144,8 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 			v.readAt = snapshot.ReadAt
 		}
 	}
-	if err := s.trust.Check(ctx, newest); err != nil {
-		return nil, away(err)
-	}
 	v.graph = router.NewGraph(edges)
-	return v, s.fresh(v.slot, r.maxAge)
+	return newest
 }
 
 // covered returns an error if the request allows only certain venues (dexes) and none of them is in

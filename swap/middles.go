@@ -75,8 +75,7 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 		if known && now.Before(kept.till) {
 			continue
 		}
-		call := q.reading.Begin(ctx, string(coin[:]), curvePatience, func(ctx context.Context) (venue.Key, error) { return q.ask(ctx, coin), nil })
-		if !known {
+		if call := q.begin(ctx, coin); !known {
 			first = append(first, call)
 		}
 	}
@@ -88,6 +87,11 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 		list = append(list, in)
 	}
 	return slices.DeleteFunc(list, venue.Key.IsZero)
+}
+
+// begin begins to read the curve of a coin.
+func (q *quotedIn) begin(ctx context.Context, coin venue.Key) sharedcall.Call[venue.Key] {
+	return q.reading.Begin(ctx, string(coin[:]), curvePatience, func(ctx context.Context) (venue.Key, error) { return q.ask(ctx, coin), nil })
 }
 
 // ask reads the curve of a coin, remembers in which mint the coin is quoted, and returns that. If
@@ -130,7 +134,15 @@ func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 	if r.onlyDirect {
 		return nil
 	}
-	candidates := slices.Clone(s.cfg.hubs)
+	list := make([]venue.Key, 0, len(s.cfg.hubs)+2)
+	add := func(middles []venue.Key) {
+		for _, m := range middles {
+			if m != r.source && m != r.target && !slices.Contains(list, m) {
+				list = append(list, m)
+			}
+		}
+	}
+	add(s.cfg.hubs)
 	if s.covered[pumpcurve.Name] {
 		var coins []venue.Key
 		for _, mint := range []venue.Key{r.source, r.target} {
@@ -138,15 +150,7 @@ func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 				coins = append(coins, mint)
 			}
 		}
-		candidates = append(candidates, s.quotedIn.find(ctx, coins...)...)
-	}
-	seen := map[venue.Key]bool{r.source: true, r.target: true}
-	var list []venue.Key
-	for _, m := range candidates {
-		if !seen[m] {
-			seen[m] = true
-			list = append(list, m)
-		}
+		add(s.quotedIn.find(ctx, coins...))
 	}
 	return list
 }

@@ -50,7 +50,7 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 // sign it: User, Blockhash and HasWrapped.
 func (s *Server) build(r *request, c *choice) txn.Request {
 	side := func(key venue.Key) txn.Side {
-		m := c.view.mints[key]
+		m := c.view.mint(key)
 		return txn.Side{Mint: key, Program: m.Program, Decimals: m.Decimals, AccountSize: m.AccountSize()}
 	}
 	build := txn.Request{
@@ -70,7 +70,8 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 			limits = limits[2:]
 			continue
 		}
-		for _, l := range route.Legs {
+		for i := range route.Legs {
+			l := &route.Legs[i]
 			limit, spend := limits[0], l.Quote.AmountIn
 			limits = limits[1:]
 			if l.Quote.Order.ExactOut {
@@ -89,7 +90,7 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 }
 
 // opens returns what tells the accounts that a swap opens; nil if its venue opens none.
-func opens(l router.Leg) func(user venue.Key) ([]venue.Opening, error) {
+func opens(l *router.Leg) func(user venue.Key) ([]venue.Opening, error) {
 	opener, ok := l.Pool.(venue.Opener)
 	if !ok {
 		return nil

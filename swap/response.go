@@ -180,7 +180,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		field string
 		key   venue.Key
 	}{{fieldSource, r.source}, {fieldTarget, r.target}} {
-		for _, w := range c.view.mints[side.key].Warnings {
+		for _, w := range c.view.mint(side.key).Warnings {
 			out.Warnings = append(out.Warnings, side.field+": "+w)
 		}
 	}

@@ -156,17 +156,26 @@ func New(addresses []venue.Key, deps Deps) (*Book, error) {
 	return b, nil
 }
 
+// Get is Tables if that need not read them; ok is false if it must.
+func (b *Book) Get() (tables []txn.Table, ok bool) {
+	if len(b.addresses) == 0 {
+		return nil, true
+	}
+	held, now := b.held.Load(), b.deps.Now()
+	if !now.Before(held.next) {
+		return nil, false
+	}
+	return held.usable(now), true
+}
+
 // Tables returns the tables that a transaction of now may use: those of the last reading. One call
 // in the background reads them again every 30 s. Only if there is no reading of the last two
 // minutes, and none failed a moment ago, Tables waits for it.
 func (b *Book) Tables(ctx context.Context) []txn.Table {
-	if len(b.addresses) == 0 {
-		return nil
+	if tables, ok := b.Get(); ok {
+		return tables
 	}
 	held, now := b.held.Load(), b.deps.Now()
-	if now.Before(held.next) {
-		return held.usable(now)
-	}
 	reading := b.reads.Begin(ctx, "", patience, func(ctx context.Context) (struct{}, error) {
 		b.refresh(ctx)
 		return struct{}{}, nil

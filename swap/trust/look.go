@@ -107,14 +107,19 @@ func (t *Trust) lookSoon() {
 // Watched returns the accounts whose writes Wrote must be called with.
 func (t *Trust) Watched() []venue.Key { return t.programs.accounts() }
 
-// Check makes sure that the deployed programs are known as of a slot. It reads them, unless the
-// stream reports them or they were just read. A deployment is in force from the next slot on, so a
-// look at the slot before is recent enough.
-func (t *Trust) Check(ctx context.Context, slot uint64) error {
+// Known returns whether the deployed programs are known as of a slot: the stream reports them, or
+// they were just read. A deployment is in force from the next slot on, so a look at the slot before
+// is recent enough.
+func (t *Trust) Known(slot uint64) bool {
 	t.mu.Lock()
-	known := !t.looked.IsZero() && (t.live.Load() || t.deps.Now().Sub(t.looked) < t.cfg.fresh && t.slot+1 >= slot)
-	t.mu.Unlock()
-	if known {
+	defer t.mu.Unlock()
+	return !t.looked.IsZero() && (t.live.Load() || t.deps.Now().Sub(t.looked) < t.cfg.fresh && t.slot+1 >= slot)
+}
+
+// Check makes sure that the deployed programs are known as of a slot: it reads them if they are
+// not.
+func (t *Trust) Check(ctx context.Context, slot uint64) error {
+	if t.Known(slot) {
 		return nil
 	}
 	from := max(slot, 1) - 1
