@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/registry"
 )
 
@@ -103,7 +104,7 @@ func (r searchResponse) appendJSON(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(r.total), 10)
 	switch {
 	case r.walks && r.next != "":
-		dst = encode.String(append(dst, `,"next_cursor":`...), r.next)
+		dst = jsonappend.String(append(dst, `,"next_cursor":`...), r.next)
 	case r.walks:
 		dst = append(dst, `,"next_cursor":null`...)
 	}
@@ -116,7 +117,7 @@ func (r batchResponse) sizeHint() int {
 
 func (r batchResponse) appendJSON(dst []byte) []byte {
 	dst = r.write.appendRows(append(dst, `{"items":`...), r.rows)
-	dst = encode.Strings(append(dst, `,"unknown":`...), r.unknown)
+	dst = jsonappend.Strings(append(dst, `,"unknown":`...), r.unknown)
 	if r.states != nil {
 		dst = appendStates(append(dst, `,"states":`...), r.states)
 	}

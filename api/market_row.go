@@ -6,7 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/replica"
 )
 
@@ -25,17 +25,17 @@ func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	if m == nil {
 		return append(dst, "null"...)
 	}
-	dst = encode.Float(append(dst, `{"price_usd":`...), m.PriceUSD)
+	dst = jsonappend.Float(append(dst, `{"price_usd":`...), m.PriceUSD)
 	dst = appendTime(append(dst, `,"price_at":`...), m.PriceAt)
-	dst = encode.Float(append(dst, `,"price_change_24h":`...), m.PriceChange())
-	dst = encode.Float(append(dst, `,"market_cap_usd":`...), m.Cap(supply))
-	dst = encode.Float(append(dst, `,"liquidity_usd":`...), m.LiquidityUSD)
+	dst = jsonappend.Float(append(dst, `,"price_change_24h":`...), m.PriceChange())
+	dst = jsonappend.Float(append(dst, `,"market_cap_usd":`...), m.Cap(supply))
+	dst = jsonappend.Float(append(dst, `,"liquidity_usd":`...), m.LiquidityUSD)
 	dst = appendTime(append(dst, `,"liquidity_at":`...), m.LiquidityAt)
-	dst = encode.Float(append(dst, `,"volume_5m_usd":`...), m.Volume5mUSD)
-	dst = encode.Float(append(dst, `,"volume_1h_usd":`...), m.Volume1hUSD)
-	dst = encode.Float(append(dst, `,"volume_6h_usd":`...), m.Volume6hUSD)
-	dst = encode.Float(append(dst, `,"volume_24h_usd":`...), m.Volume24hUSD)
-	dst = encode.Float(append(dst, `,"organic_volume_usd":`...), m.OrganicUSD)
+	dst = jsonappend.Float(append(dst, `,"volume_5m_usd":`...), m.Volume5mUSD)
+	dst = jsonappend.Float(append(dst, `,"volume_1h_usd":`...), m.Volume1hUSD)
+	dst = jsonappend.Float(append(dst, `,"volume_6h_usd":`...), m.Volume6hUSD)
+	dst = jsonappend.Float(append(dst, `,"volume_24h_usd":`...), m.Volume24hUSD)
+	dst = jsonappend.Float(append(dst, `,"organic_volume_usd":`...), m.OrganicUSD)
 	dst = strconv.AppendUint(append(dst, `,"trades_24h":`...), m.Trades, 10)
 	dst = strconv.AppendUint(append(dst, `,"traders_24h":`...), m.Traders, 10)
 	dst = strconv.AppendUint(append(dst, `,"pools":`...), m.Pools, 10)

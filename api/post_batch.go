@@ -12,8 +12,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/api/encode"
 	"github.com/mintlake/mintlake/api/requests"
+	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -207,10 +207,10 @@ func appendStates(dst []byte, states []mintState) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = encode.String(append(dst, `{"mint":`...), state.mint)
-		dst = encode.String(append(dst, `,"state":`...), state.state)
+		dst = jsonappend.String(append(dst, `{"mint":`...), state.mint)
+		dst = jsonappend.String(append(dst, `,"state":`...), state.state)
 		if state.reason != "" {
-			dst = encode.String(append(dst, `,"reason":`...), state.reason)
+			dst = jsonappend.String(append(dst, `,"reason":`...), state.reason)
 		}
 		dst = append(dst, `,"retry_after_ms":`...)
 		if state.retryAfter > 0 {

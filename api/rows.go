@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/api/encode"
+	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/replica/evidence"
@@ -220,7 +221,7 @@ func appendName(dst []byte, name string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
 	}
-	return append(encode.String(dst, name), ':')
+	return append(jsonappend.String(dst, name), ':')
 }
 
 // appendMembers copies the wanted members of an object that this package has encoded: it has no
@@ -275,12 +276,12 @@ var fieldNames = [...]string{search.FieldMint: "mint", search.FieldSymbol: "symb
 const scoreSteps = 1e4
 
 func appendMatch(dst []byte, hit *search.Hit) []byte {
-	dst = encode.String(append(dst, `{"tier":`...), tierNames[hit.Tier])
+	dst = jsonappend.String(append(dst, `{"tier":`...), tierNames[hit.Tier])
 	dst = append(dst, `,"field":`...)
 	if hit.Field == search.FieldNone {
 		dst = append(dst, "null"...)
 	} else {
-		dst = encode.String(dst, fieldNames[hit.Field])
+		dst = jsonappend.String(dst, fieldNames[hit.Field])
 	}
 	dst = strconv.AppendFloat(append(dst, `,"score":`...), math.Round(hit.Score*scoreSteps)/scoreSteps, 'f', -1, 64)
 	return append(dst, '}')
@@ -291,7 +292,7 @@ func appendEvidence(dst []byte, e *evidence.Evidence) []byte {
 	if e.Skeleton == "" {
 		dst = append(dst, `"skeleton":null,"sharing":0,"rank_by_volume":null,"rank_by_age":null,"canonical":null`...)
 	} else {
-		dst = encode.String(append(dst, `"skeleton":`...), e.Skeleton)
+		dst = jsonappend.String(append(dst, `"skeleton":`...), e.Skeleton)
 		dst = strconv.AppendInt(append(dst, `,"sharing":`...), int64(e.Sharing), 10)
 		dst = strconv.AppendInt(append(dst, `,"rank_by_volume":`...), int64(e.RankByVolume), 10)
 		dst = strconv.AppendInt(append(dst, `,"rank_by_age":`...), int64(e.RankByAge), 10)
@@ -302,7 +303,7 @@ func appendEvidence(dst []byte, e *evidence.Evidence) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = encode.String(dst, string(signal))
+		dst = jsonappend.String(dst, string(signal))
 	}
 	return append(dst, `]}`...)
 }

@@ -61,10 +61,6 @@ func TestEqualsEncodingJSON(t *testing.T) {
 		want, err := json.Marshal(row)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(encode.Token(nil, row)))
-		list := rapid.SampledFrom([][]string{nil, {}, {row.Mint.String()}, {row.Mint.String(), row.Name}}).Draw(t, "strings")
-		want, err = json.Marshal(list)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(encode.Strings(nil, list)))
 	})
 }
 
@@ -80,15 +76,6 @@ func TestNoNumberIsNull(t *testing.T) {
 	for _, volume := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		require.Contains(t, string(encode.Token(nil, &registry.Token{DailyVolumeUSD: &volume})), `"daily_volume_usd":null`)
 	}
-}
-
-func FuzzString(f *testing.F) {
-	f.Add("a\"<\u2028\xff\x00é")
-	f.Fuzz(func(t *testing.T, s string) {
-		want, err := json.Marshal(s)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(encode.String(nil, s)))
-	})
 }
 
 // full is a row as most are.
