@@ -55,14 +55,12 @@ func (t *transaction) statusUpdate() []byte {
 	return t.status
 }
 
-// encodeShared returns the encoded fields transaction and created_at of a SubscribeUpdate, and the
-// part of them that is raw, the encoded transaction.
-func encodeShared(raw []byte, received time.Time) (all, transaction []byte) {
-	const room = 32 // tags, lengths and the time
-	all = protowire.AppendTag(make([]byte, 0, len(raw)+room), fieldUpdateTransaction, protowire.BytesType)
-	all = protowire.AppendBytes(all, raw)
-	transaction = all[len(all)-len(raw) : len(all) : len(all)]
-	return appendCreatedAt(all, received), transaction
+// update returns an encoded SubscribeUpdate with the transaction. names are the encoded names of
+// the filters. All subscribers share the bytes of the transaction.
+func (t *transaction) update(names []byte) mem.BufferSlice {
+	head := protowire.AppendTag(names, fieldUpdateTransaction, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(len(t.raw)))
+	return mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(t.raw), mem.SliceBuffer(appendCreatedAt(nil, t.received))}
 }
 
 // appendCreatedAt appends the field created_at, if at is not zero.

@@ -7,7 +7,6 @@ import (
 	"math/bits"
 
 	"github.com/dchest/siphash"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // maxCuckooBytes bounds the cuckoo filters of a request's transactions, and, apart from these,
@@ -47,28 +46,25 @@ type hashed struct {
 func readCuckoo(message []byte) (*cuckoo, error) {
 	c := &cuckoo{}
 	var buckets, entries, fingerprint, hashing uint64
-	err := walk(message, func(field protowire.Number, bytes []byte) error {
-		if field == fieldCuckooData {
-			c.data = bytes
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isBytes(fieldCuckooData):
+			c.data = f.bytes
+		case f.isVarint(fieldCuckooBuckets):
+			buckets = f.value
+		case f.isVarint(fieldCuckooEntries):
+			entries = f.value
+		case f.isVarint(fieldCuckooFingerprint):
+			fingerprint = f.value
+		case f.isVarint(fieldCuckooSeed):
+			c.seed = f.value
+		case f.isVarint(fieldCuckooHashing):
+			hashing = f.value
 		}
-		return nil
-	}, func(field protowire.Number, number uint64) {
-		switch field {
-		case fieldCuckooBuckets:
-			buckets = number
-		case fieldCuckooEntries:
-			entries = number
-		case fieldCuckooFingerprint:
-			fingerprint = number
-		case fieldCuckooSeed:
-			c.seed = number
-		case fieldCuckooHashing:
-			hashing = number
-		default: // an unknown field is ignored
-		}
-	})
+	}
 	switch {
-	case err != nil:
+	case f.err != nil:
 		return nil, errors.New("malformed message")
 	case hashing != cuckooSipHash:
 		return nil, fmt.Errorf("hash_algorithm %d: must be SIP_HASH (0)", hashing)

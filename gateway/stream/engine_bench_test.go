@@ -88,8 +88,9 @@ func writeEngineInput(b *testing.B, dir string, list []*transaction, filters []a
 	b.Helper()
 	var messages, lines []byte
 	for _, t := range list {
-		messages = binary.LittleEndian.AppendUint32(messages, uint32(len(t.grpc)))
-		messages = append(messages, t.grpc...)
+		update := t.update(nil).Materialize()
+		messages = binary.LittleEndian.AppendUint32(messages, uint32(len(update)))
+		messages = append(messages, update...)
 	}
 	for _, f := range filters {
 		texts := make([]string, len(f))

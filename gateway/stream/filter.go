@@ -80,8 +80,9 @@ func (f *filter) indexed(frequency func(address) uint32) addresses {
 	return f.include
 }
 
-// wants returns whether t meets all conditions. Each goroutine passes hashes of its own.
-func (f *filter) wants(t *transaction, hashes *hashCache) bool {
+// wants returns whether t meets all conditions. included says that t is known to meet include. Each
+// goroutine passes hashes of its own.
+func (f *filter) wants(t *transaction, included bool, hashes *hashCache) bool {
 	if f.vote != nil && *f.vote != t.vote || f.failed != nil && *f.failed != t.failed {
 		return false
 	}
@@ -95,7 +96,7 @@ func (f *filter) wants(t *transaction, hashes *hashCache) bool {
 			return false
 		}
 	}
-	if (len(f.include) > 0 || f.cuckoo != nil) && !f.includes(t.accounts, owners, hashes) {
+	if !included && (len(f.include) > 0 || f.cuckoo != nil) && !f.includes(t.accounts, owners, hashes) {
 		return false
 	}
 	return len(f.exclude) == 0 || !f.exclude.overlaps(t.accounts) && !f.exclude.overlaps(owners)

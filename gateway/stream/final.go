@@ -119,5 +119,5 @@ const transactionOverhead = 256
 
 // size estimates how many bytes of memory the transaction takes.
 func (t *transaction) size() int {
-	return len(t.grpc) + cap(t.accounts)*len(address{}) + transactionOverhead
+	return len(t.raw) + cap(t.accounts)*len(address{}) + transactionOverhead
 }

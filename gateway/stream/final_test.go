@@ -118,7 +118,7 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	require.Zero(t, f.bytes)
 	require.Equal(t, []uint64{1000, 1001}, slots(1000, heldSlots+2))
 	f.finalized(&note{slot: 5000})
-	_, isLost := f.hold(&transaction{slot: 6000, grpc: make([]byte, 0), accounts: make([]address, 0, heldBytes/32+1)})
+	_, isLost := f.hold(&transaction{slot: 6000, raw: make([]byte, 0), accounts: make([]address, 0, heldBytes/32+1)})
 	require.True(t, isLost)
 	require.Zero(t, f.bytes)
 

@@ -53,7 +53,7 @@ func appendFrame(b []byte, kind byte, n int) []byte {
 }
 
 // scratch pools buffers in which the frames of one write are put together, so that it is one system
-// call. Clients hold no buffer between writes.
+// call. Clients hold no buffer between writes. The JSON of a transaction is made in them, too.
 var scratch = sync.Pool{New: func() any { return &frames{} }}
 
 // framesSent is how many buffered bytes are written without waiting for more. framesKept is the

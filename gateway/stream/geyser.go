@@ -338,7 +338,7 @@ func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
 	// An update has two parts: the names of the subscriber's filters, and what all subscribers
 	// share.
 	if names := d.names(false); names != nil {
-		if err := stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(d.tx.grpc)}); err != nil {
+		if err := stream.SendMsg(d.tx.update(names)); err != nil {
 			return err
 		}
 	}

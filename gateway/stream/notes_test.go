@@ -54,10 +54,10 @@ func TestStatusesDoNotWaitBehindTransactions(t *testing.T) {
 	sub.shard.setWatches(sub, watches)
 
 	for i := range waiting {
-		sub.shard.match(levelLog, &transaction{offset: int64(i), slot: 7, grpc: []byte{0}})
+		sub.shard.match(levelLog, &transaction{offset: int64(i), slot: 7, raw: []byte{0}})
 	}
 	sub.shard.tell(&note{offset: waiting, slot: 7, kind: noteEnd, end: &eventspb.StreamBlock{Slot: 7}})
-	sub.shard.match(levelLog, &transaction{offset: waiting + 1, slot: 8, grpc: []byte{0}})
+	sub.shard.match(levelLog, &transaction{offset: waiting + 1, slot: 8, raw: []byte{0}})
 	sub.shard.tell(&note{offset: waiting + 2, slot: 3, kind: noteFinalized})
 	sub.shard.tell(&note{offset: waiting + 3, slot: 5, kind: noteDead})
 

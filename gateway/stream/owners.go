@@ -3,16 +3,7 @@ package stream
 import (
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/mintlake/mintlake/schemas/pubkey"
-)
-
-// Field numbers of solana-storage.proto.
-const (
-	fieldMetaPreBalances, fieldMetaPostBalances                = 7, 8
-	fieldBalanceAccount, fieldBalanceAmount, fieldBalanceOwner = 1, 3, 4
-	fieldAmountAmount                                          = 3
 )
 
 // tokenBalance is one of a transaction's token balances before or after it.
@@ -41,22 +32,7 @@ func (t *transaction) ownersOf(mode ownerMode) []address {
 // readOwners reads the owners of a transaction's token balances. A transaction that cannot be read
 // has none.
 func readOwners(raw []byte) (owners tokenOwners) {
-	var before, after []tokenBalance
-	err := walk(raw, within(fieldUpdateInfo, within(fieldInfoMeta, func(field protowire.Number, bytes []byte) error {
-		into := &before
-		switch field {
-		case fieldMetaPreBalances:
-		case fieldMetaPostBalances:
-			into = &after
-		default:
-			return nil
-		}
-		// A balance without an owner, as in old blocks, is left out.
-		if b, ok := readBalance(bytes); ok {
-			*into = append(*into, b)
-		}
-		return nil
-	})), nil)
+	before, after, err := readBalances(raw)
 	if err != nil {
 		return tokenOwners{}
 	}
@@ -81,15 +57,44 @@ func readOwners(raw []byte) (owners tokenOwners) {
 	return owners
 }
 
-// within returns a callback for walk that walks the messages in field with next and ignores all
-// other fields.
-func within(field protowire.Number, next func(protowire.Number, []byte) error) func(protowire.Number, []byte) error {
-	return func(at protowire.Number, bytes []byte) error {
-		if at != field {
-			return nil
+// readBalances reads a transaction's token balances. It leaves out balances without an owner, as
+// old blocks have them.
+func readBalances(raw []byte) (before, after []tokenBalance, err error) {
+	update := fields{rest: raw}
+	for update.next() {
+		if !update.isBytes(fieldUpdateInfo) {
+			continue
 		}
-		return walk(bytes, next, nil)
+		info := fields{rest: update.bytes}
+		for info.next() {
+			if !info.isBytes(fieldInfoMeta) {
+				continue
+			}
+			meta := fields{rest: info.bytes}
+			for meta.next() {
+				switch {
+				case meta.isBytes(fieldMetaPreTokens):
+					before = appendBalance(before, meta.bytes)
+				case meta.isBytes(fieldMetaPostTokens):
+					after = appendBalance(after, meta.bytes)
+				}
+			}
+			if meta.err != nil {
+				return nil, nil, meta.err
+			}
+		}
+		if info.err != nil {
+			return nil, nil, info.err
+		}
 	}
+	return before, after, update.err
+}
+
+func appendBalance(list []tokenBalance, message []byte) []tokenBalance {
+	if b, ok := readBalance(message); ok {
+		return append(list, b)
+	}
+	return list
 }
 
 func appendNew(list []address, a address) []address {
@@ -101,26 +106,28 @@ func appendNew(list []address, a address) []address {
 
 // readBalance reads one TokenBalance. ok is false if its owner is missing or invalid.
 func readBalance(message []byte) (b tokenBalance, ok bool) {
-	err := walk(message, func(field protowire.Number, bytes []byte) error {
-		switch field {
-		case fieldBalanceAmount:
-			return walk(bytes, func(field protowire.Number, bytes []byte) error {
-				if field == fieldAmountAmount {
-					b.amount = string(bytes)
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isVarint(fieldBalanceAccount):
+			b.account = uint64(uint32(f.value))
+		case f.isBytes(fieldBalanceAmount):
+			amount := fields{rest: f.bytes}
+			for amount.next() {
+				if amount.isBytes(fieldAmountAmount) {
+					b.amount = string(amount.bytes)
 				}
-				return nil
-			}, nil)
-		case fieldBalanceOwner:
-			var err error
-			b.owner, err = pubkey.Parse(bytes)
-			ok = err == nil
-		default: // not looked at
+			}
+			if amount.err != nil {
+				return b, false
+			}
+		case f.isBytes(fieldBalanceOwner):
+			owner, err := pubkey.Parse(f.bytes)
+			if err != nil {
+				return b, false
+			}
+			b.owner, ok = owner, true
 		}
-		return nil
-	}, func(field protowire.Number, number uint64) {
-		if field == fieldBalanceAccount {
-			b.account = uint64(uint32(number))
-		}
-	})
-	return b, ok && err == nil
+	}
+	return b, ok && f.err == nil
 }

@@ -10,7 +10,6 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/yellowstone"
@@ -200,25 +199,33 @@ func (p *processed) take(r received) {
 		p.resuming, p.replays = p.ended > 0, r.replays
 		return
 	}
-	err := walk(r.message, func(field protowire.Number, value []byte) error {
-		switch field {
-		case fieldUpdateTransaction:
-			p.came(r.at)
-			return p.transaction(value, r.at)
-		case fieldUpdateSlotStatus:
-			p.came(r.at)
-			return p.status(value)
-		case fieldUpdateBlockMeta:
-			p.came(r.at)
-			return p.block(value)
-		default: // pings, pongs
-		}
-		return nil
-	}, nil)
-	if err != nil {
+	if err := p.read(r); err != nil {
 		p.server.metrics.processed.bad.Inc()
 		p.server.deps.Logger.Debug("processed update left out", "err", err)
 	}
+}
+
+// read handles what a message is about: a transaction, a slot or a block.
+func (p *processed) read(r received) error {
+	f := fields{rest: r.message}
+	for f.next() {
+		var handle func([]byte) error
+		switch {
+		case f.isBytes(fieldUpdateTransaction):
+			handle = func(value []byte) error { return p.transaction(value, r.at) }
+		case f.isBytes(fieldUpdateSlotStatus):
+			handle = p.status
+		case f.isBytes(fieldUpdateBlockMeta):
+			handle = p.block
+		default: // pings, pongs
+			continue
+		}
+		p.came(r.at)
+		if err := handle(f.bytes); err != nil {
+			return err
+		}
+	}
+	return f.err
 }
 
 // fresh reports whether an update about a slot is new. The first update of a session tells whether

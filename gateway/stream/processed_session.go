@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/yellowstone"
@@ -92,11 +91,11 @@ func refusesReplay(err error) bool {
 // isNews returns whether a message is about a transaction, a slot or a block. Servers also send
 // pings, even before they refuse a from_slot.
 func isNews(message []byte) (news bool) {
-	_ = walk(message, func(field protowire.Number, _ []byte) error {
-		news = news || field == fieldUpdateTransaction || field == fieldUpdateSlotStatus || field == fieldUpdateBlockMeta
-		return nil
-	}, nil) // take counts a message that cannot be read
-	return news
+	f := fields{rest: message}
+	for f.next() {
+		news = news || f.isBytes(fieldUpdateTransaction) || f.isBytes(fieldUpdateSlotStatus) || f.isBytes(fieldUpdateBlockMeta)
+	}
+	return news // take counts a message that cannot be read
 }
 
 // session is one connection. It asks for a replay from a slot on, unless from is 0. It returns why

@@ -223,7 +223,7 @@ func (r *replay) transaction(ctx context.Context, t *transaction) bool {
 	var hashes hashCache
 	r.sub.change.Lock()
 	for _, e := range r.sub.entries {
-		if e.gate == r.gate && e.wants(t, &hashes) {
+		if e.gate == r.gate && e.wants(t, false, &hashes) {
 			wants = append(wants, e)
 		}
 	}

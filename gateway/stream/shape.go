@@ -1,14 +1,11 @@
 package stream
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
@@ -60,10 +57,10 @@ func (t *transaction) notification(s shape) ([]byte, error) {
 		return done.json, done.err
 	}
 	var done encoded
-	if m, err := t.message(); err != nil {
-		done.err = err
+	if s.ofFields() {
+		done.json, done.err = t.encodeFields(s)
 	} else {
-		done.json, done.err = encodeNotification(m, s)
+		done.json, done.err = t.encodeWireShape(s)
 	}
 	if t.shapes.made == nil {
 		t.shapes.made = map[shape]encoded{}
@@ -73,14 +70,14 @@ func (t *transaction) notification(s shape) ([]byte, error) {
 }
 
 type jsonNotification struct {
-	Signature        string           `json:"signature,omitempty"`
+	Signature        string           `json:"signature"`
 	Slot             uint64           `json:"slot"`
 	TransactionIndex uint64           `json:"transactionIndex"`
-	Transaction      *jsonTransaction `json:"transaction,omitempty"`
+	Transaction      *jsonTransaction `json:"transaction"`
 }
 
 type jsonTransaction struct {
-	// Transaction is the wire format as [text, encoding], or an object.
+	// Transaction is a jsonPlain, jsonParsed or jsonAccounts.
 	Transaction any `json:"transaction"`
 	// Meta is a *jsonMeta or, for accounts alone, a *jsonBriefMeta.
 	Meta any `json:"meta"`
@@ -88,20 +85,23 @@ type jsonTransaction struct {
 	Version any `json:"version"`
 }
 
-func encodeNotification(m *pb.SubscribeUpdateTransaction, s shape) ([]byte, error) {
-	info := m.GetTransaction()
-	out := jsonNotification{Slot: m.GetSlot(), TransactionIndex: info.GetIndex()}
-	if s.details != "none" {
-		out.Signature = base58.Encode(info.GetSignature())
+// ofFields returns whether the JSON shows what is in the transaction field by field, rather than
+// its wire format or nothing of it.
+func (s shape) ofFields() bool {
+	return s.details == "accounts" || s.details == "full" && (s.encoding == "json" || s.encoding == "jsonParsed")
+}
+
+// encodeFields returns the JSON in a shape of fields.
+func (t *transaction) encodeFields(s shape) ([]byte, error) {
+	m, err := t.message()
+	if err != nil {
+		return nil, err
 	}
-	if s.details == "full" || s.details == "accounts" {
-		transaction, err := transactionOf(info, s)
-		if err != nil {
-			return nil, err
-		}
-		out.Transaction = transaction
+	transaction, err := transactionOf(m.GetTransaction(), s)
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(out)
+	return json.Marshal(jsonNotification{base58.Encode(t.signature[:]), t.slot, m.GetTransaction().GetIndex(), transaction})
 }
 
 func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTransaction, error) {
@@ -113,7 +113,6 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 	if tx.GetMessage().GetVersioned() {
 		out.Version = 0
 	}
-	var err error
 	switch {
 	case s.details == "accounts":
 		out.Transaction = jsonAccounts{keysOf(tx.GetMessage(), meta), texts(tx.GetSignatures())}
@@ -123,13 +122,11 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 		return out, nil
 	case s.encoding == "json":
 		out.Transaction = plainTransaction(tx)
-	case s.encoding == "jsonParsed":
-		out.Transaction = parsedTransaction(tx, meta)
 	default:
-		out.Transaction, err = wireText(tx, s.encoding)
+		out.Transaction = parsedTransaction(tx, meta)
 	}
-	if err != nil || meta == nil {
-		return out, err
+	if meta == nil {
+		return out, nil
 	}
 	full := metaOf(meta)
 	if s.encoding == "jsonParsed" {
@@ -138,28 +135,6 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 	}
 	out.Meta = full
 	return out, nil
-}
-
-// packer compresses with zstd. It is made on first use; many goroutines may use it at once.
-var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil) })
-
-// wireText returns the wire format as a text, and the name of its encoding.
-func wireText(tx *pb.Transaction, encoding string) (out [2]string, err error) {
-	wire, err := encodeWire(tx)
-	if err != nil {
-		return out, err
-	}
-	switch encoding {
-	case "base58":
-		return [2]string{base58.Encode(wire), encoding}, nil
-	case "base64+zstd":
-		pack, err := packer()
-		if err != nil {
-			return out, err
-		}
-		wire = pack.EncodeAll(wire, nil)
-	}
-	return [2]string{base64.StdEncoding.EncodeToString(wire), encoding}, nil
 }
 
 // jsonAccounts is a transaction with details accounts.

@@ -20,8 +20,10 @@ type entry struct {
 	// head is the name, encoded as the field filters of a SubscribeUpdate.
 	head []byte
 	// found are the addresses under which the entry is indexed. If there are none, it is matched
-	// against every transaction.
-	found addresses
+	// against every transaction. included says that a transaction with one of them meets the
+	// filter's include.
+	found    addresses
+	included bool
 
 	// Guarded by shard.mu: live says that the entry is in use, order is its place among the
 	// subscriber's entries, tick is the last pass in which it was matched.
@@ -36,6 +38,7 @@ const fieldUpdateFilters = 1
 func newEntry(sub *subscriber, f namedFilter, found addresses) *entry {
 	e := &entry{filter: f.filter, name: f.name, sub: sub, found: found}
 	e.alone[0] = e
+	e.included = len(f.required) == 0 && f.cuckoo == nil && f.owners == ownersNone
 	e.head = protowire.AppendString(protowire.AppendTag(nil, fieldUpdateFilters, protowire.BytesType), f.name)
 	return e
 }
@@ -204,7 +207,7 @@ func (s *shard) askOne(e *entry, t *transaction) {
 		return
 	}
 	e.tick = s.tick
-	if !e.wants(t, &s.hashes) {
+	if !e.wants(t, e.included, &s.hashes) {
 		return
 	}
 	sub := e.sub

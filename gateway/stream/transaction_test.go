@@ -121,6 +121,9 @@ func FuzzRecord(f *testing.F) {
 	for _, x := range []tx{{number: 1, keys: []byte{1, 2}}, {number: 2, failed: true, vote: true, loaded: []byte{3}}} {
 		f.Add(x.record().Value)
 	}
+	odd, err := proto.Marshal(oddTransaction())
+	require.NoError(f, err)
+	f.Add(odd)
 	f.Fuzz(func(t *testing.T, value []byte) {
 		parsed, err := parseRecord(kafka.Record{Value: value})
 		if err != nil {
@@ -138,6 +141,13 @@ func FuzzRecord(f *testing.F) {
 		}
 		if m.Slot != parsed.slot || m.GetTransaction().GetIsVote() != parsed.vote || (m.GetTransaction().GetMeta().GetErr() != nil) != parsed.failed {
 			t.Fatalf("another view: %+v, %v", m, parsed)
+		}
+		for _, s := range wireShapes {
+			got, err := parsed.notification(s)
+			want, wantErr := encodeDecoded(m, s)
+			if err == nil && wantErr == nil && string(got) != string(want) {
+				t.Fatalf("%v is not what encoding/json says:\n%s\n%s", s, got, want)
+			}
 		}
 	})
 }

@@ -1,0 +1,396 @@
+package stream
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/mr-tron/base58"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mintlake/mintlake/internal/jsonappend"
+	"github.com/mintlake/mintlake/internal/solana/txerror"
+)
+
+// encodeWireShape returns the JSON of a transaction in the encodings of its wire format, which are
+// what most clients ask for, or with the details signatures or none. It reads the encoded message
+// in place: to decode it and to call encoding/json would take eight times as long, and was a third
+// of the server's work for a block. A test compares the bytes with encoding/json's.
+func (t *transaction) encodeWireShape(s shape) ([]byte, error) {
+	var info, tx, meta []byte
+	var index uint64
+	update := fields{rest: t.raw}
+	for update.next() {
+		if update.isBytes(fieldUpdateInfo) {
+			update.keep(&info)
+		}
+	}
+	f := fields{rest: info}
+	for f.next() {
+		switch {
+		case f.isVarint(fieldInfoIndex):
+			index = f.value
+		case f.isBytes(fieldInfoTransaction):
+			f.keep(&tx)
+		case f.isBytes(fieldInfoMeta):
+			f.keep(&meta)
+		}
+	}
+	buffer := newFrames()
+	defer buffer.release()
+	w := jsonWriter{out: buffer.bytes, err: cmp.Or(update.err, f.err)}
+	w.raw("{")
+	if s.details != "none" {
+		w.raw(`"signature":`)
+		w.base58(t.signature[:])
+		w.raw(",")
+	}
+	w.number(`"slot":`, t.slot)
+	w.number(`,"transactionIndex":`, index)
+	if s.details == "full" {
+		w.raw(`,"transaction":{"transaction":["`)
+		version := w.wire(tx, s.encoding)
+		w.raw(`","`)
+		w.raw(s.encoding)
+		w.raw(`"],"meta":`)
+		if meta == nil {
+			w.raw("null")
+		} else {
+			w.meta(meta)
+		}
+		w.raw(`,"version":`)
+		w.raw(version)
+		w.raw("}")
+	}
+	w.raw("}")
+	buffer.bytes = w.out
+	if w.err != nil {
+		return nil, w.err
+	}
+	return bytes.Clone(w.out), nil
+}
+
+// jsonWriter appends JSON to out. err is errMalformed after a part could not be read; what is in
+// out then has no meaning.
+type jsonWriter struct {
+	out []byte
+	err error
+}
+
+func (w *jsonWriter) raw(text string) { w.out = append(w.out, text...) }
+
+// number appends a number behind its key.
+func (w *jsonWriter) number(key string, n uint64) {
+	w.out = strconv.AppendUint(append(w.out, key...), n, 10)
+}
+
+// base58 appends bytes as a text. base58 needs no escapes.
+func (w *jsonWriter) base58(raw []byte) {
+	w.out = append(append(append(w.out, '"'), base58.Encode(raw)...), '"')
+}
+
+// text appends the text of a protobuf field, which must be UTF-8.
+func (w *jsonWriter) text(raw []byte) {
+	if !utf8.Valid(raw) {
+		w.err = errMalformed
+	}
+	w.out = jsonappend.String(w.out, raw)
+}
+
+// textOf is text behind its key.
+func (w *jsonWriter) textOf(key string, raw []byte) {
+	w.out = append(w.out, key...)
+	w.text(raw)
+}
+
+// list appends an array of the message's fields number behind its key.
+func (w *jsonWriter) list(key string, message []byte, number protowire.Number, item func(*jsonWriter, []byte)) {
+	w.out = append(append(w.out, key...), '[')
+	f, more := fields{rest: message}, false
+	for f.next() {
+		if !f.isBytes(number) {
+			continue
+		}
+		if more {
+			w.out = append(w.out, ',')
+		}
+		item(w, f.bytes)
+		more = true
+	}
+	w.err = cmp.Or(w.err, f.err)
+	w.out = append(w.out, ']')
+}
+
+// numbers appends an array of a repeated number behind its key. The number may be packed, several
+// in one field, or not.
+func (w *jsonWriter) numbers(key string, message []byte, number protowire.Number) {
+	w.out = append(append(w.out, key...), '[')
+	begin := len(w.out)
+	one := func(n uint64) {
+		if len(w.out) > begin {
+			w.out = append(w.out, ',')
+		}
+		w.out = strconv.AppendUint(w.out, n, 10)
+	}
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isVarint(number):
+			one(f.value)
+		case f.isBytes(number):
+			for packed := f.bytes; len(packed) > 0; {
+				n, size := protowire.ConsumeVarint(packed)
+				if size < 0 {
+					w.err = errMalformed
+					break
+				}
+				one(n)
+				packed = packed[size:]
+			}
+		}
+	}
+	w.err = cmp.Or(w.err, f.err)
+	w.out = append(w.out, ']')
+}
+
+// packer compresses with zstd. It is made on first use; many goroutines may use it at once.
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil) })
+
+// wire appends the wire format of a Transaction in an encoding, and returns its version in JSON.
+func (w *jsonWriter) wire(tx []byte, encoding string) (version string) {
+	const packet = 1232 // the largest transaction: Solana's PACKET_DATA_SIZE
+	wire, versioned, err := appendWire(make([]byte, 0, packet), tx)
+	w.err = cmp.Or(w.err, err)
+	switch encoding {
+	case "base58":
+		w.out = append(w.out, base58.Encode(wire)...)
+	case "base64+zstd":
+		pack, err := packer()
+		if err != nil {
+			w.err = err
+			break
+		}
+		w.out = base64.StdEncoding.AppendEncode(w.out, pack.EncodeAll(wire, nil))
+	default:
+		w.out = base64.StdEncoding.AppendEncode(w.out, wire)
+	}
+	if versioned {
+		return "0"
+	}
+	return `"legacy"`
+}
+
+// meta appends a TransactionStatusMeta.
+func (w *jsonWriter) meta(meta []byte) {
+	var failure, returned []byte
+	var fee, units uint64
+	var hasUnits, innerNone, logsNone bool
+	// lists has for each number of a repeated field the part of meta from the first one to the last
+	// one: encoders write all of them together.
+	var lists [fieldMetaReadonly + 1]span
+	f := fields{rest: meta}
+	for at := 0; f.next(); at = len(meta) - len(f.rest) {
+		if int(f.number) < len(lists) {
+			lists[f.number].add(at, len(meta)-len(f.rest))
+		}
+		switch {
+		case f.isBytes(fieldMetaErr):
+			f.keep(&failure)
+		case f.isVarint(fieldMetaFee):
+			fee = f.value
+		case f.isVarint(fieldMetaInnerNone):
+			innerNone = f.value != 0
+		case f.isVarint(fieldMetaLogsNone):
+			logsNone = f.value != 0
+		case f.isBytes(fieldMetaReturn):
+			f.keep(&returned)
+		case f.isVarint(fieldMetaUnits):
+			units, hasUnits = f.value, true
+		}
+	}
+	w.err = cmp.Or(w.err, f.err)
+	w.raw(`{"err":`)
+	w.failure(failure)
+	w.number(`,"fee":`, fee)
+	w.numbers(`,"preBalances":`, lists[fieldMetaPreBalances].of(meta), fieldMetaPreBalances)
+	w.numbers(`,"postBalances":`, lists[fieldMetaPostBalances].of(meta), fieldMetaPostBalances)
+	w.listUnless(innerNone, `,"innerInstructions":`, lists[fieldMetaInner].of(meta), fieldMetaInner, (*jsonWriter).inner)
+	w.listUnless(logsNone, `,"logMessages":`, lists[fieldMetaLogs].of(meta), fieldMetaLogs, (*jsonWriter).text)
+	w.list(`,"preTokenBalances":`, lists[fieldMetaPreTokens].of(meta), fieldMetaPreTokens, (*jsonWriter).balance)
+	w.list(`,"postTokenBalances":`, lists[fieldMetaPostTokens].of(meta), fieldMetaPostTokens, (*jsonWriter).balance)
+	w.list(`,"loadedAddresses":{"writable":`, lists[fieldMetaWritable].of(meta), fieldMetaWritable, (*jsonWriter).base58)
+	w.list(`,"readonly":`, lists[fieldMetaReadonly].of(meta), fieldMetaReadonly, (*jsonWriter).base58)
+	w.raw("}")
+	if returned != nil {
+		w.returned(returned)
+	}
+	if hasUnits {
+		w.number(`,"computeUnitsConsumed":`, units)
+	}
+	w.raw("}")
+}
+
+// span is a part of a message: the bytes from begin to end.
+type span struct{ begin, end int }
+
+// add makes the span contain another one, which lies behind it.
+func (s *span) add(begin, end int) {
+	if s.end == 0 {
+		s.begin = begin
+	}
+	s.end = end
+}
+
+func (s span) of(message []byte) []byte { return message[s.begin:s.end] }
+
+// listUnless is list, but null if the node has not recorded the list.
+func (w *jsonWriter) listUnless(none bool, key string, message []byte, number protowire.Number, item func(*jsonWriter, []byte)) {
+	if none {
+		w.out = append(append(w.out, key...), "null"...)
+		return
+	}
+	w.list(key, message, number, item)
+}
+
+// failure appends a TransactionError; null if there is none.
+func (w *jsonWriter) failure(message []byte) {
+	if message == nil {
+		w.raw("null")
+		return
+	}
+	var bincode []byte
+	f := fields{rest: message}
+	for f.next() {
+		if f.isBytes(fieldErrorErr) {
+			bincode = f.bytes
+		}
+	}
+	text, err := json.Marshal(txerror.JSON(bincode))
+	w.err = cmp.Or(w.err, f.err, err)
+	w.out = append(w.out, text...)
+}
+
+// inner appends an InnerInstructions.
+func (w *jsonWriter) inner(message []byte) {
+	var index uint64
+	f := fields{rest: message}
+	for f.next() {
+		if f.isVarint(fieldInnerIndex) {
+			index = uint64(uint32(f.value))
+		}
+	}
+	w.number(`{"index":`, index)
+	w.list(`,"instructions":`, message, fieldInnerInstructions, (*jsonWriter).innerInstruction)
+	w.raw("}")
+}
+
+// innerInstruction appends an InnerInstruction.
+func (w *jsonWriter) innerInstruction(message []byte) {
+	ix := readInstruction(message)
+	w.err = cmp.Or(w.err, ix.err)
+	w.number(`{"programIdIndex":`, uint64(ix.program))
+	w.raw(`,"accounts":[`)
+	for i, account := range ix.accounts {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.out = strconv.AppendUint(w.out, uint64(account), 10)
+	}
+	w.raw(`],"data":`)
+	w.base58(ix.data)
+	if ix.hasHeight {
+		w.number(`,"stackHeight":`, uint64(ix.height))
+	} else {
+		w.raw(`,"stackHeight":null`)
+	}
+	w.raw("}")
+}
+
+// balance appends a TokenBalance.
+func (w *jsonWriter) balance(message []byte) {
+	var index uint64
+	var mint, owner, program, amount []byte
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isVarint(fieldBalanceAccount):
+			index = uint64(uint32(f.value))
+		case f.isBytes(fieldBalanceMint):
+			mint = f.bytes
+		case f.isBytes(fieldBalanceAmount):
+			f.keep(&amount)
+		case f.isBytes(fieldBalanceOwner):
+			owner = f.bytes
+		case f.isBytes(fieldBalanceProgram):
+			program = f.bytes
+		}
+	}
+	w.err = cmp.Or(w.err, f.err)
+	w.number(`{"accountIndex":`, index)
+	w.textOf(`,"mint":`, mint)
+	if len(owner) > 0 {
+		w.textOf(`,"owner":`, owner)
+	}
+	if len(program) > 0 {
+		w.textOf(`,"programId":`, program)
+	}
+	w.amount(amount)
+	w.raw("}")
+}
+
+// amount appends a UiTokenAmount behind its key.
+func (w *jsonWriter) amount(message []byte) {
+	var value float64
+	var decimals uint64
+	var amount, text []byte
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isFixed64(fieldAmountUI):
+			value = math.Float64frombits(f.value)
+		case f.isVarint(fieldAmountDecimals):
+			decimals = uint64(uint32(f.value))
+		case f.isBytes(fieldAmountAmount):
+			amount = f.bytes
+		case f.isBytes(fieldAmountText):
+			text = f.bytes
+		}
+	}
+	w.err = cmp.Or(w.err, f.err)
+	w.textOf(`,"uiTokenAmount":{"amount":`, amount)
+	w.number(`,"decimals":`, decimals)
+	w.raw(`,"uiAmount":`)
+	if value == 0 { // as nodes answer
+		w.raw("null")
+	} else {
+		w.out = jsonappend.Float(w.out, &value)
+	}
+	w.textOf(`,"uiAmountString":`, text)
+	w.raw("}")
+}
+
+// returned appends a ReturnData behind its key.
+func (w *jsonWriter) returned(message []byte) {
+	var program, data []byte
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isBytes(fieldReturnProgram):
+			program = f.bytes
+		case f.isBytes(fieldReturnData):
+			data = f.bytes
+		}
+	}
+	w.err = cmp.Or(w.err, f.err)
+	w.raw(`,"returnData":{"programId":`)
+	w.base58(program)
+	w.raw(`,"data":["`)
+	w.out = base64.StdEncoding.AppendEncode(w.out, data)
+	w.raw(`","base64"]}`)
+}

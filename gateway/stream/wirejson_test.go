@@ -1,0 +1,150 @@
+package stream
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// wireShapes are those that encodeWireShape encodes.
+var wireShapes = []shape{{"base64", "full"}, {"base58", "full"}, {"base64+zstd", "full"}, {"base64", "signatures"}, {"base64", "none"}}
+
+// checkWireShapes compares every byte of the JSON with what encoding/json makes of the decoded
+// message.
+func checkWireShapes(t testing.TB, value []byte, m *pb.SubscribeUpdateTransaction) {
+	t.Helper()
+	parsed, err := parseTransaction(value, 0, time.Time{})
+	require.NoError(t, err)
+	for _, s := range wireShapes {
+		want, wantErr := encodeDecoded(m, s)
+		got, err := parsed.notification(s)
+		require.Equal(t, wantErr, err, s)
+		require.Equal(t, string(want), string(got), s)
+	}
+}
+
+func TestWireShapesEqualEncodingJSON(t *testing.T) {
+	bare, headless, unrecorded := oddTransaction(), oddTransaction(), oddTransaction()
+	bare.Transaction.Meta = nil
+	unrecorded.Transaction.Meta.InnerInstructionsNone = true
+	headless.Transaction.Transaction.Message.Header = nil
+	for _, m := range append(realTransactions(t), oddTransaction(), bare, headless, unrecorded) {
+		value, err := proto.Marshal(m)
+		require.NoError(t, err)
+		checkWireShapes(t, value, m)
+	}
+}
+
+// TestNumbersNeedNotBePacked: a protobuf encoder may write a field for each number.
+func TestNumbersNeedNotBePacked(t *testing.T) {
+	message := protowire.AppendVarint(protowire.AppendTag(nil, fieldMetaPreBalances, protowire.VarintType), 300)
+	message = protowire.AppendBytes(protowire.AppendTag(message, fieldMetaPreBalances, protowire.BytesType), []byte{1, 2})
+	w := jsonWriter{}
+	w.numbers(`"n":`, message, fieldMetaPreBalances)
+	require.NoError(t, w.err)
+	require.Equal(t, `"n":[300,1,2]`, string(w.out))
+	w.numbers("", protowire.AppendBytes(protowire.AppendTag(nil, fieldMetaPreBalances, protowire.BytesType), []byte{0x80}), fieldMetaPreBalances)
+	require.Equal(t, errMalformed, w.err)
+}
+
+// oddTransaction has what the recorded blocks lack.
+func oddTransaction() *pb.SubscribeUpdateTransaction {
+	m, height := tx{number: 1, slot: 9, keys: []byte{1, 2}}.message(), uint32(2)
+	m.Transaction.Meta = &pb.TransactionStatusMeta{
+		Err: &pb.TransactionError{}, LogMessagesNone: true, ReturnData: &pb.ReturnData{}, PreTokenBalances: []*pb.TokenBalance{{}},
+		InnerInstructions: []*pb.InnerInstructions{{}, {Index: 1, Instructions: []*pb.InnerInstruction{{}, {Accounts: []byte{1, 200}, StackHeight: &height}}}},
+		PostTokenBalances: []*pb.TokenBalance{{Mint: "\"<\u2028", UiTokenAmount: &pb.UiTokenAmount{UiAmount: 1e-7, Decimals: 9}}},
+		PreBalances:       []uint64{0, 1 << 63},
+	}
+	return m
+}
+
+// encodeDecoded is encodeWireShape by way of the decoded message.
+func encodeDecoded(m *pb.SubscribeUpdateTransaction, s shape) ([]byte, error) {
+	type transaction struct {
+		Transaction [2]string `json:"transaction"`
+		Meta        *jsonMeta `json:"meta"`
+		Version     any       `json:"version"`
+	}
+	info := m.GetTransaction()
+	out := struct {
+		Signature        string       `json:"signature,omitempty"`
+		Slot             uint64       `json:"slot"`
+		TransactionIndex uint64       `json:"transactionIndex"`
+		Transaction      *transaction `json:"transaction,omitempty"`
+	}{Slot: m.GetSlot(), TransactionIndex: info.GetIndex()}
+	if s.details != "none" {
+		out.Signature = base58.Encode(info.GetSignature())
+	}
+	if s.details == "full" {
+		tx := info.GetTransaction()
+		wire, err := encodeWire(tx)
+		if err != nil {
+			return nil, err
+		}
+		out.Transaction = &transaction{Version: "legacy"}
+		if tx.GetMessage().GetVersioned() {
+			out.Transaction.Version = 0
+		}
+		if info.GetMeta() != nil {
+			out.Transaction.Meta = metaOf(info.GetMeta())
+		}
+		text := base64.StdEncoding.EncodeToString(wire)
+		switch s.encoding {
+		case "base58":
+			text = base58.Encode(wire)
+		case "base64+zstd":
+			pack, err := packer()
+			if err != nil {
+				return nil, err
+			}
+			text = base64.StdEncoding.EncodeToString(pack.EncodeAll(wire, nil))
+		}
+		out.Transaction.Transaction = [2]string{text, s.encoding}
+	}
+	return json.Marshal(out)
+}
+
+// encodeWire is appendWire for a decoded transaction.
+func encodeWire(tx *pb.Transaction) ([]byte, error) {
+	m := tx.GetMessage()
+	h := m.GetHeader()
+	if h == nil {
+		return nil, errMalformed
+	}
+	out := appendLength(nil, len(tx.Signatures))
+	for _, s := range tx.Signatures {
+		out = append(out, s...)
+	}
+	if m.Versioned {
+		out = append(out, 0x80) // version 0
+	}
+	out = append(out, byte(h.NumRequiredSignatures), byte(h.NumReadonlySignedAccounts), byte(h.NumReadonlyUnsignedAccounts))
+	out = appendLength(out, len(m.AccountKeys))
+	for _, k := range m.AccountKeys {
+		out = append(out, k...)
+	}
+	out = append(out, m.RecentBlockhash...)
+	out = appendLength(out, len(m.Instructions))
+	for _, ix := range m.Instructions {
+		out = append(out, byte(ix.ProgramIdIndex))
+		out = append(appendLength(out, len(ix.Accounts)), ix.Accounts...)
+		out = append(appendLength(out, len(ix.Data)), ix.Data...)
+	}
+	if m.Versioned {
+		out = appendLength(out, len(m.AddressTableLookups))
+		for _, l := range m.AddressTableLookups {
+			out = append(out, l.AccountKey...)
+			out = append(appendLength(out, len(l.WritableIndexes)), l.WritableIndexes...)
+			out = append(appendLength(out, len(l.ReadonlyIndexes)), l.ReadonlyIndexes...)
+		}
+	}
+	return out, nil
+}
