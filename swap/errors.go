@@ -2,6 +2,7 @@ package swap
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,6 +72,12 @@ func tooMany() *Error {
 // tooManyOfOne returns the 429 of a client that has its share of maxInFlight in flight.
 func tooManyOfOne() *Error {
 	return newError(fiber.StatusTooManyRequests, "you have too many requests in flight: wait for their answers")
+}
+
+// tooManyConnections returns the body for a connection that is refused.
+func tooManyConnections(status int, message string) []byte {
+	body, _ := json.Marshal(newError(status, "%s", message)) // has nothing that cannot be encoded
+	return body
 }
 
 // badRequest returns a 400.

@@ -37,7 +37,7 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	keyed := []string{routeQuote, routeStream, routeSwap, routeVenues, routePools}
 	counters.Preset(m.requests, keyed, []string{"200", "400", "401", "403", "404", "409", "429", "500", "503"})
 	counters.Preset(m.requests, []string{routeProbe}, []string{"200", "503"})
-	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "500"})
+	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "429", "500", "503"})
 	counters.PresetHistogram(m.requestSeconds, append(keyed, routeProbe, routeOther))
 	var up []prometheus.Collector
 	for _, v := range s.cfg.venues {

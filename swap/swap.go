@@ -22,6 +22,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -176,6 +177,9 @@ const (
 	bodyLimit  = 32 << 10
 )
 
+// maxConnectionsOfOne bounds the open connections of one client address.
+const maxConnectionsOfOne = 1000
+
 // New checks the configuration and registers the metrics; it does no I/O.
 func New(cfg Config, deps Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
@@ -300,7 +304,11 @@ func (s *Server) Run(ctx context.Context) error {
 // serve answers requests until ctx ends, then waits for those in flight.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
-	go func() { failed <- s.app.Listener(listen.Lingering(listener)) }()
+	bounded := listen.Limited(listener, listen.Limits{
+		Most: 8 * s.cfg.maxInFlight, MostOfOne: maxConnectionsOfOne, Proxies: s.cfg.TrustedProxies, Body: tooManyConnections,
+		Refused: func(status int) { s.metrics.requests.WithLabelValues(routeOther, strconv.Itoa(status)).Inc() },
+	})
+	go func() { failed <- s.app.Listener(listen.Lingering(bounded)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("swap: serve: %w", err)

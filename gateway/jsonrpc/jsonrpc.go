@@ -22,6 +22,7 @@ package jsonrpc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,7 +32,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
@@ -67,9 +67,10 @@ type Config struct {
 	maxBatch int
 	// maxConcurrent bounds the requests in flight; one more is refused with 503. Default 512.
 	maxConcurrent int
-	// maxConnections bounds the open client connections of each address; one more waits. Default
-	// 4096.
-	maxConnections int
+	// maxConnections bounds the open client connections of each of the two addresses that it
+	// listens on, maxConnectionsPerAddress those of one client address; any more are refused. Only
+	// maxConnections applies to trusted proxies. Defaults 4,096 and 1,000.
+	maxConnections, maxConnectionsPerAddress int
 	// maxAnswerBytes bounds an upstream's answer. Default 1 GiB.
 	maxAnswerBytes int64
 	// attemptTimeout is how long one upstream may take to begin its answer. Default 15 s.
@@ -112,6 +113,7 @@ func (c Config) withDefaults() Config {
 	c.maxBatch = cmp.Or(max(c.maxBatch, 0), 100)
 	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 512)
 	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 4096)
+	c.maxConnectionsPerAddress = cmp.Or(max(c.maxConnectionsPerAddress, 0), 1000)
 	c.maxBodyBytes = cmp.Or(max(c.maxBodyBytes, 0), 256<<10)
 	c.maxAnswerBytes = cmp.Or(max(c.maxAnswerBytes, 0), 1<<30)
 	c.PollInterval = cmp.Or(max(c.PollInterval, 0), 400*time.Millisecond)
@@ -261,6 +263,16 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
+// tooManyConnections returns the body for a connection that is refused.
+func tooManyConnections(status int, message string) []byte {
+	code := codeUpstreamAway
+	if status == http.StatusTooManyRequests {
+		code = codeTooMany
+	}
+	body, _ := json.Marshal(errorBody(nil, code, message, nil)) // never fails: these are texts
+	return body
+}
+
 // serveOn serves one listener until ctx ends, then gives its requests stopTimeout to finish.
 func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
@@ -268,8 +280,12 @@ func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener n
 		WriteTimeout: g.cfg.timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+	listener = listen.Limited(listener, listen.Limits{
+		Most: g.cfg.maxConnections, MostOfOne: g.cfg.maxConnectionsPerAddress, Proxies: g.cfg.TrustedProxies, Body: tooManyConnections,
+		Refused: func(int) { g.metrics.requests.WithLabelValues("connections").Inc() },
+	})
 	group.Go(func() error {
-		if err := server.Serve(netutil.LimitListener(listener, g.cfg.maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("rpc gateway: serve: %w", err)
 		}
 		return nil

@@ -16,9 +16,9 @@ const (
 
 // CloseLate ends what we send, reads on for a while, and closes the connection.
 func CloseLate(conn net.Conn) error {
-	if tcp, ok := conn.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
-		_ = tcp.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, tcp, lingerBytes)
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, conn, lingerBytes)
 	}
 	return conn.Close()
 }

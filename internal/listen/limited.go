@@ -1,0 +1,149 @@
+package listen
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/proxies"
+)
+
+// Limits of a listener's open connections.
+type Limits struct {
+	// Most bounds all connections, MostOfOne those of one address. An IPv6 address counts as its
+	// /64 network.
+	Most, MostOfOne int
+	// Proxies are trusted, and bounded by Most only: their connections are many clients'.
+	Proxies proxies.List
+	// Body returns the JSON body of a refusal. It may be called by several goroutines at once.
+	Body func(status int, message string) []byte
+	// Refused is called for each connection that is refused. It may be nil.
+	Refused func(status int)
+}
+
+// refusalsOpen bounds the refused connections that wait for their client to read why. Any more are
+// closed at once.
+const refusalsOpen = 64
+
+// Limited returns a listener that refuses connections beyond limits. A refused one gets a response
+// over HTTP/1.1 with the status 503 or 429 and Retry-After, whatever it asks.
+func Limited(l net.Listener, limits Limits) net.Listener {
+	return &limited{Listener: l, limits: limits, of: map[netip.Prefix]int{}, refusals: make(chan struct{}, refusalsOpen)}
+}
+
+type limited struct {
+	net.Listener
+
+	limits   Limits
+	refusals chan struct{} // has room for refusalsOpen
+
+	mu   sync.Mutex
+	open int
+	of   map[netip.Prefix]int // by the client's network
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		client, counted := l.clientOf(conn)
+		status, message := l.enter(client, counted)
+		if status == 0 {
+			return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client, counted) })}, nil
+		}
+		if l.limits.Refused != nil {
+			l.limits.Refused(status)
+		}
+		select {
+		case l.refusals <- struct{}{}:
+			go func() {
+				defer func() { <-l.refusals }()
+				l.refuse(conn, status, message)
+			}()
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// clientOf returns the network that a connection counts for; false for a trusted proxy's.
+func (l *limited) clientOf(conn net.Conn) (netip.Prefix, bool) {
+	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}, false
+	}
+	address := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if l.limits.Proxies.Trust(address) {
+		return netip.Prefix{}, false
+	}
+	return proxies.Network(address), true
+}
+
+// enter counts a connection. If it is one too many, enter counts nothing and returns status and
+// message of its refusal.
+func (l *limited) enter(client netip.Prefix, counted bool) (status int, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.open >= l.limits.Most:
+		return http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", l.limits.Most)
+	case counted && l.of[client] >= l.limits.MostOfOne:
+		return http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", l.limits.MostOfOne)
+	}
+	l.open++
+	if counted {
+		l.of[client]++
+	}
+	return 0, ""
+}
+
+func (l *limited) leave(client netip.Prefix, counted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if !counted {
+		return
+	}
+	if l.of[client]--; l.of[client] == 0 {
+		delete(l.of, client)
+	}
+}
+
+// refuse tells the client why, and closes the connection.
+func (l *limited) refuse(conn net.Conn, status int, message string) {
+	body := l.limits.Body(status, message)
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: %s\r\n\r\n%s",
+		status, http.StatusText(status), strconv.Itoa(len(body)), body)
+	_ = CloseLate(conn)
+}
+
+// limitedConn counts until it is closed.
+type limitedConn struct {
+	net.Conn
+
+	leave func()
+}
+
+// Close implements net.Conn.
+func (c *limitedConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends what we send. net/http and CloseLate do that before they close, so that a client
+// which still sends gets the answer.
+func (c *limitedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
