@@ -128,10 +128,10 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 		if err != nil {
 			return err
 		}
-		if err := s.requests.take(client); err != nil {
+		if err := s.requests.Take(client); err != nil {
 			return err
 		}
-		defer s.requests.give(client)
+		defer s.requests.Give(client)
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
 		ctx, cancel := context.WithTimeout(withClient(c.UserContext(), client), s.cfg.timeout)

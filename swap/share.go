@@ -6,59 +6,6 @@ import (
 	"sync"
 )
 
-// counts counts what is open in all, and what each client has of it. A client is a key, or an
-// address where no key is needed.
-type counts struct {
-	// refuse returns why a client that has own of total gets no more; nil if it does.
-	refuse func(total, own int) error
-
-	mu    sync.Mutex
-	total int
-	of    map[string]int
-}
-
-func newCounts(refuse func(total, own int) error) *counts {
-	return &counts{refuse: refuse, of: map[string]int{}}
-}
-
-// take counts one more of a client, for which the caller must call give. Its error is that of
-// refuse.
-func (c *counts) take(client string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.refuse(c.total, c.of[client]); err != nil {
-		return err
-	}
-	c.total++
-	c.of[client]++
-	return nil
-}
-
-func (c *counts) give(client string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.total--
-	if c.of[client]--; c.of[client] == 0 {
-		delete(c.of, client)
-	}
-}
-
-// shared bounds what is answered at one time to most, and what one client may have of it to as many
-// as are free beside it (dynamic thresholds: Choudhury and Hahne, 1998). So a client alone gets
-// half of them, and n that want all they can get leave one of n+1 parts free. Many of them may take
-// the last one. Then its error is a 503, and for a client that alone has too many a 429.
-func shared(most int) func(total, own int) error {
-	return func(total, own int) error {
-		switch free := most - total; {
-		case free <= 0:
-			return tooMany()
-		case own >= free:
-			return tooManyOfOne()
-		}
-		return nil
-	}
-}
-
 // turns gives the processors to the clients in turn: the search for a route is the work that a
 // quote costs. A client that asks for a thousand quotes waits for them, and another one waits for
 // the searches that run, not for the thousand.

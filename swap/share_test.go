@@ -21,36 +21,6 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// TestAFloodLeavesRoomForOthers: whatever some clients ask for, another one finds a place.
-func TestAFloodLeavesRoomForOthers(t *testing.T) {
-	s := newCounts(shared(512))
-	flood := func(client string) (taken int) {
-		for s.take(client) == nil {
-			taken++
-		}
-		return taken
-	}
-	require.Equal(t, 256, flood("one"), "half of all for one alone")
-	require.Equal(t, 128, flood("two"))
-	for i := range 5 {
-		require.NotZero(t, flood(strconv.Itoa(i)))
-	}
-	var refused *Error
-	require.ErrorAs(t, s.take("one"), &refused)
-	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
-	for range 256 {
-		s.give("one")
-	}
-	require.Positive(t, flood("one"))
-	for _, client := range []string{"one", "two", "0", "1", "2", "3", "4"} {
-		for s.of[client] > 0 {
-			s.give(client)
-		}
-	}
-	require.Empty(t, s.of)
-	require.Zero(t, s.total)
-}
-
 // TestTurnsGoAround: the search of a client that has just come is next after those that run,
 // however many another client has waiting.
 func TestTurnsGoAround(t *testing.T) {

@@ -80,13 +80,13 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := s.streams.take(client); err != nil {
+	if err := s.streams.Take(client); err != nil {
 		c.Set(fiber.HeaderRetryAfter, retryStreams)
 		return err
 	}
 	lease, refused := pass.Open("stream")
 	if refused != nil {
-		s.streams.give(client)
+		s.streams.Give(client)
 		refused.Headers(c.Set)
 		return newError(refused.Status, "%s", refused)
 	}
@@ -100,7 +100,7 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 				s.deps.Logger.Error("stream failed", "err", fmt.Sprintf("panic: %v: %s", p, debug.Stack()))
 			}
 			lease.Close()
-			s.streams.give(client)
+			s.streams.Give(client)
 			s.metrics.streams.Dec()
 		}()
 		st.run(w, first)
@@ -118,10 +118,10 @@ var (
 // errBusy if the client has too many requests in flight, or all have.
 func (st *stream) next(ctx context.Context) ([]byte, error) {
 	s := st.server
-	if err := s.requests.take(st.client); err != nil {
+	if err := s.requests.Take(st.client); err != nil {
 		return nil, fmt.Errorf("%w: %w", errBusy, err)
 	}
-	defer s.requests.give(st.client)
+	defer s.requests.Give(st.client)
 	ctx, cancel := context.WithTimeout(withClient(ctx, st.client), s.cfg.timeout)
 	defer cancel()
 	began := time.Now()

@@ -33,6 +33,7 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/shares"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/openapi"
@@ -165,7 +166,7 @@ type Server struct {
 	covered map[string]bool
 	openapi []byte
 	// requests are those in flight, streams those that are open.
-	requests, streams *counts
+	requests, streams *shares.Counts
 	// stopping is closed when the API is told to stop.
 	stopping chan struct{}
 }
@@ -197,7 +198,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, gate: gate, requests: newCounts(shared(cfg.maxInFlight)), streams: newCounts(streamLimit),
+		cfg: cfg, deps: deps, gate: gate, requests: shares.New(shares.Dynamic(cfg.maxInFlight, tooMany(), tooManyOfOne())), streams: shares.New(streamLimit),
 		turns: newTurns(runtime.GOMAXPROCS(0)), Bound: listen.NewBound(), covered: map[string]bool{}, stopping: make(chan struct{}),
 	}
 	for _, v := range cfg.venues {

@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/keys"
 )
 
 func TestForwardsACallAndNothingElse(t *testing.T) {
@@ -162,6 +165,43 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	require.Equal(t, 1, n.calls())
 	leave()
 	<-left
+}
+
+// TestAKeyLeavesPlacesForOthers: what one key has in flight is bounded by what is free beside it.
+func TestAKeyLeavesPlacesForOthers(t *testing.T) {
+	n, taken := hangingNode(t)
+	var entries []keys.Entry
+	secrets := map[string]string{}
+	for _, name := range []string{"flood", "other"} {
+		secret, hash := keys.Generate(keys.RPC)
+		entries, secrets[name] = append(entries, keys.Entry{ID: name, Product: keys.RPC, Hash: hash}), secret
+	}
+	store, err := keys.NewStatic(entries...)
+	require.NoError(t, err)
+	f := startWith(t, Config{Upstreams: []string{n.URL}, maxConcurrent: 4}, store)
+	ctx, leave := context.WithCancel(t.Context())
+	var begun sync.WaitGroup
+	begin := func(name string) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/?apiKey="+secrets[name], strings.NewReader(getSlot(1)))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		begun.Go(func() {
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		})
+		<-taken
+	}
+	begin("flood")
+	begin("flood")
+	f.key = secrets["flood"]
+	status, body := f.post(t, getSlot(7))
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.JSONEq(t, `{"jsonrpc":"2.0","error":{"code":-32429,"message":"you have too many requests in flight: wait for their answers"},"id":7}`, body)
+	begin("other")
+	leave()
+	begun.Wait()
+	require.Eventually(t, func() bool { return f.calls.Taken() == 0 }, time.Minute, time.Millisecond)
 }
 
 func TestNotificationsGetNoContent(t *testing.T) {

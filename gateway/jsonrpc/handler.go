@@ -145,6 +145,21 @@ func (g *Gateway) admitKey(r *http.Request) (keys.Pass, *refusal) {
 	return pass, nil
 }
 
+// Errors of Gateway.calls.
+var (
+	errBusy       = errors.New("too many requests in flight: try again")
+	errBusyClient = errors.New("you have too many requests in flight: wait for their answers")
+)
+
+// clientOf names who makes a request: the key, or the network of the address where no key is
+// needed.
+func (g *Gateway) clientOf(r *http.Request, pass *keys.Pass) string {
+	if id := pass.ID(); id != keys.OpenID {
+		return "key " + id
+	}
+	return "address " + proxies.Network(g.cfg.TrustedProxies.ClientOf(r.RemoteAddr, r.Header.Values(proxies.Header))).String()
+}
+
 // admit checks the key, then the body, then how often and what the key may call. A body that cannot
 // be read counts as one call.
 func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
@@ -221,16 +236,20 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	case len(g.pool.upstreams) == 0 && !g.answersAny(req):
 		return g.refusalOf(r.Context(), errNoUpstream, id)
 	}
-	if !g.calls.TryAcquire(1) {
+	client := g.clientOf(r, &req.pass)
+	if err := g.calls.Take(client); err != nil {
 		w.Header().Set("Retry-After", "1")
-		return refusing(http.StatusServiceUnavailable, "busy", codeUpstreamAway, "too many requests in flight: try again", id)
+		if errors.Is(err, errBusyClient) {
+			return refusing(http.StatusTooManyRequests, "busy_client", codeTooMany, err.Error(), id)
+		}
+		return refusing(http.StatusServiceUnavailable, "busy", codeUpstreamAway, err.Error(), id)
 	}
+	defer g.calls.Give(client)
 	g.lastCall.Store(time.Now().UnixNano())
 	var s *session
 	if name != "" {
 		s = g.sessions.find(req.pass.ID(), name)
 	}
-	defer g.calls.Release(1)
 	g.metrics.inFlight.Inc()
 	defer g.metrics.inFlight.Dec()
 	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.timeout)

@@ -40,6 +40,7 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/shares"
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 
@@ -65,7 +66,8 @@ type Config struct {
 	maxBodyBytes int64
 	// maxBatch bounds the calls of one batch. Default 100.
 	maxBatch int
-	// maxConcurrent bounds the requests in flight; one more is refused with 503. Default 512.
+	// maxConcurrent bounds the requests in flight; one more is refused with 503. Default 512. One
+	// client may have as many as are free beside its own.
 	maxConcurrent int
 	// maxConnections bounds the open client connections of each of the two addresses that it
 	// listens on, maxConnectionsPerAddress those of one client address; any more are refused. Only
@@ -162,7 +164,7 @@ type Gateway struct {
 	// localBytes bounds the long answers of local that clients have not read yet.
 	localBytes *semaphore.Weighted
 	client     http.Client
-	calls      *semaphore.Weighted
+	calls      *shares.Counts // requests in flight
 	origins    *origins.Set
 	log        *slog.Logger
 	metrics    *metrics
@@ -202,7 +204,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, gate: gate, log: deps.Logger, Bound: listen.NewBound(), sockets: deps.Subscriptions, tracer: deps.Tracer,
-		calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)), afterwards: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
+		calls: shares.New(shares.Dynamic(cfg.maxConcurrent, errBusy, errBusyClient)), afterwards: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
 		sessions: newSessions(), rebroadcasts: newRebroadcasts(), hedges: budget{share: cfg.HedgeShare}, latencies: newLatencies(), flights: flights{all: map[string]*flight{}},
 	}
 	if g.log == nil {

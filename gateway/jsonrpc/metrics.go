@@ -122,7 +122,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 
 // outcomes are those of requests: ok, websocket, broken_off, and the reasons of refusals.
 const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
-no_upstream busy connections client_gone timeout upstream_away behind unknown local`
+no_upstream busy busy_client connections client_gone timeout upstream_away behind unknown local`
 
 // attemptOutcomes are those of attempts at an upstream.
 const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited behind canceled other`

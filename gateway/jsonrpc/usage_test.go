@@ -47,7 +47,7 @@ func TestBytesOfErrorsDoNotCount(t *testing.T) {
 	f.key = key
 	_, body, _ := f.respond(t, getSlot(1))
 	require.Contains(t, body, "-32602")
-	require.Eventually(t, func() bool { return f.calls.TryAcquire(int64(f.cfg.maxConcurrent)) }, time.Minute, 10*time.Millisecond, "the call is over")
+	require.Eventually(t, func() bool { return f.calls.Taken() == 0 }, time.Minute, 10*time.Millisecond, "the call is over")
 	slots := meter.Totals()["rpc alice getSlot"]
 	require.Equal(t, []uint64{1, 0}, []uint64{slots.GetRequests(), slots.GetBytes()})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
-	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
@@ -128,12 +127,8 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer lease.Close()
-	client := "key " + pass.ID()
-	if g.gate.Open() {
-		client = "address " + g.cfg.TrustedProxies.ClientOf(r.RemoteAddr, r.Header.Values(proxies.Header)).String()
-	}
 	g.metrics.requests.WithLabelValues("websocket").Inc()
-	g.sockets.Serve(w, r, client, lease)
+	g.sockets.Serve(w, r, g.clientOf(r, &pass), lease)
 }
 
 // methodWebSocket is the name under which usage counts WebSockets and their notifications.

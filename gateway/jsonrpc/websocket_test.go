@@ -112,7 +112,7 @@ func TestWebSocketsPassTheRulesOfTheAddress(t *testing.T) {
 	require.Empty(t, open.WebSocketAddr(), "port 0 has no port after it")
 	status, body := handshake(t, open.Addr(), "")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "address 127.0.0.1", body)
+	require.Equal(t, "address 127.0.0.1/32", body)
 	status, _ = handshake(t, open.Addr(), "", "Host", "evil.example")
 	require.Equal(t, http.StatusForbidden, status)
 }
