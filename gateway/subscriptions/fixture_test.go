@@ -187,7 +187,12 @@ type client struct {
 
 func (f *fixture) dial(t *testing.T) client {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), f.url+"/?client=a", nil)
+	return f.dialAs(t, "a")
+}
+
+func (f *fixture) dialAs(t *testing.T, name string) client {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), f.url+"/?client="+name, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.CloseNow() })
 	return client{conn, t}

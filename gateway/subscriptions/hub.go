@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/shares"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -22,6 +23,7 @@ var (
 	errClientFull    = errors.New("this client has as many WebSocket connections as it may; close some, or share one")
 	errTooMany       = errors.New("too many subscriptions on this connection")
 	errTooManyInAll  = errors.New("too many subscriptions on this server")
+	errTooManyOfOne  = errors.New("this client has as many subscriptions as are free for all others; end some")
 	errUnknownNumber = errors.New("no such subscription")
 )
 
@@ -94,20 +96,24 @@ type hub struct {
 	sessions map[*session]struct{}
 	clients  map[string]int
 	lastID   uint64
-	total    int
-	watches  map[string]*watch
-	slots    map[*subscription]struct{}
-	roots    map[*subscription]struct{}
-	relayed  map[string]*relayed // by kind and parameters
-	unwanted []goneRelayed       // no client has them, but the upstream still does
-	slot     uint64
-	root     uint64
-	fedAt    time.Time // when ingest last brought a new slot
+	// open counts the subscriptions and the calls that wait for an upstream, upstream the different
+	// subscriptions at upstreams; both by client.
+	open, upstream *shares.Counts
+	watches        map[string]*watch
+	slots          map[*subscription]struct{}
+	roots          map[*subscription]struct{}
+	relayed        map[string]*relayed // by kind and parameters
+	unwanted       []goneRelayed       // no client has them, but the upstream still does
+	slot           uint64
+	root           uint64
+	fedAt          time.Time // when ingest last brought a new slot
 }
 
 func newHub(cfg Config, m *metrics) *hub {
 	return &hub{
 		cfg: cfg, metrics: m, signaturesDue: make(chan struct{}, 1), slotsWanted: make(chan struct{}, 1), relayWanted: make(chan struct{}, 1),
+		open:     shares.New(shares.Dynamic(cfg.maxSubscriptionsTotal, errTooManyInAll, errTooManyOfOne)),
+		upstream: shares.New(shares.Dynamic(cfg.maxRelayed, errTooManyRelayed, errTooManyRelayedOfOne)),
 		sessions: map[*session]struct{}{}, clients: map[string]int{}, watches: map[string]*watch{},
 		slots: map[*subscription]struct{}{}, roots: map[*subscription]struct{}{}, relayed: map[string]*relayed{},
 	}
@@ -161,16 +167,15 @@ func (h *hub) removeSession(s *session) {
 func (h *hub) subscribe(sub *subscription, reply func(id uint64) []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case len(sub.owner.subscriptions) >= h.cfg.maxSubscriptions:
+	if len(sub.owner.subscriptions) >= h.cfg.maxSubscriptions {
 		return errTooMany
-	case h.total >= h.cfg.maxSubscriptionsTotal:
-		return errTooManyInAll
+	}
+	if err := h.open.Take(sub.owner.client); err != nil {
+		return err
 	}
 	h.lastID++
 	sub.id = h.lastID
 	sub.owner.subscriptions[sub.id] = sub
-	h.total++
 	switch sub.kind {
 	case kindSlot:
 		h.slots[sub] = struct{}{}
@@ -210,7 +215,7 @@ func (h *hub) drop(sub *subscription) {
 	delete(sub.owner.subscriptions, sub.id)
 	delete(h.slots, sub)
 	delete(h.roots, sub)
-	h.total--
+	h.open.Give(sub.owner.client)
 	if sub.relayed != nil {
 		h.leaveRelayed(sub)
 	}

@@ -65,7 +65,7 @@ func (m *metrics) registerGauges(registerer prometheus.Registerer, h *hub) error
 	return register(registerer,
 		gauge("connections", "Open WebSocket connections.", func() int { return len(h.sessions) }),
 		gauge("relayed", "Different subscriptions that upstreams have for clients.", func() int { return len(h.relayed) }),
-		gauge("open", "Open subscriptions.", func() int { return h.total }))
+		gauge("open", "Open subscriptions.", h.open.Taken))
 }
 
 func register(registerer prometheus.Registerer, list ...prometheus.Collector) error {

@@ -146,7 +146,7 @@ func TestSubscriptionsOfUpstreamsKeepTheClientsNumbers(t *testing.T) {
 	left := []string{<-a.seen, <-a.seen}
 	require.ElementsMatch(t, []string{"accountUnsubscribe [500]", "logsUnsubscribe [501]"}, left)
 	require.False(t, f.hub.relays())
-	require.Zero(t, f.hub.total)
+	require.Zero(t, f.hub.open.Taken())
 }
 
 // Nodes give subscriptions of equal meaning one number, however they are written.
@@ -280,6 +280,22 @@ func TestAnUpstreamsRefusalIsPassedOn(t *testing.T) {
 	_, _, err := c.Read(t.Context())
 	require.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err))
 	require.ErrorContains(t, err, "no upstream serves")
+}
+
+// TestAClientLeavesUpstreamsSubscriptionsForOthers: of those that differ. It shares those that
+// others have.
+func TestAClientLeavesUpstreamsSubscriptionsForOthers(t *testing.T) {
+	f := relaying(t, Config{maxRelayed: 3}, newUpstream(), newPubsub(t, 1))
+	flood, other := f.dialAs(t, "flood"), f.dialAs(t, "other")
+	flood.subscribe("accountSubscribe", `["1"]`)
+	flood.subscribe("accountSubscribe", `["2"]`)
+	require.Contains(t, flood.call("accountSubscribe", `["3"]`), "as are free for all others")
+	other.subscribe("accountSubscribe", `["4"]`)
+	flood.subscribe("accountSubscribe", `["4"]`)
+	require.Contains(t, other.call("accountSubscribe", `["5"]`), "on this server")
+	require.NoError(t, flood.Close(websocket.StatusNormalClosure, ""))
+	require.Eventually(t, func() bool { return f.hub.upstream.Taken() == 1 && f.hub.open.Taken() == 1 }, patience, time.Millisecond)
+	other.subscribe("accountSubscribe", `["5"]`)
 }
 
 func TestNoUpstreamAnswers(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 )
 
 var (
-	errTooManyRelayed = errors.New("too many account, program and log subscriptions on this server")
+	errTooManyRelayed      = errors.New("too many account, program and log subscriptions on this server")
+	errTooManyRelayedOfOne = errors.New("this client has as many different account, program and log subscriptions as are free for all others; end some")
 	// errRelayGone ends the clients of a subscription that an upstream served and none serves any
 	// more.
 	errRelayGone = errors.New("no upstream serves one of the subscriptions any more; connect again")
@@ -22,6 +23,8 @@ type relayed struct {
 	key    string
 	kind   kind
 	params json.RawMessage
+	// client is the one that asked for it first. It counts as that client's until nobody wants it.
+	client string
 	// forks is set if the slots of an account may go back because it is told at processed.
 	forks bool
 	// subscribers are the clients' subscriptions. waiting are the clients' calls that wait for the
@@ -66,19 +69,22 @@ func (h *hub) subscribeRelayed(sub *subscription, params, id json.RawMessage) er
 	defer h.mu.Unlock()
 	key := kindNames[sub.kind] + " " + string(params)
 	entry := h.relayed[key]
-	switch {
-	case len(sub.owner.subscriptions)+sub.owner.pending >= h.cfg.maxSubscriptions:
+	client := sub.owner.client
+	if len(sub.owner.subscriptions)+sub.owner.pending >= h.cfg.maxSubscriptions {
 		return errTooMany
-	case h.total >= h.cfg.maxSubscriptionsTotal:
-		return errTooManyInAll
-	case entry == nil && len(h.relayed) >= h.cfg.maxRelayed:
-		return errTooManyRelayed
-	case entry == nil:
-		entry = &relayed{key: key, kind: sub.kind, params: params, forks: atProcessed(params), subscribers: map[*subscription]struct{}{}}
+	}
+	if err := h.open.Take(client); err != nil {
+		return err
+	}
+	if entry == nil {
+		if err := h.upstream.Take(client); err != nil {
+			h.open.Give(client)
+			return err
+		}
+		entry = &relayed{key: key, kind: sub.kind, params: params, client: client, forks: atProcessed(params), subscribers: map[*subscription]struct{}{}}
 		h.relayed[key] = entry
 		wake(h.relayWanted)
 	}
-	h.total++
 	sub.relayed = entry
 	if entry.state == relayActive {
 		h.join(entry, waiter{sub, id})
@@ -128,6 +134,7 @@ func (h *hub) tidy(entry *relayed) {
 		return
 	}
 	delete(h.relayed, entry.key)
+	h.upstream.Give(entry.client)
 	if entry.state == relayActive {
 		h.unwanted = append(h.unwanted, goneRelayed{entry, entry.number})
 		wake(h.relayWanted)
@@ -143,7 +150,7 @@ func (h *hub) forgetWaiting(s *session) {
 		kept := entry.waiting[:0]
 		for _, w := range entry.waiting {
 			if w.sub.owner == s {
-				h.total--
+				h.open.Give(s.client)
 				continue
 			}
 			kept = append(kept, w)
@@ -218,7 +225,7 @@ func (r *relayed) giveUp() {
 // refuseWaiting answers all waiting calls with an error. The caller holds the lock.
 func (h *hub) refuseWaiting(entry *relayed, why *callError) {
 	for _, w := range entry.waiting {
-		h.total--
+		h.open.Give(w.sub.owner.client)
 		w.sub.owner.pending--
 		w.sub.owner.refuseLater(encode(answer{Error: why, ID: w.id}))
 	}

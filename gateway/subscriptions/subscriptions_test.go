@@ -35,7 +35,7 @@ func TestASignatureThatLandedBeforeIsToldAtOnce(t *testing.T) {
 	require.JSONEq(t, notification("signatureNotification", `{"context":{"slot":51},"value":{"err":{"InstructionError":[0,{"Custom":1}]}}}`, id), c.read())
 	require.Contains(t, c.call("signatureUnsubscribe", "["+id+"]"), "Invalid subscription id.", "it ended with its answer")
 	require.Zero(t, f.hub.waiting())
-	require.Zero(t, f.hub.total)
+	require.Zero(t, f.hub.open.Taken())
 }
 
 // Each commitment waits for its own time.
@@ -178,7 +178,7 @@ func TestWhatIsNotUnderstoodIsAnswered(t *testing.T) {
 	}
 	c.send(`{"jsonrpc":"2.0","method":"ping"}`) // a heartbeat wants no answer
 	require.JSONEq(t, `{"jsonrpc":"2.0","result":"pong","id":1}`, c.call("ping", "[]"))
-	require.Zero(t, f.hub.total)
+	require.Zero(t, f.hub.open.Taken())
 }
 
 // A client that repeats at once what is refused gets its errors slowly.
@@ -225,15 +225,16 @@ func TestBounds(t *testing.T) {
 		return resp.StatusCode
 	}
 	require.Equal(t, http.StatusTooManyRequests, dial("a"))
-	require.Equal(t, http.StatusSwitchingProtocols, dial("b"))
+	other := f.dialAs(t, "b")
 	require.Equal(t, http.StatusServiceUnavailable, dial("c"))
 	one.subscribe("slotSubscribe", "[]")
 	one.subscribe("slotSubscribe", "[]")
 	require.Contains(t, one.call("slotSubscribe", "[]"), "on this connection")
-	two.subscribe("slotSubscribe", "[]")
-	require.Contains(t, two.call("slotSubscribe", "[]"), "on this server")
+	require.Contains(t, two.call("slotSubscribe", "[]"), "as are free for all others", "a third is for another client")
+	other.subscribe("slotSubscribe", "[]")
+	require.Contains(t, other.call("slotSubscribe", "[]"), "on this server")
 	require.NoError(t, one.Close(websocket.StatusNormalClosure, ""))
-	require.Eventually(t, func() bool { f.hub.mu.Lock(); defer f.hub.mu.Unlock(); return f.hub.total == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.hub.open.Taken() == 1 }, patience, time.Millisecond)
 	two.subscribe("slotSubscribe", "[]")
 
 	two.send(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxMessageBytes) + `"}`)
