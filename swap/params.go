@@ -82,17 +82,16 @@ func (f fields) get(field string) (name, text string) {
 // queryFields reads the parameters of a URL and ignores names that it does not know. It is an error
 // if a parameter is given twice, has an empty value although it may not, or is a quote.
 func queryFields(c *fiber.Ctx) (fields, error) {
-	f, seen := fields{}, map[string]bool{}
+	f := fields{}
 	var err error
 	c.Context().QueryArgs().VisitAll(func(key, value []byte) {
 		name := string(key)
 		if !known[name] || err != nil {
 			return
 		}
-		if seen[name] {
+		if _, seen := f[name]; seen {
 			err = twice(name)
 		}
-		seen[name] = true
 		if f[name] = string(value); len(value) == 0 {
 			err = filled(name)
 		}
@@ -126,7 +125,7 @@ func bodyFields(body []byte) (fields, error) {
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
 		return nil, badRequest(errBody)
 	}
-	f, seen := fields{}, map[string]bool{}
+	f := fields{}
 	for decoder.More() {
 		token, err := decoder.Token()
 		name, ok := token.(string)
@@ -137,10 +136,9 @@ func bodyFields(body []byte) (fields, error) {
 		if !known[name] {
 			continue
 		}
-		if seen[name] {
+		if _, seen := f[name]; seen {
 			return nil, twice(name)
 		}
-		seen[name] = true
 		if f[name], err = scalar(name, value); err != nil {
 			return nil, err
 		}

@@ -153,25 +153,39 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		AmountIn: decimal(c.amountIn), MaxAmountIn: decimal(c.maxIn), AmountOut: decimal(c.amountOut), MinAmountOut: decimal(c.minOut),
 		SlippageBps: r.slippage, PriceImpactBps: c.plan.ImpactBps, FeeBps: r.fee,
 		Slot: c.slot, ContextSlot: c.view.slot, StateAgeMs: max(0, s.deps.Now().Sub(c.view.readAt).Milliseconds()),
-		Route: []Leg{}, Routes: []Route{}, Residual: []Residual{}, Warnings: []string{}, Fees: feesOf(r, c),
+		Route: []Leg{}, Routes: make([]Route, len(c.plan.Routes)), Residual: []Residual{}, Warnings: []string{}, Fees: []Fee{},
 		Venues: c.venues,
 	}
 	if r.exactOut {
 		out.SwapMode = modeOut
 	}
+	// Most mints of an answer are these two.
+	text := func(key venue.Key) string {
+		switch key {
+		case r.source:
+			return out.SourceMint
+		case r.target:
+			return out.TargetMint
+		}
+		return key.String()
+	}
 	shares := sharesOf(&c.plan)
 	for i, route := range c.plan.Routes {
-		part := Route{ShareBps: shares[i], OneInstruction: route.Chained, AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut)}
-		for _, l := range route.Legs {
-			part.Legs = append(part.Legs, Leg{
-				Venue: l.Venue, Pool: l.Address().String(), SourceMint: l.Quote.Order.In.String(), TargetMint: l.Quote.Out.String(),
-				AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut), Fees: feesOfLeg(&l),
-			})
+		part := Route{
+			ShareBps: shares[i], OneInstruction: route.Chained, AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut),
+			Legs: make([]Leg, len(route.Legs)),
 		}
-		out.Route, out.Routes = append(out.Route, part.Legs...), append(out.Routes, part)
+		for j := range route.Legs {
+			part.Legs[j] = legOf(&route.Legs[j], text)
+			out.Fees = append(out.Fees, part.Legs[j].Fees...)
+		}
+		out.Route, out.Routes[i] = append(out.Route, part.Legs...), part
 		if route.Residual > 0 {
 			out.Residual = append(out.Residual, Residual{part.Legs[0].TargetMint, decimal(route.Residual)})
 		}
+	}
+	if c.fee > 0 {
+		out.Fees = append(out.Fees, Fee{feePlatform, out.TargetMint, decimal(c.fee)})
 	}
 	if left := c.amountIn - min(c.plan.AmountIn, c.amountIn); left > 0 {
 		out.Residual = append(out.Residual, Residual{out.SourceMint, decimal(left)})
@@ -188,24 +202,16 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	return out
 }
 
-// feesOf returns the fees of all swaps, and the platform's.
-func feesOf(r *request, c *choice) []Fee {
-	list := []Fee{}
-	for _, l := range c.plan.Legs() {
-		list = append(list, feesOfLeg(l)...)
+// legOf describes one swap. text returns the base58 of a mint.
+func legOf(l *router.Leg, text func(venue.Key) string) Leg {
+	leg := Leg{
+		Venue: l.Venue, Pool: l.Address().String(), SourceMint: text(l.Quote.Order.In), TargetMint: text(l.Quote.Out),
+		AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut), Fees: []Fee{},
 	}
-	if c.fee > 0 {
-		list = append(list, Fee{feePlatform, r.target.String(), decimal(c.fee)})
-	}
-	return list
-}
-
-func feesOfLeg(l *router.Leg) []Fee {
-	list := []Fee{}
 	for _, fee := range l.Quote.Fees.List() {
-		list = append(list, Fee{fee.Kind, fee.Mint.String(), decimal(fee.Amount)})
+		leg.Fees = append(leg.Fees, Fee{fee.Kind, text(fee.Mint), decimal(fee.Amount)})
 	}
-	return list
+	return leg
 }
 
 // sharesOf returns the shares of a plan's routes in basis points. The first route, which has the

@@ -10,7 +10,12 @@ import (
 // Graph has pools by their mints. It is immutable and safe for concurrent use. A graph is made for
 // each quote and has the pools of a few pairs, so it is a sorted list and no map.
 type Graph struct {
-	// edges are sorted by their pair, then by address.
+	// pairs are sorted, and the edges of each by address.
+	pairs []edgesOfPair
+}
+
+type edgesOfPair struct {
+	pair  pair
 	edges []Edge
 }
 
@@ -38,40 +43,42 @@ func comparePairs(a, b pair) int {
 
 // NewGraph makes a graph. It sorts edges, and keeps them. A pool that is given twice counts once.
 func NewGraph(edges []Edge) *Graph {
-	g := &Graph{edges: edges}
-	slices.SortStableFunc(g.edges, func(a, b Edge) int {
+	slices.SortStableFunc(edges, func(a, b Edge) int {
 		if c := comparePairs(a.pair(), b.pair()); c != 0 {
 			return c
 		}
 		return compareKeys(a.Address(), b.Address())
 	})
-	g.edges = slices.CompactFunc(g.edges, func(a, b Edge) bool { return a.Address() == b.Address() })
+	edges = slices.CompactFunc(edges, func(a, b Edge) bool { return a.Address() == b.Address() })
+	g := &Graph{}
+	for len(edges) > 0 {
+		p, count := edges[0].pair(), 1
+		for count < len(edges) && edges[count].pair() == p {
+			count++
+		}
+		g.pairs = append(g.pairs, edgesOfPair{p, edges[:count]})
+		edges = edges[count:]
+	}
 	return g
 }
 
 // Between implements Pools.
 func (g *Graph) Between(a, b venue.Key) []Edge {
-	p := pairOf(a, b)
-	from, _ := slices.BinarySearchFunc(g.edges, p, func(e Edge, p pair) int { return comparePairs(e.pair(), p) })
-	to := from
-	for to < len(g.edges) && g.edges[to].pair() == p {
-		to++
+	at, found := slices.BinarySearchFunc(g.pairs, pairOf(a, b), func(e edgesOfPair, p pair) int { return comparePairs(e.pair, p) })
+	if !found {
+		return nil
 	}
-	return g.edges[from:to]
+	return g.pairs[at].edges
 }
 
-// Neighbours implements Pools. It looks at all edges.
+// Neighbours implements Pools. It looks at all pairs.
 func (g *Graph) Neighbours(mint venue.Key) (list []venue.Key) {
-	for i := range g.edges {
-		mints := g.edges[i].Mints()
-		other := mints[0]
-		if other == mint {
-			other = mints[1]
-		} else if mints[1] != mint {
-			continue
-		}
-		if len(list) == 0 || list[len(list)-1] != other {
-			list = append(list, other)
+	for i := range g.pairs {
+		switch p := &g.pairs[i].pair; mint {
+		case p[0]:
+			list = append(list, p[1])
+		case p[1]:
+			list = append(list, p[0])
 		}
 	}
 	slices.SortFunc(list, compareKeys)

@@ -3,8 +3,6 @@ package router
 import (
 	"cmp"
 	"slices"
-
-	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // Shares of a split begin as steps of 1/16 of the amount. Then they move between pools in ever
@@ -18,19 +16,18 @@ const (
 
 // part is a pool's share of a split.
 type part struct {
-	edge   Edge
-	amount uint64
-	quote  venue.Quote // of amount, when that is not 0
+	edge Edge
+	// share is the pool's answer to its share; the zero value as long as it has none.
+	share reply
 	// more and less are what the pool answered last when it was asked for more and for less.
 	more, less reply
 }
 
-// reply is a pool's answer to an amount: the quote, unless it is refused. The zero value is the
-// answer to no amount.
+// reply is a pool's answer to an amount: what it takes and gives, unless it refuses. The zero value
+// is the answer to no amount.
 type reply struct {
-	amount  uint64
-	quote   venue.Quote
-	refused bool
+	amount, in, out uint64
+	refused         bool
 }
 
 // split adds plans that split the amount over direct pools. A pool's output is concave in its
@@ -64,15 +61,20 @@ func (s *search) split(edges []Edge) {
 func (s *search) shares(pools []Edge) []part {
 	parts := s.fill(pools)
 	s.refine(parts)
-	used := slices.DeleteFunc(parts, func(p part) bool { return p.amount == 0 })
-	slices.SortStableFunc(used, func(a, b part) int { return cmp.Compare(b.amount, a.amount) })
+	used := slices.DeleteFunc(parts, func(p part) bool { return p.share.amount == 0 })
+	slices.SortStableFunc(used, func(a, b part) int { return cmp.Compare(b.share.amount, a.share.amount) })
 	return used
 }
 
+// addSplit adds the plan of the parts' shares, unless a venue has stopped since it answered them.
 func (s *search) addSplit(used []part) {
 	routes := make([]Route, len(used))
 	for i, p := range used {
-		routes[i] = Route{Legs: []Leg{{p.edge, p.quote}}, AmountIn: p.quote.AmountIn, AmountOut: p.quote.AmountOut}
+		quote, err := p.edge.Quote(s.q.order(p.edge, s.q.In, p.share.amount, s.q.ExactOut))
+		if err != nil {
+			return
+		}
+		routes[i] = Route{Legs: []Leg{{p.edge, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut}
 	}
 	s.add(routes...)
 }
@@ -80,29 +82,22 @@ func (s *search) addSplit(used []part) {
 // promising returns the maxPools pools that give most for the first step. A pool that gives less
 // for it seldom gets a share.
 func (s *search) promising(edges []Edge) []Edge {
-	type offer struct {
-		edge  Edge
-		quote venue.Quote
-	}
-	offers := make([]offer, 0, len(edges))
+	parts := make([]part, 0, len(edges))
 	for _, e := range edges {
-		if quote, err := e.Quote(s.q.order(e, s.q.In, s.share(firstSteps), s.q.ExactOut)); err == nil {
-			offers = append(offers, offer{e, quote})
+		p := part{edge: e}
+		if s.ask(&p, &p.share, s.share(firstSteps)) {
+			parts = append(parts, p)
 		}
 	}
-	slices.SortStableFunc(offers, func(a, b offer) int {
-		switch {
-		case better(a.quote, b.quote, s.q.ExactOut):
-			return -1
-		case better(b.quote, a.quote, s.q.ExactOut):
-			return 1
+	slices.SortStableFunc(parts, func(a, b part) int {
+		if s.q.ExactOut {
+			return cmp.Compare(a.share.in, b.share.in)
 		}
-		return 0
+		return cmp.Compare(b.share.out, a.share.out)
 	})
-	offers = offers[:min(len(offers), maxPools)]
-	list := make([]Edge, len(offers))
-	for i, o := range offers {
-		list[i] = o.edge
+	list := make([]Edge, min(len(parts), maxPools))
+	for i := range list {
+		list[i] = parts[i].edge
 	}
 	return list
 }
@@ -124,15 +119,14 @@ func (s *search) fill(pools []Edge) []part {
 		}
 		chosen := -1
 		for i := range parts {
-			if p := &parts[i]; s.ask(p, &p.more, p.amount+step) && (chosen < 0 || s.margin(p, &parts[chosen])) {
+			if p := &parts[i]; s.ask(p, &p.more, p.share.amount+step) && (chosen < 0 || s.margin(p, &parts[chosen])) {
 				chosen = i
 			}
 		}
 		if chosen < 0 {
 			return nil
 		}
-		p := &parts[chosen]
-		p.amount, p.quote = p.more.amount, p.more.quote
+		parts[chosen].share = parts[chosen].more
 		left -= step
 	}
 	return parts
@@ -143,7 +137,7 @@ func (s *search) fill(pools []Edge) []part {
 func (s *search) ask(p *part, last *reply, amount uint64) bool {
 	if last.amount != amount {
 		quote, err := p.edge.Quote(s.q.order(p.edge, s.q.In, amount, s.q.ExactOut))
-		*last = reply{amount, quote, err != nil}
+		*last = reply{amount, quote.AmountIn, quote.AmountOut, err != nil}
 	}
 	return !last.refused
 }
@@ -151,9 +145,9 @@ func (s *search) ask(p *part, last *reply, amount uint64) bool {
 // margin returns whether the next step on a gains more than that on b.
 func (s *search) margin(a, b *part) bool {
 	if s.q.ExactOut {
-		return a.more.quote.AmountIn-a.quote.AmountIn < b.more.quote.AmountIn-b.quote.AmountIn
+		return a.more.in-a.share.in < b.more.in-b.share.in
 	}
-	return a.more.quote.AmountOut-a.quote.AmountOut > b.more.quote.AmountOut-b.quote.AmountOut
+	return a.more.out-a.share.out > b.more.out-b.share.out
 }
 
 // refine moves shares between pools as long as that gains, first in large steps, then in steps of
@@ -176,30 +170,29 @@ func (s *search) refine(parts []part) {
 
 // move shifts step from one pool to another if that gains.
 func (s *search) move(from, to *part, step uint64) bool {
-	step = min(step, from.amount)
+	step = min(step, from.share.amount)
 	if step == 0 {
 		return false
 	}
-	rest := &venue.Quote{}
-	if from.amount > step {
-		if !s.ask(from, &from.less, from.amount-step) {
+	var rest reply
+	if from.share.amount > step {
+		if !s.ask(from, &from.less, from.share.amount-step) {
 			return false
 		}
-		rest = &from.less.quote
+		rest = from.less
 	}
-	if !s.ask(to, &to.more, to.amount+step) || !s.gains(&from.quote, &to.quote, rest, &to.more.quote) {
+	if !s.ask(to, &to.more, to.share.amount+step) || !s.gains(from.share, to.share, rest, to.more) {
 		return false
 	}
-	from.amount, from.quote = from.amount-step, *rest
-	to.amount, to.quote = to.more.amount, to.more.quote
+	from.share, to.share = rest, to.more
 	return true
 }
 
-// gains returns whether two pools are better after a move than before. Sums of two quotes may
+// gains returns whether two pools are better after a move than before. Sums of two amounts may
 // exceed 64 bits, hence greater.
-func (s *search) gains(a, b, afterA, afterB *venue.Quote) bool {
+func (s *search) gains(a, b, afterA, afterB reply) bool {
 	if s.q.ExactOut {
-		return greater(a.AmountIn, b.AmountIn, afterA.AmountIn, afterB.AmountIn)
+		return greater(a.in, b.in, afterA.in, afterB.in)
 	}
-	return greater(afterA.AmountOut, afterB.AmountOut, a.AmountOut, b.AmountOut)
+	return greater(afterA.out, afterB.out, a.out, b.out)
 }

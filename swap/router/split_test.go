@@ -107,10 +107,10 @@ func TestSharesDoNotDependOnWhatIsRemembered(t *testing.T) {
 		used := s.shares(pools)
 		got := make([]uint64, len(pools))
 		for _, p := range used {
-			got[slices.IndexFunc(pools, func(e Edge) bool { return e.Address() == p.edge.Address() })] = p.amount
-			quote, err := p.edge.Quote(q.order(p.edge, coin, p.amount, q.ExactOut))
+			got[slices.IndexFunc(pools, func(e Edge) bool { return e.Address() == p.edge.Address() })] = p.share.amount
+			quote, err := p.edge.Quote(q.order(p.edge, coin, p.share.amount, q.ExactOut))
 			require.NoError(t, err)
-			require.Equal(t, quote, p.quote)
+			require.Equal(t, reply{p.share.amount, quote.AmountIn, quote.AmountOut, false}, p.share)
 		}
 		require.Equal(t, want, got)
 		split += min(len(used)/2, 1)

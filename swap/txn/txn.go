@@ -208,7 +208,7 @@ type builder struct {
 }
 
 func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) *builder {
-	b := &builder{Request: r, accountOf: accountOf, list: make([]venue.Instruction, 2, 12)}
+	b := &builder{Request: r, accountOf: accountOf, list: make([]venue.Instruction, 2, 8)}
 	for _, s := range r.Swaps {
 		b.wraps, b.lamports = b.wraps || s.wraps(), b.lamports || s.Native && s.Out == r.Out && r.Out.native()
 	}

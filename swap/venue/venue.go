@@ -215,13 +215,14 @@ type Fee struct {
 	Amount uint64
 }
 
-// Fees are the fees of a quote. The zero value has none.
+// Fees are the fees of a quote. The zero value has none. The most are four: the pool's, its
+// creator's, and those of a transfer to the pool and from it.
 type Fees struct {
-	list  [6]Fee
+	list  [4]Fee
 	count uint8
 }
 
-// Add appends a fee. It ignores an amount of 0, and any fee after the sixth.
+// Add appends a fee. It ignores an amount of 0, and any fee after the fourth.
 func (f *Fees) Add(kind FeeKind, mint Key, amount uint64) {
 	if amount > 0 && int(f.count) < len(f.list) {
 		f.list[f.count] = Fee{kind, mint, amount}
