@@ -45,13 +45,14 @@ var order = []string{
 	fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge,
 }
 
-// known has all names of parameters, in both spellings.
-var known = func() map[string]bool {
-	names := map[string]bool{}
+// known has all names of parameters, in both spellings, by themselves: a name that is found need
+// not be copied.
+var known = func() map[string]string {
+	names := map[string]string{}
 	for _, name := range order {
-		names[name] = true
+		names[name] = name
 		if alias := aliases[name]; alias != "" {
-			names[alias] = true
+			names[alias] = alias
 		}
 	}
 	return names
@@ -85,8 +86,8 @@ func queryFields(c *fiber.Ctx) (fields, error) {
 	f := fields{}
 	var err error
 	c.Context().QueryArgs().VisitAll(func(key, value []byte) {
-		name := string(key)
-		if !known[name] || err != nil {
+		name, ok := known[string(key)]
+		if !ok || err != nil {
 			return
 		}
 		if _, seen := f[name]; seen {
@@ -133,7 +134,7 @@ func bodyFields(body []byte) (fields, error) {
 		if err != nil || !ok || decoder.Decode(&value) != nil {
 			return nil, badRequest(errBody)
 		}
-		if !known[name] {
+		if _, ok := known[name]; !ok {
 			continue
 		}
 		if _, seen := f[name]; seen {

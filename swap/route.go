@@ -93,6 +93,7 @@ var cors = origins.CORS{Methods: "GET, POST, OPTIONS", Allowed: "Content-Type, "
 
 // counted runs a handler, answers its error or panic, and keeps the metrics and the span.
 func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
+	seconds := s.metrics.requestSeconds.WithLabelValues(route)
 	return func(c *fiber.Ctx) error {
 		began := time.Now()
 		ctx, span := s.deps.Tracer.Server(c.UserContext(), route, c.Get(tracing.Header))
@@ -106,7 +107,7 @@ func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
 		}
 		span.End()
 		s.metrics.requests.WithLabelValues(route, strconv.Itoa(c.Response().StatusCode())).Inc()
-		s.metrics.requestSeconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
+		seconds.Observe(time.Since(began).Seconds())
 		return nil
 	}
 }

@@ -188,12 +188,12 @@ func (m *Market) Get(a, b venue.Key) (found *Snapshot, ok bool, err error) {
 	if m.deps.Held != nil {
 		found, err := m.deps.Held.Pair(p.a, p.b)
 		if !errors.Is(err, ErrNotHeld) && (err != nil || m.live(found)) {
-			m.metrics.reads.WithLabelValues("held").Inc()
+			m.metrics.held.Inc()
 			return found, true, err
 		}
 	}
 	if found, ok = remembered(m, m.states, p); ok {
-		m.metrics.reads.WithLabelValues("cached").Inc()
+		m.metrics.cached.Inc()
 	}
 	return found, ok, nil
 }

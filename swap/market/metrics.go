@@ -7,9 +7,11 @@ import (
 )
 
 type metrics struct {
-	reads       *prometheus.CounterVec
-	readSeconds prometheus.Histogram
-	badPools    *prometheus.CounterVec
+	reads *prometheus.CounterVec
+	// held and cached are those of reads that a quote counts several times.
+	held, cached prometheus.Counter
+	readSeconds  prometheus.Histogram
+	badPools     *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, error) {
@@ -27,6 +29,7 @@ func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, er
 	}
 	counters.Preset(m.badPools, venues)
 	counters.Preset(m.reads, []string{"held", "read", "cached", "failed"})
+	m.held, m.cached = m.reads.WithLabelValues("held"), m.reads.WithLabelValues("cached")
 	if registerer == nil {
 		return m, nil
 	}

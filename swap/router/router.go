@@ -177,6 +177,7 @@ func severity(err error) int {
 // returns all pools, also those that refused.
 func (s *search) direct() []Edge {
 	edges := s.pools.Between(s.q.In, s.q.Out)
+	s.answer.Plans = make([]Plan, 0, len(edges)+2) // a split and a route over two pools come too
 	for _, e := range edges {
 		quote, err := e.Quote(s.q.order(e, s.q.In, s.q.Amount, s.q.ExactOut))
 		if err != nil {
