@@ -31,6 +31,9 @@ type client struct {
 	unacked uint32
 }
 
+// readBuffer holds what one client gets of a block, so that it is one system call to read it.
+const readBuffer = 16 << 10
+
 // dial opens a stream with one filter, for addresses. It returns when the filter is in effect.
 func dial(addr string, grpc bool, addresses []string) (*client, error) {
 	return dialWith(addr, grpc, func(c *client) error {
@@ -47,7 +50,7 @@ func dialWith(addr string, grpc bool, open func(*client) error) (*client, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &client{conn: conn, grpc: grpc, read: bufio.NewReaderSize(conn, 4096)}
+	c := &client{conn: conn, grpc: grpc, read: bufio.NewReaderSize(conn, readBuffer)}
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	if err := open(c); err != nil {
 		_ = conn.Close()
@@ -90,11 +93,14 @@ func (c *client) openWebSocket(addr string, addresses []string) error {
 	return err
 }
 
-// frame reads a WebSocket frame and returns its opcode and its first 60 bytes.
-func (c *client) frame() (kind byte, head []byte, err error) {
+// transactionHead is how a notification of a transaction begins.
+var transactionHead = []byte(`{"jsonrpc":"2.0","method":"transactionNotification"`)
+
+// frame reads a WebSocket frame and returns its opcode, and whether it brings a transaction.
+func (c *client) frame() (kind byte, transaction bool, err error) {
 	first, err := c.read.Peek(2)
 	if err != nil {
-		return 0, nil, err
+		return 0, false, err
 	}
 	kind = first[0] & 15
 	n, header := int(first[1]&127), 2
@@ -106,7 +112,7 @@ func (c *client) frame() (kind byte, head []byte, err error) {
 	}
 	b, err := c.read.Peek(header)
 	if err != nil {
-		return 0, nil, err
+		return 0, false, err
 	}
 	switch n {
 	case 126:
@@ -115,14 +121,15 @@ func (c *client) frame() (kind byte, head []byte, err error) {
 		n = int(binary.BigEndian.Uint64(b[2:]))
 	}
 	if _, err := c.read.Discard(header); err != nil {
-		return 0, nil, err
+		return 0, false, err
 	}
-	if head, err = c.read.Peek(min(n, 60)); err != nil {
-		return 0, nil, err
+	head, err := c.read.Peek(min(n, len(transactionHead)))
+	if err != nil {
+		return 0, false, err
 	}
-	head = bytes.Clone(head)
+	transaction = kind == 1 && bytes.Equal(head, transactionHead)
 	_, err = c.read.Discard(n)
-	return kind, head, err
+	return kind, transaction, err
 }
 
 func (c *client) openGRPC(addr string, addresses []string) error {
@@ -211,18 +218,19 @@ func (c *client) data() (kinds []protowire.Number, err error) {
 			}
 			c.unacked = 0
 		}
-		c.pending = append(c.pending, f.Data()...)
-		for len(c.pending) >= 5 {
-			n := 5 + int(binary.BigEndian.Uint32(c.pending[1:]))
-			if len(c.pending) < n {
+		rest := f.Data() // most messages are in one frame, and are not copied
+		if len(c.pending) > 0 {
+			rest = append(c.pending, rest...)
+		}
+		for len(rest) >= 5 {
+			n := 5 + int(binary.BigEndian.Uint32(rest[1:]))
+			if len(rest) < n {
 				break
 			}
-			kinds = append(kinds, kindOf(c.pending[5:n]))
-			c.pending = c.pending[n:]
+			kinds = append(kinds, kindOf(rest[5:n]))
+			rest = rest[n:]
 		}
-		if len(c.pending) == 0 {
-			c.pending = nil
-		}
+		c.pending = bytes.Clone(rest)
 	}
 	return kinds, nil
 }
@@ -267,7 +275,7 @@ func (c *client) each(got func()) error {
 			}
 			continue
 		}
-		kind, head, err := c.frame()
+		kind, transaction, err := c.frame()
 		switch {
 		case err != nil:
 			return err
@@ -275,7 +283,7 @@ func (c *client) each(got func()) error {
 			if _, err := c.conn.Write([]byte{0x8a, 0x80, 0, 0, 0, 0}); err != nil {
 				return err
 			}
-		case kind == 1 && bytes.Contains(head, []byte(`"transactionNotification"`)):
+		case transaction:
 			got()
 		}
 	}
