@@ -227,6 +227,12 @@ func (c *session) sayGoodbye() {
 	})
 }
 
+// handled is what handle returns.
+type handled struct {
+	text    []byte
+	refused bool
+}
+
 // receive reads and executes the client's messages until the connection fails. It waits if
 // messages, or error answers, come too fast.
 func (c *session) receive(ctx context.Context) {
@@ -239,12 +245,19 @@ func (c *session) receive(ctx context.Context) {
 		if c.calls.Wait(ctx) != nil {
 			return
 		}
-		text, refused := c.handle(message)
-		if refused && c.refusals.Wait(ctx) != nil {
+		done := make(chan handled)
+		// A goroutine of its own handles the message. It needs a deep stack, which this goroutine
+		// would keep until the client leaves.
+		go func() {
+			text, refused := c.handle(message)
+			done <- handled{text, refused}
+		}()
+		answer := <-done
+		if answer.refused && c.refusals.Wait(ctx) != nil {
 			return
 		}
 		select {
-		case c.replies <- reply{text, c.next}:
+		case c.replies <- reply{answer.text, c.next}:
 		case <-ctx.Done():
 			return
 		}
