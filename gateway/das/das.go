@@ -38,7 +38,8 @@ type Config struct {
 	// Token is the token by which the API recognizes the gateway: see internal/internaltoken.
 	// Without it the API's public limits apply to all callers together.
 	Token string
-	// maxAtOnce bounds the calls in flight; others wait. Default 32.
+	// maxAtOnce bounds the calls in flight, and as many more of which the upstreams are asked;
+	// others wait. Default 32.
 	maxAtOnce int
 	// timeout bounds one request to the API. Default 10 s.
 	timeout time.Duration
@@ -55,10 +56,12 @@ type Deps struct {
 
 // Server answers DAS methods.
 type Server struct {
-	cfg     Config
-	client  http.Client
-	calls   *semaphore.Weighted
-	metrics *metrics
+	cfg    Config
+	client http.Client
+	// calls bounds the calls that are answered from the registry, asks those that wait for an
+	// upstream.
+	calls, asks *semaphore.Weighted
+	metrics     *metrics
 }
 
 // New checks the configuration and registers the metrics; it does no I/O.
@@ -71,7 +74,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, errors.New("das: the token API's address must be http(s)://host:port (--rpc-das-api)")
 	}
 	cfg.API = strings.TrimSuffix(cfg.API, "/")
-	s := &Server{cfg: cfg, calls: semaphore.NewWeighted(int64(cfg.maxAtOnce)), client: http.Client{
+	s := &Server{cfg: cfg, calls: semaphore.NewWeighted(int64(cfg.maxAtOnce)), asks: semaphore.NewWeighted(int64(cfg.maxAtOnce)), client: http.Client{
 		Transport: deps.Transport, Timeout: cfg.timeout,
 		// A redirect would send the token to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -102,10 +105,19 @@ func (s *Server) Methods() []string {
 
 // Answer implements jsonrpc.Local.
 func (s *Server) Answer(ctx context.Context, method string, params json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
-	if err := s.calls.Acquire(ctx, 1); err != nil {
+	at := place{}
+	if err := at.move(ctx, s.calls); err != nil {
 		return nil, err
 	}
-	defer s.calls.Release(1)
+	defer at.leave()
+	if upstreams := ask; ask != nil {
+		ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, *jsonrpc.CallError, error) {
+			if err := at.move(ctx, s.asks); err != nil {
+				return nil, nil, err
+			}
+			return upstreams(ctx, method, params)
+		}
+	}
 	if method == searchAssets && ask != nil && isList(params) {
 		return nil, jsonrpc.ErrElsewhere
 	}
@@ -120,6 +132,26 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 		return s.searchAssets(ctx, members, ask)
 	}
 	return s.getAssets(ctx, method, members, ask)
+}
+
+// place is the place of a call in one semaphore, or in none. A call moves on when an upstream is
+// asked: that may take long, and calls that the registry answers do not wait for it.
+type place struct{ in *semaphore.Weighted }
+
+func (p *place) move(ctx context.Context, to *semaphore.Weighted) error {
+	p.leave()
+	if err := to.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	p.in = to
+	return nil
+}
+
+func (p *place) leave() {
+	if p.in != nil {
+		p.in.Release(1)
+		p.in = nil
+	}
 }
 
 // errNotFound is the reference implementation's error, shortened.

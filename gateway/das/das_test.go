@@ -1,12 +1,16 @@
 package das
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -228,4 +232,46 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestASlowUpstreamHoldsUpNothingOfTheRegistry: calls that wait for it take no place of those that
+// the registry answers, and are bounded too.
+func TestASlowUpstreamHoldsUpNothingOfTheRegistry(t *testing.T) {
+	a := newAPI(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{API: "http://api", Token: secret, maxAtOnce: 2}, Deps{Transport: inProcess{a}})
+		require.NoError(t, err)
+		asked, release := 0, make(chan struct{})
+		slow := func(context.Context, string, json.RawMessage) (json.RawMessage, *jsonrpc.CallError, error) {
+			asked++
+			<-release
+			return json.RawMessage(`{}`), nil, nil
+		}
+		var waiting sync.WaitGroup
+		for n := range 3 {
+			waiting.Go(func() {
+				if _, err := s.Answer(t.Context(), getAsset, json.RawMessage(`{"id":"`+mint(7+n)+`"}`), slow); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		require.Equal(t, 2, asked)
+		got, err := s.Answer(t.Context(), getAsset, json.RawMessage(`{"id":"`+mint(0)+`"}`), slow)
+		require.NoError(t, err)
+		require.Contains(t, string(got), mint(0))
+		close(release)
+		waiting.Wait()
+		require.Equal(t, 3, asked)
+		require.True(t, s.calls.TryAcquire(2) && s.asks.TryAcquire(2), "all places are free again")
+	})
+}
+
+// inProcess answers requests by a handler, without a network.
+type inProcess struct{ http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	p.ServeHTTP(recorder, r)
+	return recorder.Result(), nil
 }
