@@ -203,6 +203,9 @@ func (m *Market) Get(a, b venue.Key) (found *Snapshot, ok bool, err error) {
 func (m *Market) Read(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
 	p := pairOf(a, b)
 	snapshot, err := m.reading.Do(ctx, p.String(), m.cfg.timeout, func(ctx context.Context) (*Snapshot, error) {
+		if found, ok := remembered(m, m.states, p); ok {
+			return found, nil // another call read it since Get
+		}
 		began := time.Now()
 		snapshot, err := m.read(ctx, p)
 		m.metrics.readSeconds.Observe(time.Since(began).Seconds())
