@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	goproto "google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // Fields of SubscribeUpdate that are the same for all subscribers.
@@ -58,19 +57,27 @@ func (t *transaction) statusUpdate() []byte {
 // update returns an encoded SubscribeUpdate with the transaction. names are the encoded names of
 // the filters. All subscribers share the bytes of the transaction.
 func (t *transaction) update(names []byte) mem.BufferSlice {
-	head := protowire.AppendTag(names, fieldUpdateTransaction, protowire.BytesType)
-	head = protowire.AppendVarint(head, uint64(len(t.raw)))
-	return mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(t.raw), mem.SliceBuffer(appendCreatedAt(nil, t.received))}
+	const room = 32 // tags, the length and the time
+	own := append(make([]byte, 0, len(names)+room), names...)
+	own = protowire.AppendTag(own, fieldUpdateTransaction, protowire.BytesType)
+	own = protowire.AppendVarint(own, uint64(len(t.raw)))
+	before := len(own)
+	own = appendCreatedAt(own, t.received)
+	return mem.BufferSlice{mem.SliceBuffer(own[:before]), mem.SliceBuffer(t.raw), mem.SliceBuffer(own[before:])}
 }
+
+// fieldTimestampSeconds and fieldTimestampNanos are those of google.protobuf.Timestamp.
+const fieldTimestampSeconds, fieldTimestampNanos = 1, 2
 
 // appendCreatedAt appends the field created_at, if at is not zero.
 func appendCreatedAt(update []byte, at time.Time) []byte {
 	if at.IsZero() {
 		return update
 	}
-	raw, err := goproto.Marshal(timestamppb.New(at))
-	if err != nil { // a Timestamp that is made of a time can be encoded
-		return update
+	var room [16]byte
+	raw := protowire.AppendVarint(protowire.AppendTag(room[:0], fieldTimestampSeconds, protowire.VarintType), uint64(at.Unix()))
+	if nanos := at.Nanosecond(); nanos > 0 {
+		raw = protowire.AppendVarint(protowire.AppendTag(raw, fieldTimestampNanos, protowire.VarintType), uint64(nanos))
 	}
 	return protowire.AppendBytes(protowire.AppendTag(update, fieldUpdateCreatedAt, protowire.BytesType), raw)
 }

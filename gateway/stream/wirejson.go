@@ -164,9 +164,10 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWrit
 
 // wire appends the wire format of a Transaction in an encoding, and returns its version in JSON.
 func (w *jsonWriter) wire(tx []byte, encoding string) (version string) {
-	const packet = 1232 // the largest transaction: Solana's PACKET_DATA_SIZE
-	wire, versioned, err := appendWire(make([]byte, 0, packet), tx)
-	w.err = cmp.Or(w.err, err)
+	buffer := newFrames()
+	defer buffer.release()
+	wire, versioned, err := appendWire(buffer.bytes, tx)
+	buffer.bytes, w.err = wire, cmp.Or(w.err, err)
 	switch encoding {
 	case "base58":
 		w.out = append(w.out, base58.Encode(wire)...)
