@@ -68,7 +68,9 @@ test("Enter waits for the answer to what was typed", () =>
     for (const route of asked) await route.continue();
     await page.waitForURL(/[?&]to=/);
     assert.equal(new URL(page.url()).searchParams.get("to"), lake);
-    await page.fill("#to", "nothing has this name");
+    await until("the token is shown", async () => (await page.inputValue("#to")) === "LAKE");
+    await page.keyboard.type("nothing has this name");
+    assert.equal(await page.inputValue("#to"), "nothing has this name", "it takes the token's place");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".hits p:has-text('No token matches')");
     assert.equal(await page.inputValue("#to"), "nothing has this name", "what was typed stays");

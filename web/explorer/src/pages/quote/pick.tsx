@@ -1,5 +1,5 @@
 // A token, chosen by symbol, name or mint: a combobox, as the search at the head of the page.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Token } from "../../api";
 import { short, title } from "../../format";
 import { Hit, useHits } from "../../parts/search";
@@ -13,6 +13,12 @@ export function Pick({ id, label, token, mint, choose }: { id: string; label: st
   const open = wanted !== "";
   const marked = items.findIndex(({ mint }) => mint === chosen);
   const active = Math.max(marked, 0);
+  const shown = token ? title(token) : short(mint);
+  const input = useRef<HTMLInputElement>(null);
+  // What is typed next takes the place of the token that was chosen, and is not appended to it.
+  useLayoutEffect(() => {
+    if (text === null && document.activeElement === input.current) input.current?.select();
+  }, [text === null, shown]);
   const take = (hit: Token | undefined) => {
     setEntered(false);
     if (!hit) return; // what was typed stays, with the reason below it
@@ -39,6 +45,7 @@ export function Pick({ id, label, token, mint, choose }: { id: string; label: st
     <div class="search pick">
       <label for={id}>{label}</label>
       <input
+        ref={input}
         id={id}
         role="combobox"
         aria-expanded={open && items.length > 0}
@@ -49,7 +56,7 @@ export function Pick({ id, label, token, mint, choose }: { id: string; label: st
         spellcheck={false}
         maxLength={200}
         placeholder="Symbol, name or mint"
-        value={text ?? (token ? title(token) : short(mint))}
+        value={text ?? shown}
         onFocus={(event) => event.currentTarget.select()}
         onInput={(event) => {
           setText(event.currentTarget.value);
