@@ -163,10 +163,7 @@ func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client stri
 		if refused == nil {
 			pass.Count(method, usage.Counts{Requests: 1, Units: 1})
 			budget.Headers(c.Set)
-			if client = pass.ID(); client == keys.OpenID {
-				client = proxies.Network(address).String()
-			}
-			return pass, client, nil
+			return pass, pass.Client(), nil
 		}
 		pass.Count(method, usage.Counts{Refused: 1})
 	}

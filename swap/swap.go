@@ -181,6 +181,10 @@ const (
 // maxConnectionsOfOne bounds the open connections of one client address.
 const maxConnectionsOfOne = 1000
 
+// maxConnections bounds the open connections of all clients: most of them wait for their next
+// request.
+func (c Config) maxConnections() int { return 8 * c.maxInFlight }
+
 // New checks the configuration and registers the metrics; it does no I/O.
 func New(cfg Config, deps Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
@@ -224,7 +228,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
-		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: 8 * cfg.maxInFlight,
+		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: cfg.maxConnections(),
 		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
 		// Fiber answers methods that it does not know with a text of its own. QUERY is a standard's
 		// method.
@@ -306,7 +310,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
 	bounded := listen.Limited(listener, listen.Limits{
-		Most: 8 * s.cfg.maxInFlight, MostOfOne: maxConnectionsOfOne, Proxies: s.cfg.TrustedProxies, Body: tooManyConnections,
+		Most: s.cfg.maxConnections(), MostOfOne: maxConnectionsOfOne, Proxies: s.cfg.TrustedProxies, Body: tooManyConnections,
 		Refused: func(status int) { s.metrics.requests.WithLabelValues(routeOther, strconv.Itoa(status)).Inc() },
 	})
 	go func() { failed <- s.app.Listener(listen.Lingering(bounded)) }()

@@ -151,15 +151,6 @@ var (
 	errBusyClient = errors.New("you have too many requests in flight: wait for their answers")
 )
 
-// clientOf names who makes a request: the key, or the network of the address where no key is
-// needed.
-func (g *Gateway) clientOf(r *http.Request, pass *keys.Pass) string {
-	if id := pass.ID(); id != keys.OpenID {
-		return "key " + id
-	}
-	return "address " + proxies.Network(g.cfg.TrustedProxies.ClientOf(r.RemoteAddr, r.Header.Values(proxies.Header))).String()
-}
-
 // admit checks the key, then the body, then how often and what the key may call. A body that cannot
 // be read counts as one call.
 func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
@@ -236,7 +227,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	case len(g.pool.upstreams) == 0 && !g.answersAny(req):
 		return g.refusalOf(r.Context(), errNoUpstream, id)
 	}
-	client := g.clientOf(r, &req.pass)
+	client := req.pass.Client()
 	if err := g.calls.Take(client); err != nil {
 		w.Header().Set("Retry-After", "1")
 		if errors.Is(err, errBusyClient) {

@@ -22,7 +22,6 @@ package jsonrpc
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -271,8 +270,7 @@ func tooManyConnections(status int, message string) []byte {
 	if status == http.StatusTooManyRequests {
 		code = codeTooMany
 	}
-	body, _ := json.Marshal(errorBody(nil, code, message, nil)) // never fails: these are texts
-	return body
+	return errorBody(nil, code, message, nil)
 }
 
 // serveOn serves one listener until ctx ends, then gives its requests stopTimeout to finish.

@@ -128,7 +128,7 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer lease.Close()
 	g.metrics.requests.WithLabelValues("websocket").Inc()
-	g.sockets.Serve(w, r, g.clientOf(r, &pass), lease)
+	g.sockets.Serve(w, r, pass.Client(), lease)
 }
 
 // methodWebSocket is the name under which usage counts WebSockets and their notifications.

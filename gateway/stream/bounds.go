@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/proxies"
 )
 
@@ -38,25 +39,11 @@ func newBounds(most, mostOfOne int, shared proxies.List) *bounds {
 	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, byAddress: map[netip.Prefix]*addressState{}}
 }
 
-// clientOf returns the address that a connection counts for. It returns false if the connection
-// counts for the limit of all connections only: its peer is a trusted proxy, or has no TCP address.
-func (b *bounds) clientOf(peer net.Addr) (netip.Prefix, bool) {
-	tcp, ok := peer.(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}, false
-	}
-	address := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if b.shared.Trust(address) {
-		return netip.Prefix{}, false
-	}
-	return proxies.Network(address), true
-}
-
 // enter counts a connection and returns the budget of its address; nil for a connection that counts
 // for the limit of all connections only. If the connection may not be opened, enter counts nothing
 // and returns why. The caller calls leave once for each connection that was counted.
 func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
-	client, counted := b.clientOf(peer)
+	client, counted := b.shared.NetworkOf(peer)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open >= b.most {
@@ -100,7 +87,7 @@ func (b *bounds) sweep() {
 }
 
 func (b *bounds) leave(peer net.Addr) {
-	client, counted := b.clientOf(peer)
+	client, counted := b.shared.NetworkOf(peer)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open--
@@ -122,16 +109,9 @@ type refusal struct {
 	text   string
 }
 
-// retryAfter is the Retry-After header of a refusal, in seconds.
-const retryAfter = "5"
-
-// write sends the refusal as an HTTP/1.1 response, without reading a request. It may block for a
-// second, but hardly ever does: the socket buffer of a new connection has room for the response.
+// write sends the refusal as an HTTP/1.1 response: see listen.Refuse.
 func (r *refusal) write(conn net.Conn) {
-	body := fmt.Sprintf(`{"statusCode":%d,"error":%q,"message":%q}`, r.status, http.StatusText(r.status), r.text)
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nRetry-After: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		r.status, http.StatusText(r.status), retryAfter, len(body), body)
+	listen.Refuse(conn, r.status, fmt.Appendf(nil, `{"statusCode":%d,"error":%q,"message":%q}`, r.status, http.StatusText(r.status), r.text))
 }
 
 // errSilent refuses a connection on which the client sent nothing in time.
@@ -179,7 +159,7 @@ func refuseConnection(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	w.Header().Set("Retry-After", retryAfter)
+	w.Header().Set("Retry-After", listen.RetryAfter)
 	w.Header().Set("Connection", "close")
 	writeJSON(w, why.status, httpError{why.status, http.StatusText(why.status), why.text})
 	return true

@@ -78,6 +78,19 @@ func (f *fields) isFixed64(number protowire.Number) bool {
 	return f.number == number && f.kind == protowire.Fixed64Type
 }
 
+// each calls use with each length-delimited field number of a message, until use returns an error.
+func each(message []byte, number protowire.Number, use func(field []byte) error) error {
+	f := fields{rest: message}
+	for f.next() {
+		if f.isBytes(number) {
+			if err := use(f.bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return f.err
+}
+
 // keep sets *into to the current field: a message of which there may be one. Decoders would merge
 // several.
 func (f *fields) keep(into *[]byte) {

@@ -139,7 +139,7 @@ func TestAWaitEndsWithItsConnection(t *testing.T) {
 
 func keyOf(t *testing.T, b *bounds, at net.Addr) any {
 	t.Helper()
-	key, ok := b.clientOf(at)
+	key, ok := b.shared.NetworkOf(at)
 	require.True(t, ok)
 	return key
 }

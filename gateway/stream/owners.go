@@ -60,34 +60,20 @@ func readOwners(raw []byte) (owners tokenOwners) {
 // readBalances reads a transaction's token balances. It leaves out balances without an owner, as
 // old blocks have them.
 func readBalances(raw []byte) (before, after []tokenBalance, err error) {
-	update := fields{rest: raw}
-	for update.next() {
-		if !update.isBytes(fieldUpdateInfo) {
-			continue
-		}
-		info := fields{rest: update.bytes}
-		for info.next() {
-			if !info.isBytes(fieldInfoMeta) {
-				continue
-			}
-			meta := fields{rest: info.bytes}
-			for meta.next() {
-				switch {
-				case meta.isBytes(fieldMetaPreTokens):
-					before = appendBalance(before, meta.bytes)
-				case meta.isBytes(fieldMetaPostTokens):
-					after = appendBalance(after, meta.bytes)
-				}
-			}
-			if meta.err != nil {
-				return nil, nil, meta.err
+	ofMeta := func(meta []byte) error {
+		f := fields{rest: meta}
+		for f.next() {
+			switch {
+			case f.isBytes(fieldMetaPreTokens):
+				before = appendBalance(before, f.bytes)
+			case f.isBytes(fieldMetaPostTokens):
+				after = appendBalance(after, f.bytes)
 			}
 		}
-		if info.err != nil {
-			return nil, nil, info.err
-		}
+		return f.err
 	}
-	return before, after, update.err
+	err = each(raw, fieldUpdateInfo, func(info []byte) error { return each(info, fieldInfoMeta, ofMeta) })
+	return before, after, err
 }
 
 func appendBalance(list []tokenBalance, message []byte) []tokenBalance {

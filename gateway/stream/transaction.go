@@ -113,24 +113,9 @@ func (t *transaction) parseInfo(info []byte) error {
 
 // parseMessage reads the accounts of a Transaction's Message.
 func (t *transaction) parseMessage(tx []byte) error {
-	f := fields{rest: tx}
-	for f.next() {
-		if !f.isBytes(fieldTransactionMessage) {
-			continue
-		}
-		message := fields{rest: f.bytes}
-		for message.next() {
-			if message.isBytes(fieldMessageKeys) {
-				if err := t.addAccount(message.bytes); err != nil {
-					return err
-				}
-			}
-		}
-		if message.err != nil {
-			return message.err
-		}
-	}
-	return f.err
+	return each(tx, fieldTransactionMessage, func(message []byte) error {
+		return each(message, fieldMessageKeys, t.addAccount)
+	})
 }
 
 // parseMeta reads from a TransactionStatusMeta the accounts from lookup tables, and whether the

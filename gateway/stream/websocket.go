@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
@@ -27,62 +27,6 @@ const keyQuery = "apiKey"
 const maxMessageBytes = 4 << 20
 
 const formWebSocket = "websocket"
-
-// httpError is the body of every HTTP error.
-type httpError struct {
-	StatusCode int    `json:"statusCode"`
-	Name       string `json:"error"`
-	Message    string `json:"message"`
-}
-
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // the client may have left
-}
-
-func (s *Server) refuse(w http.ResponseWriter, status int, reason, message string) {
-	s.metrics.refused.WithLabelValues(formWebSocket, reason).Inc()
-	writeJSON(w, status, httpError{status, http.StatusText(status), message})
-}
-
-// serveHTTP answers HTTP/1.1: WebSockets on /, and the probes /healthz, /readyz and /status.
-func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case refuseConnection(w, r):
-	case !s.gate.AdmitHost(r.Host):
-		s.refuse(w, http.StatusForbidden, "host", "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it")
-	case r.Method != http.MethodGet:
-		s.refuse(w, http.StatusMethodNotAllowed, "http_method", "open a WebSocket, or call geyser.Geyser over gRPC")
-	case r.URL.Path == "/healthz":
-		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "slot": s.hub.slot.Load(), "subscribers": s.hub.count()})
-	case r.URL.Path == "/readyz":
-		s.serveReady(w)
-	case r.URL.Path == "/status":
-		writeJSON(w, http.StatusOK, s.status())
-	case r.URL.Path != "/":
-		s.refuse(w, http.StatusNotFound, "path", "no such path: WebSockets are opened on /")
-	case r.Header.Get("Upgrade") == "":
-		writeJSON(w, http.StatusOK, map[string]string{
-			"service": "mintlake transaction stream",
-			"usage":   "gRPC: geyser.Geyser/Subscribe with the key in " + tokenHeader + "; WebSocket: this address with the key in " + keyQuery + ", then transactionSubscribe",
-		})
-	default:
-		s.serveWebSocket(w, r)
-	}
-}
-
-// serveReady answers whether the topic is being read.
-func (s *Server) serveReady(w http.ResponseWriter) {
-	select {
-	case <-s.fed:
-		writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
-	default:
-		writeJSON(w, http.StatusServiceUnavailable, httpError{http.StatusServiceUnavailable, http.StatusText(http.StatusServiceUnavailable), "the topic cannot be read yet"})
-	}
-}
 
 // serveWebSocket checks the request, upgrades it and begins the session.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +43,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	sub, err := s.hub.add(lease.ID(), formWebSocket, s.cfg.buffer)
 	if err != nil {
 		lease.Close()
-		w.Header().Set("Retry-After", retryAfter)
+		w.Header().Set("Retry-After", listen.RetryAfter)
 		s.refuse(w, http.StatusServiceUnavailable, "full", err.Error())
 		return
 	}
@@ -227,12 +171,6 @@ func (c *session) sayGoodbye() {
 	})
 }
 
-// handled is what handle returns.
-type handled struct {
-	text    []byte
-	refused bool
-}
-
 // receive reads and executes the client's messages until the connection fails. It waits if
 // messages, or error answers, come too fast.
 func (c *session) receive(ctx context.Context) {
@@ -245,19 +183,21 @@ func (c *session) receive(ctx context.Context) {
 		if c.calls.Wait(ctx) != nil {
 			return
 		}
-		done := make(chan handled)
+		var text []byte
+		var refused bool
+		done := make(chan struct{})
 		// A goroutine of its own handles the message. It needs a deep stack, which this goroutine
 		// would keep until the client leaves.
 		go func() {
-			text, refused := c.handle(message)
-			done <- handled{text, refused}
+			defer close(done)
+			text, refused = c.handle(message)
 		}()
-		answer := <-done
-		if answer.refused && c.refusals.Wait(ctx) != nil {
+		<-done
+		if refused && c.refusals.Wait(ctx) != nil {
 			return
 		}
 		select {
-		case c.replies <- reply{answer.text, c.next}:
+		case c.replies <- reply{text, c.next}:
 		case <-ctx.Done():
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/usage"
 )
 
@@ -22,6 +23,15 @@ func (p *Pass) ID() string {
 		return OpenID
 	}
 	return p.key.ID
+}
+
+// Client names who makes the request, for limits that hold for each client: the key, or the network
+// of the address where no key is needed.
+func (p *Pass) Client() string {
+	if p.key == nil {
+		return "address " + proxies.Network(p.request.Address).String()
+	}
+	return "key " + p.key.ID
 }
 
 // Method checks whether the key may call a method; nil means yes.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
@@ -54,7 +53,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		client, counted := l.clientOf(conn)
+		client, counted := l.limits.Proxies.NetworkOf(conn.RemoteAddr())
 		status, message := l.enter(client, counted)
 		if status == 0 {
 			return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client, counted) })}, nil
@@ -66,25 +65,13 @@ func (l *limited) Accept() (net.Conn, error) {
 		case l.refusals <- struct{}{}:
 			go func() {
 				defer func() { <-l.refusals }()
-				l.refuse(conn, status, message)
+				Refuse(conn, status, l.limits.Body(status, message))
+				_ = CloseLate(conn)
 			}()
 		default:
 			_ = conn.Close()
 		}
 	}
-}
-
-// clientOf returns the network that a connection counts for; false for a trusted proxy's.
-func (l *limited) clientOf(conn net.Conn) (netip.Prefix, bool) {
-	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}, false
-	}
-	address := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if l.limits.Proxies.Trust(address) {
-		return netip.Prefix{}, false
-	}
-	return proxies.Network(address), true
 }
 
 // enter counts a connection. If it is one too many, enter counts nothing and returns status and
@@ -117,13 +104,16 @@ func (l *limited) leave(client netip.Prefix, counted bool) {
 	}
 }
 
-// refuse tells the client why, and closes the connection.
-func (l *limited) refuse(conn net.Conn, status int, message string) {
-	body := l.limits.Body(status, message)
+// RetryAfter is the Retry-After header of a refusal, in seconds.
+const RetryAfter = "5"
+
+// Refuse sends an HTTP/1.1 response with a JSON body that says why a connection is refused, without
+// reading a request. It may block for a second, but hardly ever does: the socket buffer of a new
+// connection has room for the response.
+func Refuse(conn net.Conn, status int, body []byte) {
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: %s\r\n\r\n%s",
-		status, http.StatusText(status), strconv.Itoa(len(body)), body)
-	_ = CloseLate(conn)
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nRetry-After: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		status, http.StatusText(status), RetryAfter, len(body), body)
 }
 
 // limitedConn counts until it is closed.

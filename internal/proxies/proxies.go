@@ -48,6 +48,20 @@ func (l List) contain(address netip.Addr) bool {
 	return false
 }
 
+// NetworkOf returns the network that a connection of a peer counts for; false if it counts for none
+// because the peer is a trusted proxy, which has many clients, or has no TCP address.
+func (l List) NetworkOf(peer net.Addr) (netip.Prefix, bool) {
+	tcp, ok := peer.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}, false
+	}
+	address := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if l.Trust(address) {
+		return netip.Prefix{}, false
+	}
+	return Network(address), true
+}
+
 // Network returns the addresses that count as one client: the IPv4 address, or the /64 of an IPv6
 // address, since one subscriber gets at least that many.
 func Network(client netip.Addr) netip.Prefix {
