@@ -9,7 +9,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/mintlake/mintlake/internal/solana"
 )
@@ -89,13 +92,18 @@ const (
 
 // peek reads the first peekBytes of the answer, or all of a shorter one. It returns an error if the
 // answer is not to be passed on. Of a longer answer it checks only that it begins like an object.
-func (a *answer) peek(status int, want expected, m *method) error {
+func (a *answer) peek(resp *http.Response, want expected, m *method) error {
 	// 400 and 413 with a JSON body are about the call, not about the server. 204 answers a
 	// notification.
-	if status != http.StatusOK && status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusNoContent {
+	if status := resp.StatusCode; status != http.StatusOK && status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusNoContent {
 		return &upstreamError{"status", fmt.Errorf("http status %d", status), status < http.StatusInternalServerError}
 	}
-	head, err := io.ReadAll(io.LimitReader(a.rest, peekBytes))
+	var buf bytes.Buffer
+	if n := resp.ContentLength; n >= 0 {
+		buf.Grow(int(min(n, peekBytes)) + bytes.MinRead) // so that the buffer grows only once
+	}
+	_, err := buf.ReadFrom(io.LimitReader(a.rest, peekBytes))
+	head := buf.Bytes()
 	a.head = head
 	if err != nil {
 		return connectionError(err)
@@ -105,11 +113,16 @@ func (a *answer) peek(status int, want expected, m *method) error {
 		a.rest = nil
 		return a.readWhole(want, m)
 	}
-	if trimmed := bytes.TrimLeft(head, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+	if !beginsObject(head) {
 		return malformed()
 	}
-	a.at = slotOfContext(m, contextOf(json.NewDecoder(bytes.NewReader(head)), "result"))
+	// If the head ends within a number, that number is not the slot.
+	a.at = slotOfContext(m, bytes.TrimRight(head, "0123456789"), "result.context.slot")
 	return nil
+}
+
+func beginsObject(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
 func malformed() error {
@@ -126,21 +139,37 @@ func (a *answer) readWhole(want expected, m *method) error {
 	case want == noAnswer && len(a.head) == 0:
 		return nil
 	}
-	var parsed struct {
-		Result json.RawMessage `json:"result"`
-		Error  json.RawMessage `json:"error"`
-		ID     json.RawMessage `json:"id"`
-	}
-	if json.Unmarshal(a.head, &parsed) != nil || parsed.Result == nil && parsed.Error == nil {
+	if !json.Valid(a.head) || !beginsObject(a.head) {
 		return malformed()
 	}
-	a.id = parsed.ID
-	if parsed.Error == nil || string(parsed.Error) == "null" {
-		a.result = parsed.Result
-		a.at = slotOfResult(m, a.result)
+	var result, failure gjson.Result
+	gjson.ParseBytes(a.head).ForEach(func(name, value gjson.Result) bool {
+		switch name.String() {
+		case "result":
+			result = value
+		case "error":
+			failure = value
+		case "id":
+			a.id = json.RawMessage(value.Raw)
+		}
+		return true
+	})
+	switch {
+	case !result.Exists() && !failure.Exists():
+		return malformed()
+	case failure.Type == gjson.Null: // or absent
+		if result.Exists() {
+			a.result = json.RawMessage(result.Raw)
+			a.at = slotOfResult(m, a.result)
+		}
 		return nil
 	}
-	a.failure = parsed.Error
+	a.failure = json.RawMessage(failure.Raw)
+	return a.judgeFailure()
+}
+
+// judgeFailure returns an error if the answer's error is about the server and not about the call.
+func (a *answer) judgeFailure() error {
 	var failure struct {
 		Code int `json:"code"`
 		Data struct {
@@ -191,53 +220,17 @@ func slotOfResult(m *method, result json.RawMessage) answerSlot {
 		}
 		return t
 	}
-	return slotOfContext(m, contextOf(json.NewDecoder(bytes.NewReader(result))))
+	return slotOfContext(m, result, "context.slot")
 }
 
-// slotOfContext returns the slot of a result's context, if the method's results have one.
-func slotOfContext(m *method, slot *uint64) answerSlot {
-	if m == nil || !m.namesSlot || slot == nil {
+// slotOfContext reads the slot of a result's context, if the method's results have one. path leads
+// to it. The text may end anywhere after it.
+func slotOfContext(m *method, text []byte, path string) answerSlot {
+	if m == nil || !m.namesSlot || !beginsObject(text) {
 		return answerSlot{}
 	}
-	return answerSlot{slot: *slot, hasSlot: true}
-}
-
-// contextOf returns the member context.slot of the object that the decoder is at; nil if there is
-// none. With a path it looks in the inner object that path leads to: with "result" it returns 7 for
-// {"result":{"context":{"slot":7},"value":... The text may be cut off after the context, so the
-// beginning of a long answer is enough.
-func contextOf(decoder *json.Decoder, path ...string) *uint64 {
-	wanted := "context"
-	if len(path) > 0 {
-		wanted = path[0]
-	}
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return nil
-	}
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return nil
-		}
-		switch {
-		case name != wanted:
-			var skipped json.RawMessage
-			if decoder.Decode(&skipped) != nil {
-				return nil
-			}
-		case len(path) > 0:
-			return contextOf(decoder, path[1:]...)
-		default:
-			var context struct {
-				Slot *uint64 `json:"slot"`
-			}
-			if decoder.Decode(&context) != nil {
-				return nil
-			}
-			return context.Slot
-		}
-	}
-	return nil
+	slot, err := strconv.ParseUint(gjson.GetBytes(text, path).Raw, 10, 64)
+	return answerSlot{slot: slot, hasSlot: err == nil}
 }
 
 // resultAnswer and failureAnswer are answers to a call of the given id. A long result is not

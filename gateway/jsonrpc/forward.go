@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/mintlake/mintlake/internal/tracing"
@@ -22,6 +21,8 @@ type outcome struct {
 	known uint64
 	// place is the upstream's place in the order of the call.
 	place int
+	// ended is when the attempt ended, took how long it took.
+	ended time.Time
 	took  time.Duration
 }
 
@@ -116,7 +117,8 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	_, done := u.allow()
 	began := time.Now()
 	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method)
-	o.took = time.Since(began)
+	o.ended = time.Now()
+	o.took = o.ended.Sub(began)
 	if o.err == nil && o.got.at.hasSlot && !t.method.timeless {
 		if !g.pool.believes(u, t.level, o.got.at.slot) {
 			o.drop()
@@ -138,10 +140,10 @@ func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(
 		done(context.Canceled)
 	case o.err == nil || errors.Is(o.err, errBehind):
 		done(nil)
-		u.window.add(time.Now(), o.took, false)
+		u.window.add(o.ended, o.took, false)
 	default:
 		done(o.err)
-		u.window.add(time.Now(), o.took, true)
+		u.window.add(o.ended, o.took, true)
 	}
 }
 
@@ -194,18 +196,20 @@ func (g *Gateway) post(parent context.Context, u *upstream, body []byte, tracepa
 		cancel()
 		return nil, &upstreamError{"request", errors.New("build request"), true}
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "mintlake")
+	req.Header = u.header
 	if traceparent != "" {
+		req.Header = u.header.Clone()
 		req.Header.Set(tracing.Header, traceparent)
 	}
-	resp, err := g.client.Do(req) //nolint:bodyclose // answer.close closes it
+	// RoundTrip, unlike http.Client, follows no redirect. That would send the call, and the
+	// upstream's key, to another server.
+	resp, err := g.transport.RoundTrip(req)
 	if err != nil {
 		cancel()
 		return nil, connectionError(err)
 	}
 	got := &answer{rest: resp.Body, cancel: cancel}
-	if err := got.peek(resp.StatusCode, want, m); err != nil {
+	if err := got.peek(resp, want, m); err != nil {
 		if got.failure == nil {
 			got.close()
 			return nil, err
@@ -215,12 +219,8 @@ func (g *Gateway) post(parent context.Context, u *upstream, body []byte, tracepa
 	return got, nil
 }
 
-// connectionError removes the URL, which may hold a key, from an error of net/http.
+// connectionError returns the upstreamError for an error of the transport.
 func connectionError(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
 	var timeout net.Error
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()) {
 		return &upstreamError{outcome: "timeout", err: errors.New("no answer in time")}

@@ -33,6 +33,27 @@ func TestForwardsACallAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestAnUpstreamsUserAndPasswordAreSent: some providers have their key there.
+func TestAnUpstreamsUserAndPasswordAreSent(t *testing.T) {
+	n := newNode(t, says(slot7))
+	f := start(t, Config{Upstreams: []string{strings.Replace(n.URL, "://", "://us%65r:pass@", 1)}})
+	status, _ := f.post(t, getSlot(1))
+	require.Equal(t, http.StatusOK, status)
+	user, password, _ := n.seen[0].BasicAuth()
+	require.Equal(t, []string{"user", "pass"}, []string{user, password})
+}
+
+// TestTheSlotOfALongAnswer is read from the answer's beginning, unless that ends within the slot.
+func TestTheSlotOfALongAnswer(t *testing.T) {
+	for padding, want := range map[int]answerSlot{10: {slot: 1234567, hasSlot: true}, peekBytes - 44: {}} {
+		body := `{"result":{"value":"` + strings.Repeat("a", padding) + `","context":{"slot":1234567}},"more":"` + strings.Repeat("a", peekBytes) + `"}`
+		got := &answer{rest: io.NopCloser(strings.NewReader(body))}
+		require.NoError(t, got.peek(&http.Response{StatusCode: http.StatusOK, ContentLength: -1}, oneAnswer, table["getBalance"]))
+		require.Len(t, got.head, peekBytes)
+		require.Equal(t, want, got.at, "%s", got.head[len(got.head)-30:])
+	}
+}
+
 func TestBatchIsAnsweredInOrder(t *testing.T) {
 	n := newNode(t, func(w http.ResponseWriter, body string) {
 		var c call

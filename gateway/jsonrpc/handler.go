@@ -110,7 +110,9 @@ func (g *Gateway) servePost(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, span := g.tracer.Server(r.Context(), "POST JSON-RPC", r.Header.Get(tracing.Header))
 	defer span.End()
-	r = r.WithContext(ctx)
+	if span != nil {
+		r = r.WithContext(ctx)
+	}
 	req, refused := g.admit(w, r)
 	if req != nil {
 		span.String("rpc.method", g.metrics.spanMethod(req))
@@ -177,8 +179,9 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 	}
 	for _, it := range req.items {
 		if it.call != nil {
-			g.metrics.countCall(it.call.Method)
-			pass.Count(g.metrics.label(it.call.Method), usage.Counts{Requests: 1, Units: unitsOf(it.call.Method)})
+			label := g.metrics.label(it.call.Method)
+			g.metrics.calls[label].Inc()
+			pass.Count(label, usage.Counts{Requests: 1, Units: unitsOf(it.call.Method)})
 		}
 	}
 	req.pass = pass

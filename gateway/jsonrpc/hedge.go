@@ -56,7 +56,54 @@ func (g *Gateway) latency(m *method) *window {
 	return g.latencies[other]
 }
 
-// race is one read: an attempt at one upstream, and more when that fails or is slow.
+// forwardRead asks upstreams until one gives an answer that the task accepts. The next one is asked
+// when an attempt fails. It is also asked, once and within the budget, when the read takes longer
+// than 95 % of the method's recent answers: that is a hedge.
+func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
+	order := g.pool.choose(t.level, t.least)
+	g.hedges.put()
+	delay, may := g.hedgeDelay(t, order)
+	if !may {
+		return g.readInTurn(ctx, t, order)
+	}
+	r := &race{g: g, t: t, ctx: ctx, order: order, ended: make(chan outcome, len(order)), began: time.Now()}
+	got, pending, err := r.run(delay)
+	r.leave(got, pending)
+	return got, err
+}
+
+// hedgeDelay returns how long a read may take before it is hedged: the p95 of its method. It
+// returns false if there can be no hedge, or if too few answers of the method are known.
+func (g *Gateway) hedgeDelay(t *task, order []*upstream) (time.Duration, bool) {
+	if len(order) < 2 || g.cfg.HedgeShare <= 0 {
+		return 0, false
+	}
+	p95, enough := g.latency(t.method).quantile95(time.Now(), hedgeSamples)
+	return max(p95, leastHedgeDelay), enough
+}
+
+// readInTurn is forwardRead without a hedge. It needs no goroutine for an attempt.
+func (g *Gateway) readInTurn(ctx context.Context, t *task, order []*upstream) (*answer, error) {
+	var missed misses
+	for _, u := range order {
+		o := g.ask(ctx, u, t)
+		switch {
+		case ctx.Err() != nil:
+			o.drop()
+			missed.close()
+			return nil, ctx.Err()
+		case g.accepts(t, &o):
+			missed.close()
+			g.latency(t.method).add(o.ended, o.took, false)
+			return o.got, nil
+		}
+		missed.add(&o)
+	}
+	return missed.end(g.pool, t)
+}
+
+// race is one read that may be hedged: an attempt at one upstream, and more when that fails or is
+// slow.
 type race struct {
 	g       *Gateway
 	t       *task
@@ -73,18 +120,6 @@ type race struct {
 	winner int
 }
 
-// forwardRead asks upstreams until one gives an answer that the task accepts. The next one is asked
-// when an attempt fails. It is also asked, once and within the budget, when the read takes longer
-// than 95 % of the method's recent answers: that is a hedge.
-func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
-	order := g.pool.choose(t.level, t.least)
-	r := &race{g: g, t: t, ctx: ctx, order: order, ended: make(chan outcome, len(order)), began: time.Now()}
-	g.hedges.put()
-	got, pending, err := r.run()
-	r.leave(got, pending)
-	return got, err
-}
-
 // launch starts the next attempt.
 func (r *race) launch() {
 	place := len(r.cancels)
@@ -97,11 +132,12 @@ func (r *race) launch() {
 	}()
 }
 
-// run returns what the client gets, and how many attempts have not ended yet.
-func (r *race) run() (got *answer, pending int, err error) {
+// run returns what the client gets, and how many attempts have not ended yet. The hedge comes after
+// delay.
+func (r *race) run(delay time.Duration) (got *answer, pending int, err error) {
 	r.launch()
 	pending = 1
-	late := r.lateness()
+	late := time.After(delay)
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -120,7 +156,7 @@ func (r *race) run() (got *answer, pending int, err error) {
 				o.drop()
 				return nil, pending, r.ctx.Err()
 			}
-			if r.accepts(&o) {
+			if r.g.accepts(r.t, &o) {
 				r.won(&o)
 				return o.got, pending, nil
 			}
@@ -139,31 +175,18 @@ func (r *race) run() (got *answer, pending int, err error) {
 
 // accepts returns whether the outcome is an answer to pass on; if so, the task's session remembers
 // its slot. It turns an answer from too low a slot into errBehind.
-func (r *race) accepts(o *outcome) bool {
+func (g *Gateway) accepts(t *task, o *outcome) bool {
 	if o.err != nil {
 		return false
 	}
-	if r.t.admits(o.got, o.known) {
+	if t.admits(o.got, o.known) {
 		return true
 	}
 	o.known = max(o.known, o.got.at.slot)
 	o.drop()
 	o.got, o.err = nil, &upstreamError{"behind", errBehind, true}
-	r.g.metrics.stale.WithLabelValues(o.u.name).Inc()
+	g.metrics.stale.WithLabelValues(o.u.name).Inc()
 	return false
-}
-
-// lateness returns a channel that fires when the read takes longer than the method's p95. The
-// channel is nil if there can be no hedge, or if too few answers of the method are known.
-func (r *race) lateness() <-chan time.Time {
-	if len(r.order) < 2 || r.g.cfg.HedgeShare <= 0 {
-		return nil
-	}
-	p95, enough := r.g.latency(r.t.method).quantile95(r.began, hedgeSamples)
-	if !enough {
-		return nil
-	}
-	return time.After(max(p95, leastHedgeDelay))
 }
 
 // mayHedge returns whether there is a next upstream, it is well, and the budget has a token. If so,
@@ -191,14 +214,14 @@ func (r *race) won(o *outcome) {
 	r.winner = o.place
 	took := o.took
 	if r.hedged > 0 {
-		took = time.Since(r.began)
+		took = o.ended.Sub(r.began)
 		label := "lost"
 		if o.place == r.hedged {
 			label = "won"
 		}
 		r.g.metrics.hedges.WithLabelValues(label).Inc()
 	}
-	r.g.latency(r.t.method).add(time.Now(), took, false)
+	r.g.latency(r.t.method).add(o.ended, took, false)
 }
 
 // leave cancels all attempts and drops the answers of those that have not ended. But if the

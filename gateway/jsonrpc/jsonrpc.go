@@ -162,8 +162,8 @@ type Gateway struct {
 	local map[string]Local // by method
 	// localBytes bounds the long answers of local that clients have not read yet.
 	localBytes *semaphore.Weighted
-	client     http.Client
-	calls      *shares.Counts // requests in flight
+	transport  http.RoundTripper // to the upstreams
+	calls      *shares.Counts    // requests in flight
 	origins    *origins.Set
 	log        *slog.Logger
 	metrics    *metrics
@@ -220,15 +220,11 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
 		return nil, fmt.Errorf("rpc gateway: allowed origin %w", err)
 	}
-	g.client = http.Client{
-		Transport: deps.Transport,
-		// A redirect would send the call, and the upstream's key, to another server.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	if deps.Transport == nil {
+	g.transport = deps.Transport
+	if g.transport == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConnsPerHost, transport.MaxIdleConns = cfg.maxConcurrent, 0
-		g.client.Transport = transport
+		g.transport = transport
 	}
 	if g.metrics, err = newMetrics(deps.Registerer, g); err != nil {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
@@ -260,7 +256,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	err = group.Wait()
 	g.stop()
-	g.client.CloseIdleConnections()
+	if pooled, ok := g.transport.(interface{ CloseIdleConnections() }); ok {
+		pooled.CloseIdleConnections()
+	}
 	return err
 }
 

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/usage"
@@ -117,28 +120,38 @@ func parseCall(raw json.RawMessage) (call, error) {
 	if raw[0] != '{' {
 		return call{}, errors.New("a call must be an object")
 	}
-	// Each member is decoded by itself, so that one of a wrong type does not hide the id.
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return call{}, errors.New("a call must be an object")
-	}
-	if id, present := members["id"]; present {
-		if id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
-			return call{}, errors.New("id must be a string, a number or null")
+	var version, id, method, params gjson.Result
+	gjson.ParseBytes(raw).ForEach(func(name, value gjson.Result) bool {
+		switch name.String() { // of several members with one name the last one counts
+		case "jsonrpc":
+			version = value
+		case "id":
+			id = value
+		case "method":
+			method = value
+		case "params":
+			params = value
 		}
-		c.ID = id
+		return true
+	})
+	if id.IsObject() || id.IsArray() || id.IsBool() {
+		return call{}, errors.New("id must be a string, a number or null")
 	}
-	if json.Unmarshal(members["jsonrpc"], &c.Version) != nil || c.Version != "2.0" {
+	if id.Exists() {
+		c.ID = json.RawMessage(id.Raw)
+	}
+	if c.Version = version.Str; c.Version != "2.0" {
 		return c, errors.New(`jsonrpc must be "2.0"`)
 	}
-	if json.Unmarshal(members["method"], &c.Method) != nil || c.Method == "" || len(c.Method) > maxMethod {
+	if c.Method = strings.ToValidUTF8(method.Str, "\ufffd"); c.Method == "" || len(c.Method) > maxMethod {
 		return c, errors.New("method must be a string of 1 to " + itoa(maxMethod) + " bytes")
 	}
-	if params, present := members["params"]; present && string(params) != "null" {
-		if params[0] != '[' && params[0] != '{' {
-			return c, errors.New("params must be an array")
-		}
-		c.Params = params
+	switch {
+	case params.Type == gjson.Null: // or absent
+	case !params.IsArray() && !params.IsObject():
+		return c, errors.New("params must be an array")
+	default:
+		c.Params = json.RawMessage(params.Raw)
 	}
 	return c, nil
 }

@@ -24,10 +24,9 @@ sendTransaction simulateTransaction
 getAsset getAssets getAssetBatch searchAssets getPriorityFeeEstimate`
 
 type metrics struct {
-	known          map[string]bool
 	requests       *prometheus.CounterVec
 	requestSeconds prometheus.Histogram
-	calls          *prometheus.CounterVec
+	calls          map[string]prometheus.Counter // by method
 	attempts       *prometheus.CounterVec
 	attemptSeconds *prometheus.HistogramVec
 	answerBytes    prometheus.Counter
@@ -47,16 +46,13 @@ var secondsBuckets = []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 
 
 func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) {
 	m := &metrics{
-		known: map[string]bool{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_gateway_rpc_requests_total", Help: "HTTP requests to the JSON-RPC endpoint, by outcome.",
 		}, []string{"outcome"}),
 		requestSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "mintlake_gateway_rpc_request_seconds", Help: "Time of a POST, its answer's transfer included.", Buckets: secondsBuckets,
 		}),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mintlake_gateway_rpc_calls_total", Help: "JSON-RPC calls, those in batches one by one, by method.",
-		}, []string{"method"}),
+		calls: map[string]prometheus.Counter{},
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_gateway_rpc_upstream_attempts_total", Help: "Attempts at an upstream, by outcome.",
 		}, []string{"upstream", "outcome"}),
@@ -88,8 +84,11 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	m.shared = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "mintlake_gateway_rpc_shared_reads_total", Help: "Reads answered with the answer to an identical one that was on its way.",
 	})
-	for _, name := range strings.Fields(methods) {
-		m.known[name] = true
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_calls_total", Help: "JSON-RPC calls, those in batches one by one, by method.",
+	}, []string{"method"})
+	for _, name := range append(strings.Fields(methods), other) {
+		m.calls[name] = calls.WithLabelValues(name)
 	}
 	m.preset(g)
 	if registerer == nil {
@@ -110,7 +109,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 		return float64(g.cache.bytes())
 	})
 	for _, c := range append(g.rebroadcasts.collectors(),
-		m.requests, m.requestSeconds, m.calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well,
+		m.requests, m.requestSeconds, calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well,
 		m.polls, m.stale, m.hedges, m.sends, m.cache, m.shared, sessions, cached, &poolMetrics{g.pool},
 	) {
 		if err := registerer.Register(c); err != nil {
@@ -133,7 +132,6 @@ func (m *metrics) preset(g *Gateway) {
 		upstreams[i] = u.name
 	}
 	counters.Preset(m.requests, append(strings.Fields(outcomes), keys.RefusedLabels()...))
-	counters.Preset(m.calls, append(strings.Fields(methods), other))
 	counters.Preset(m.attempts, upstreams, strings.Fields(attemptOutcomes))
 	counters.Preset(m.polls, upstreams, strings.Fields(attemptOutcomes))
 	counters.Preset(m.stale, upstreams)
@@ -143,11 +141,9 @@ func (m *metrics) preset(g *Gateway) {
 	counters.PresetHistogram(m.attemptSeconds, upstreams)
 }
 
-func (m *metrics) countCall(method string) { m.calls.WithLabelValues(m.label(method)).Inc() }
-
 // label returns the method, or other if it is unknown: clients must not create labels.
 func (m *metrics) label(method string) string {
-	if !m.known[method] {
+	if m.calls[method] == nil {
 		return other
 	}
 	return method

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,9 @@ const (
 type upstream struct {
 	url string
 	// name is the URL without its secrets; it is the metric label and what the log shows.
-	name    string
+	name string
+	// header is sent with each request. It never changes.
+	header  http.Header
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 	slots   lastSlots
 	window  window
@@ -88,11 +91,21 @@ func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger
 		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 			return nil, fmt.Errorf("upstream %d (%s): want http(s)://host (--rpc-upstream)", i+1, solana.Redact(raw))
 		}
-		u := &upstream{url: raw, name: solana.Redact(raw)}
+		u := &upstream{url: raw, name: solana.Redact(raw), header: headerFor(parsed)}
 		u.breaker = newBreaker(u, probe, log)
 		p.upstreams = append(p.upstreams, u)
 	}
 	return p, nil
+}
+
+// headerFor returns the header of requests to an upstream, with user and password of its URL.
+func headerFor(upstream *url.URL) http.Header {
+	r := http.Request{Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"mintlake"}}}
+	if upstream.User != nil {
+		password, _ := upstream.User.Password()
+		r.SetBasicAuth(upstream.User.Username(), password)
+	}
+	return r.Header
 }
 
 // newBreaker returns a breaker that stays open for a bit less than probe, so that the next poll
