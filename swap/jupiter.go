@@ -101,10 +101,11 @@ func jupiterLeg(l *router.Leg) jupiterInfo {
 		if fee.Kind == venue.FeeTransfer {
 			continue
 		}
+		mint := l.Quote.MintOf(fee).String()
 		if total == 0 {
-			info.FeeMint = fee.Mint.String()
+			info.FeeMint = mint
 		}
-		if fee.Mint.String() == info.FeeMint {
+		if mint == info.FeeMint {
 			total += fee.Amount
 		}
 	}

@@ -42,7 +42,7 @@ func TestQuoteTakesTheBestPool(t *testing.T) {
 	require.Equal(t, "98990", r.AmountOut)
 	require.Equal(t, "98495", r.MinAmountOut, "rounded down")
 	require.Equal(t, []Leg{{cpmm.Name, big.Pool.String(), r.SourceMint, r.TargetMint, "100000", "98990", r.Fees}}, r.Route)
-	require.Equal(t, []Fee{{venue.FeePool, coin.String(), "1000"}}, r.Fees)
+	require.Equal(t, []Fee{{venue.FeePool.String(), coin.String(), "1000"}}, r.Fees)
 	require.EqualValues(t, 1, r.PriceImpactBps)
 	require.EqualValues(t, 1000, r.Slot)
 	require.Nil(t, r.Transaction)
@@ -64,7 +64,7 @@ func TestTransferFeesCount(t *testing.T) {
 	r := f.quoteOK(t, query(taxed, coin, "100000"))
 	require.Equal(t, formula(99_000, 1_000_000_000, 1_000_000_000, 2500), r.AmountOut, "1 % never reaches the pool")
 	require.Equal(t, "100000", r.AmountIn)
-	require.Equal(t, Fee{venue.FeeTransfer, taxed.String(), "1000"}, r.Fees[0])
+	require.Equal(t, Fee{venue.FeeTransfer.String(), taxed.String(), "1000"}, r.Fees[0])
 
 	r = f.quoteOK(t, query(coin, taxed, "10000000"))
 	gross := formula(10_000_000, 1_000_000_000, 1_000_000_000, 2500)

@@ -64,13 +64,13 @@ type Response struct {
 
 // Fee is one fee. Kind is pool, creator, transfer or platform.
 type Fee struct {
-	Kind   venue.FeeKind `json:"kind"`
-	Mint   string        `json:"mint"`
-	Amount string        `json:"amount"`
+	Kind   string `json:"kind"`
+	Mint   string `json:"mint"`
+	Amount string `json:"amount"`
 }
 
 // feePlatform is the kind of the fee that fee_bps asks for.
-const feePlatform venue.FeeKind = "platform"
+const feePlatform = "platform"
 
 // Leg is one swap of the route.
 type Leg struct {
@@ -209,7 +209,7 @@ func legOf(l *router.Leg, text func(venue.Key) string) Leg {
 		AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut), Fees: []Fee{},
 	}
 	for _, fee := range l.Quote.Fees.List() {
-		leg.Fees = append(leg.Fees, Fee{fee.Kind, text(fee.Mint), decimal(fee.Amount)})
+		leg.Fees = append(leg.Fees, Fee{fee.Kind.String(), text(l.Quote.MintOf(fee)), decimal(fee.Amount)})
 	}
 	return leg
 }

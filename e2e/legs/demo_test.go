@@ -96,7 +96,7 @@ func quoteOn(t *testing.T, held map[venue.Key]*account, pool venue.Key, o venue.
 	require.NoError(t, err)
 	out = q.AmountOut
 	for _, fee := range q.Fees.List() {
-		if fee.Kind == venue.FeeTransfer && fee.Mint == q.Out {
+		if fee.Kind == venue.FeeTransfer && fee.OnOutput {
 			out += fee.Amount
 		}
 	}

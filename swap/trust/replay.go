@@ -305,10 +305,10 @@ func poolSide(q venue.Quote) [2]uint64 {
 	for _, fee := range q.Fees.List() {
 		switch {
 		case fee.Kind != venue.FeeTransfer:
-		case fee.Mint == q.Order.In:
-			amounts[in] -= fee.Amount
-		default:
+		case fee.OnOutput:
 			amounts[out] += fee.Amount
+		default:
+			amounts[in] -= fee.Amount
 		}
 	}
 	return amounts

@@ -66,8 +66,8 @@ func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
 	if o.ExactOut && q.AmountOut < o.Amount {
 		return Quote{}, fmt.Errorf("%w: less than asked for would reach the user", ErrNoLiquidity)
 	}
-	q.Fees.Add(FeeTransfer, p.In.Address, q.AmountIn-in)
-	q.Fees.Add(FeeTransfer, p.Out.Address, withheld)
+	q.Fees.Add(FeeTransfer, false, q.AmountIn-in)
+	q.Fees.Add(FeeTransfer, true, withheld)
 	return q, nil
 }
 

@@ -196,42 +196,65 @@ type Quote struct {
 }
 
 // FeeKind says who takes a fee.
-type FeeKind string
+type FeeKind uint8
 
 // The kinds of fees.
 const (
 	// FeePool goes to the venue: liquidity providers and protocol.
-	FeePool FeeKind = "pool"
+	FeePool FeeKind = iota
 	// FeeCreator goes to the creator of the pool, or of the coin.
-	FeeCreator FeeKind = "creator"
+	FeeCreator
 	// FeeTransfer is what a Token-2022 mint withholds.
-	FeeTransfer FeeKind = "transfer"
+	FeeTransfer
 )
+
+// String returns the kind as answers name it.
+func (k FeeKind) String() string {
+	switch k {
+	case FeePool:
+		return "pool"
+	case FeeCreator:
+		return "creator"
+	default:
+		return "transfer"
+	}
+}
 
 // Fee is one fee of a swap, already counted in the quote's amounts.
 type Fee struct {
-	Kind   FeeKind
-	Mint   Key
 	Amount uint64
+	Kind   FeeKind
+	// OnOutput says that it is in the mint that is bought, and not in the one that is sold.
+	OnOutput bool
 }
 
 // Fees are the fees of a quote. The zero value has none. The most are four: the pool's, its
 // creator's, and those of a transfer to the pool and from it.
+//
+// They name no mints: a quote is copied many times in a search for a route, so it should be small.
 type Fees struct {
 	list  [4]Fee
 	count uint8
 }
 
 // Add appends a fee. It ignores an amount of 0, and any fee after the fourth.
-func (f *Fees) Add(kind FeeKind, mint Key, amount uint64) {
+func (f *Fees) Add(kind FeeKind, onOutput bool, amount uint64) {
 	if amount > 0 && int(f.count) < len(f.list) {
-		f.list[f.count] = Fee{kind, mint, amount}
+		f.list[f.count] = Fee{amount, kind, onOutput}
 		f.count++
 	}
 }
 
 // List returns the fees.
 func (f *Fees) List() []Fee { return f.list[:f.count] }
+
+// MintOf returns the mint of one of the quote's fees.
+func (q *Quote) MintOf(fee Fee) Key {
+	if fee.OnOutput {
+		return q.Out
+	}
+	return q.Order.In
+}
 
 // UserAccounts are the accounts of a trader.
 type UserAccounts struct {

@@ -335,7 +335,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 		Order: o, Out: p.state.mints[1-r.side], AmountIn: r.in, AmountOut: r.out,
 		ImpactBps: arith.ImpactBps(r.net, r.reserveIn), ComputeUnits: computeUnits,
 	}
-	q.Fees.Add(venue.FeePool, o.In, r.in-r.net)
+	q.Fees.Add(venue.FeePool, false, r.in-r.net)
 	q.Features = q.Features.With(featureExactOut, o.ExactOut)
 	return q, nil
 }

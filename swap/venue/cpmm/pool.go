@@ -153,12 +153,8 @@ func (p *Pool) Quote(order venue.Order) (venue.Quote, error) {
 	if err != nil {
 		return venue.Quote{}, err
 	}
-	creatorMint := pair.Out.Address
-	if curve.CreatorOnInput {
-		creatorMint = pair.In.Address
-	}
-	q.Fees.Add(venue.FeePool, pair.In.Address, r.TradeFee)
-	q.Fees.Add(venue.FeeCreator, creatorMint, r.CreatorFee)
+	q.Fees.Add(venue.FeePool, false, r.TradeFee)
+	q.Fees.Add(venue.FeeCreator, !curve.CreatorOnInput, r.CreatorFee)
 	q.ImpactBps, q.ComputeUnits = arith.ImpactBps(r.Net, curve.ReserveIn), computeUnits
 	q.Features = q.Features.With(featureExactOut, order.ExactOut).With(featureTransferFee, pair.Taxed()).
 		With(featureCreatorFee, curve.CreatorRate != 0).With(featureCreatorOnOutput, curve.CreatorRate != 0 && !curve.CreatorOnInput)

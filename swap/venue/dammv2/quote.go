@@ -35,11 +35,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	if err != nil {
 		return venue.Quote{}, err
 	}
-	feeMint := pair.Out.Address
-	if r.feeOnInput {
-		feeMint = pair.In.Address
-	}
-	q.Fees.Add(venue.FeePool, feeMint, r.fee)
+	q.Fees.Add(venue.FeePool, !r.feeOnInput, r.fee)
 	q.ImpactBps, q.ComputeUnits = p.state.impact(&r.move.price), computeUnits
 	q.Features = q.Features.With(featureExactOut, o.ExactOut).With(featureFeeOnInput, r.feeOnInput).With(featureFeeInB, p.state.collect == collectOnlyB).
 		With(featureSchedule, p.state.base.frequency != 0).With(featureExponential, p.state.base.frequency != 0 && p.state.base.mode == modeExponential).

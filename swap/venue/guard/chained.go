@@ -38,6 +38,22 @@ func (p *chainedPool) next(next venue.Pool) (venue.Pool, error) {
 	return last.inner, nil
 }
 
+// ask runs a call of the inner pool that makes a quote, as Quote does. Quote itself, which a search
+// for a route calls hundreds of times, does without the function.
+func (p *chainedPool) ask(call func() (venue.Quote, error)) (quote venue.Quote, err error) {
+	if stop := p.venue.stopped(); stop != nil {
+		return venue.Quote{}, stop
+	}
+	defer p.venue.caught(placeQuote, &err)
+	if quote, err = call(); err == nil {
+		err = p.venue.refuses(quote.Features)
+	}
+	if err != nil {
+		return venue.Quote{}, err
+	}
+	return quote, nil
+}
+
 // QuoteFirst implements venue.Chained. It refuses as Quote does.
 func (p *chainedPool) QuoteFirst(order venue.Order) (quote venue.Quote, err error) {
 	return p.ask(func() (venue.Quote, error) { return p.chained.QuoteFirst(order) })

@@ -94,17 +94,12 @@ func Ungated(p venue.Pool) venue.Pool {
 
 // Quote implements venue.Pool. It refuses if the venue is stopped, or if the gate refuses the
 // features of the quote.
-func (p *pool) Quote(order venue.Order) (venue.Quote, error) {
-	return p.ask(func() (venue.Quote, error) { return p.inner.Quote(order) })
-}
-
-// ask runs a call of the inner pool that makes a quote.
-func (p *pool) ask(call func() (venue.Quote, error)) (quote venue.Quote, err error) {
+func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return venue.Quote{}, stop
 	}
 	defer p.venue.caught(placeQuote, &err)
-	if quote, err = call(); err == nil {
+	if quote, err = p.inner.Quote(order); err == nil {
 		err = p.venue.refuses(quote.Features)
 	}
 	if err != nil {

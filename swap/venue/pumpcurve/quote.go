@@ -30,8 +30,8 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 		Order: o, Out: p.mints[1-r.side], AmountIn: r.in, AmountOut: r.out, ImpactBps: r.impact, ComputeUnits: computeUnits,
 		Native: p.state.quoteMint == venue.Key{},
 	}
-	q.Fees.Add(venue.FeePool, p.mints[quote], r.fees.Protocol)
-	q.Fees.Add(venue.FeeCreator, p.mints[quote], r.fees.Creator)
+	q.Fees.Add(venue.FeePool, r.side != quote, r.fees.Protocol)
+	q.Fees.Add(venue.FeeCreator, r.side != quote, r.fees.Creator)
 	q.Features = p.features(o, r.side)
 	return q, nil
 }

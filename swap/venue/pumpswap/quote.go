@@ -31,8 +31,8 @@ func (p *Pool) quoteOf(o venue.Order, r *result) venue.Quote {
 	q := venue.Quote{
 		Order: o, Out: p.Mints()[1-r.side], AmountIn: r.in, AmountOut: r.out, ImpactBps: r.impact, ComputeUnits: computeUnits,
 	}
-	q.Fees.Add(venue.FeePool, p.state.quote, r.fees.LP+r.fees.Protocol)
-	q.Fees.Add(venue.FeeCreator, p.state.quote, r.fees.Creator)
+	q.Fees.Add(venue.FeePool, r.side != quote, r.fees.LP+r.fees.Protocol)
+	q.Fees.Add(venue.FeeCreator, r.side != quote, r.fees.Creator)
 	q.Features = p.features(o, r.side)
 	return q
 }
