@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,14 +63,17 @@ func (v *view) mint(key venue.Key) *mint.Mint {
 // if the state is too old, or if the venues' programs cannot be looked at.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	middles := s.middles(ctx, r)
-	pairs := append(make([][2]venue.Key, 0, 1+2*len(middles)), [2]venue.Key{r.source, r.target})
+	pairs := make([]router.Pair, 0, 1+2*len(middles))
+	add := func(a, b venue.Key) { pairs = append(pairs, router.Pair{Mints: [2]venue.Key{a, b}}) }
+	add(r.source, r.target)
 	for _, middle := range middles {
-		pairs = append(pairs, [2]venue.Key{r.source, middle}, [2]venue.Key{middle, r.target})
+		add(r.source, middle)
+		add(middle, r.target)
 	}
 	v := &view{snapshots: make([]*market.Snapshot, len(pairs))}
 	var unread []int
-	for i, p := range pairs {
-		found, ok, err := s.market.Get(p[0], p[1])
+	for i := range pairs {
+		found, ok, err := s.market.Get(pairs[i].Mints[0], pairs[i].Mints[1])
 		switch {
 		case !ok:
 			unread = append(unread, i)
@@ -85,7 +89,7 @@ func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 			return nil, away(err)
 		}
 	}
-	newest := v.merge(r)
+	newest := v.merge(r, pairs)
 	if err := s.trust.Check(ctx, newest); err != nil {
 		return nil, away(err)
 	}
@@ -105,11 +109,11 @@ func needed(i int, err error) error {
 // at once. Mostly there is nothing to read, and starting goroutines would take longer than the rest
 // of look. A failed reading does not cancel the others. They go on in any case, as other requests
 // may share them.
-func (s *Server) read(ctx context.Context, v *view, pairs [][2]venue.Key, unread []int) error {
+func (s *Server) read(ctx context.Context, v *view, pairs []router.Pair, unread []int) error {
 	var group errgroup.Group
 	for _, i := range unread {
 		group.Go(func() (err error) {
-			v.snapshots[i], err = s.market.Read(ctx, pairs[i][0], pairs[i][1])
+			v.snapshots[i], err = s.market.Read(ctx, pairs[i].Mints[0], pairs[i].Mints[1])
 			return needed(i, err)
 		})
 	}
@@ -118,9 +122,9 @@ func (s *Server) read(ctx context.Context, v *view, pairs [][2]venue.Key, unread
 	return group.Wait()
 }
 
-// merge makes the graph from the snapshots, without the venues that a request does not allow, and
-// finds how old they are. It returns the newest slot of a pool.
-func (v *view) merge(r *request) (newest uint64) {
+// merge makes the graph of the pairs from their snapshots, without the venues that a request does
+// not allow, and finds how old they are. It returns the newest slot of a pool.
+func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 	first, count := v.snapshots[0], 0
 	v.refused, v.slot, v.readAt = first.Refused, first.Slot, first.ReadAt
 	for _, snapshot := range v.snapshots {
@@ -129,22 +133,25 @@ func (v *view) merge(r *request) (newest uint64) {
 		}
 	}
 	edges := make([]router.Edge, 0, count)
-	for _, snapshot := range v.snapshots {
+	for i, snapshot := range v.snapshots {
 		if snapshot == nil {
 			continue
 		}
-		for _, p := range snapshot.Pools {
+		from := len(edges)
+		for j := range snapshot.Pools {
+			p := &snapshot.Pools[j]
 			newest = max(newest, p.Slot)
 			if r.allows(p.Venue) {
 				edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
 			}
 		}
+		pairs[i].Edges = slices.Clip(edges[from:])
 		v.slot = min(v.slot, snapshot.Slot)
 		if snapshot.ReadAt.Before(v.readAt) {
 			v.readAt = snapshot.ReadAt
 		}
 	}
-	v.graph = router.NewGraph(edges)
+	v.graph = router.NewGraph(pairs)
 	return newest
 }
 
@@ -178,9 +185,9 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		return nil, away(err)
 	}
 	defer s.turns.give()
-	searching, cancel := context.WithTimeout(ctx, s.cfg.routing)
-	defer cancel()
-	answer, err := router.Find(searching, v.graph, router.Question{
+	began := time.Now()
+	over := func() bool { return time.Since(began) > s.cfg.routing }
+	answer, err := router.Find(over, v.graph, router.Question{
 		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
 		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: tokenAccount.Rent(), Native: mint.WrappedSOL,
 	})
@@ -262,21 +269,23 @@ func (c *choice) keeps(r *request) error {
 // reportsOf returns what each venue had for a direct trade of the pair: how many pools, which of
 // them refused, and whether the venue is stopped.
 func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueReport {
-	reports, at := []VenueReport{}, map[string]int{}
+	reports := make([]VenueReport, 0, 2)
 	report := func(name string) *VenueReport {
-		if _, known := at[name]; !known {
-			at[name] = len(reports)
+		at := slices.IndexFunc(reports, func(known VenueReport) bool { return known.Venue == name })
+		if at < 0 {
+			at = len(reports)
 			reports = append(reports, VenueReport{Venue: name, Refused: []PoolRefusal{}})
 		}
-		return &reports[at[name]]
+		return &reports[at]
 	}
 	refuse := func(name string, pool venue.Key, err error) {
 		if of := report(name); len(of.Refused) < maxRefusals {
 			of.Refused = append(of.Refused, PoolRefusal{pool.String(), codeOf(err), err.Error()})
 		}
 	}
-	for _, e := range v.graph.Between(r.source, r.target) {
-		report(e.Venue).Pools++
+	direct := v.graph.Between(r.source, r.target)
+	for i := range direct {
+		report(direct[i].Venue).Pools++
 	}
 	for _, p := range v.refused {
 		if r.allows(p.Venue) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -155,15 +154,15 @@ func (c *chain) ask(random *rand.Rand, count int) (taken times, err error) {
 // route does what the swap API does for a quote without its transaction: it takes the state of the
 // pair and of both mints with the hubs, and looks for a route. No route is no error.
 func route(snapshot *state.Snapshot, a, b pubkey.Key, amount uint64) error {
-	pairs := [][2]pubkey.Key{{a, b}}
+	pairs := []router.Pair{{Mints: [2]pubkey.Key{a, b}}}
 	for _, hub := range []pubkey.Key{mint.WrappedSOL, usdc} {
 		if hub != a && hub != b {
-			pairs = append(pairs, [2]pubkey.Key{a, hub}, [2]pubkey.Key{hub, b})
+			pairs = append(pairs, router.Pair{Mints: [2]pubkey.Key{a, hub}}, router.Pair{Mints: [2]pubkey.Key{hub, b}})
 		}
 	}
-	var edges []router.Edge
-	for _, p := range pairs {
-		found, err := snapshot.Pair(p[0], p[1])
+	for i := range pairs {
+		pair := &pairs[i]
+		found, err := snapshot.Pair(pair.Mints[0], pair.Mints[1])
 		if errors.Is(err, market.ErrNotHeld) {
 			continue // two tokens that nobody asked for have no pool here
 		}
@@ -171,11 +170,11 @@ func route(snapshot *state.Snapshot, a, b pubkey.Key, amount uint64) error {
 			return err
 		}
 		for _, p := range found.Pools {
-			edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
+			pair.Edges = append(pair.Edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	_, _ = router.Find(ctx, router.NewGraph(edges), router.Question{In: a, Out: b, Amount: amount, Slack: 25, UnitPrice: 10_000, Rent: 2_039_280, Native: mint.WrappedSOL})
+	began := time.Now()
+	over := func() bool { return time.Since(began) > 50*time.Millisecond }
+	_, _ = router.Find(over, router.NewGraph(pairs), router.Question{In: a, Out: b, Amount: amount, Slack: 25, UnitPrice: 10_000, Rent: 2_039_280, Native: mint.WrappedSOL})
 	return nil
 }

@@ -1,8 +1,6 @@
 package router
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +58,7 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 	w, other := chainWorld(t, 3, 4)
 	for _, pair := range [][2]venue.Key{{sol, other}, {other, sol}} {
 		q := question(pair[0], pair[1], 1_000_000_000)
-		answer, err := Find(t.Context(), NewGraph(slices.Clone(w.edges)), q)
+		answer, err := Find(nil, graphOf(w.edges), q)
 		require.NoError(t, err)
 		best := answer.Plans[0]
 		require.Len(t, best.Routes, 1)
@@ -94,7 +92,7 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 		require.Less(t, two.AmountOut, route.AmountOut)
 
 		q.ExactOut = true
-		answer, err = Find(t.Context(), NewGraph(slices.Clone(w.edges)), q)
+		answer, err = Find(nil, graphOf(w.edges), q)
 		require.NoError(t, err)
 		for _, plan := range answer.Plans {
 			require.False(t, plan.Routes[0].Chained, "the instruction has no exact-out form")
@@ -105,21 +103,17 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 // TestChainsQuoteTheFirstSwapOnceAPool, and end with the search's time.
 func TestChainsQuoteTheFirstSwapOnceAPool(t *testing.T) {
 	w, other := chainWorld(t, 3, 5)
-	ctx, cancel := context.WithCancel(t.Context())
 	first, next, left := 0, 0, -1
-	then := func() {
-		if left--; left == 0 {
-			cancel()
-		}
-	}
+	then := func() { left-- }
+	over := func() bool { return left == 0 }
 	for i := range w.edges {
 		w.edges[i].Pool = counted{w.edges[i].Pool.(venue.Chained), &first, &next, then}
 	}
-	_, err := Find(ctx, NewGraph(slices.Clone(w.edges)), question(sol, other, 1_000_000_000))
+	_, err := Find(over, graphOf(w.edges), question(sol, other, 1_000_000_000))
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 15}, []int{first, next})
 
 	first, next, left = 0, 0, 4
-	_, _ = Find(ctx, NewGraph(slices.Clone(w.edges)), question(sol, other, 1_000_000_000))
+	_, _ = Find(over, graphOf(w.edges), question(sol, other, 1_000_000_000))
 	require.Equal(t, 4, first+next, "the time is over")
 }

@@ -74,6 +74,23 @@ func (w *world) add(v venue.Venue, address venue.Key, mints [2]venue.Key, model 
 	return address
 }
 
+// graphOf makes a graph of edges in any order.
+func graphOf(edges []Edge) *Graph {
+	at := map[[2]venue.Key]int{}
+	var pairs []Pair
+	for _, e := range edges {
+		mints := e.Mints()
+		mints[0], mints[1] = venue.Ordered(mints[0], mints[1])
+		i, known := at[mints]
+		if !known {
+			i = len(pairs)
+			at[mints], pairs = i, append(pairs, Pair{Mints: mints})
+		}
+		pairs[i].Edges = append(pairs[i].Edges, e)
+	}
+	return NewGraph(pairs)
+}
+
 // market makes pools of all venues and of realistic depth: a few hubs, many tokens with one to four
 // pools, depths that spread over five orders of magnitude, prices within half a percent of each
 // other.

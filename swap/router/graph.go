@@ -9,76 +9,56 @@ import (
 
 // Graph has pools by their mints. It is immutable and safe for concurrent use. A graph is made for
 // each quote and has the pools of a few pairs, so it is a sorted list and no map.
-type Graph struct {
-	// pairs are sorted, and the edges of each by address.
-	pairs []edgesOfPair
-}
+type Graph struct{ pairs []Pair }
 
-type edgesOfPair struct {
-	pair  pair
-	edges []Edge
-}
-
-// pair is two mints.
-type pair [2]venue.Key
-
-func pairOf(a, b venue.Key) pair {
-	a, b = venue.Ordered(a, b)
-	return pair{a, b}
-}
-
-func (e *Edge) pair() pair {
-	mints := e.Mints()
-	return pairOf(mints[0], mints[1])
+// Pair has the pools of two mints, in either order of the mints.
+type Pair struct {
+	Mints [2]venue.Key
+	Edges []Edge
 }
 
 func compareKeys(a, b venue.Key) int { return bytes.Compare(a[:], b[:]) }
 
-func comparePairs(a, b pair) int {
+func comparePairs(a, b [2]venue.Key) int {
 	if c := compareKeys(a[0], b[0]); c != 0 {
 		return c
 	}
 	return compareKeys(a[1], b[1])
 }
 
-// NewGraph makes a graph. It sorts edges, and keeps them. A pool that is given twice counts once.
-func NewGraph(edges []Edge) *Graph {
-	slices.SortStableFunc(edges, func(a, b Edge) int {
-		if c := comparePairs(a.pair(), b.pair()); c != 0 {
-			return c
-		}
-		return compareKeys(a.Address(), b.Address())
-	})
-	edges = slices.CompactFunc(edges, func(a, b Edge) bool { return a.Address() == b.Address() })
-	g := &Graph{}
-	for len(edges) > 0 {
-		p, count := edges[0].pair(), 1
-		for count < len(edges) && edges[count].pair() == p {
-			count++
-		}
-		g.pairs = append(g.pairs, edgesOfPair{p, edges[:count]})
-		edges = edges[count:]
+// NewGraph makes a graph. Each pair must be given once. It sorts pairs and their edges, and keeps
+// them. A pool that is given twice counts once.
+func NewGraph(pairs []Pair) *Graph {
+	pairs = slices.DeleteFunc(pairs, func(p Pair) bool { return len(p.Edges) == 0 })
+	for i := range pairs {
+		p := &pairs[i]
+		p.Mints[0], p.Mints[1] = venue.Ordered(p.Mints[0], p.Mints[1])
+		slices.SortStableFunc(p.Edges, func(a, b Edge) int { return compareKeys(a.Address(), b.Address()) })
+		p.Edges = slices.CompactFunc(p.Edges, func(a, b Edge) bool { return a.Address() == b.Address() })
 	}
-	return g
+	slices.SortFunc(pairs, func(a, b Pair) int { return comparePairs(a.Mints, b.Mints) })
+	return &Graph{pairs}
 }
 
 // Between implements Pools.
 func (g *Graph) Between(a, b venue.Key) []Edge {
-	at, found := slices.BinarySearchFunc(g.pairs, pairOf(a, b), func(e edgesOfPair, p pair) int { return comparePairs(e.pair, p) })
+	a, b = venue.Ordered(a, b)
+	at, found := slices.BinarySearchFunc(g.pairs, [2]venue.Key{a, b}, func(p Pair, mints [2]venue.Key) int { return comparePairs(p.Mints, mints) })
 	if !found {
 		return nil
 	}
-	return g.pairs[at].edges
+	return g.pairs[at].Edges
 }
 
 // Neighbours implements Pools. It looks at all pairs.
-func (g *Graph) Neighbours(mint venue.Key) (list []venue.Key) {
+func (g *Graph) Neighbours(mint venue.Key) []venue.Key {
+	list := make([]venue.Key, 0, len(g.pairs))
 	for i := range g.pairs {
-		switch p := &g.pairs[i].pair; mint {
-		case p[0]:
-			list = append(list, p[1])
-		case p[1]:
-			list = append(list, p[0])
+		switch mints := &g.pairs[i].Mints; mint {
+		case mints[0]:
+			list = append(list, mints[1])
+		case mints[1]:
+			list = append(list, mints[0])
 		}
 	}
 	slices.SortFunc(list, compareKeys)

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -24,7 +23,7 @@ import (
 // MINTLAKE_TEST_ROUTES is the number of trades.
 func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 	w, tokens := market(t, 20_000, 7)
-	graph := NewGraph(slices.Clone(w.edges))
+	graph := graphOf(w.edges)
 	random := rand.New(rand.NewPCG(11, 3))
 	pairs := 60
 	if text := os.Getenv("MINTLAKE_TEST_ROUTES"); text != "" {
@@ -58,7 +57,7 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 			continue
 		}
 		q := question(a, b, amount)
-		answer, err := Find(t.Context(), graph, q)
+		answer, err := Find(nil, graph, q)
 		if errors.Is(err, ErrNoPool) || venue.RefusalOf(err) != "" {
 			require.Zero(t, w.exhaustive(graph, q), "%v", err)
 			continue
@@ -208,7 +207,7 @@ func (w *world) equalMargins(edges []Edge, q Question) uint64 {
 func BenchmarkFind(b *testing.B) {
 	for _, pools := range []int{20_000, 100_000} {
 		w, tokens := market(b, pools, 7)
-		all := NewGraph(slices.Clone(w.edges))
+		all := graphOf(w.edges)
 		random := rand.New(rand.NewPCG(5, 5))
 		questions := make([]Question, 1000)
 		for i := range questions {
@@ -218,13 +217,16 @@ func BenchmarkFind(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				q := questions[i%len(questions)]
-				edges := slices.Clone(all.Between(q.In, q.Out))
+				var pairs []Pair
+				add := func(a, b venue.Key) { pairs = append(pairs, Pair{[2]venue.Key{a, b}, slices.Clone(all.Between(a, b))}) }
+				add(q.In, q.Out)
 				for _, hub := range tokens[:4] {
 					if hub != q.In && hub != q.Out {
-						edges = append(append(edges, all.Between(q.In, hub)...), all.Between(hub, q.Out)...)
+						add(q.In, hub)
+						add(hub, q.Out)
 					}
 				}
-				_, _ = Find(context.Background(), NewGraph(edges), q)
+				_, _ = Find(nil, NewGraph(pairs), q)
 			}
 			b.StopTimer()
 			began := time.Now()

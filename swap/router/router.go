@@ -13,7 +13,6 @@ package router
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -115,11 +114,14 @@ type Answer struct {
 // ErrNoPool is returned for a pair that neither one pool nor two in a row connect.
 var ErrNoPool = errors.New("no pool")
 
-// Find answers a question. If ctx ends, it returns the plans found so far, at least those of the
-// direct pools. Its error wraps ErrNoPool, or a venue.Refusal if there are pools but none takes the
-// trade.
-func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
-	s := &search{ctx: ctx, pools: pools, q: q, answer: &Answer{}}
+// Find answers a question. Once over returns true, it returns the plans found so far, at least
+// those of the direct pools; a nil over means that there is time. Its error wraps ErrNoPool, or a
+// venue.Refusal if there are pools but none takes the trade.
+func Find(over func() bool, pools Pools, q Question) (*Answer, error) {
+	s := &search{over: over, pools: pools, q: q, answer: &Answer{}}
+	if over == nil {
+		s.over = func() bool { return false }
+	}
 	if s.q.MaxParts == 0 {
 		s.q.MaxParts = 4
 	}
@@ -137,7 +139,7 @@ func Find(ctx context.Context, pools Pools, q Question) (*Answer, error) {
 
 // search is the state of one call of Find.
 type search struct {
-	ctx    context.Context
+	over   func() bool
 	pools  Pools
 	q      Question
 	answer *Answer
@@ -146,8 +148,6 @@ type search struct {
 	// worth is what SOL is worth in the token that plans are compared in; nil until it is needed.
 	worth *worth
 }
-
-func (s *search) over() bool { return s.ctx.Err() != nil }
 
 // refusal returns why there is no plan. Of several reasons it returns the one with the highest
 // severity.

@@ -162,7 +162,7 @@ func (s *search) refine(parts []part) {
 				}
 			}
 		}
-		if step <= max(s.q.Amount/finest, 1) || s.over() {
+		if step <= max(s.q.Amount/finest, 1) {
 			return
 		}
 	}

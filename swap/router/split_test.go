@@ -101,7 +101,7 @@ func TestSharesDoNotDependOnWhatIsRemembered(t *testing.T) {
 		}
 		q := question(coin, sol, uint64(math.Exp(random.Float64()*20)*10))
 		q.ExactOut = i%3 == 0
-		s := &search{ctx: t.Context(), pools: NewGraph(slices.Clone(w.edges)), q: q, answer: &Answer{}}
+		s := &search{over: func() bool { return false }, pools: graphOf(w.edges), q: q, answer: &Answer{}}
 		pools := s.promising(w.edges)
 		want := forgetful{s}.shares(pools)
 		used := s.shares(pools)
