@@ -9,15 +9,19 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
+// mostAccounts is how many accounts the transaction of a request may name.
+func (r *Request) mostAccounts() int {
+	if r.MaxAccounts > 0 {
+		return min(r.MaxAccounts, MaxAccounts)
+	}
+	return MaxAccounts
+}
+
 // encode makes the message and checks the limits of the network. It also returns the lookup tables
 // that the message uses.
-func encode(r Request, list []venue.Instruction) (m solana.Message, tables []venue.Key, err error) {
+func encode(r *Request, list []venue.Instruction) (m solana.Message, tables []venue.Key, err error) {
 	m = compile(r.User, r.Blockhash, list)
-	most := MaxAccounts
-	if r.MaxAccounts > 0 {
-		most = min(most, r.MaxAccounts)
-	}
-	if n := len(m.AccountKeys); n > most {
+	if n, most := len(m.AccountKeys), r.mostAccounts(); n > most {
 		return m, nil, fmt.Errorf("%w: it names %d accounts of at most %d", ErrTooLarge, n, most)
 	}
 	tables = lookUp(&m, r.Tables)
@@ -27,20 +31,46 @@ func encode(r Request, list []venue.Instruction) (m solana.Message, tables []ven
 	return m, tables, nil
 }
 
-// size returns how many bytes the transaction of a message has: the signatures and the message, in
-// which each list begins with its length (solana.com/docs/core/transactions). So Fits need not
-// encode it.
+// Sizes of a transaction's parts, in bytes (solana.com/docs/core/transactions). Each list begins
+// with its length.
+const (
+	signatureSize = 64
+	keySize       = 32
+	// fixedSize is the version, the header and the blockhash.
+	fixedSize = 1 + 3 + 32
+)
+
+func listSize(count, each int) int { return lengthSize(count) + count*each }
+
+func instructionSize(accounts, data int) int { return 1 + listSize(accounts, 1) + listSize(data, 1) }
+
+// size returns how many bytes the transaction of a message has: the signatures and the message. So
+// it need not be encoded.
 func size(m *solana.Message) int {
-	const signature, version, header, key, blockhash = 64, 1, 3, 32, 32
-	list := func(count, each int) int { return lengthSize(count) + count*each }
-	n := list(int(m.Header.NumRequiredSignatures), signature) + version + header
-	n += list(len(m.AccountKeys), key) + blockhash + lengthSize(len(m.Instructions))
+	n := listSize(int(m.Header.NumRequiredSignatures), signatureSize) + fixedSize
+	n += listSize(len(m.AccountKeys), keySize) + lengthSize(len(m.Instructions))
 	for _, in := range m.Instructions {
-		n += 1 + list(len(in.Accounts), 1) + list(len(in.Data), 1)
+		n += instructionSize(len(in.Accounts), len(in.Data))
 	}
 	n += lengthSize(len(m.AddressTableLookups))
 	for _, l := range m.AddressTableLookups {
-		n += key + list(len(l.WritableIndexes), 1) + list(len(l.ReadonlyIndexes), 1)
+		n += keySize + listSize(len(l.WritableIndexes), 1) + listSize(len(l.ReadonlyIndexes), 1)
+	}
+	return n
+}
+
+// plainSize is size of the message that compile makes of instructions. metas are their accounts, by
+// accountsOf.
+func plainSize(metas []venue.Meta, list []venue.Instruction) int {
+	signers := 0
+	for i := range metas {
+		if metas[i].Signer {
+			signers++
+		}
+	}
+	n := listSize(signers, signatureSize) + fixedSize + listSize(len(metas), keySize) + lengthSize(len(list)) + lengthSize(0)
+	for i := range list {
+		n += instructionSize(len(list[i].Accounts), len(list[i].Data))
 	}
 	return n
 }
@@ -54,36 +84,46 @@ func lengthSize(length int) int {
 	return n
 }
 
+// accountsOf appends the accounts of a transaction to metas, which is empty: the payer, then those
+// of instructions in the order of their first use, then programs. Each stands there once, with the
+// rights of all its uses. They are so few that comparing them one by one is quicker than a map.
+func accountsOf(metas []venue.Meta, payer venue.Key, list []venue.Instruction) []venue.Meta {
+	metas = append(metas, venue.Meta{Key: payer, Signer: true, Writable: true})
+	for i := range list {
+		for j := range list[i].Accounts {
+			metas = use(metas, &list[i].Accounts[j])
+		}
+	}
+	for i := range list {
+		metas = use(metas, &venue.Meta{Key: list[i].Program})
+	}
+	return metas
+}
+
+// use adds an account to metas, or its rights if metas has the account.
+func use(metas []venue.Meta, m *venue.Meta) []venue.Meta {
+	for i := range metas {
+		if known := &metas[i]; known.Key == m.Key {
+			known.Signer = known.Signer || m.Signer
+			known.Writable = known.Writable || m.Writable
+			return metas
+		}
+	}
+	return append(metas, *m)
+}
+
 // compile makes the message of instructions, version 0, without lookup tables. Its accounts stand
 // in the order that the runtime wants: those that sign and are written, the payer first, those that
 // only sign, those that are only written, the others. Accounts of one kind stand in the order of
-// their first use, and programs after the accounts of instructions.
+// accountsOf.
 //
 // It does what solana.NewTransaction does, which finds accounts by their base58 text and so takes
-// several times as long. Each plan of a quote is built, to see whether it fits. The accounts are so
-// few that comparing them one by one is quicker than a map.
+// several times as long.
 func compile(payer, blockhash venue.Key, list []venue.Instruction) solana.Message {
-	metas := make([]venue.Meta, 0, MaxAccounts)
-	use := func(m venue.Meta) {
-		for i := range metas {
-			if metas[i].Key == m.Key {
-				metas[i].Signer = metas[i].Signer || m.Signer
-				metas[i].Writable = metas[i].Writable || m.Writable
-				return
-			}
-		}
-		metas = append(metas, m)
-	}
-	use(venue.Meta{Key: payer, Signer: true, Writable: true})
+	metas := accountsOf(make([]venue.Meta, 0, MaxAccounts), payer, list)
 	uses := 0
 	for _, in := range list {
 		uses += len(in.Accounts)
-		for _, m := range in.Accounts {
-			use(m)
-		}
-	}
-	for _, in := range list {
-		use(venue.Meta{Key: in.Program})
 	}
 
 	message := solana.Message{

@@ -45,6 +45,7 @@ func TestMessagesAreThoseOfTheLibrary(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, wanted, ours)
 		require.Len(t, ours, size(&message))
+		require.Len(t, ours, plainSize(accountsOf(nil, payer, list), list))
 	}
 }
 

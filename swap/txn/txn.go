@@ -7,7 +7,7 @@
 package txn
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -138,37 +138,31 @@ const (
 //
 // The source of any other token is the user's associated account.
 func Build(r Request) (*Transaction, error) {
-	built, message, err := build(r, r.Accounts.Of)
+	b := newBuilder(r, r.Accounts.Of, nil)
+	price, err := b.assemble()
 	if err != nil {
 		return nil, err
 	}
-	if built.Bytes, err = (&solana.Transaction{Message: message}).MarshalBinary(); err != nil {
+	message, tables, err := encode(&b.Request, b.list)
+	if err != nil {
+		return nil, err
+	}
+	bytes, err := (&solana.Transaction{Message: message}).MarshalBinary()
+	if err != nil {
 		return nil, fmt.Errorf("encode transaction: %w", err)
 	}
-	return built, nil
-}
-
-// Fits returns an error if the transaction of a request would not fit. It is quick, as it neither
-// derives the accounts' addresses nor encodes the transaction. User, Fee's treasury and Blockhash
-// may be zero, and HasWrapped does not matter.
-func Fits(r Request) error {
-	r.User, r.HasWrapped = sha256.Sum256([]byte("user")), false
-	if r.Fee != nil {
-		fee := *r.Fee
-		fee.Treasury, r.Fee = sha256.Sum256([]byte("treasury")), &fee
-	}
-	_, _, err := build(r, func(owner venue.Key, side Side) (venue.Key, error) {
-		var text [2 * len(owner)]byte
-		copy(text[copy(text[:], owner[:]):], side.Mint[:])
-		return sha256.Sum256(text[:]), nil
-	})
-	return err
+	limit := b.limit()
+	hi, lo := bits.Mul64(price, limit)
+	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
+	return &Transaction{
+		Bytes: bytes, ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped), Tables: tables,
+	}, nil
 }
 
 // Opens returns the accounts that the transaction of a request opens for the user if they are
 // missing, and that stay open: the account for wrapped SOL does not, if it was opened for the swap.
 func Opens(r Request) ([]venue.Opening, error) {
-	b := newBuilder(r, r.Accounts.Of)
+	b := newBuilder(r, r.Accounts.Of, nil)
 	if err := b.createBought(); err != nil {
 		return nil, err
 	}
@@ -207,45 +201,38 @@ type builder struct {
 	wraps, lamports bool
 }
 
-func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) *builder {
-	b := &builder{Request: r, accountOf: accountOf, list: make([]venue.Instruction, 2, 8)}
+// newBuilder makes a builder that collects instructions in list, which is empty.
+func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error), list []venue.Instruction) builder {
+	b := builder{Request: r, accountOf: accountOf, list: append(list, venue.Instruction{}, venue.Instruction{})}
 	for _, s := range r.Swaps {
 		b.wraps, b.lamports = b.wraps || s.wraps(), b.lamports || s.Native && s.Out == r.Out && r.Out.native()
 	}
 	return b
 }
 
-// build makes the transaction but its Bytes, and the message that they encode. The accounts'
-// addresses are those of accountOf.
-func build(r Request, accountOf func(venue.Key, Side) (venue.Key, error)) (*Transaction, solana.Message, error) {
-	var none solana.Message
-	b := newBuilder(r, accountOf)
-	for _, step := range []func() error{b.createBought, b.wrap, b.swap, b.payFee, b.unwrap, b.payLamports} {
-		if err := step(); err != nil {
-			return nil, none, err
-		}
+// assemble collects the instructions of the transaction. It returns the price of a compute unit.
+func (b *builder) assemble() (price uint64, err error) {
+	// A step after one that failed does no harm.
+	if err := cmp.Or(b.createBought(), b.wrap(), b.swap(), b.payFee(), b.unwrap()); err != nil {
+		return 0, err
 	}
-	limit := min(b.units+b.units/unitsMargin+unitsSpare, maxUnits)
+	b.payLamports()
 	if b.units > maxUnits {
-		return nil, none, fmt.Errorf("%w: it takes %d compute units of at most %d", ErrTooLarge, b.units, maxUnits)
+		return 0, fmt.Errorf("%w: it takes %d compute units of at most %d", ErrTooLarge, b.units, maxUnits)
 	}
-	price := r.UnitPrice
-	if r.PriorityFee != nil {
-		hi, lo := bits.Mul64(*r.PriorityFee, lamport)
+	limit := b.limit()
+	price = b.UnitPrice
+	if b.PriorityFee != nil {
+		hi, lo := bits.Mul64(*b.PriorityFee, lamport)
 		// Div64 panics if its result exceeds 64 bits; min prevents that.
 		price, _ = bits.Div64(min(hi, limit-1), lo, limit)
 	}
 	b.list[0], b.list[1] = unitLimit(uint32(limit)), unitPrice(price)
-	message, tables, err := encode(r, b.list)
-	if err != nil {
-		return nil, none, err
-	}
-	hi, lo := bits.Mul64(price, limit)
-	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
-	return &Transaction{
-		ComputeUnits: uint32(limit), PriorityFee: paid, Unwraps: r.Out.native() && (!b.wraps || !r.HasWrapped), Tables: tables,
-	}, message, nil
+	return price, nil
 }
+
+// limit is the limit of compute units that the transaction sets.
+func (b *builder) limit() uint64 { return min(b.units+b.units/unitsMargin+unitsSpare, maxUnits) }
 
 // lamport is how many millionths a lamport has.
 const lamport = 1_000_000
@@ -271,19 +258,23 @@ func (b *builder) create(side Side) error {
 // createBought creates the accounts for what the swaps buy, if they are missing. Bought SOL needs
 // none unless a swap moves wrapped SOL.
 func (b *builder) createBought() error {
-	bought := []Side{b.Out}
-	for _, s := range b.Swaps {
-		bought = append(bought, s.Out)
+	if err := b.createOf(b.Out); err != nil {
+		return err
 	}
-	for _, side := range bought {
-		if side.native() && !b.wraps {
-			continue
-		}
-		if err := b.create(side); err != nil {
+	for i := range b.Swaps {
+		if err := b.createOf(b.Swaps[i].Out); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// createOf creates the account for a token that is bought.
+func (b *builder) createOf(bought Side) error {
+	if bought.native() && !b.wraps {
+		return nil
+	}
+	return b.create(bought)
 }
 
 // wrap moves native SOL that is sold into the account for wrapped SOL, which it creates if it is
@@ -364,11 +355,9 @@ func (b *builder) unwrap() error {
 }
 
 // payLamports transfers the platform's part of SOL that was bought without wrapping.
-func (b *builder) payLamports() error {
-	if b.Fee == nil || b.Fee.Amount == 0 || !b.lamports {
-		return nil
+func (b *builder) payLamports() {
+	if b.Fee != nil && b.Fee.Amount > 0 && b.lamports {
+		b.list = append(b.list, transferSOL(b.User, b.Fee.Treasury, b.Fee.Amount))
+		b.units += unitsTransfer
 	}
-	b.list = append(b.list, transferSOL(b.User, b.Fee.Treasury, b.Fee.Amount))
-	b.units += unitsTransfer
-	return nil
 }

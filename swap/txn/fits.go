@@ -1,0 +1,55 @@
+package txn
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Fits returns an error if the transaction of a request would not fit. It is quick, as it neither
+// derives the accounts' addresses nor encodes the transaction. User, Fee's treasury and Blockhash
+// may be zero, and HasWrapped does not matter.
+func Fits(r Request) error {
+	r.User, r.HasWrapped = anyUser, false
+	if r.Fee != nil {
+		fee := *r.Fee
+		fee.Treasury, r.Fee = anyTreasury, &fee
+	}
+	list, _ := lists.Get().(*[mostInstructions]venue.Instruction)
+	defer lists.Put(list)
+	b := newBuilder(r, placeholder, list[:0])
+	if _, err := b.assemble(); err != nil {
+		return err
+	}
+	return fits(&b.Request, b.list)
+}
+
+// fits returns an error if the transaction of these instructions exceeds the limits of the network.
+// Mostly it fits without lookup tables, and then no message is made.
+func fits(r *Request, list []venue.Instruction) error {
+	var buffer [MaxAccounts]venue.Meta
+	metas := accountsOf(buffer[:0], r.User, list)
+	if len(metas) <= r.mostAccounts() && plainSize(metas, list) <= MaxBytes {
+		return nil
+	}
+	_, _, err := encode(r, list)
+	return err
+}
+
+// The wallets of the transactions that Fits makes.
+var anyUser, anyTreasury = venue.Key(sha256.Sum256([]byte("user"))), venue.Key(sha256.Sum256([]byte("treasury")))
+
+// mostInstructions is how many instructions most transactions have at most.
+const mostInstructions = 16
+
+// lists are the lists of instructions that Fits uses.
+var lists = sync.Pool{New: func() any { return new([mostInstructions]venue.Instruction) }}
+
+// placeholder stands for the associated account of a wallet: another address for each token.
+func placeholder(owner venue.Key, side Side) (account venue.Key, err error) {
+	for i := range account {
+		account[i] = owner[i] ^ side.Mint[i]
+	}
+	return account, nil
+}
