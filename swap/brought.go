@@ -2,7 +2,7 @@ package swap
 
 import (
 	"encoding/json"
-	"maps"
+	"slices"
 )
 
 // memberBound is the key in fields under which expand keeps the threshold of a quote that was sent
@@ -47,8 +47,7 @@ func (f fields) expand() (fields, error) {
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		return nil, badRequest("%s must be a quote as this API answered it", name)
 	}
-	out := maps.Clone(f)
-	delete(out, name)
+	out := slices.DeleteFunc(slices.Clone(f), func(one field) bool { return one.name == name })
 	isJupiter := b.InAmount != "" || b.InputMint != ""
 	if isJupiter {
 		// Jupiter's threshold is the least out, or with swapMode ExactOut the most in.
@@ -60,7 +59,7 @@ func (f fields) expand() (fields, error) {
 	}
 	// A quote in Jupiter's format, or in Jupiter's parameter, is answered in Jupiter's format.
 	if isJupiter || name != fieldQuote {
-		out[fieldFormat] = formatJupiter
+		out = out.with(fieldFormat, formatJupiter)
 	}
 	members := map[string]string{
 		fieldSource: b.SourceMint, fieldTarget: b.TargetMint, fieldMode: b.Mode, fieldSlippage: b.SlippageBps.String(), fieldFee: b.FeeBps.String(),
@@ -71,12 +70,12 @@ func (f fields) expand() (fields, error) {
 		members[fieldAmount], members[memberBound] = b.AmountIn, b.MinAmountOut
 	}
 	for member, value := range members {
-		if f[member] != "" || f[aliases[member]] != "" {
+		if _, given := f.get(member); given != "" {
 			return nil, badRequest("%s and %s are given: %s is part of the quote", name, member, member)
 		}
-		out[member] = value
+		out = out.with(member, value)
 	}
-	if out[memberBound] == "" {
+	if out.text(memberBound) == "" {
 		return nil, badRequest("%s must be a quote as this API answered it: its threshold is missing", name)
 	}
 	return out, nil

@@ -69,7 +69,7 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 		if known && kept.in.IsZero() && now.Sub(kept.till) >= noCurveTTL {
 			known = false
 		}
-		if known {
+		if known && !kept.in.IsZero() {
 			list = append(list, kept.in)
 		}
 		if known && now.Before(kept.till) {
@@ -84,9 +84,11 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 		if err != nil {
 			return nil
 		}
-		list = append(list, in)
+		if !in.IsZero() {
+			list = append(list, in)
+		}
 	}
-	return slices.DeleteFunc(list, venue.Key.IsZero)
+	return list
 }
 
 // begin begins to read the curve of a coin.
@@ -144,7 +146,7 @@ func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 	}
 	add(s.cfg.hubs)
 	if s.covered[pumpcurve.Name] {
-		var coins []venue.Key
+		coins := make([]venue.Key, 0, 2)
 		for _, mint := range []venue.Key{r.source, r.target} {
 			if !slices.Contains(s.cfg.hubs, mint) { // a hub is no coin of pump's
 				coins = append(coins, mint)

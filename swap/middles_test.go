@@ -181,7 +181,7 @@ func TestAHeldQuoteMakesNoCall(t *testing.T) {
 	require.NoError(t, s.trust.Check(t.Context(), 0))
 	ask := func(in, out venue.Key) *view {
 		t.Helper()
-		r, err := parseRequest(fields{fieldSource: in.String(), fieldTarget: out.String(), fieldAmount: "1000000", fieldSlippage: "50"}, false)
+		r, err := parseRequest(fields{{fieldSource, in.String()}, {fieldTarget, out.String()}, {fieldAmount, "1000000"}, {fieldSlippage, "50"}}, false)
 		require.NoError(t, err)
 		_, choice, err := s.quote(t.Context(), r)
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -59,14 +60,42 @@ var known = func() map[string]string {
 }()
 
 // fields are a request's parameters as text, by the name that the client used. An empty text means
-// that the parameter is absent.
-type fields map[string]string
+// that the parameter is absent. They are so few that a list is quicker than a map.
+type fields []field
+
+type field struct{ name, text string }
+
+// text returns the text of the parameter with this name, in this spelling.
+func (f fields) text(name string) string {
+	for i := range f {
+		if f[i].name == name {
+			return f[i].text
+		}
+	}
+	return ""
+}
+
+// has returns whether the parameter is given in this spelling, even if it is empty.
+func (f fields) has(name string) bool {
+	return slices.ContainsFunc(f, func(one field) bool { return one.name == name })
+}
+
+// with sets the text of a parameter in this spelling, and returns the fields.
+func (f fields) with(name, text string) fields {
+	for i := range f {
+		if f[i].name == name {
+			f[i].text = text
+			return f
+		}
+	}
+	return append(f, field{name, text})
+}
 
 // once checks that no parameter is given in both spellings.
 func (f fields) once() error {
-	for _, field := range order {
-		if alias := aliases[field]; f[field] != "" && f[alias] != "" {
-			return badRequest("%s and %s are given: they are two spellings of one parameter, give one of them", field, alias)
+	for _, name := range order {
+		if alias := aliases[name]; alias != "" && f.text(alias) != "" && f.text(name) != "" {
+			return badRequest("%s and %s are given: they are two spellings of one parameter, give one of them", name, alias)
 		}
 	}
 	return nil
@@ -74,30 +103,33 @@ func (f fields) once() error {
 
 // get returns the text of a parameter, and the name that the client used for it.
 func (f fields) get(field string) (name, text string) {
-	if alias := aliases[field]; f[alias] != "" {
-		return alias, f[alias]
+	if alias := aliases[field]; alias != "" {
+		if text := f.text(alias); text != "" {
+			return alias, text
+		}
 	}
-	return field, f[field]
+	return field, f.text(field)
 }
 
 // queryFields reads the parameters of a URL and ignores names that it does not know. It is an error
 // if a parameter is given twice, has an empty value although it may not, or is a quote.
 func queryFields(c *fiber.Ctx) (fields, error) {
-	f := fields{}
+	args := c.Context().QueryArgs()
+	f := make(fields, 0, min(args.Len(), len(known)))
 	var err error
-	c.Context().QueryArgs().VisitAll(func(key, value []byte) {
+	args.VisitAll(func(key, value []byte) {
 		name, ok := known[string(key)]
 		if !ok || err != nil {
 			return
 		}
-		if _, seen := f[name]; seen {
+		if f.has(name) {
 			err = twice(name)
-		}
-		if f[name] = string(value); len(value) == 0 {
+		} else if len(value) == 0 {
 			err = filled(name)
 		}
+		f = append(f, field{name, string(value)})
 	})
-	if f[fieldQuote]+f[aliases[fieldQuote]] != "" {
+	if _, text := f.get(fieldQuote); text != "" {
 		return nil, badRequest("%s belongs into the body of POST %s", fieldQuote, routeSwap)
 	}
 	return f, err
@@ -126,7 +158,7 @@ func bodyFields(body []byte) (fields, error) {
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
 		return nil, badRequest(errBody)
 	}
-	f := fields{}
+	var f fields
 	for decoder.More() {
 		token, err := decoder.Token()
 		name, ok := token.(string)
@@ -137,12 +169,14 @@ func bodyFields(body []byte) (fields, error) {
 		if _, ok := known[name]; !ok {
 			continue
 		}
-		if _, seen := f[name]; seen {
+		if f.has(name) {
 			return nil, twice(name)
 		}
-		if f[name], err = scalar(name, value); err != nil {
+		text, err := scalar(name, value)
+		if err != nil {
 			return nil, err
 		}
+		f = append(f, field{name, text})
 	}
 	if _, err := decoder.Token(); err != nil {
 		return nil, badRequest(errBody)

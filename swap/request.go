@@ -105,7 +105,7 @@ func parseRequest(f fields, needUser bool) (*request, error) {
 	r.maxAge = p.number(fieldMaxAge, maxAge, 0, maxAge)
 	p.money(r)
 	p.user(r, needUser)
-	if p.fields[memberBound] != "" {
+	if p.fields.text(memberBound) != "" {
 		bound := p.number(memberBound, 0, 0, 1<<64-1)
 		r.bound = &bound
 	}
@@ -165,8 +165,8 @@ func (p *parser) amounts(r *request) {
 	name, text := p.fields.get(field)
 	switch n, err := strconv.ParseUint(text, 10, 64); {
 	case p.err != nil:
-	case p.fields[other] != "":
-		p.fail(other, p.fields[other], "must be absent: "+fieldMode+" fixes "+field)
+	case p.fields.text(other) != "":
+		p.fail(other, p.fields.text(other), "must be absent: "+fieldMode+" fixes "+field)
 	case text == "":
 		p.err = missing(field, ruleAmount)
 	case err != nil || n == 0:

@@ -153,7 +153,7 @@ func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client stri
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
 		forwarded = append(forwarded, string(value))
 	}
-	address := s.cfg.TrustedProxies.ClientOf(c.Context().RemoteAddr().String(), forwarded)
+	address := s.cfg.TrustedProxies.ClientOfConn(c.Context().RemoteAddr(), forwarded)
 	pass, refused := s.gate.Admit(keys.Request{Key: c.Get(keyHeader), Origin: c.Get(fiber.HeaderOrigin), Address: address})
 	if refused == nil {
 		var budget keys.Budget
@@ -218,7 +218,7 @@ func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request, simulate 
 	if r.jupiter {
 		return c.JSON(jupiter(r, chosen, out, began))
 	}
-	return c.JSON(out)
+	return send(c, out)
 }
 
 // getOpenAPI is GET /openapi.json: the document that describes this API.

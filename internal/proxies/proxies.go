@@ -110,6 +110,16 @@ func (l List) ClientOf(peer string, forwarded []string) netip.Addr {
 	return l.Client(address, strings.Join(forwarded, ","))
 }
 
+// ClientOfConn is ClientOf for the peer's address as its connection has it. It returns the zero
+// address if that is no TCP address.
+func (l List) ClientOfConn(peer net.Addr, forwarded []string) netip.Addr {
+	tcp, ok := peer.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return l.Client(tcp.AddrPort().Addr(), strings.Join(forwarded, ","))
+}
+
 // parseHop reads an address. Some proxies write it with a port or in brackets.
 func parseHop(text string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {

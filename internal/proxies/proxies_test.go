@@ -1,6 +1,8 @@
 package proxies
 
 import (
+	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +28,11 @@ func TestTheClientIsThePeerUnlessAProxyIsTrusted(t *testing.T) {
 		{"pipe", nil, "invalid IP"},
 	} {
 		require.Equal(t, c.want, list.ClientOf(c.peer, c.forwarded).String(), "%+v", c)
+		var peer net.Addr = &net.UnixAddr{Name: c.peer}
+		if address, err := netip.ParseAddrPort(c.peer); err == nil {
+			peer = net.TCPAddrFromAddrPort(address)
+		}
+		require.Equal(t, c.want, list.ClientOfConn(peer, c.forwarded).String(), "%+v", c)
 	}
 	require.Equal(t, "10.1.2.3", List(nil).ClientOf("10.1.2.3:1", []string{"6.6.6.6"}).String())
 	_, err = Parse([]string{"proxy.local"})

@@ -258,12 +258,23 @@ func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
 
 // deepest returns the entries of a pair by venue and rank, at most maxPairPools of each venue.
 func (s *Snapshot) deepest(entries []*entry) []*entry {
+	if len(entries) < 2 {
+		return entries
+	}
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(x, y *entry) int {
+		if x.venue != y.venue {
+			return cmp.Compare(slices.Index(s.venues, x.venue), slices.Index(s.venues, y.venue))
+		}
+		if c := cmp.Compare(y.ref.Rank(), x.ref.Rank()); c != 0 {
+			return c
+		}
 		ax, ay := x.ref.Address(), y.ref.Address()
-		return cmp.Or(cmp.Compare(slices.Index(s.venues, x.venue), slices.Index(s.venues, y.venue)),
-			cmp.Compare(y.ref.Rank(), x.ref.Rank()), bytes.Compare(ax[:], ay[:]))
+		return bytes.Compare(ax[:], ay[:])
 	})
+	if len(sorted) <= maxPairPools {
+		return sorted
+	}
 	counts := map[string]int{}
 	return slices.DeleteFunc(sorted, func(e *entry) bool {
 		counts[e.venue]++
