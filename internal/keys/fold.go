@@ -127,7 +127,7 @@ func (f *fold) put(id string, old, key *Key) {
 		}
 	}
 	for _, s := range key.Secrets {
-		f.byHash.put(foundOf(key, s))
+		f.byHash.put(s.Hash, foundOf(key, s))
 	}
 	f.keys[id] = key
 }

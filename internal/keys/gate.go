@@ -83,22 +83,31 @@ func (g *Gate) Admit(r Request) (Pass, *Refusal) {
 	if r.Key == "" {
 		return Pass{}, missing
 	}
-	found, known := find(g.store, r.Key)
+	if len(r.Key) > maxPresented {
+		return Pass{}, unknown
+	}
+	hash := HashOf(r.Key)
 	r.Key = "" // from here on nobody needs it
-	return g.admitFound(found, known, r)
+	key, refused := g.check(hash, &r)
+	if refused != nil {
+		return Pass{}, refused
+	}
+	return Pass{gate: g, request: r, hash: hash, key: key}, nil
 }
 
-func (g *Gate) admitFound(found Found, known bool, r Request) (Pass, *Refusal) {
+// check returns the key with a hash, or why the request may not use it.
+func (g *Gate) check(hash Hash, r *Request) (*Key, *Refusal) {
+	found, known := g.store.Find(hash)
 	if !known || found.product != g.number {
-		return Pass{}, unknown
+		return nil, unknown
 	}
 	// Most keys are plain and have no end. Then the rules need not be read.
 	if !found.plain || found.endsAt != 0 {
 		if refused := found.refuse(r, g.now()); refused != nil {
-			return Pass{}, refused
+			return nil, refused
 		}
 	}
-	return Pass{gate: g, request: r, hash: found.Hash, key: found.Key}, nil
+	return found.Key, nil
 }
 
 // The most frequent refusals are made once: a wrong key must not take longer to refuse than a right
@@ -110,7 +119,7 @@ var (
 
 // refuse checks the rules that hold for every request with the key. It returns nil if the request
 // may pass.
-func (f *Found) refuse(r Request, now time.Time) *Refusal {
+func (f *Found) refuse(r *Request, now time.Time) *Refusal {
 	k, ms := f.Key, now.UnixMilli()
 	forbidden := func(rule, format string, args ...any) *Refusal {
 		return refuse(http.StatusForbidden, rule, format, args...)

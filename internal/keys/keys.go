@@ -68,7 +68,10 @@ type Hash [sha256.Size]byte
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // HashOf hashes a key.
-func HashOf(key string) Hash { return sha256.Sum256([]byte(key)) }
+func HashOf(key string) Hash {
+	var buf [maxPresented]byte // on the stack; []byte(key) would be on the heap
+	return sha256.Sum256(append(buf[:0], key...))
+}
 
 // ParseHash reads 64 hexadecimal digits.
 func ParseHash(text string) (Hash, error) {
@@ -147,7 +150,7 @@ func NewStatic(entries ...Entry) (*Static, error) {
 			continue
 		}
 		s.byProduct[e.Product] = append(s.byProduct[e.Product], e)
-		s.byHash.put(foundOf(newConfiguredKey(e), Secret{Hash: e.Hash}))
+		s.byHash.put(e.Hash, foundOf(newConfiguredKey(e), Secret{Hash: e.Hash}))
 	}
 	return s, errors.Join(problems...)
 }

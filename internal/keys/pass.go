@@ -113,8 +113,8 @@ func (l *Lease) pass() (Pass, *Refusal) {
 	if l.open {
 		return l.gate.Admit(l.request)
 	}
-	found, known := l.gate.store.Find(l.hash)
-	return l.gate.admitFound(found, known, l.request)
+	key, refused := l.gate.check(l.hash, &l.request)
+	return Pass{gate: l.gate, request: l.request, hash: l.hash, key: key}, refused
 }
 
 // Ended is closed when the stream must end. Then Why returns the reason.

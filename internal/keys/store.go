@@ -94,11 +94,3 @@ func (j *joined) usageMeter() *usage.Meter { return j.meter }
 
 // mayIssue reports whether keys can be issued while the process runs.
 func (j *joined) mayIssue() bool { return j.issued.issues.Load() }
-
-// find hashes what was presented and looks it up.
-func find(store Store, presented string) (Found, bool) {
-	if len(presented) > maxPresented {
-		return Found{}, false
-	}
-	return store.Find(HashOf(presented))
-}

@@ -4,9 +4,15 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
+
+// TestACellIsACacheLine: with more, a look-up would wait for two.
+func TestACellIsACacheLine(t *testing.T) {
+	require.EqualValues(t, 64, unsafe.Sizeof(cell{}))
+}
 
 // The table is a map of hashes, also of those that share their first bits, and after removals.
 func TestTheTableIsAMap(t *testing.T) {
@@ -25,7 +31,7 @@ func TestTheTableIsAMap(t *testing.T) {
 			continue
 		}
 		key := &Key{}
-		all.put(Found{Hash: hash, Key: key})
+		all.put(hash, Found{Key: key})
 		want[hash] = key
 	}
 	for _, hash := range hashes {
