@@ -70,7 +70,7 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 		for _, e := range w.edges {
 			for _, next := range w.edges {
 				first := e.Pool.(venue.Chained)
-				one, err := first.QuoteFirst(q.order(e, q.In, q.Amount, false))
+				one, err := first.QuoteFirst(q.order(&e, q.In, q.Amount, false))
 				if err != nil {
 					continue
 				}

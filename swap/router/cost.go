@@ -48,7 +48,9 @@ func (s *search) price() *worth {
 		return &worth{1, 1}
 	}
 	best := &worth{pricedLamports, 0}
-	for _, e := range s.pools.Between(s.q.Native, measure) {
+	edges := s.pools.Between(s.q.Native, measure)
+	for i := range edges {
+		e := &edges[i]
 		quote, err := e.Quote(s.q.order(e, s.q.Native, pricedLamports, false))
 		if err == nil && quote.AmountOut > best.units {
 			best.units = quote.AmountOut

@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"slices"
+	"sort"
 
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -19,7 +20,7 @@ type Pair struct {
 
 func compareKeys(a, b venue.Key) int { return bytes.Compare(a[:], b[:]) }
 
-func comparePairs(a, b [2]venue.Key) int {
+func comparePairs(a, b *[2]venue.Key) int {
 	if c := compareKeys(a[0], b[0]); c != 0 {
 		return c
 	}
@@ -36,14 +37,15 @@ func NewGraph(pairs []Pair) *Graph {
 		slices.SortStableFunc(p.Edges, func(a, b Edge) int { return compareKeys(a.Address(), b.Address()) })
 		p.Edges = slices.CompactFunc(p.Edges, func(a, b Edge) bool { return a.Address() == b.Address() })
 	}
-	slices.SortFunc(pairs, func(a, b Pair) int { return comparePairs(a.Mints, b.Mints) })
+	slices.SortFunc(pairs, func(a, b Pair) int { return comparePairs(&a.Mints, &b.Mints) })
 	return &Graph{pairs}
 }
 
 // Between implements Pools.
 func (g *Graph) Between(a, b venue.Key) []Edge {
-	a, b = venue.Ordered(a, b)
-	at, found := slices.BinarySearchFunc(g.pairs, [2]venue.Key{a, b}, func(p Pair, mints [2]venue.Key) int { return comparePairs(p.Mints, mints) })
+	var mints [2]venue.Key
+	mints[0], mints[1] = venue.Ordered(a, b)
+	at, found := sort.Find(len(g.pairs), func(i int) int { return comparePairs(&mints, &g.pairs[i].Mints) })
 	if !found {
 		return nil
 	}

@@ -37,7 +37,9 @@ func (s *search) chain(middle venue.Key) {
 		return
 	}
 	var best Route
-	for _, e := range s.pools.Between(s.q.In, middle) {
+	firsts, nexts := s.pools.Between(s.q.In, middle), s.pools.Between(middle, s.q.Out)
+	for i := range firsts {
+		e := &firsts[i]
 		first, ok := e.Pool.(venue.Chained)
 		if !ok || s.over() {
 			continue
@@ -46,13 +48,14 @@ func (s *search) chain(middle venue.Key) {
 		if err != nil {
 			continue
 		}
-		for _, next := range s.pools.Between(middle, s.q.Out) {
+		for j := range nexts {
+			next := &nexts[j]
 			if next.Venue != e.Venue || s.over() {
 				continue
 			}
 			two, err := first.QuoteNext(one, next.Pool)
 			if err == nil && (len(best.Legs) == 0 || two.AmountOut > best.AmountOut) {
-				best = Route{Legs: []Leg{{e, one}, {next, two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
+				best = Route{Legs: []Leg{{*e, one}, {*next, two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
 			}
 		}
 	}
@@ -85,7 +88,7 @@ const (
 	unwrapped
 )
 
-func (f form) fits(quote venue.Quote) bool { return f == anyForm || quote.Native == (f == unwrapped) }
+func (f form) fits(quote *venue.Quote) bool { return f == anyForm || quote.Native == (f == unwrapped) }
 
 // hop returns the best route over a middle mint: the first swap takes the pool that asks least for
 // the amount handed on, the second the pool that gives most for it. If the middle is SOL, both
@@ -157,14 +160,16 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (
 	var leg Leg
 	var refusal error = venue.ErrNoLiquidity
 	found := false
-	for _, e := range s.pools.Between(in, out) {
+	edges := s.pools.Between(in, out)
+	for i := range edges {
+		e := &edges[i]
 		quote, err := e.Quote(s.q.order(e, in, amount, exactOut))
 		if err != nil {
 			refusal = err
 			continue
 		}
-		if f.fits(quote) && (!found || better(quote, leg.Quote, exactOut)) {
-			leg, found = Leg{e, quote}, true
+		if f.fits(&quote) && (!found || better(&quote, &leg.Quote, exactOut)) {
+			leg, found = Leg{*e, quote}, true
 		}
 	}
 	if !found {
@@ -174,7 +179,7 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (
 }
 
 // better returns whether quote a is better than b for the same order. Equal ones are not.
-func better(a, b venue.Quote, exactOut bool) bool {
+func better(a, b *venue.Quote, exactOut bool) bool {
 	if exactOut {
 		return a.AmountIn < b.AmountIn
 	}

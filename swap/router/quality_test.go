@@ -113,7 +113,7 @@ func checkPlan(t *testing.T, q *Question, p *Plan) {
 func bestDirect(g *Graph, q Question) uint64 {
 	var best uint64
 	for _, e := range g.Between(q.In, q.Out) {
-		if quote, err := e.Quote(q.order(e, q.In, q.Amount, false)); err == nil {
+		if quote, err := e.Quote(q.order(&e, q.In, q.Amount, false)); err == nil {
 			best = max(best, quote.AmountOut)
 		}
 	}
@@ -128,13 +128,13 @@ func (w *world) exhaustive(g *Graph, q Question) uint64 {
 			continue
 		}
 		for _, first := range g.Between(q.In, middle) {
-			quote, err := first.Quote(q.order(first, q.In, q.Amount, false))
+			quote, err := first.Quote(q.order(&first, q.In, q.Amount, false))
 			if err != nil {
 				continue
 			}
 			handed := less(quote.AmountOut, q.Slack)
 			for _, second := range g.Between(middle, q.Out) {
-				last, err := second.Quote(q.order(second, middle, handed, false))
+				last, err := second.Quote(q.order(&second, middle, handed, false))
 				if err == nil && (middle != q.Native || quote.Native == last.Native) {
 					// The middle is SOL wrapped for both, or for none.
 					best = max(best, last.AmountOut)
@@ -193,7 +193,7 @@ func (w *world) equalMargins(edges []Edge, q Question) uint64 {
 		if x == 0 {
 			continue
 		}
-		quote, err := e.Quote(q.order(e, q.In, x, false))
+		quote, err := e.Quote(q.order(&e, q.In, x, false))
 		if err != nil {
 			return 0
 		}

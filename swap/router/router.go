@@ -61,7 +61,7 @@ type Question struct {
 }
 
 // order returns the question's order to one pool.
-func (q *Question) order(e Edge, in venue.Key, amount uint64, exactOut bool) venue.Order {
+func (q *Question) order(e *Edge, in venue.Key, amount uint64, exactOut bool) venue.Order {
 	return venue.Order{In: in, Amount: amount, ExactOut: exactOut, Clock: e.Clock}
 }
 
@@ -178,13 +178,14 @@ func severity(err error) int {
 func (s *search) direct() []Edge {
 	edges := s.pools.Between(s.q.In, s.q.Out)
 	s.answer.Plans = make([]Plan, 0, len(edges)+2) // a split and a route over two pools come too
-	for _, e := range edges {
+	for i := range edges {
+		e := &edges[i]
 		quote, err := e.Quote(s.q.order(e, s.q.In, s.q.Amount, s.q.ExactOut))
 		if err != nil {
-			s.answer.Refused = append(s.answer.Refused, Refused{e, err})
+			s.answer.Refused = append(s.answer.Refused, Refused{*e, err})
 			continue
 		}
-		s.add(Route{Legs: []Leg{{e, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut})
+		s.add(Route{Legs: []Leg{{*e, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut})
 	}
 	return edges
 }
@@ -194,21 +195,23 @@ func (s *search) add(routes ...Route) {
 	p := Plan{Routes: routes}
 	var weighted uint64
 	rents := uint64(0)
-	for _, r := range routes {
+	for i := range routes {
+		r := &routes[i]
 		in, carry := p.AmountIn+r.AmountIn, p.AmountIn+r.AmountIn < p.AmountIn
 		out := p.AmountOut + r.AmountOut
 		if carry || out < p.AmountOut {
 			return // more than 64 bits
 		}
 		p.AmountIn, p.AmountOut = in, out
-		for _, l := range r.Legs {
-			p.ComputeUnits += l.Quote.ComputeUnits
+		for j := range r.Legs {
+			p.ComputeUnits += r.Legs[j].Quote.ComputeUnits
 		}
 		if len(r.Legs) > 1 && !r.Chained && r.Legs[0].Quote.Out != s.q.Native {
 			rents++
 		}
 	}
-	for _, r := range routes {
+	for i := range routes {
+		r := &routes[i]
 		weighted += mulDivUp(impact(r), r.AmountIn, p.AmountIn)
 	}
 	p.ImpactBps = min(weighted, wholeBps)
@@ -223,10 +226,10 @@ func (s *search) add(routes ...Route) {
 
 // impact returns the price impact of a route. Each leg leaves a part of the price; the product of
 // these parts is what the route leaves.
-func impact(r Route) uint64 {
+func impact(r *Route) uint64 {
 	left := uint64(wholeBps)
-	for _, l := range r.Legs {
-		left = left * (wholeBps - min(l.Quote.ImpactBps, wholeBps)) / wholeBps
+	for i := range r.Legs {
+		left = left * (wholeBps - min(r.Legs[i].Quote.ImpactBps, wholeBps)) / wholeBps
 	}
 	return wholeBps - left
 }

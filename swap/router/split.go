@@ -16,7 +16,9 @@ const (
 
 // part is a pool's share of a split.
 type part struct {
-	edge Edge
+	edge *Edge
+	// first is the pool's answer to the first step.
+	first reply
 	// share is the pool's answer to its share; the zero value as long as it has none.
 	share reply
 	// more and less are what the pool answered last when it was asked for more and for less.
@@ -38,9 +40,9 @@ func (s *search) split(edges []Edge) {
 	if len(edges) < 2 {
 		return
 	}
-	pools := s.promising(edges)
-	for most := min(len(pools), s.q.MaxParts); most > 1 && !s.over(); {
-		used := s.shares(pools)
+	parts := s.promising(edges)
+	for most := min(len(parts), s.q.MaxParts); most > 1 && !s.over(); {
+		used := s.shares(parts)
 		if len(used) < 2 {
 			return
 		}
@@ -49,17 +51,16 @@ func (s *search) split(edges []Edge) {
 			most = len(used) - 1
 		}
 		// The pools with the greatest shares take over those of the others.
-		pools = pools[:0]
-		for _, p := range used[:most] {
-			pools = append(pools, p.edge)
-		}
+		parts = used[:most]
 	}
 }
 
-// shares returns the parts of the best split over pools, the greatest first. Pools without a share
-// are left out.
-func (s *search) shares(pools []Edge) []part {
-	parts := s.fill(pools)
+// shares returns the parts of the best split over the pools of parts, the greatest first. Pools
+// without a share are left out. It changes parts.
+func (s *search) shares(parts []part) []part {
+	if !s.fill(parts) {
+		return nil
+	}
 	s.refine(parts)
 	used := slices.DeleteFunc(parts, func(p part) bool { return p.share.amount == 0 })
 	slices.SortStableFunc(used, func(a, b part) int { return cmp.Compare(b.share.amount, a.share.amount) })
@@ -69,48 +70,45 @@ func (s *search) shares(pools []Edge) []part {
 // addSplit adds the plan of the parts' shares, unless a venue has stopped since it answered them.
 func (s *search) addSplit(used []part) {
 	routes := make([]Route, len(used))
-	for i, p := range used {
+	for i := range used {
+		p := &used[i]
 		quote, err := p.edge.Quote(s.q.order(p.edge, s.q.In, p.share.amount, s.q.ExactOut))
 		if err != nil {
 			return
 		}
-		routes[i] = Route{Legs: []Leg{{p.edge, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut}
+		routes[i] = Route{Legs: []Leg{{*p.edge, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut}
 	}
 	s.add(routes...)
 }
 
-// promising returns the maxPools pools that give most for the first step. A pool that gives less
-// for it seldom gets a share.
-func (s *search) promising(edges []Edge) []Edge {
+// promising returns the maxPools pools that give most for the first step, without shares. A pool
+// that gives less for it seldom gets a share.
+func (s *search) promising(edges []Edge) []part {
 	parts := make([]part, 0, len(edges))
-	for _, e := range edges {
-		p := part{edge: e}
-		if s.ask(&p, &p.share, s.share(firstSteps)) {
+	for i := range edges {
+		p := part{edge: &edges[i]}
+		if s.ask(&p, &p.first, s.share(firstSteps)) {
 			parts = append(parts, p)
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int {
 		if s.q.ExactOut {
-			return cmp.Compare(a.share.in, b.share.in)
+			return cmp.Compare(a.first.in, b.first.in)
 		}
-		return cmp.Compare(b.share.out, a.share.out)
+		return cmp.Compare(b.first.out, a.first.out)
 	})
-	list := make([]Edge, min(len(parts), maxPools))
-	for i := range list {
-		list[i] = parts[i].edge
-	}
-	return list
+	return parts[:min(len(parts), maxPools)]
 }
 
 // share returns 1/n of the amount, at least 1.
 func (s *search) share(n uint64) uint64 { return max(s.q.Amount/n, 1) }
 
 // fill gives the amount away in equal steps, each to the pool that gains most by it. The last step
-// includes the division's rest. It returns nil if no pool takes a step.
-func (s *search) fill(pools []Edge) []part {
-	parts := make([]part, len(pools))
-	for i := range pools {
-		parts[i].edge = pools[i]
+// includes the division's rest. It returns false if no pool takes a step.
+func (s *search) fill(parts []part) bool {
+	for i := range parts {
+		p := &parts[i]
+		p.share, p.more, p.less = reply{}, p.first, reply{}
 	}
 	for left := s.q.Amount; left > 0; {
 		step := min(s.share(firstSteps), left)
@@ -124,12 +122,12 @@ func (s *search) fill(pools []Edge) []part {
 			}
 		}
 		if chosen < 0 {
-			return nil
+			return false
 		}
 		parts[chosen].share = parts[chosen].more
 		left -= step
 	}
-	return parts
+	return true
 }
 
 // ask asks a pool for an amount, unless last is its answer to that already: after a step, only the

@@ -20,7 +20,7 @@ func (f forgetful) ask(e Edge, amount uint64) (venue.Quote, bool) {
 	if amount == 0 {
 		return venue.Quote{}, true
 	}
-	quote, err := e.Quote(f.q.order(e, f.q.In, amount, f.q.ExactOut))
+	quote, err := e.Quote(f.q.order(&e, f.q.In, amount, f.q.ExactOut))
 	return quote, err == nil
 }
 
@@ -102,9 +102,13 @@ func TestSharesDoNotDependOnWhatIsRemembered(t *testing.T) {
 		q := question(coin, sol, uint64(math.Exp(random.Float64()*20)*10))
 		q.ExactOut = i%3 == 0
 		s := &search{over: func() bool { return false }, pools: graphOf(w.edges), q: q, answer: &Answer{}}
-		pools := s.promising(w.edges)
+		parts := s.promising(w.edges)
+		var pools []Edge
+		for _, p := range parts {
+			pools = append(pools, *p.edge)
+		}
 		want := forgetful{s}.shares(pools)
-		used := s.shares(pools)
+		used := s.shares(parts)
 		got := make([]uint64, len(pools))
 		for _, p := range used {
 			got[slices.IndexFunc(pools, func(e Edge) bool { return e.Address() == p.edge.Address() })] = p.share.amount
