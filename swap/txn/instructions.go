@@ -33,8 +33,7 @@ func createAccount(user, account venue.Key, side Side) venue.Instruction {
 
 // transferSOL is the system program's Transfer (instruction 2).
 func transferSOL(from, to venue.Key, lamports uint64) venue.Instruction {
-	data := binary.LittleEndian.AppendUint64([]byte{2, 0, 0, 0}, lamports)
-	return venue.Instruction{Program: venue.SystemProgram, Data: data, Accounts: []venue.Meta{
+	return venue.Instruction{Program: venue.SystemProgram, Data: venue.InstructionData([]byte{2, 0, 0, 0}, lamports), Accounts: []venue.Meta{
 		{Key: from, Signer: true, Writable: true}, {Key: to, Writable: true},
 	}}
 }
@@ -56,7 +55,7 @@ func closeAccount(account, user venue.Key) venue.Instruction {
 // transferChecked is the token programs' TransferChecked (instruction 12). Token-2022 refuses the
 // plain Transfer if the mint has a fee.
 func transferChecked(from, to, owner venue.Key, side Side, amount uint64) venue.Instruction {
-	data := append(binary.LittleEndian.AppendUint64([]byte{12}, amount), side.Decimals)
+	data := append(venue.InstructionData([]byte{12}, amount), side.Decimals)
 	return venue.Instruction{Program: side.Program, Data: data, Accounts: []venue.Meta{
 		{Key: from, Writable: true}, {Key: side.Mint}, {Key: to, Writable: true}, {Key: owner, Signer: true},
 	}}
@@ -68,5 +67,5 @@ func unitLimit(units uint32) venue.Instruction {
 }
 
 func unitPrice(price uint64) venue.Instruction {
-	return venue.Instruction{Program: budgetProgram, Data: binary.LittleEndian.AppendUint64([]byte{3}, price)}
+	return venue.Instruction{Program: budgetProgram, Data: venue.InstructionData([]byte{3}, price)}
 }

@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -35,6 +36,16 @@ func MustDerive(program Key, seeds ...[]byte) Key {
 // give a wrong address for a Token-2022 mint.
 func AssociatedAccount(owner, mint, program Key) (Key, error) {
 	return Derive(AssociatedProgram, owner[:], program[:], mint[:])
+}
+
+// InstructionData returns the data of an instruction: its discriminator, then amounts in little
+// endian.
+func InstructionData(discriminator []byte, amounts ...uint64) []byte {
+	data := append(make([]byte, 0, len(discriminator)+8*len(amounts)), discriminator...)
+	for _, amount := range amounts {
+		data = binary.LittleEndian.AppendUint64(data, amount)
+	}
+	return data
 }
 
 // CreateAssociated is the associated token account program's CreateIdempotent (instruction 1): it

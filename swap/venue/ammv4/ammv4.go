@@ -359,9 +359,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	if q.Order.ExactOut {
 		tag, first, second = tagSwapBaseOut, limit, q.Order.Amount
 	}
-	data := binary.LittleEndian.AppendUint64([]byte{tag}, first)
-	data = binary.LittleEndian.AppendUint64(data, second)
-	return []venue.Instruction{{Program: Program, Data: data, Accounts: []venue.Meta{
+	return []venue.Instruction{{Program: Program, Data: venue.InstructionData([]byte{tag}, first, second), Accounts: []venue.Meta{
 		{Key: mint.Token},
 		{Key: p.address, Writable: true},
 		{Key: Authority},

@@ -187,9 +187,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	if q.Order.ExactOut {
 		discriminator, first, second = swapBaseOutput, limit, q.Order.Amount
 	}
-	data := binary.LittleEndian.AppendUint64(discriminator[:], first)
-	data = binary.LittleEndian.AppendUint64(data, second)
-	return []venue.Instruction{{Program: Program, Data: data, Accounts: []venue.Meta{
+	return []venue.Instruction{{Program: Program, Data: venue.InstructionData(discriminator[:], first, second), Accounts: []venue.Meta{
 		{Key: user.Owner, Signer: true, Writable: true},
 		{Key: Authority},
 		{Key: p.state.Config},

@@ -1,8 +1,6 @@
 package dammv2
 
 import (
-	"encoding/binary"
-
 	"github.com/holiman/uint256"
 
 	"github.com/mintlake/mintlake/swap/venue"
@@ -78,8 +76,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	if q.Order.ExactOut {
 		discriminator = swap2
 	}
-	data := binary.LittleEndian.AppendUint64(discriminator[:], q.Order.Amount)
-	data = binary.LittleEndian.AppendUint64(data, limit)
+	data := venue.InstructionData(discriminator[:], q.Order.Amount, limit)
 	if q.Order.ExactOut {
 		data = append(data, modeExactOut)
 	}

@@ -1,7 +1,6 @@
 package pumpswap
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/mintlake/mintlake/swap/mint"
@@ -171,8 +170,7 @@ func (p *Pool) ChainInstructions(first, _ venue.Quote, next venue.Pool, limit ui
 			venue.Meta{Key: s.baseVault, Writable: true}, venue.Meta{Key: s.quoteVault, Writable: true})
 	}
 	// The program refuses a minimum of 0.
-	data := binary.LittleEndian.AppendUint64(multiHop[:], first.Order.Amount)
-	data = binary.LittleEndian.AppendUint64(data, max(limit, 1))
+	data := venue.InstructionData(multiHop[:], first.Order.Amount, max(limit, 1))
 	return []venue.Instruction{
 		venue.CreateAssociated(user.Owner, recipient, account, currency, program),
 		{Program: Program, Data: data, Accounts: metas},

@@ -1,8 +1,6 @@
 package pumpswap
 
 import (
-	"encoding/binary"
-
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
@@ -64,8 +62,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	}
 	var data []byte
 	put := func(discriminator [8]byte, a, b uint64, more ...byte) {
-		data = binary.LittleEndian.AppendUint64(discriminator[:], a)
-		data = append(binary.LittleEndian.AppendUint64(data, b), more...)
+		data = append(venue.InstructionData(discriminator[:], a, b), more...)
 	}
 	const trackVolume = 1
 	switch {
