@@ -12,12 +12,15 @@ type metrics struct {
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
 	quotes         *prometheus.CounterVec
-	inFlight       prometheus.Gauge
-	streams        prometheus.Gauge
+	// quotesOf are the counters of quotes by the venue's name.
+	quotesOf map[string]prometheus.Counter
+	inFlight prometheus.Gauge
+	streams  prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	m := &metrics{
+		quotesOf: map[string]prometheus.Counter{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mintlake_swap_requests_total", Help: "HTTP requests to the swap API.",
 		}, []string{"route", "status"}),
@@ -41,7 +44,7 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	counters.PresetHistogram(m.requestSeconds, append(keyed, routeProbe, routeOther))
 	var up []prometheus.Collector
 	for _, v := range s.cfg.venues {
-		m.quotes.WithLabelValues(v.Name())
+		m.quotesOf[v.Name()] = m.quotes.WithLabelValues(v.Name())
 		up = append(up, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped, as a whole.", ConstLabels: prometheus.Labels{"venue": v.Name()},
 		}, func() float64 {

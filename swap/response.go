@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -153,7 +154,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		AmountIn: decimal(c.amountIn), MaxAmountIn: decimal(c.maxIn), AmountOut: decimal(c.amountOut), MinAmountOut: decimal(c.minOut),
 		SlippageBps: r.slippage, PriceImpactBps: c.plan.ImpactBps, FeeBps: r.fee,
 		Slot: c.slot, ContextSlot: c.view.slot, StateAgeMs: max(0, s.deps.Now().Sub(c.view.readAt).Milliseconds()),
-		Route: []Leg{}, Routes: make([]Route, len(c.plan.Routes)), Residual: []Residual{}, Warnings: []string{}, Fees: []Fee{},
+		Routes: make([]Route, len(c.plan.Routes)), Residual: []Residual{}, Warnings: []string{}, Fees: []Fee{},
 		Venues: c.venues,
 	}
 	if r.exactOut {
@@ -169,19 +170,24 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		}
 		return key.String()
 	}
+	count := 0
+	for i := range c.plan.Routes {
+		count += len(c.plan.Routes[i].Legs)
+	}
+	out.Route = make([]Leg, 0, count)
 	shares := sharesOf(&c.plan)
-	for i, route := range c.plan.Routes {
-		part := Route{
-			ShareBps: shares[i], OneInstruction: route.Chained, AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut),
-			Legs: make([]Leg, len(route.Legs)),
-		}
+	for i := range c.plan.Routes {
+		route, first := &c.plan.Routes[i], len(out.Route)
 		for j := range route.Legs {
-			part.Legs[j] = legOf(&route.Legs[j], text)
-			out.Fees = append(out.Fees, part.Legs[j].Fees...)
+			leg := legOf(&route.Legs[j], text)
+			out.Route, out.Fees = append(out.Route, leg), append(out.Fees, leg.Fees...)
 		}
-		out.Route, out.Routes[i] = append(out.Route, part.Legs...), part
+		legs := slices.Clip(out.Route[first:])
+		out.Routes[i] = Route{
+			ShareBps: shares[i], OneInstruction: route.Chained, AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut), Legs: legs,
+		}
 		if route.Residual > 0 {
-			out.Residual = append(out.Residual, Residual{part.Legs[0].TargetMint, decimal(route.Residual)})
+			out.Residual = append(out.Residual, Residual{legs[0].TargetMint, decimal(route.Residual)})
 		}
 	}
 	if c.fee > 0 {
@@ -206,9 +212,11 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 func legOf(l *router.Leg, text func(venue.Key) string) Leg {
 	leg := Leg{
 		Venue: l.Venue, Pool: l.Address().String(), SourceMint: text(l.Quote.Order.In), TargetMint: text(l.Quote.Out),
-		AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut), Fees: []Fee{},
+		AmountIn: decimal(l.Quote.AmountIn), AmountOut: decimal(l.Quote.AmountOut),
 	}
-	for _, fee := range l.Quote.Fees.List() {
+	fees := l.Quote.Fees.List()
+	leg.Fees = make([]Fee, 0, len(fees))
+	for _, fee := range fees {
 		leg.Fees = append(leg.Fees, Fee{fee.Kind.String(), text(l.Quote.MintOf(fee)), decimal(fee.Amount)})
 	}
 	return leg

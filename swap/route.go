@@ -212,8 +212,9 @@ func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request, simulate 
 	if simulate {
 		out.Simulation = s.simulate(ctx, out.Txn)
 	}
-	for _, leg := range out.Route {
-		s.metrics.quotes.WithLabelValues(leg.Venue).Inc()
+	for i := range out.Route {
+		leg := &out.Route[i]
+		s.metrics.quotesOf[leg.Venue].Inc()
 	}
 	if r.jupiter {
 		return c.JSON(jupiter(r, chosen, out, began))

@@ -187,7 +187,7 @@ func (m *Market) Get(a, b venue.Key) (found *Snapshot, ok bool, err error) {
 	p := pairOf(a, b)
 	if m.deps.Held != nil {
 		found, err := m.deps.Held.Pair(p.a, p.b)
-		if !errors.Is(err, ErrNotHeld) && (err != nil || m.live(found)) {
+		if err == nil && m.live(found) || err != nil && !errors.Is(err, ErrNotHeld) {
 			m.metrics.held.Inc()
 			return found, true, err
 		}
@@ -229,7 +229,8 @@ const (
 
 // live returns whether held state keeps up with the chain, and its stream with the clock.
 func (m *Market) live(s *Snapshot) bool {
-	return s.Slot+HeldSlots >= m.Tip() && m.deps.Now().Sub(s.ReadAt) <= heldAge
+	now := m.deps.Now()
+	return s.Slot+HeldSlots >= m.tip.observe(0, now) && now.Sub(s.ReadAt) <= heldAge
 }
 
 // read finds the pair's pools, reads their state and remembers it.
