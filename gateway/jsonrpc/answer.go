@@ -68,6 +68,8 @@ var (
 	// errBehind: the upstream has not reached the wanted slot, or its answer is from before that
 	// slot. This does not count as a failure of the upstream.
 	errBehind = errors.New("the node has not reached the slot")
+	// errInternal: an attempt panicked. It is not known how far it came.
+	errInternal = errors.New("internal error")
 	// errAhead: the answer names a slot that no other upstream comes near.
 	errAhead = errors.New("the answer's slot is far above those of all other upstreams")
 )

@@ -91,10 +91,7 @@ func (g *Gateway) performAll(ctx, client context.Context, req *request, s *sessi
 
 // performOne makes one call of a batch.
 func (g *Gateway) performOne(ctx, client context.Context, req *request, c *call, s *session) part {
-	got, err := g.perform(ctx, c, s)
-	if req.rebroadcast && c.Method == sendTransaction {
-		g.rebroadcast(req, c, got, err)
-	}
+	got, _, err := g.perform(ctx, req, c, s)
 	switch {
 	case c.notification():
 		if got != nil {

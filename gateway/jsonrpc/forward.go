@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 
@@ -98,9 +99,14 @@ func (m *misses) end(p *pool, t *task) (*answer, error) {
 // not known to have reached the slot that a session needs, ask polls it first. If it is still below
 // that slot and the answer would not name its own slot, ask returns errBehind without an attempt.
 // If an answer names a slot that the pool does not believe, ask drops the answer and returns
-// errAhead.
-func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
-	o := outcome{u: u}
+// errAhead. A panic is an attempt that failed with errInternal.
+func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
+	done := func(error) {}
+	defer panics.Catch(g.log, g.metrics.panics, func() {
+		done(context.Canceled) // it shows nothing of the upstream
+		o = outcome{u: u, err: &upstreamError{outcome: "panic", err: errInternal}}
+	})
+	o.u = u
 	var seen bool
 	o.known, seen = u.slots.known(t.level)
 	if t.session != nil && t.least > 0 && (!seen || o.known < t.least) {
@@ -114,7 +120,7 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) outcome {
 	if t.call.notification() {
 		want = noAnswer
 	}
-	_, done := u.allow()
+	_, done = u.allow()
 	began := time.Now()
 	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method)
 	o.ended = time.Now()

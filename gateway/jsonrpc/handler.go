@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/internal/usage"
@@ -253,9 +253,9 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 		return nil
 	}
 	c := req.items[0].call
-	got, err := g.perform(ctx, c, s)
-	if req.rebroadcast && c.Method == sendTransaction {
-		w.Header().Set(RebroadcastHeader, g.rebroadcast(req, c, got, err))
+	got, rebroadcast, err := g.perform(ctx, req, c, s)
+	if rebroadcast != "" {
+		w.Header().Set(RebroadcastHeader, rebroadcast)
 	}
 	if err != nil {
 		return g.refusalOf(r.Context(), err, id)
@@ -265,9 +265,26 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	return nil
 }
 
-// perform makes a call. A Local answers it if one has the method and does not return ErrElsewhere.
-// Otherwise the upstreams do, asked in the way that the method's effect allows.
-func (g *Gateway) perform(ctx context.Context, c *call, s *session) (*answer, error) {
+// perform makes a call, and sees to its rebroadcast if the request asks for that. rebroadcast is
+// then the outcome, else empty. A call that panics ends with errInternal, or with an unknownError
+// if it may have had an effect.
+func (g *Gateway) perform(ctx context.Context, req *request, c *call, s *session) (got *answer, rebroadcast string, err error) {
+	defer panics.Catch(g.log, g.metrics.panics, func() {
+		if got, err = nil, errInternal; methodOf(c.Method).effect != read {
+			err = &unknownError{}
+		}
+	})
+	got, err = g.answerOf(ctx, c, s)
+	if req.rebroadcast && c.Method == sendTransaction {
+		rebroadcast = g.rebroadcast(req, c, got, err)
+	}
+	return got, rebroadcast, err
+}
+
+// answerOf returns the answer to a call. It is that of a Local if one has the method and does not
+// return ErrElsewhere. Otherwise the upstreams are asked, in the way that the method's effect
+// allows.
+func (g *Gateway) answerOf(ctx context.Context, c *call, s *session) (*answer, error) {
 	if local := g.local[c.Method]; local != nil {
 		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
 			return got, err
@@ -301,6 +318,8 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 		return refusing(closedRequest, "client_gone", codeUpstreamAway, "the client went away", id)
 	case errors.As(err, &own):
 		return own.refusal(id)
+	case errors.Is(err, errInternal):
+		return refusing(http.StatusInternalServerError, "internal", codeInternal, "internal error", id)
 	case errors.Is(err, errNoUpstream):
 		return refusing(http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
 	case errors.As(err, &unreached):
@@ -312,62 +331,6 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 		return refusing(http.StatusGatewayTimeout, "timeout", codeUpstreamAway, "no upstream answered within "+g.cfg.timeout.String(), id)
 	}
 	return refusing(http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
-}
-
-// relay writes the answer to a single call. Once it has begun to write, it can show an error only
-// by breaking off the connection.
-func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *answer) {
-	if c.notification() {
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if got.rest == nil {
-		w.Header().Set("Content-Length", itoa(len(got.head)))
-	}
-	if g.copyAnswer(w, pass, c, got) != nil {
-		g.metrics.requests.WithLabelValues("broken_off").Inc()
-		panic(http.ErrAbortHandler)
-	}
-}
-
-// copyAnswer writes an answer and counts its bytes; as usage of the key only if the answer is no
-// error. After an error of copyAnswer the client has only a part of the answer.
-func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer) error {
-	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
-	if err == nil && got.rest != nil {
-		var m int64
-		end := &lastByte{reader: got.rest, last: '}'}
-		m, err = io.Copy(w, io.LimitReader(end, g.cfg.maxAnswerBytes))
-		switch {
-		case err != nil:
-		case m == g.cfg.maxAnswerBytes:
-			err = errors.New("answer too large")
-		case end.last != '}':
-			err = errors.New("the answer was cut off")
-		}
-		n += int(m)
-	}
-	g.metrics.answerBytes.Add(float64(n))
-	if got.failure == nil {
-		pass.Count(g.metrics.label(c.Method), usage.Counts{Bytes: uint64(n)})
-	}
-	return err
-}
-
-// lastByte remembers the last byte that is not white space. An upstream that cuts an answer off may
-// still end it correctly for HTTP, but then the JSON does not end with }.
-type lastByte struct {
-	reader io.Reader
-	last   byte
-}
-
-func (l *lastByte) Read(p []byte) (int, error) {
-	n, err := l.reader.Read(p)
-	if trimmed := bytes.TrimRight(p[:n], " \t\r\n"); len(trimmed) > 0 {
-		l.last = trimmed[len(trimmed)-1]
-	}
-	return n, err
 }
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *refusal) {

@@ -22,6 +22,7 @@ const (
 	codeNotFound       = -32601
 	codeUpstreamAway   = -32005
 	codeForbidden      = -32403
+	codeInternal       = -32603
 	// codeUnknown is the endpoint's own: a call that must not be made twice was sent, and its
 	// answer was lost.
 	codeUnknown = -32504

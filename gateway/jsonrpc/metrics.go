@@ -37,6 +37,7 @@ type metrics struct {
 	sends          *prometheus.CounterVec
 	cache          *prometheus.CounterVec
 	shared         prometheus.Counter
+	panics         prometheus.Counter
 }
 
 // other stands for methods that are not known.
@@ -84,6 +85,9 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	m.shared = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "mintlake_gateway_rpc_shared_reads_total", Help: "Reads answered with the answer to an identical one that was on its way.",
 	})
+	m.panics = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "mintlake_gateway_rpc_panics_total", Help: "Calls and attempts at upstreams that panicked.",
+	})
 	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mintlake_gateway_rpc_calls_total", Help: "JSON-RPC calls, those in batches one by one, by method.",
 	}, []string{"method"})
@@ -110,7 +114,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	})
 	for _, c := range append(g.rebroadcasts.collectors(),
 		m.requests, m.requestSeconds, calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well,
-		m.polls, m.stale, m.hedges, m.sends, m.cache, m.shared, sessions, cached, &poolMetrics{g.pool},
+		m.polls, m.stale, m.hedges, m.sends, m.cache, m.shared, m.panics, sessions, cached, &poolMetrics{g.pool},
 	) {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
@@ -121,7 +125,7 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 
 // outcomes are those of requests: ok, websocket, broken_off, and the reasons of refusals.
 const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
-no_upstream busy busy_client connections client_gone timeout upstream_away behind unknown local`
+no_upstream busy busy_client connections client_gone timeout upstream_away behind unknown local internal`
 
 // attemptOutcomes are those of attempts at an upstream.
 const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited behind canceled other`

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
@@ -75,7 +76,8 @@ func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 
 // pollOnce polls with one batch. If the server does not answer that with a list, it does not
 // support batches: from then on it is polled call by call.
-func (g *Gateway) pollOnce(ctx context.Context, u *upstream) error {
+func (g *Gateway) pollOnce(ctx context.Context, u *upstream) (err error) {
+	defer panics.Catch(g.log, g.metrics.panics, func() { err = errInternal })
 	asked := time.Now()
 	if !u.single.Load() {
 		body, err := json.Marshal(pollCalls)

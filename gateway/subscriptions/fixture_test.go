@@ -72,6 +72,7 @@ type upstream struct {
 	skipped  map[uint64]bool
 	account  string // JSON
 	away     bool
+	buggy    bool // panics at getAccountInfo
 	asked    map[string]int
 }
 
@@ -127,6 +128,9 @@ func (u *upstream) Call(_ context.Context, method string, params []any, result a
 		}
 		answer = "[" + strings.Join(list, ",") + "]"
 	case "getAccountInfo":
+		if u.buggy {
+			panic("a bug")
+		}
 		answer = u.account
 	default:
 		return errors.New("no such method")

@@ -21,6 +21,7 @@ type metrics struct {
 	badRecords    *prometheus.CounterVec
 	feedRestarts  *prometheus.CounterVec
 	relays        *prometheus.CounterVec
+	panics        prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -37,6 +38,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		badRecords:    vec("bad_records_total", "Records that could not be read and were left out, by topic.", "topic"),
 		feedRestarts:  vec("feed_restarts_total", "Times that a topic failed for good and was opened again.", "topic"),
 	}
+	m.panics = prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "panics_total", Help: "Connections of clients and to upstreams that ended with a panic, and reads of accounts."})
 	m.relays = vec("relay_connections_total", "Connections to upstreams' WebSockets, by outcome.", "outcome")
 	counters.Preset(m.relays, []string{"connected", "failed"})
 	topics := []string{schemas.TopicSlots, schemas.TopicTransactions}
@@ -51,7 +53,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.polls, []string{"getSignatureStatuses", "getBlocks"}, []string{"ok", "error"})
 	counters.Preset(m.badRecords, topics)
 	counters.Preset(m.feedRestarts, topics)
-	return m, register(registerer, m.calls, m.subscriptions, m.notifications, m.refused, m.lagged, m.polls, m.badRecords, m.feedRestarts, m.relays)
+	return m, register(registerer, m.calls, m.subscriptions, m.notifications, m.refused, m.lagged, m.polls, m.badRecords, m.feedRestarts, m.relays, m.panics)
 }
 
 func (m *metrics) registerGauges(registerer prometheus.Registerer, h *hub) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
 )
@@ -32,6 +33,7 @@ var (
 	errRelayRefused = errors.New("the upstream refuses a subscription that another one took")
 	errRelaySilent  = errors.New("the upstream does not answer a subscription")
 	errRelayIdle    = errors.New("nobody wants it")
+	errRelayPanic   = errors.New("internal error")
 )
 
 // relay makes the clients' subscriptions at one upstream at a time, over one connection. When that
@@ -91,7 +93,7 @@ func plain(err error) string {
 	if code := websocket.CloseStatus(err); code != -1 {
 		return "closed with code " + strconv.Itoa(int(code))
 	}
-	for _, known := range []error{errRelayRefused, errRelaySilent, context.DeadlineExceeded} {
+	for _, known := range []error{errRelayRefused, errRelaySilent, errRelayPanic, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
@@ -122,6 +124,7 @@ const readsAtOnce = 4
 // serve uses one upstream until it fails or no client needs it. served is true if the upstream
 // accepted a subscription.
 func (r *relay) serve(ctx context.Context, url string) (served bool, err error) {
+	defer panics.Catch(r.server.deps.Logger, r.server.metrics.panics, func() { err = errRelayPanic })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := r.server
@@ -321,6 +324,7 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 // tellAccount reads an account and sends it to its subscribers: it may have changed while no
 // upstream was connected.
 func (c *relayConn) tellAccount(ctx context.Context, entry *relayed) {
+	defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, nil)
 	var params []any
 	var now json.RawMessage
 	if c.server.deps.Accounts == nil || json.Unmarshal(entry.params, &params) != nil || c.reads.Acquire(ctx, 1) != nil {

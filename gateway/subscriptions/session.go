@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
@@ -138,16 +139,17 @@ func (c *session) end(why error) {
 	})
 }
 
-// run serves the session until the client leaves or breaks the protocol, the hub gives it up, or
-// its key's lease ends.
+// run serves the session until the client leaves or breaks the protocol, the hub gives it up, its
+// key's lease ends, or something panics.
 func (c *session) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	over := make(chan struct{}, 3)
 	for _, work := range []func(context.Context){c.receive, c.send, c.keepAlive} {
 		all.Go(func() {
+			defer func() { over <- struct{}{} }()
+			defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, nil)
 			work(ctx)
-			over <- struct{}{}
 		})
 	}
 	select {
