@@ -127,8 +127,8 @@ func (s *Server) read(ctx context.Context, v *view, pairs []router.Pair, unread 
 func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 	first, count := v.snapshots[0], 0
 	v.refused, v.slot, v.readAt = first.Refused, first.Slot, first.ReadAt
-	for _, snapshot := range v.snapshots {
-		if snapshot != nil {
+	for i, snapshot := range v.snapshots {
+		if v.useful(pairs, i) {
 			count += len(snapshot.Pools)
 		}
 	}
@@ -137,11 +137,11 @@ func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 		if snapshot == nil {
 			continue
 		}
-		from := len(edges)
+		from, useful := len(edges), v.useful(pairs, i)
 		for j := range snapshot.Pools {
 			p := &snapshot.Pools[j]
 			newest = max(newest, p.Slot)
-			if r.allows(p.Venue) {
+			if useful && r.allows(p.Venue) {
 				edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
 			}
 		}
@@ -153,6 +153,22 @@ func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 	}
 	v.graph = router.NewGraph(pairs)
 	return newest
+}
+
+// useful returns whether the search for a route may need the pools of a pair, by its index as look
+// made it. There is no route over a mint that has no pool with one of the tokens. So most quotes
+// need not sort the many pools that two hubs have with each other. Pools with SOL also tell its
+// price.
+func (v *view) useful(pairs []router.Pair, i int) bool {
+	some := func(i int) bool { return v.snapshots[i] != nil && len(v.snapshots[i].Pools) > 0 }
+	if i == 0 || !some(i) {
+		return some(i)
+	}
+	other, middle := i+1, pairs[i].Mints[1]
+	if i%2 == 0 {
+		other, middle = i-1, pairs[i].Mints[0]
+	}
+	return middle == mint.WrappedSOL || some(other)
 }
 
 // covered returns an error if the request allows only certain venues (dexes) and none of them is in
@@ -199,6 +215,10 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	for _, plan := range answer.Plans {
 		c := &choice{view: v, plan: plan, venues: reports}
 		c.settle(r)
+		// A client that gets no transaction need not wait until one is built.
+		if r.user == nil && surelyFits(r, &c.plan) {
+			return c, c.keeps(r)
+		}
 		err := txn.Fits(s.build(r, c))
 		if err == nil {
 			return c, c.keeps(r)
@@ -210,6 +230,22 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		without = cmp.Or(without, err)
 	}
 	return nil, without
+}
+
+// surelyFits returns whether the transaction of a plan fits, without building it. Mostly it does if
+// the plan is one swap.
+func surelyFits(r *request, plan *router.Plan) bool {
+	swaps, accounts := 0, 0
+	for i := range plan.Routes {
+		for j := range plan.Routes[i].Legs {
+			quote := &plan.Routes[i].Legs[j].Quote
+			if quote.Accounts == 0 {
+				return false
+			}
+			swaps, accounts = swaps+1, accounts+int(quote.Accounts)
+		}
+	}
+	return txn.SurelyFits(swaps, accounts, uint64(plan.ComputeUnits), r.maxAccounts)
 }
 
 // leastSlack is the least Question.Slack, in basis points: how far the price may move between the
@@ -230,10 +266,10 @@ func (s *Server) unitPrice(r *request) uint64 {
 
 // settle computes what the user pays and receives, and what the chain enforces.
 func (c *choice) settle(r *request) {
-	c.slot = c.view.slot
-	for i, l := range c.plan.Legs() {
-		if i == 0 || l.Slot < c.slot {
-			c.slot = l.Slot
+	c.slot = c.plan.Routes[0].Legs[0].Slot
+	for i := range c.plan.Routes {
+		for j := range c.plan.Routes[i].Legs {
+			c.slot = min(c.slot, c.plan.Routes[i].Legs[j].Slot)
 		}
 	}
 	if r.exactOut {

@@ -7,6 +7,27 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
+// SurelyFits returns whether the transaction of some swaps fits, whatever else it does: then it
+// need not be built to know. accounts and units are the sums of the quotes' Accounts and
+// ComputeUnits. maxAccounts is that of Request.
+func SurelyFits(swaps, accounts int, units uint64, maxAccounts int) bool {
+	// The accounts that are created: one for what each swap buys and one for what all buy, which
+	// may be the same, and one for wrapped SOL.
+	created := swaps + 2
+	// Each comes with its mint and token program. Beside them there are the user, the treasury's
+	// account, and the programs for the compute budget, for SOL and for associated accounts.
+	keys := accounts + 3*created + 5
+	n := listSize(1, signatureSize) + fixedSize + listSize(keys, keySize) + lengthSize(swaps+created+6)
+	n += instructionSize(0, 5) + instructionSize(0, 9) // limit and price of compute units
+	n += created*instructionSize(6, 1) + swaps*instructionSize(0, venue.MostData) + accounts
+	n += instructionSize(2, 12) + instructionSize(1, 1) + instructionSize(3, 1) // SOL is wrapped
+	n += instructionSize(4, 10)                                                 // the fee
+	n += lengthSize(0)                                                          // lookup tables
+	units += uint64(created)*unitsCreateAccount + unitsWrap + unitsTransfer + unitsClose
+	r := Request{MaxAccounts: maxAccounts}
+	return keys <= r.mostAccounts() && n <= MaxBytes && units <= maxUnits
+}
+
 // Fits returns an error if the transaction of a request would not fit. It is quick, as it neither
 // derives the accounts' addresses nor encodes the transaction. User, Fee's treasury and Blockhash
 // may be zero, and HasWrapped does not matter.

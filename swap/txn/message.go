@@ -103,7 +103,8 @@ func accountsOf(metas []venue.Meta, payer venue.Key, list []venue.Instruction) [
 // use adds an account to metas, or its rights if metas has the account.
 func use(metas []venue.Meta, m *venue.Meta) []venue.Meta {
 	for i := range metas {
-		if known := &metas[i]; known.Key == m.Key {
+		// Few keys begin with the same byte.
+		if known := &metas[i]; known.Key[0] == m.Key[0] && known.Key == m.Key {
 			known.Signer = known.Signer || m.Signer
 			known.Writable = known.Writable || m.Writable
 			return metas

@@ -193,7 +193,13 @@ type Quote struct {
 	ComputeUnits uint32
 	// Features that the swap uses.
 	Features Features
+	// Accounts is how many accounts the swap's one instruction names, its program among them. It
+	// has at most MostData bytes of data. 0 for a swap that may have more of either.
+	Accounts uint8
 }
+
+// MostData is how many bytes of data an instruction has at most whose quote tells its accounts.
+const MostData = 32
 
 // FeeKind says who takes a fee.
 type FeeKind uint8

@@ -33,6 +33,9 @@ var (
 // computeUnits is what a swap may use. Measured: 23,000 to 26,000.
 const computeUnits = 35_000
 
+// accountsOfSwap is how many accounts an instruction names, the program among them.
+const accountsOfSwap = 9
+
 // Layout of AmmInfo (state.rs). It has no discriminator: it is known by its size and owner. Side 0
 // is the coin, side 1 the price currency.
 const (
@@ -333,7 +336,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	}
 	q := venue.Quote{
 		Order: o, Out: p.state.mints[1-r.side], AmountIn: r.in, AmountOut: r.out,
-		ImpactBps: arith.ImpactBps(r.net, r.reserveIn), ComputeUnits: computeUnits,
+		ImpactBps: arith.ImpactBps(r.net, r.reserveIn), ComputeUnits: computeUnits, Accounts: accountsOfSwap,
 	}
 	q.Fees.Add(venue.FeePool, false, r.in-r.net)
 	q.Features = q.Features.With(featureExactOut, o.ExactOut)

@@ -14,6 +14,9 @@ import (
 // 2024. Token-2022 transfers and the creator fee take more.
 const computeUnits = 60_000
 
+// accountsOfSwap is how many accounts an instruction names, the program among them.
+const accountsOfSwap = 14
+
 // Discriminators of the instructions: sha256("global:swap_base_input")[:8] and that of
 // swap_base_output.
 var (
@@ -155,7 +158,7 @@ func (p *Pool) Quote(order venue.Order) (venue.Quote, error) {
 	}
 	q.Fees.Add(venue.FeePool, false, r.TradeFee)
 	q.Fees.Add(venue.FeeCreator, !curve.CreatorOnInput, r.CreatorFee)
-	q.ImpactBps, q.ComputeUnits = arith.ImpactBps(r.Net, curve.ReserveIn), computeUnits
+	q.ImpactBps, q.ComputeUnits, q.Accounts = arith.ImpactBps(r.Net, curve.ReserveIn), computeUnits, accountsOfSwap
 	q.Features = q.Features.With(featureExactOut, order.ExactOut).With(featureTransferFee, pair.Taxed()).
 		With(featureCreatorFee, curve.CreatorRate != 0).With(featureCreatorOnOutput, curve.CreatorRate != 0 && !curve.CreatorOnInput)
 	return q, nil

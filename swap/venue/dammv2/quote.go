@@ -10,6 +10,9 @@ import (
 // transfers take more.
 const computeUnits = 60_000
 
+// accountsOfSwap is how many accounts an instruction names, the program among them.
+const accountsOfSwap = 15
+
 // Discriminators of the instructions: sha256("global:swap")[:8] and that of swap2.
 var (
 	swapExactIn = [8]byte{0xf8, 0xc6, 0x9e, 0x91, 0xe1, 0x75, 0x87, 0xc8}
@@ -34,7 +37,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 		return venue.Quote{}, err
 	}
 	q.Fees.Add(venue.FeePool, !r.feeOnInput, r.fee)
-	q.ImpactBps, q.ComputeUnits = p.state.impact(&r.move.price), computeUnits
+	q.ImpactBps, q.ComputeUnits, q.Accounts = p.state.impact(&r.move.price), computeUnits, accountsOfSwap
 	q.Features = q.Features.With(featureExactOut, o.ExactOut).With(featureFeeOnInput, r.feeOnInput).With(featureFeeInB, p.state.collect == collectOnlyB).
 		With(featureSchedule, p.state.base.frequency != 0).With(featureExponential, p.state.base.frequency != 0 && p.state.base.mode == modeExponential).
 		With(featureDynamicFee, p.state.dynamic.on).With(featureTransferFee, pair.Taxed())
