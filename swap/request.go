@@ -40,6 +40,8 @@ const (
 // request is the parsed and checked parameters of a quote.
 type request struct {
 	source, target venue.Key
+	// sourceText and targetText are their base58.
+	sourceText, targetText string
 	// amount is that of source, or of target if exactOut.
 	amount   uint64
 	exactOut bool
@@ -89,12 +91,12 @@ func parseRequest(f fields, needUser bool) (*request, error) {
 	}
 	p, r := &parser{fields: f}, &request{}
 	r.jupiter = p.choice(fieldFormat, "must be jupiter, or absent", formatJupiter) != ""
-	r.source = p.key(fieldSource)
-	r.target = p.key(fieldTarget)
+	r.source, r.sourceText = p.key(fieldSource)
+	r.target, r.targetText = p.key(fieldTarget)
 	if p.err == nil && r.source == r.target {
-		name, text := p.fields.get(fieldTarget)
+		name, _ := p.fields.get(fieldTarget)
 		source, _ := p.fields.get(fieldSource)
-		p.fail(name, text, "must differ from "+source)
+		p.fail(name, r.targetText, "must differ from "+source)
 	}
 	p.amounts(r)
 	p.slippage(r)
@@ -143,15 +145,13 @@ func (p *parser) number(field string, absent, least, most uint64) uint64 {
 	return n
 }
 
-// key returns a required address.
-func (p *parser) key(field string) venue.Key {
+// key returns a required address, and its text.
+func (p *parser) key(field string) (key venue.Key, text string) {
 	name, text := p.fields.get(field)
-	if p.err != nil {
-		return venue.Key{}
+	if p.err == nil {
+		key, p.err = parseKey(name, text)
 	}
-	var key venue.Key
-	key, p.err = parseKey(name, text)
-	return key
+	return key, text
 }
 
 // amounts reads the mode, and the amount of the side that the mode fixes.

@@ -150,7 +150,7 @@ func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 // response puts a choice into the API's format.
 func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	out := &Response{
-		SourceMint: r.source.String(), TargetMint: r.target.String(), SwapMode: modeIn,
+		SourceMint: r.sourceText, TargetMint: r.targetText, SwapMode: modeIn,
 		AmountIn: decimal(c.amountIn), MaxAmountIn: decimal(c.maxIn), AmountOut: decimal(c.amountOut), MinAmountOut: decimal(c.minOut),
 		SlippageBps: r.slippage, PriceImpactBps: c.plan.ImpactBps, FeeBps: r.fee,
 		Slot: c.slot, ContextSlot: c.view.slot, StateAgeMs: max(0, s.deps.Now().Sub(c.view.readAt).Milliseconds()),
