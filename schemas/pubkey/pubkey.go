@@ -8,15 +8,13 @@ package pubkey
 import (
 	"bytes"
 	"errors"
-
-	"github.com/mr-tron/base58"
 )
 
 // Size is how many bytes a key has.
 const Size = 32
 
-// The shortest and the longest text of a key. Decoding base58 takes time that grows with the square
-// of the length, so texts of other lengths are refused before they are decoded.
+// The shortest and the longest text of a key. Texts of other lengths are refused before they are
+// decoded.
 const (
 	MinText = 32
 	MaxText = 44
@@ -34,11 +32,11 @@ func Parse[T string | []byte](text T) (Key, error) {
 	if len(text) < MinText || len(text) > MaxText {
 		return Key{}, ErrText
 	}
-	raw, err := base58.Decode(string(text))
-	if err != nil || len(raw) != Size {
+	key, ok := parse(text)
+	if !ok {
 		return Key{}, ErrText
 	}
-	return Key(raw), nil
+	return key, nil
 }
 
 // MustParse is like Parse, for constants: it panics if the text is no key.
@@ -51,10 +49,10 @@ func MustParse(text string) Key {
 }
 
 // String returns the key in base58.
-func (k Key) String() string { return base58.Encode(k[:]) }
-
-// Append appends the key in base58.
-func (k Key) Append(dst []byte) []byte { return append(dst, k.String()...) }
+func (k Key) String() string {
+	var text [MaxText]byte
+	return string(k.Append(text[:0]))
+}
 
 // Bytes returns a copy of the key, for a protobuf message.
 func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }
