@@ -1,28 +1,15 @@
 package state
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // Checkpoint is the state of a Fold at its root, from which another Fold goes on after a restart.
-//
-// Its file, in little endian: checkpointMagic; the format (u32); the genesis hash; the root's slot,
-// block hash and Unix time; the accounts (a count, then for each the key, the slot, order and
-// transaction of its version, flags, owner, lamports, the data's length and the data); the pools'
-// addresses (a count, then each); the asked pairs, the oldest first (a count, then for each both
-// mints and whether its pools are all known); and the XXH64 of everything before it. Counts and
-// lengths are u32.
 type Checkpoint struct {
 	// Genesis is the genesis hash of the chain.
 	Genesis pubkey.Key
@@ -30,16 +17,51 @@ type Checkpoint struct {
 	Slot     uint64
 	Hash     pubkey.Key
 	UnixTime int64
+	// venues says which venues there were: others may have other pools of a pair.
+	venues uint64
+	// sum is the checksum of the file that it was written to or read from.
+	sum uint64
+	// number is that of the snapshot, and resets how often the state had been reset; not in the
+	// file.
+	number, resets uint64
 
+	// base has what was not entered, which is all that is certain if the checkpoint was read from a
+	// file. entered are its pairs that were entered.
+	base    *base
+	entered []bool
+	// accounts are those that were entered. They hide those of the base.
 	accounts []kept
-	pools    []pubkey.Key
-	pairs    []keptPair
+	// quiet are the pairs that were entered and are certain at the root.
+	quiet []quietPair
+	// asked are the pairs that were asked for and are certain, the oldest first; those of the base
+	// are before them.
+	asked []pair
+	// pools are the addresses of the other pools, and pairs the others that were asked for, the
+	// oldest first.
+	pools []pubkey.Key
+	pairs []keptPair
 }
 
-// kept is an account as it was at the root.
+// kept is an account as it was at the root. missing says that this is not known. used says that a
+// pool needs it that is not in the base.
 type kept struct {
-	key     pubkey.Key
-	version version
+	key           pubkey.Key
+	history       *history
+	version       version
+	missing, used bool
+}
+
+// quietPair is a pair that is certain at the root, as its pools have not changed since.
+type quietPair struct {
+	pair  pair
+	asked bool
+	pools []quietPool
+}
+
+type quietPool struct {
+	needs []*history
+	own   uint8
+	asked bool
 }
 
 // keptPair is an asked pair. listed says that all of its pools are in the checkpoint.
@@ -48,238 +70,129 @@ type keptPair struct {
 	listed bool
 }
 
-const (
-	checkpointMagic = "mintpool"
-	// checkpointFormat grows with each change of the layout. Other formats are refused.
-	checkpointFormat = 1
-	// maxData is the size of the largest account, in bytes (MAX_PERMITTED_DATA_LENGTH).
-	maxData = 10 << 20
-	// keptHead is what an account takes beside its data, in bytes.
-	keptHead = 32 + 3*8 + 1 + 32 + 8 + 4
-)
-
-// Flags of an account in the file.
-const (
-	flagExists = 1 << iota
-	flagExecutable
-	flagRead
-)
-
-// errCheckpoint is wrapped by the errors of a file that is no whole checkpoint.
-var errCheckpoint = errors.New("no checkpoint of pools")
-
-// WriteTo writes the file. It sorts the accounts and pools, so equal states give equal files.
-func (c *Checkpoint) WriteTo(w io.Writer) (int64, error) {
-	slices.SortFunc(c.accounts, func(a, b kept) int { return bytes.Compare(a.key[:], b.key[:]) })
-	slices.SortFunc(c.pools, func(a, b pubkey.Key) int { return bytes.Compare(a[:], b[:]) })
-	digest := xxhash.New()
-	out := &checkpointWriter{Writer: bufio.NewWriterSize(io.MultiWriter(w, digest), 1<<20)}
-	out.text(checkpointMagic)
-	out.u32(checkpointFormat)
-	out.key(c.Genesis)
-	out.u64(c.Slot)
-	out.key(c.Hash)
-	out.u64(uint64(c.UnixTime))
-	out.u32(uint32(len(c.accounts)))
-	for i := range c.accounts {
-		out.account(&c.accounts[i])
+// Checkpoint returns what is known at the root; nil while there is no state. It copies no account
+// data: account data never change. Genesis is for the caller to set.
+func (f *Fold) Checkpoint() *Checkpoint {
+	if !f.tree.started {
+		return nil
 	}
-	out.u32(uint32(len(c.pools)))
-	for _, address := range c.pools {
-		out.key(address)
+	f.Publish()
+	c := &Checkpoint{
+		venues: sumOf(f.venues), Slot: f.tree.root, Hash: f.tree.final.hash, UnixTime: f.tree.final.blockTime,
+		number: f.snapshot.Load().number, resets: f.resets, base: f.under.base, entered: slices.Clone(f.under.entered), accounts: make([]kept, 0, len(f.accounts)),
 	}
-	out.u32(uint32(len(c.pairs)))
-	for _, p := range c.pairs {
-		out.key(p.pair.a)
-		out.key(p.pair.b)
-		out.flag(p.listed)
+	for _, h := range f.accounts {
+		v, ok := h.final(f.tree.root)
+		c.accounts = append(c.accounts, kept{h.key, h, v, !ok, len(h.users) > 0})
 	}
-	if err := out.Flush(); err != nil {
-		return out.count, err
-	}
-	n, err := w.Write(binary.LittleEndian.AppendUint64(nil, digest.Sum64()))
-	return out.count + int64(n), err
-}
-
-// checkpointWriter writes values. Flush returns the first error.
-type checkpointWriter struct {
-	*bufio.Writer
-	count int64
-}
-
-func (w *checkpointWriter) put(b []byte) {
-	n, _ := w.Write(b)
-	w.count += int64(n)
-}
-
-func (w *checkpointWriter) text(s string)    { w.put([]byte(s)) }
-func (w *checkpointWriter) key(k pubkey.Key) { w.put(k[:]) }
-func (w *checkpointWriter) u32(n uint32) {
-	w.put(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), n))
-}
-func (w *checkpointWriter) u64(n uint64) {
-	w.put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), n))
-}
-
-func (w *checkpointWriter) flag(b bool) {
-	if b {
-		w.put([]byte{1})
-	} else {
-		w.put([]byte{0})
-	}
-}
-
-func (w *checkpointWriter) account(k *kept) {
-	v := &k.version
-	w.key(k.key)
-	w.u64(v.slot)
-	w.u64(v.order)
-	w.u64(v.transaction)
-	flags, account := byte(0), v.account
-	if v.read {
-		flags |= flagRead
-	}
-	if account == nil {
-		account = &solana.Account{}
-	} else {
-		flags |= flagExists
-	}
-	if account.Executable {
-		flags |= flagExecutable
-	}
-	w.put([]byte{flags})
-	w.key(account.Owner)
-	w.u64(account.Lamports)
-	w.u32(uint32(len(account.Data)))
-	w.put(account.Data)
-}
-
-// ReadCheckpoint reads a file of size bytes. The error wraps errCheckpoint if the file is no whole
-// checkpoint of this format. It needs no more memory than the file has bytes, times a small
-// constant.
-func ReadCheckpoint(r io.Reader, size int64) (*Checkpoint, error) {
-	const sum = 8
-	digest := xxhash.New()
-	body := io.TeeReader(io.LimitReader(r, size-sum), digest)
-	in := &checkpointReader{Reader: bufio.NewReaderSize(body, 1<<20), left: size - sum}
-	c := in.checkpoint()
-	if in.err == nil && in.left != 0 {
-		in.fail("%d bytes too many", in.left)
-	}
-	if in.err != nil {
-		return nil, in.err
-	}
-	var told [sum]byte
-	if _, err := io.ReadFull(r, told[:]); err != nil {
-		return nil, err
-	}
-	if binary.LittleEndian.Uint64(told[:]) != digest.Sum64() {
-		return nil, fmt.Errorf("%w: the checksum differs", errCheckpoint)
-	}
-	return c, nil
-}
-
-// checkpointReader reads values. After an error, it returns zero values.
-type checkpointReader struct {
-	*bufio.Reader
-	// left is how many bytes may still be read.
-	left int64
-	err  error
-	head [keptHead]byte
-}
-
-func (r *checkpointReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", errCheckpoint, fmt.Sprintf(format, args...))
-	}
-}
-
-// fill reads into b, which has no more than keptHead bytes or was checked against left.
-func (r *checkpointReader) fill(b []byte) []byte {
-	if r.err == nil && int64(len(b)) > r.left {
-		r.fail("it is cut off")
-	}
-	if r.err == nil {
-		r.left -= int64(len(b))
-		if _, err := io.ReadFull(r.Reader, b); err != nil {
-			r.err = err
+	for _, s := range f.pools.of {
+		if !s.asked {
+			f.keep(c, s)
 		}
 	}
-	if r.err != nil {
-		clear(b)
-	}
-	return b
-}
-
-func (r *checkpointReader) key() pubkey.Key { return pubkey.Key(r.fill(r.head[:32])) }
-func (r *checkpointReader) u32() uint32     { return binary.LittleEndian.Uint32(r.fill(r.head[:4])) }
-func (r *checkpointReader) u64() uint64     { return binary.LittleEndian.Uint64(r.fill(r.head[:8])) }
-
-// count reads how many values of at least size bytes follow.
-func (r *checkpointReader) count(size int64) int {
-	n := int64(r.u32())
-	if n*size > r.left {
-		r.fail("it is cut off")
-		return 0
-	}
-	return int(n)
-}
-
-func (r *checkpointReader) checkpoint() *Checkpoint {
-	if magic := r.fill(r.head[:len(checkpointMagic)]); r.err == nil && string(magic) != checkpointMagic {
-		r.fail("it begins with %q", magic)
-	}
-	if format := r.u32(); r.err == nil && format != checkpointFormat {
-		r.fail("it has format %d, this version reads %d", format, checkpointFormat)
-	}
-	c := &Checkpoint{Genesis: r.key(), Slot: r.u64()}
-	c.Hash, c.UnixTime = r.key(), int64(r.u64())
-	if c.Slot == 0 {
-		r.fail("it has no slot")
-	}
-	c.accounts = make([]kept, r.count(keptHead))
-	for i := range c.accounts {
-		c.accounts[i] = r.account()
-		if i > 0 && r.err == nil && bytes.Compare(c.accounts[i-1].key[:], c.accounts[i].key[:]) >= 0 {
-			r.fail("its accounts are not in order")
+	for _, s := range f.pools.asked {
+		if f.keep(c, s) {
+			c.asked = append(c.asked, s.pair)
+		} else {
+			c.pairs = append(c.pairs, keptPair{s.pair, f.whole(s)})
 		}
-		if c.accounts[i].version.slot > c.Slot {
-			r.fail("an account is of a later slot")
-		}
-		if r.err != nil {
-			return nil
-		}
-	}
-	c.pools = make([]pubkey.Key, r.count(32))
-	for i := range c.pools {
-		c.pools[i] = r.key()
-	}
-	c.pairs = make([]keptPair, r.count(65))
-	for i := range c.pairs {
-		c.pairs[i].pair = pair{r.key(), r.key()}
-		c.pairs[i].listed = r.fill(r.head[:1])[0] == 1
 	}
 	return c
 }
 
-func (r *checkpointReader) account() (k kept) {
-	head := r.fill(r.head[:])
-	copy(k.key[:], head)
-	number := func(at int) uint64 { return binary.LittleEndian.Uint64(head[at:]) }
-	flags := head[56]
-	k.version = version{slot: number(32), order: number(40), transaction: number(48), read: flags&flagRead != 0}
-	size := int64(binary.LittleEndian.Uint32(head[97:]))
-	if size > r.left || size > maxData {
-		r.fail("an account of %d bytes", size)
-		return k
+// sumOf returns a hash of the names of venues.
+func sumOf(venues venue.List) uint64 {
+	digest := xxhash.New()
+	for _, v := range venues {
+		_, _ = digest.WriteString(v.Name() + "\n")
 	}
-	if flags&flagExists == 0 {
-		if size > 0 {
-			r.fail("an account that does not exist has data")
+	return digest.Sum64()
+}
+
+// keep adds a pair's pools to a checkpoint. It returns whether the pair is quiet.
+func (f *Fold) keep(c *Checkpoint, s *pairState) bool {
+	if f.quiet(s) {
+		if q := s.store(); q.asked || len(q.pools) > 0 {
+			c.quiet = append(c.quiet, q)
 		}
-		return k
+		return true
 	}
-	k.version.account = &solana.Account{Owner: pubkey.Key(head[57:89]), Lamports: number(89), Executable: flags&flagExecutable != 0, Data: make([]byte, size)}
-	r.fill(k.version.account.Data)
-	return k
+	for _, p := range s.pools { // Ask finds the others again
+		if v, ok := p.needs[0].final(f.tree.root); ok && v.account != nil && !p.asked {
+			c.pools = append(c.pools, p.address)
+		}
+	}
+	return false
+}
+
+// Len returns how many pools and pairs a checkpoint has.
+func (c *Checkpoint) Len() (pools, pairs int) {
+	pools, pairs = len(c.pools), len(c.pairs)+len(c.asked)
+	for _, s := range c.quiet {
+		for _, p := range s.pools {
+			if !p.asked {
+				pools++
+			}
+		}
+	}
+	for n, stored := range c.base.pairs {
+		if c.taken(n) {
+			continue
+		}
+		if stored.asked {
+			pairs++
+		}
+		for at, end := c.base.poolsOf(n); at < end; at++ {
+			if !c.base.pools[at].asked {
+				pools++
+			}
+		}
+	}
+	return pools, pairs
+}
+
+// taken returns whether a pair of the base was entered.
+func (c *Checkpoint) taken(n int) bool { return n < len(c.entered) && c.entered[n] }
+
+// quiet returns whether the state of a pair is certain at the root, because it is at the head and
+// has not changed since.
+func (f *Fold) quiet(s *pairState) bool {
+	if s.refused || f.pools.full || s.asked != s.listed || s.slot > f.tree.root {
+		return false
+	}
+	return !slices.ContainsFunc(s.pools, func(p *pool) bool { return p.state == wanted })
+}
+
+// store returns what a checkpoint has of a quiet pair.
+func (s *pairState) store() quietPair {
+	q := quietPair{pair: s.pair, asked: s.asked, pools: make([]quietPool, 0, len(s.pools))}
+	for _, p := range s.pools {
+		if p.venue != nil && (p.asked || p.state == held) {
+			q.pools = append(q.pools, quietPool{p.needs, p.own, p.asked})
+		}
+	}
+	return q
+}
+
+// whole returns whether a pair is listed, and the root has the accounts of all of its pools.
+func (f *Fold) whole(s *pairState) bool {
+	for _, one := range s.pools {
+		if one.asked {
+			continue
+		}
+		if _, ok := one.needs[0].final(f.tree.root); !ok {
+			return false
+		}
+	}
+	return s.listed && !s.refused && !f.pools.full
+}
+
+// final returns the version that holds at the root.
+func (h *history) final(root uint64) (version, bool) {
+	for _, v := range slices.Backward(h.versions) {
+		if v.slot <= root {
+			return v, v.slot >= h.since
+		}
+	}
+	return version{}, false
 }

@@ -29,7 +29,7 @@ func (w *world) restart(old *Fold, told []message, now time.Time, sealedAt map[u
 	require.NoError(w.t, err)
 	f := NewFold(FoldConfig{}, venue.List{twin{}})
 	f.steps = w.step
-	f.Restore(c)
+	require.NoError(w.t, f.Restore(c))
 	require.Equal(w.t, c.Slot, f.Snapshot().Slot)
 	require.Zero(w.t, f.Snapshot().At, "nothing says that it is fresh")
 	for _, pool := range w.pools { // those that the root does not have are listed again
@@ -92,7 +92,7 @@ func TestACheckpointBringsBackPairsWithoutAnyReading(t *testing.T) {
 	c, err := ReadCheckpoint(bytes.NewReader(file), int64(len(file)))
 	require.NoError(t, err)
 	after := NewFold(FoldConfig{}, venue.List{twin{}})
-	after.Restore(c)
+	require.NoError(t, after.Restore(c))
 	require.Empty(t, after.Fresh(), "all are certain from the root on")
 	require.Empty(t, after.Wanted(100, 0, 1).Keys)
 	require.Equal(t, before.Bytes(), after.Bytes())
@@ -119,7 +119,7 @@ func TestAPairIsNotWholeWithoutAllOfItsPools(t *testing.T) {
 	c, err := ReadCheckpoint(bytes.NewReader(file), int64(len(file)))
 	require.NoError(t, err)
 	after := NewFold(FoldConfig{}, venue.List{twin{}})
-	after.Restore(c)
+	require.NoError(t, after.Restore(c))
 	_, err = after.Snapshot().Pair(late.coin, swaptest.WrappedSOL)
 	require.ErrorIs(t, err, errNotAsked)
 	_, listable := after.Listable(late.coin, swaptest.WrappedSOL)
@@ -132,7 +132,7 @@ func TestAnotherChainWithTheSameSlotsIsReadAnew(t *testing.T) {
 	c.Hash = swaptest.Named("hash")
 	for _, parent := range []string{"hash", "another hash"} {
 		f := NewFold(FoldConfig{}, venue.List{twin{}})
-		f.Restore(c)
+		require.NoError(t, f.Restore(c))
 		f.Block(Block{Slot: c.Slot + 1, Parent: c.Slot, ParentHash: swaptest.Named(parent)})
 		require.Equal(t, parent != "hash", f.Broken())
 	}
@@ -218,9 +218,18 @@ func FuzzReadCheckpoint(f *testing.F) {
 			return
 		}
 		state := NewFold(FoldConfig{MaxPools: 8, MaxAsked: 8}, venue.List{twin{}})
-		state.Restore(c)
+		if state.Restore(c) != nil {
+			return
+		}
 		for _, p := range c.pairs {
 			_, _ = state.Snapshot().Pair(p.pair.a, p.pair.b)
+		}
+		for n := range c.base.pairs {
+			p := c.base.pairOf(n)
+			_, _ = state.Snapshot().Pair(p.a, p.b)
+			if n%2 == 0 {
+				state.Ask(p.a, p.b)
+			}
 		}
 		state.Block(Block{Slot: c.Slot + 1, Parent: c.Slot})
 		state.Publish()

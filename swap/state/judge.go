@@ -59,13 +59,14 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	if p.ref == nil {
 		return absent, nil
 	}
-	e := &entry{venue: p.venue.Name(), ref: p.ref, needs: p.needs, own: make([]*solana.Account, p.own)}
-	for i := range e.own {
+	from := &enteredSource{needs: p.needs, owned: make([]*solana.Account, p.own)}
+	e := &entry{venue: p.venue.Name(), ref: p.ref, from: from}
+	for i := range from.owned {
 		v, ok := p.needs[i].at(&f.tree)
 		if !ok || i > 0 && !v.together(first) {
 			return wanted, nil
 		}
-		e.own[i], e.slot = v.account, max(e.slot, v.slot)
+		from.owned[i], e.slot = v.account, max(e.slot, v.slot)
 	}
 	if p.all(&f.tree, held) == wanted {
 		return wanted, nil

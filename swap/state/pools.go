@@ -24,8 +24,11 @@ type pairState struct {
 	// asked says that the pair is watched, listed that all of its pools are known, and refused that
 	// there was no room for one of them.
 	asked, listed, refused bool
-	// touched says that the pair is in pools.touched.
-	touched bool
+	// based says that the base has the pair. touched says that the pair is in pools.touched.
+	// gone says that the pair is left to the base.
+	based, touched, gone bool
+	// slot is the head at which it was touched last, and number that of the snapshot behind.
+	slot, number uint64
 }
 
 // pool is a pool that is known, or an address where one may be.
@@ -78,17 +81,26 @@ func newPools() pools {
 
 // pair returns what is known of a pair, to be changed.
 func (f *Fold) pair(p pair) *pairState {
-	s := f.pools.of[p]
+	s := f.known(p)
 	if s == nil {
-		s = &pairState{pair: p}
-		f.pools.of[p] = s
+		s = f.newPair(p)
 	}
+	f.touch(s)
+	return s
+}
+
+// newPair adds a pair of which nothing was known.
+func (f *Fold) newPair(p pair) *pairState {
+	s := &pairState{pair: p}
+	_, s.based = f.under.base.findPair(p)
+	f.pools.of[p] = s
 	f.touch(s)
 	return s
 }
 
 // touch records that the list of a pair in the snapshot must be made anew.
 func (f *Fold) touch(s *pairState) {
+	s.slot, s.number = f.tree.head, f.snapshot.Load().number+1
 	if !s.touched {
 		s.touched = true
 		f.pools.touched = append(f.pools.touched, s)
@@ -101,6 +113,8 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if account == nil {
 		return false
 	}
+	f.history(address)
+	f.enter()
 	if f.pools.by[address] != nil {
 		return true
 	}
@@ -117,17 +131,18 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if f.born != nil {
 		f.born(v.Program(), p.a, p.b, address)
 	}
-	s := f.pools.of[p]
+	s := f.known(p)
 	if s != nil && s.watches(address) {
 		return true
 	}
-	if len(f.pools.by) >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
+	if len(f.pools.by)+f.under.pools >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
 		f.refuse(p)
 		return false
 	}
 	one := &pool{address: address, venue: v, pair: f.pair(p), opened: account, ref: ref}
 	f.pools.by[address] = one
 	f.watch(one)
+	f.enter()
 	return true
 }
 
@@ -141,7 +156,7 @@ func (s *pairState) watches(address venue.Key) bool {
 
 // refuse records that a pair has a pool for which there is no room.
 func (f *Fold) refuse(p pair) {
-	if s := f.pools.of[p]; s != nil && s.refused {
+	if s := f.known(p); s != nil && s.refused {
 		return
 	}
 	if f.pools.refused >= refusedPairs*f.cfg.MaxPools {
@@ -189,9 +204,19 @@ func (p *pool) wants() (keys []venue.Key, own int) {
 
 // need holds the accounts that a pool needs, and releases those that it needs no more.
 func (f *Fold) need(p *pool) {
+	if f.hold(p) {
+		for _, h := range p.needs {
+			f.change(h) // it may be shared now
+		}
+	}
+}
+
+// hold is need for a pool that the snapshot has, as it has its accounts. It returns whether the
+// pool needs other accounts than before.
+func (f *Fold) hold(p *pool) bool {
 	keys, own := p.wants()
 	if int(p.own) == own && slices.EqualFunc(p.needs, keys, func(h *history, key venue.Key) bool { return h.key == key }) {
-		return
+		return false
 	}
 	needs := make([]*history, len(keys))
 	for i, key := range keys {
@@ -201,7 +226,6 @@ func (f *Fold) need(p *pool) {
 			h = f.account(key, key == p.address && !p.asked)
 			h.users = append(h.users, p)
 		}
-		f.change(h) // it may be shared now
 		needs[i] = h
 	}
 	for _, h := range p.needs {
@@ -210,6 +234,7 @@ func (f *Fold) need(p *pool) {
 		}
 	}
 	p.needs, p.own = needs, uint8(own)
+	return true
 }
 
 // account returns one of the accounts that a pool needs; nil for another.
@@ -236,7 +261,7 @@ func (p *pool) lane(lanes int) int {
 
 // account holds an account. subscribed says that the subscription to its venue's program has it.
 func (f *Fold) account(key venue.Key, subscribed bool) *history {
-	h := f.accounts[key]
+	h := f.history(key)
 	if h == nil {
 		h = &history{key: key, since: never}
 		if subscribed {
@@ -253,7 +278,7 @@ func (f *Fold) account(key venue.Key, subscribed bool) *history {
 func (f *Fold) release(h *history, p *pool) {
 	h.users = slices.DeleteFunc(h.users, func(u *pool) bool { return u == p })
 	f.change(h) // it may not be shared any more
-	if len(h.users) == 0 {
+	if len(h.users) == 0 && !h.based {
 		f.bytes -= h.size()
 		delete(f.accounts, h.key)
 	}
@@ -275,7 +300,7 @@ func (f *Fold) Explicit() []venue.Key {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	return f.explicitOf(keys)
 }
 
 // Covered records that the stream has all writes of these keys after a slot.
@@ -290,6 +315,7 @@ func (f *Fold) Covered(keys []venue.Key, from uint64) {
 // Counts returns how many pools are held and quotable, how many wanted, and how many addresses have
 // no pool.
 func (f *Fold) Counts() (quotable, uncertain, empty int) {
+	quotable = f.under.pools
 	for _, s := range f.pools.of {
 		for _, p := range s.pools {
 			switch p.state {

@@ -27,6 +27,9 @@ const (
 	savedBytes = 1 << 20
 	// oldest is how many slots behind the chain a checkpoint may be: about a day.
 	oldest = 216_000
+	// rebaseEvery is the time between two bases: pools that are traded would be entered again and
+	// again, and to leave them to a base stops the state for a moment.
+	rebaseEvery = 10 * time.Minute
 	// fileBytes is how large a checkpoint may be, in multiples of FoldConfig.maxBytes.
 	fileBytes = 2
 )
@@ -36,6 +39,8 @@ type saver struct {
 	// busy says that one is being written. due is when the next one is.
 	busy bool
 	due  time.Time
+	// rebase is when the next one may become the base.
+	rebase time.Time
 	// genesis identifies the chain; zero until the server told it. failures counts those in a row.
 	genesis  pubkey.Key
 	failures uint
@@ -49,6 +54,11 @@ func (f *Feed) restore(ctx context.Context) {
 	}
 	began := f.deps.Now()
 	c, err := f.load(ctx)
+	if err == nil {
+		f.behind.Store(true)
+		err = f.fold.Restore(c)
+		f.behind.Store(err == nil)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.metrics.restores.WithLabelValues("absent").Inc()
@@ -57,10 +67,9 @@ func (f *Feed) restore(ctx context.Context) {
 		f.metrics.restores.WithLabelValues("refused").Inc()
 		f.deps.Logger.Warn("the checkpoint of pools is ignored: they are read again", "path", f.cfg.File, "err", err)
 	default:
-		f.behind.Store(true)
-		f.fold.Restore(c)
+		pools, pairs := c.Len()
 		f.metrics.restores.WithLabelValues("restored").Inc()
-		f.deps.Logger.Info("pools are restored", "slot", c.Slot, "pools", len(c.pools), "pairs", len(c.pairs), "took", f.deps.Now().Sub(began))
+		f.deps.Logger.Info("pools are restored", "slot", c.Slot, "pools", pools, "pairs", pairs, "took", f.deps.Now().Sub(began))
 	}
 }
 
@@ -157,11 +166,32 @@ func (f *Feed) save(ctx context.Context) {
 	f.saver.busy = true
 	f.saver.writing.Go(func() {
 		size := f.write(ctx, c)
+		base := f.reopen(c)
 		f.do(ctx, func() {
+			if base != nil {
+				f.fold.Rebase(c, base)
+			}
 			f.saver.busy = false
 			f.saver.due = f.deps.Now().Add(max(saveEvery, time.Duration(size/savedBytes)*time.Second))
 		})
 	})
+}
+
+// reopen returns a checkpoint that was written, for Rebase; nil if that is not worth it.
+func (f *Feed) reopen(c *Checkpoint) *Checkpoint {
+	if c.sum == 0 || f.deps.Now().Before(f.saver.rebase) {
+		return nil
+	}
+	f.saver.rebase = f.deps.Now().Add(rebaseEvery)
+	base, err := f.open()
+	if err == nil && base.sum != c.sum {
+		err = errors.New("somebody else writes it")
+	}
+	if err != nil {
+		f.deps.Logger.Warn("the checkpoint of pools cannot be read again: all pools stay in memory", "path", f.cfg.File, "err", err)
+		return nil
+	}
+	return base
 }
 
 // saveLast writes a checkpoint when the feed has ended.
@@ -177,10 +207,14 @@ func (f *Feed) unsaved() *Checkpoint {
 	if f.cfg.File == "" {
 		return nil
 	}
-	if c := f.fold.Checkpoint(); c != nil && len(c.pools)+len(c.pairs) > 0 {
-		return c
+	c := f.fold.Checkpoint()
+	if c == nil {
+		return nil
 	}
-	return nil
+	if pools, pairs := c.Len(); pools+pairs == 0 {
+		return nil
+	}
+	return c
 }
 
 // write writes a checkpoint, and returns its size. It does not return errors, but counts them: the

@@ -27,6 +27,19 @@ type table[K comparable, V any] struct {
 
 var seed = maphash.MakeSeed()
 
+// tableOf returns a table of values.
+func tableOf[K comparable, V any](values map[K]*V) *table[K, V] {
+	t := &table[K, V]{}
+	for key, value := range values {
+		i := maphash.Comparable(seed, key) % shards
+		if t.shards[i] == nil {
+			t.shards[i] = map[K]*V{}
+		}
+		t.shards[i][key] = value
+	}
+	return t
+}
+
 // get returns a key's value; nil if there is none.
 func (t *table[K, V]) get(key K) *V {
 	return t.shards[maphash.Comparable(seed, key)%shards][key]
@@ -34,6 +47,9 @@ func (t *table[K, V]) get(key K) *V {
 
 // with returns a copy with other values for some keys; nil removes a key.
 func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
+	if len(changes) == 0 {
+		return t
+	}
 	next, copied := *t, map[uint64]bool{}
 	for key, value := range changes {
 		i := maphash.Comparable(seed, key) % shards
@@ -78,20 +94,47 @@ type answer struct {
 type entry struct {
 	venue string
 	ref   venue.Ref
-	// needs are those of the pool. own are the accounts of the first of them, which are the pool's
-	// own. Of the histories, only the key may be read.
-	needs []*history
-	own   []*solana.Account
+	from  source
 	slot  uint64
 	// decoded is the pool, decoded when it is first needed.
 	decoded atomic.Pointer[decoded]
 }
 
-// decoded is a pool that was decoded from an entry and from accounts outside the entry.
+// source has the accounts that the pool of an entry needs.
+type source interface {
+	// own returns an account that is the pool's own; held is false if it is not.
+	own(key venue.Key) (account *solana.Account, held bool)
+	// others returns how many accounts the pool needs beside its own, and other the key of one.
+	others() int
+	other(i int) venue.Key
+}
+
+// enteredSource has the accounts of a pool that is entered. needs are those of the pool; of the
+// histories, only the key may be read. owned are the accounts of the first of them.
+type enteredSource struct {
+	needs []*history
+	owned []*solana.Account
+}
+
+func (s *enteredSource) own(key venue.Key) (*solana.Account, bool) {
+	for i, account := range s.owned {
+		if s.needs[i].key == key {
+			return account, true
+		}
+	}
+	return nil, false
+}
+
+func (s *enteredSource) others() int           { return len(s.needs) - len(s.owned) }
+func (s *enteredSource) other(i int) venue.Key { return s.needs[len(s.owned)+i].key }
+
+// decoded is a pool that was decoded from an entry and from accounts outside the entry: shared, as
+// they were when a snapshot had this version of them.
 type decoded struct {
-	shared []*account
-	pool   venue.Pool
-	err    error
+	shared  []*account
+	version uint64
+	pool    venue.Pool
+	err     error
 }
 
 // account is one that a pool needs, but that is not its own: a mint, a config. It is immutable
@@ -107,18 +150,21 @@ type Snapshot struct {
 	Slot uint64
 	At   time.Time
 
-	// number counts the snapshots.
+	// number counts the snapshots, and version those with other accounts or another base.
 	number   uint64
+	version  uint64
 	venues   []string
 	time     int64
 	pairs    *table[pair, listed]
 	accounts *table[venue.Key, account]
+	// base has what is in neither pairs nor accounts.
+	base *base
 	// full says that pairs may have pools that are not even counted as refused.
 	full bool
 }
 
 func newSnapshot(venues venue.List) *Snapshot {
-	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, account]{}}
+	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, account]{}, base: &base{}}
 	for _, v := range venues {
 		s.venues = append(s.venues, v.Name())
 	}
@@ -143,6 +189,7 @@ func (f *Fold) Publish() {
 		f.update(p)
 		f.touch(p.pair)
 	}
+	f.enter() // what changed pools need now
 	accounts := map[venue.Key]*account{}
 	for _, h := range f.changed {
 		h.changed = false
@@ -159,8 +206,11 @@ func (f *Fold) Publish() {
 	f.changed, f.pools.touched = nil, nil
 	last := f.snapshot.Load()
 	next := &Snapshot{
-		Slot: f.tree.head, number: last.number + 1, full: f.pools.full, venues: last.venues,
-		pairs: last.pairs.with(pairs), accounts: last.accounts.with(accounts),
+		Slot: f.tree.head, number: last.number + 1, full: f.pools.full, venues: last.venues, base: f.under.base,
+		pairs: last.pairs.with(pairs), accounts: last.accounts.with(accounts), version: last.version,
+	}
+	if next.accounts != last.accounts || next.base != last.base {
+		next.version++
 	}
 	if f.tree.started {
 		tip := f.tree.tip()
@@ -173,7 +223,7 @@ func (f *Fold) Publish() {
 // it there.
 func (f *Fold) share(h *history) *account {
 	v, held := h.at(&f.tree)
-	if !held || !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h) }) {
+	if !held || !h.outside && !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h) }) {
 		return nil
 	}
 	if h.shared != nil && h.shared.Account == v.account {
@@ -194,7 +244,7 @@ func (s *pairState) list() *listed {
 		case absent:
 		}
 	}
-	if len(l.entries) == 0 && l.complete && !s.listed {
+	if len(l.entries) == 0 && l.complete && !s.listed && !s.based {
 		return nil
 	}
 	return l
@@ -211,7 +261,7 @@ var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrN
 // not asked for and listed, or if the state of one of its pools is not certain or not held. It
 // wraps mint.ErrUntradable if one of the mints cannot be swapped.
 func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
-	l := s.pairs.get(pairOf(a, b))
+	l := s.list(pairOf(a, b))
 	switch {
 	case s.Slot == 0 || s.full:
 		return nil, market.ErrNotHeld
@@ -227,6 +277,21 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 		l.answer.Store(last)
 	}
 	return last.found, last.err
+}
+
+func (s *Snapshot) list(p pair) *listed {
+	if l := s.pairs.get(p); l != nil {
+		return l
+	}
+	return s.base.list(p)
+}
+
+// account returns an account outside the entries; nil if it is not held.
+func (s *Snapshot) account(key venue.Key) *account {
+	if a := s.accounts.get(key); a != nil {
+		return a
+	}
+	return s.base.outside(key)
 }
 
 // find makes the answer of Pair for a pair that is complete.
@@ -285,25 +350,29 @@ func (s *Snapshot) deepest(entries []*entry) []*entry {
 // decode returns an entry's pool. It decodes again only if an account outside the entry has
 // changed. The result is nil if such an account is missing.
 func (s *Snapshot) decode(e *entry) *decoded {
-	others := e.needs[len(e.own):]
-	shared := make([]*account, len(others))
-	for i, h := range others {
-		if shared[i] = s.accounts.get(h.key); shared[i] == nil {
+	last := e.decoded.Load()
+	if last != nil && last.version == s.version {
+		return last
+	}
+	shared := make([]*account, e.from.others())
+	for i := range shared {
+		if shared[i] = s.account(e.from.other(i)); shared[i] == nil {
 			return nil
 		}
 	}
-	if d := e.decoded.Load(); d != nil && slices.Equal(d.shared, shared) {
-		return d
+	d := &decoded{shared: shared, version: s.version}
+	if last != nil && slices.Equal(last.shared, shared) {
+		d.pool, d.err = last.pool, last.err
+	} else {
+		d.pool, d.err = e.ref.Decode(&view{s, e})
 	}
-	d := &decoded{shared: shared}
-	d.pool, d.err = e.ref.Decode(&view{s, e})
 	e.decoded.Store(d)
 	return d
 }
 
 // Account implements venue.State for the accounts outside the entries.
 func (s *Snapshot) Account(key venue.Key) (*solana.Account, bool) {
-	a := s.accounts.get(key)
+	a := s.account(key)
 	if a == nil {
 		return nil, false
 	}
@@ -312,7 +381,7 @@ func (s *Snapshot) Account(key venue.Key) (*solana.Account, bool) {
 
 // Memo implements venue.State.
 func (s *Snapshot) Memo(key venue.Key) *venue.Memo {
-	a := s.accounts.get(key)
+	a := s.account(key)
 	if a == nil {
 		return nil
 	}
@@ -327,10 +396,8 @@ type view struct {
 
 // Account implements venue.State.
 func (v *view) Account(key venue.Key) (*solana.Account, bool) {
-	for i, own := range v.entry.own {
-		if v.entry.needs[i].key == key {
-			return own, true
-		}
+	if own, held := v.entry.from.own(key); held {
+		return own, true
 	}
 	return v.Snapshot.Account(key)
 }

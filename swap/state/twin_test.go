@@ -57,7 +57,7 @@ func (r *twinRef) Decode(s venue.State) (venue.Pool, error) {
 	p := &twinPool{twinRef: r}
 	for i, key := range r.keys {
 		account, held := s.Account(key)
-		if !held || account == nil {
+		if !held || account == nil || len(account.Data) < 8 {
 			return nil, &venue.Incomplete{Accounts: []venue.Key{key}}
 		}
 		p.numbers[i] = binary.LittleEndian.Uint64(account.Data)
