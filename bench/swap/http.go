@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/swap"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/state"
+	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 // overHTTP measures quotes over HTTP against a handler of the same framework that answers each
 // request with the same text, by the same client on the same cores.
 func overHTTP(r *report.Report) error {
-	c, err := realistic(followedPools)
+	c, err := realistic(followedPools, all.Venues())
 	if err != nil {
 		return err
 	}

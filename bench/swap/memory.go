@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/state"
 )
 
 const (
@@ -18,7 +20,8 @@ const (
 )
 
 // memory measures what a held pool takes: its accounts, its mint, the pair that was asked for, and
-// the decoded state after a quote.
+// the decoded state after a quote. A pool that has not changed since the last checkpoint takes less
+// than one that has.
 func memory(r *report.Report) error {
 	product, err := cpmmTemplate()
 	if err != nil {
@@ -33,25 +36,59 @@ func memory(r *report.Report) error {
 		return err
 	}
 	for _, t := range []*template{product, ammTemplate(), pump, damm} {
-		base := heap()
-		c := hold(tokens(t, heldPools), []pubkey.Key{mint.WrappedSOL})
+		start := heap()
+		c := hold(tokens(t, heldPools), []pubkey.Key{mint.WrappedSOL}, venues)
 		c.pools = nil
-		held := float64(heap()-base) / heldPools
-		snapshot := c.fold.Snapshot()
-		for i := range heldPools {
-			if _, err := snapshot.Pair(token(i), mint.WrappedSOL); err != nil {
-				return fmt.Errorf("pool %d of %s: %w", i, t.venue.Name(), err)
-			}
+		changed, err := c.bytes(start)
+		if err != nil {
+			return err
 		}
-		quoted := float64(heap()-base) / heldPools
-		runtime.KeepAlive(c)
-		f := report.Figure{Name: "memory of a " + t.venue.Name() + " pool", Value: quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", held)}
+		if err := c.rebase(); err != nil {
+			return err
+		}
+		still, err := c.bytes(start)
+		if err != nil {
+			return err
+		}
+		f := report.Figure{Name: "memory of a " + t.venue.Name() + " pool", Value: still.quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", still.held)}
 		if t.venue.Name() == "raydium_cpmm" || t.venue.Name() == "raydium_amm_v4" {
-			f.Goal, f.Met = fmt.Sprintf("< %d", mostPoolBytes), quoted < mostPoolBytes
+			f.Goal, f.Met = fmt.Sprintf("< %d", mostPoolBytes), still.quoted < mostPoolBytes
 		}
 		r.Add(f)
+		r.Add(report.Figure{Name: "the same, changed since the last checkpoint", Value: changed.quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", changed.held)})
 	}
 	return nil
+}
+
+// poolBytes is the memory of one pool.
+type poolBytes struct{ held, quoted float64 }
+
+// bytes returns what each of the pools takes, where start is the heap without them.
+func (c *chain) bytes(start int64) (b poolBytes, err error) {
+	b.held = float64(heap()-start) / heldPools
+	snapshot := c.fold.Snapshot()
+	for i := range heldPools {
+		if _, err := snapshot.Pair(token(i), mint.WrappedSOL); err != nil {
+			return b, fmt.Errorf("pool %d: %w", i, err)
+		}
+	}
+	b.quoted = float64(heap()-start) / heldPools
+	runtime.KeepAlive(c)
+	return b, nil
+}
+
+// rebase does what a node does when it has written a checkpoint.
+func (c *chain) rebase() error {
+	var file bytes.Buffer
+	written := c.fold.Checkpoint()
+	if _, err := written.WriteTo(&file); err != nil {
+		return err
+	}
+	read, err := state.ReadCheckpoint(&file, int64(file.Len()))
+	if err == nil {
+		c.fold.Rebase(written, read)
+	}
+	return err
 }
 
 func token(i int) pubkey.Key { return swaptest.Named(fmt.Sprint("token ", i)) }

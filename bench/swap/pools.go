@@ -145,7 +145,7 @@ func pumpTemplate() (*template, error) {
 	return t, nil
 }
 
-// venues are those with listed pools: for the pump curve, each pair would need one more account.
+// venues are those with listed pools: for the pump curve, each pair needs one more account or two.
 var venues = venue.List{ammv4.Venue{}, cpmm.Venue{}, pumpswap.Venue{}, dammv2.Venue{}}
 
 // bounds are those of states of benchmarks: no pool is refused.
@@ -166,7 +166,7 @@ type chain struct {
 
 // realistic makes pools of constant products, as they lie on the chain: most tokens have one to
 // four pools with SOL or USDC, whose depths spread over five orders of magnitude.
-func realistic(count int) (*chain, error) {
+func realistic(count int, of venue.List) (*chain, error) {
 	amm := ammTemplate()
 	product, err := cpmmTemplate()
 	if err != nil {
@@ -198,20 +198,21 @@ func realistic(count int) (*chain, error) {
 			add(token, hub, min(max(math.Exp(random.NormFloat64()*2.3)*5e10, 1e6), 1e17))
 		}
 	}
-	c := hold(pools, []pubkey.Key{mint.WrappedSOL, usdc})
+	c := hold(pools, []pubkey.Key{mint.WrappedSOL, usdc}, of)
 	c.tokens = tokens
 	return c, nil
 }
 
 // hold makes a state that holds pools, and pairs that were asked for: each token with each hub.
-func hold(pools []*pool, hubs []pubkey.Key) *chain {
+func hold(pools []*pool, hubs []pubkey.Key, of venue.List) *chain {
 	c := &chain{pools: pools, slot: 1}
-	c.fold = state.NewFold(bounds, venues)
+	c.fold = state.NewFold(bounds, of)
 	c.seal()
 	for _, p := range pools {
 		c.fold.Listed(p.accounts[0].key, p.accounts[0].Account)
 	}
 	asked := map[[2]pubkey.Key]bool{}
+	var absent []account // where a pool might be
 	for _, p := range pools {
 		for _, token := range p.mints {
 			for _, hub := range hubs {
@@ -219,6 +220,11 @@ func hold(pools []*pool, hubs []pubkey.Key) *chain {
 					asked[[2]pubkey.Key{token, hub}] = true
 					c.fold.Ask(token, hub)
 					c.fold.Complete(token, hub)
+					for _, v := range of {
+						for _, address := range v.Lookup(token, hub).Addresses {
+							absent = append(absent, account{key: address})
+						}
+					}
 				}
 			}
 		}
@@ -238,6 +244,9 @@ func hold(pools []*pool, hubs []pubkey.Key) *chain {
 				c.write(account{key: key, Account: mintAccount()}, uint64(i+1))
 			}
 		}
+	}
+	for i, a := range absent {
+		c.write(a, uint64(len(pools)+i+1))
 	}
 	for _, key := range hubs {
 		if !written[key] {

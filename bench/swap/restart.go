@@ -23,7 +23,7 @@ const (
 // restarts measures how long it takes from a checkpoint to the first pair that can be looked up,
 // against reading the same file and its checksum.
 func restarts(r *report.Report) error {
-	c, err := realistic(routedPools)
+	c, err := realistic(routedPools, venues)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,9 @@ func restore(name string) (*state.Fold, error) {
 		return nil, err
 	}
 	f := state.NewFold(bounds, venues)
-	f.Restore(c)
+	if err := f.Restore(c); err != nil {
+		return nil, err
+	}
 	return f, nil
 }
 

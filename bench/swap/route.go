@@ -45,7 +45,7 @@ func routes(r *report.Report) error {
 		quotes = append(quotes, timed(quote))
 	}
 	one := median(quotes)
-	c, err := realistic(routedPools)
+	c, err := realistic(routedPools, venues)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const (
 // updates measures how soon a trade is quotable: from the end of its block, as the server sends it,
 // until a question for its pair is answered with the pool as the trade left it.
 func updates(r *report.Report) error {
-	c, err := realistic(followedPools)
+	c, err := realistic(followedPools, venues)
 	if err != nil {
 		return err
 	}
