@@ -79,22 +79,28 @@ func (d *Directory) List(ctx context.Context, lister Lister, v venue.Venue, from
 	o := solana.ProgramOptions{AccountOptions: solana.AccountOptions{
 		Commitment: solana.Confirmed, MinContextSlot: from, DataSlice: &solana.DataSlice{Offset: uint64(f.MintsAt), Length: uint64(mints)},
 	}, Filters: wireFilters(f)}
-	w := Whole{program: v.Program()}
-	room := maxPlaces - d.Len()
+	// By the first byte of their hash: many short parts are sorted in half the time of one long.
+	var parts [256][]place
+	count, room := 0, maxPlaces-d.Len()
 	err := lister.ProgramAccounts(ctx, v.Program(), o, func(address pubkey.Key, data []byte) error {
 		if len(data) != mints {
 			return fmt.Errorf("%s has %d bytes in place of %d: the server ignores a filter or the slice", address, len(data), mints)
 		}
-		if len(w.places) >= room {
+		if count++; count > room {
 			return errFull
 		}
-		w.places = append(w.places, place{hashOf(v.Program(), pubkey.Key(data), pubkey.Key(data[32:])), address})
+		hash := hashOf(v.Program(), pubkey.Key(data), pubkey.Key(data[32:]))
+		parts[hash>>56] = append(parts[hash>>56], place{hash, address})
 		return nil
 	})
 	if err != nil {
 		return Whole{}, fmt.Errorf("list the pools of %s: %w", v.Name(), err)
 	}
-	slices.SortFunc(w.places, comparePlaces)
+	w := Whole{program: v.Program(), places: make([]place, 0, count)}
+	for _, part := range parts {
+		slices.SortFunc(part, comparePlaces)
+		w.places = append(w.places, part...)
+	}
 	return w, nil
 }
 
