@@ -82,12 +82,13 @@ type listed struct {
 	answer atomic.Pointer[answer]
 }
 
-// answer is what Pair found in one snapshot. It has the snapshot's number and not the snapshot,
-// whose memory it would hold.
+// answer is what Pair found in a snapshot. It holds in all snapshots of that slot that have the same
+// version: they differ in other pairs. It has no snapshot, whose memory it would hold.
 type answer struct {
-	number uint64
-	found  *market.Snapshot
-	err    error
+	slot, version uint64
+	at            time.Time
+	found         *market.Snapshot
+	err           error
 }
 
 // entry is a pool's state at one slot. It is immutable except decoded.
@@ -271,8 +272,8 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 		return nil, market.ErrNotHeld
 	}
 	last := l.answer.Load()
-	if last == nil || last.number != s.number {
-		last = &answer{number: s.number}
+	if last == nil || last.slot != s.Slot || last.version != s.version || last.at != s.At {
+		last = &answer{slot: s.Slot, version: s.version, at: s.At}
 		last.found, last.err = s.find(l, a, b)
 		l.answer.Store(last)
 	}
