@@ -15,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -124,6 +125,29 @@ func TestAPairIsNotWholeWithoutAllOfItsPools(t *testing.T) {
 	require.ErrorIs(t, err, errNotAsked)
 	_, listable := after.Listable(late.coin, swaptest.WrappedSOL)
 	require.True(t, listable)
+}
+
+// TestACheckpointOfOtherVenuesIsEnteredWhole: a new venue may have pools of its pairs.
+func TestACheckpointOfOtherVenuesIsEnteredWhole(t *testing.T) {
+	c := again(t, quotable(t, "one", "two").Checkpoint())
+	f := NewFold(FoldConfig{}, venue.List{twin{}, mute{}})
+	require.NoError(t, f.Restore(c))
+	require.Zero(t, f.under.base.len())
+	coin := newTwin("one").coin
+	require.Contains(t, f.Fresh(), muteAddress(coin))
+	_, err := f.Snapshot().Pair(coin, swaptest.WrappedSOL)
+	require.ErrorIs(t, err, market.ErrNotHeld, "nobody knows whether the mute venue has a pool")
+}
+
+// TestACheckpointThatIsTooLargeIsRefused, and the fold is as it was.
+func TestACheckpointThatIsTooLargeIsRefused(t *testing.T) {
+	c := again(t, quotable(t, "one", "two").Checkpoint())
+	for _, cfg := range []FoldConfig{{MaxPools: 1}, {MaxAsked: 1}} {
+		f := NewFold(cfg, venue.List{twin{}})
+		require.ErrorIs(t, f.Restore(c), errCheckpoint)
+		require.Zero(t, f.Snapshot().Slot)
+		require.Zero(t, f.Bytes())
+	}
 }
 
 // TestAnotherChainWithTheSameSlotsIsReadAnew: its block behind the root names another hash.
