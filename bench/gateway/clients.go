@@ -29,6 +29,18 @@ type client struct {
 	pending []byte // a part of a gRPC message
 	// unacked counts the bytes that were read, but not returned to the server by a WINDOW_UPDATE.
 	unacked uint32
+	// records makes the client keep in recorded all bytes that it reads.
+	records  bool
+	recorded []byte
+}
+
+// Read implements io.Reader: it reads from the connection.
+func (c *client) Read(b []byte) (int, error) {
+	n, err := c.conn.Read(b)
+	if c.records {
+		c.recorded = append(c.recorded, b[:n]...)
+	}
+	return n, err
 }
 
 // readBuffer holds what one client gets of a block, so that it is one system call to read it.
@@ -50,7 +62,8 @@ func dialWith(addr string, grpc bool, open func(*client) error) (*client, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &client{conn: conn, grpc: grpc, read: bufio.NewReaderSize(conn, readBuffer)}
+	c := &client{conn: conn, grpc: grpc}
+	c.read = bufio.NewReaderSize(c, readBuffer)
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	if err := open(c); err != nil {
 		_ = conn.Close()

@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -104,6 +102,11 @@ func startServer(ctx context.Context, broker *broker, binary string, clients int
 		process.Env = append(process.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100),
 			"MINTLAKE_STREAM_MAX_CONNECTIONS_PER_ADDRESS="+strconv.Itoa(clients+100))
 	}
+	return start(process)
+}
+
+// start starts a server and waits until it tells its addresses.
+func start(process *exec.Cmd) (*server, error) {
 	process.Stderr = io.Discard
 	if os.Getenv("BENCH_LOG") != "" {
 		process.Stderr = os.Stderr
@@ -133,7 +136,7 @@ func startServer(ctx context.Context, broker *broker, binary string, clients int
 		}
 	}
 	_ = process.Wait()
-	return nil, fmt.Errorf("%s told no addresses: set BENCH_LOG=1 to see its log", binary)
+	return nil, fmt.Errorf("%s told no addresses: set BENCH_LOG=1 to see its log", process.Path)
 }
 
 func (s *server) stop() {
@@ -218,18 +221,18 @@ func (m *measured) add(other measured) {
 	m.cpu = append(m.cpu, other.cpu...)
 }
 
-// connect opens a client for each filter. Client i uses gRPC if kind(i) is true, else WebSocket.
-func connect(addr string, filters [][]string, kind func(int) bool) ([]*client, error) {
-	clients := make([]*client, len(filters))
+// connect opens clients with open, which gets their numbers.
+func connect(clients int, open func(int) (*client, error)) ([]*client, error) {
+	list := make([]*client, clients)
 	var group errgroup.Group
 	group.SetLimit(64)
-	for i := range filters {
+	for i := range list {
 		group.Go(func() (err error) {
-			clients[i], err = dial(addr, kind(i), filters[i])
+			list[i], err = open(i)
 			return err
 		})
 	}
-	return clients, group.Wait()
+	return list, group.Wait()
 }
 
 // patience is how long a round may take.
@@ -244,29 +247,12 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 		return m, err
 	}
 	defer s.stop()
-	clients, err := connect(s.addr, filters, func(i int) bool { return i%2 == 0 })
+	clients, err := connect(len(filters), func(i int) (*client, error) { return dial(s.addr, i%2 == 0, filters[i]) })
 	if err != nil {
 		return m, err
 	}
-	var left atomic.Int64
-	var stopping atomic.Bool
-	done := make(chan struct{}, 1)
-	ended := make(chan error, len(clients))
-	var reading sync.WaitGroup
-	for _, c := range clients {
-		reading.Go(func() {
-			if err := c.count(&left, func() { done <- struct{}{} }); !stopping.Load() && !quiet(err) {
-				ended <- fmt.Errorf("%w: %w", errEnd, err)
-			}
-		})
-	}
-	defer func() {
-		stopping.Store(true)
-		for _, c := range clients {
-			_ = c.conn.Close()
-		}
-		reading.Wait()
-	}()
+	crowd := read(clients)
+	defer crowd.stop()
 	var before time.Duration
 	for round := range rounds + 1 {
 		broker.slot++
@@ -279,18 +265,13 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 				return m, err
 			}
 		}
-		left.Store(int64(deliveries))
-		runtime.GC() // so that the garbage of this process is not collected while the clock runs
+		crowd.expect(deliveries)
 		begin := time.Now()
 		if err := broker.producer.Produce(ctx, list...); err != nil {
 			return m, err
 		}
-		select {
-		case <-done:
-		case err := <-ended:
+		if err := crowd.wait(); err != nil {
 			return m, err
-		case <-time.After(patience):
-			return m, fmt.Errorf("%d of %d deliveries did not come within %s", left.Load(), deliveries, patience)
 		}
 		if round > 0 {
 			m.took = append(m.took, time.Since(begin))
@@ -318,11 +299,7 @@ func idle(ctx context.Context, o options, broker *broker, grpc bool, results *re
 	if err != nil {
 		return err
 	}
-	filters := make([][]string, o.idle)
-	for i := range filters {
-		filters[i] = idleFilter(i)
-	}
-	clients, err := connect(s.addr, filters, func(int) bool { return grpc })
+	clients, err := connect(o.idle, func(i int) (*client, error) { return dial(s.addr, grpc, idleFilter(i)) })
 	if err != nil {
 		return err
 	}
