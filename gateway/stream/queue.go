@@ -30,7 +30,8 @@ type queue struct {
 	head int
 	n    int
 	most int
-	// ready has a value if the queue may have deliveries.
+	// ready has a value if the queue has deliveries and nobody has received the value yet. Whoever
+	// receives it pops until the queue is empty.
 	ready chan struct{}
 	// drained has a value after deliveries were taken out.
 	drained chan struct{}
@@ -58,11 +59,10 @@ func (q *queue) pushBelow(d delivery, limit int) bool {
 	}
 	q.ring[(q.head+q.n)%len(q.ring)] = d
 	q.n++
-	q.mu.Unlock()
-	select {
-	case q.ready <- struct{}{}:
-	default:
+	if q.n == 1 {
+		q.ready <- struct{}{} // there is room: pop emptied ready with the queue
 	}
+	q.mu.Unlock()
 	return true
 }
 
@@ -90,8 +90,14 @@ func (q *queue) pop() (delivery, bool) {
 	d := q.ring[q.head]
 	q.ring[q.head] = delivery{}
 	q.head = (q.head + 1) % len(q.ring)
-	if q.n--; q.n == 0 && len(q.ring) > queueKept {
-		q.ring, q.head = nil, 0
+	if q.n--; q.n == 0 {
+		if len(q.ring) > queueKept {
+			q.ring, q.head = nil, 0
+		}
+		select {
+		case <-q.ready: // whoever received this would find nothing
+		default:
+		}
 	}
 	select {
 	case q.drained <- struct{}{}:

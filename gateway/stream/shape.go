@@ -44,8 +44,9 @@ func readShape(o wsOptions) (shape, error) {
 
 // encoded is a transaction's JSON in one shape.
 type encoded struct {
-	json []byte
-	err  error
+	shape shape
+	json  []byte
+	err   error
 }
 
 // notification returns the transaction's JSON for WebSockets. It is made once for each shape, for
@@ -53,19 +54,18 @@ type encoded struct {
 func (t *transaction) notification(s shape) ([]byte, error) {
 	t.shapes.Lock()
 	defer t.shapes.Unlock()
-	if done, ok := t.shapes.made[s]; ok {
-		return done.json, done.err
+	for _, done := range t.shapes.made { // most transactions have one shape
+		if done.shape == s {
+			return done.json, done.err
+		}
 	}
-	var done encoded
+	done := encoded{shape: s}
 	if s.ofFields() {
 		done.json, done.err = t.encodeFields(s)
 	} else {
 		done.json, done.err = t.encodeWireShape(s)
 	}
-	if t.shapes.made == nil {
-		t.shapes.made = map[shape]encoded{}
-	}
-	t.shapes.made[s] = done
+	t.shapes.made = append(t.shapes.made, done)
 	return done.json, done.err
 }
 

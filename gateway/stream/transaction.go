@@ -38,7 +38,7 @@ type transaction struct {
 	// shape, the status update, the owners of the token balances.
 	shapes struct {
 		sync.Mutex
-		made map[shape]encoded
+		made []encoded
 	}
 	statusOnce, ownersOnce sync.Once
 	status                 []byte
