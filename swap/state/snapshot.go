@@ -82,7 +82,7 @@ type listed struct {
 	answer atomic.Pointer[answer]
 }
 
-// answer is what Pair found in a snapshot. It holds in all snapshots of that slot that have the same
+// answer is what Pair found in a snapshot. It holds in all snapshots of that slot with the same
 // version: they differ in other pairs. It has no snapshot, whose memory it would hold.
 type answer struct {
 	slot, version uint64
