@@ -11,7 +11,8 @@ import (
 // The transaction must state the amount of the second swap before the first one has run. So the
 // first swap buys exactly that amount of the middle mint, and the second sells exactly that amount.
 // If the price moves in between, more or less of the sold token is used. Of the middle mint at most
-// Route.Residual is left over, by rounding. handed returns the amount that the first swap buys, and
+// Route.Residual is left over, by rounding of either swap: a purchase on a venue of pump's may not
+// use the last unit. handed returns the amount that the first swap buys, and
 // the plan's amounts are computed from it.
 func (s *search) hops() {
 	for _, middle := range s.middles() {
@@ -150,7 +151,7 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 	}
 	return Route{
 		Legs: []Leg{first, second}, AmountIn: first.Quote.AmountIn, AmountOut: second.Quote.AmountOut,
-		Residual: first.Quote.AmountOut - amount,
+		Residual: first.Quote.AmountOut - second.Quote.AmountIn,
 	}, nil
 }
 
