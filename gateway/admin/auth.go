@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
 // failures is a token bucket for wrong admin tokens. All callers share it, because on loopback
@@ -52,9 +54,9 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 			}
 		case !s.signedIn(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "the admin token is required: Authorization: Bearer TOKEN")
+			httpjson.WriteError(w, http.StatusUnauthorized, "the admin token is required: Authorization: Bearer TOKEN")
 		case !sameOrigin(r):
-			writeError(w, http.StatusForbidden, "pages of other origins may not use the dashboard's session")
+			httpjson.WriteError(w, http.StatusForbidden, "pages of other origins may not use the dashboard's session")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,27 +8,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/httpjson"
 	"github.com/mintlake/mintlake/internal/keys"
 )
-
-// apiError is the body of every error.
-type apiError struct {
-	StatusCode int    `json:"statusCode"`
-	Name       string `json:"error"`
-	Message    string `json:"message"`
-}
-
-func writeError(w http.ResponseWriter, status int, message string) {
-	writeJSON(w, status, apiError{status, http.StatusText(status), message})
-}
-
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // the client may have left
-}
 
 // publicError is an error whose status and message are sent to the caller.
 type publicError struct {
@@ -61,14 +42,14 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	case errors.Is(err, keys.ErrUnknownOutcome):
 		s.deps.Logger.Warn("a change of an api key is uncertain", "err", err)
 		w.Header().Set("Retry-After", "5")
-		writeError(w, http.StatusServiceUnavailable, "Kafka did not answer in time; "+keys.ErrUnknownOutcome.Error())
+		httpjson.WriteError(w, http.StatusServiceUnavailable, "Kafka did not answer in time; "+keys.ErrUnknownOutcome.Error())
 		return
 	default:
 		s.deps.Logger.Error("admin request failed", "err", err)
-		writeError(w, status, "the request could not be answered; the node's log says why")
+		httpjson.WriteError(w, status, "the request could not be answered; the node's log says why")
 		return
 	}
-	writeError(w, status, err.Error())
+	httpjson.WriteError(w, status, err.Error())
 }
 
 // readBody reads one JSON object without unknown members. An empty body counts as an empty object.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/deadletter"
+	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
 // DeadLetters lists and replays dead letters: *deadletter.Store.
@@ -72,7 +73,7 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	for i := range letters {
 		answers[i] = deadLetterOf(&letters[i])
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"dead_letters": answers})
+	httpjson.Write(w, http.StatusOK, map[string]any{"dead_letters": answers})
 	return nil
 }
 
@@ -103,6 +104,6 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 		return &publicError{http.StatusServiceUnavailable, "Kafka did not answer in time; whether the record was written again is unknown, and a second time does no harm"}
 	}
 	s.deps.Logger.Info("dead letter replayed", "partition", partition, "offset", offset, "topic", letter.GetTopic(), "by", actorOf(r))
-	writeJSON(w, http.StatusOK, deadLetterOf(letter))
+	httpjson.Write(w, http.StatusOK, deadLetterOf(letter))
 	return nil
 }

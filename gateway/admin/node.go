@@ -7,6 +7,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
 // UpstreamAnswer is a JSON-RPC upstream as the gateway of this process sees it.
@@ -81,7 +83,7 @@ func (s *Server) node(w http.ResponseWriter, _ *http.Request) error {
 		answer.Upstreams = upstreamsOf(families)
 		figuresOf(families, answer.Figures)
 	}
-	writeJSON(w, http.StatusOK, answer)
+	httpjson.Write(w, http.StatusOK, answer)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/httpjson"
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
@@ -55,11 +56,11 @@ func (s *Server) routes() http.Handler {
 		})
 	}
 	api.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writeError(w, http.StatusNotFound, "no such path or method: docs/keys.md lists them")
+		httpjson.WriteError(w, http.StatusNotFound, "no such path or method: docs/keys.md lists them")
 	})
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		httpjson.Write(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	all.HandleFunc("POST /session", s.signIn)
 	all.HandleFunc("DELETE /session", s.signOut)
@@ -114,7 +115,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.logChange("created", r, key)
-	writeJSON(w, http.StatusCreated, IssuedAnswer{secret, answerOf(key)})
+	httpjson.Write(w, http.StatusCreated, IssuedAnswer{secret, answerOf(key)})
 	return nil
 }
 
@@ -134,7 +135,7 @@ func (s *Server) restrict(w http.ResponseWriter, r *http.Request) error {
 	if changed {
 		s.logChange("restricted", r, key)
 	}
-	writeJSON(w, http.StatusOK, answerOf(key))
+	httpjson.Write(w, http.StatusOK, answerOf(key))
 	return nil
 }
 
@@ -156,7 +157,7 @@ func (s *Server) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.logChange("rotated", r, key)
-	writeJSON(w, http.StatusOK, IssuedAnswer{secret, answerOf(key)})
+	httpjson.Write(w, http.StatusOK, IssuedAnswer{secret, answerOf(key)})
 	return nil
 }
 
@@ -176,7 +177,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if changed {
 		s.logChange("revoked", r, key)
 	}
-	writeJSON(w, http.StatusOK, answerOf(key))
+	httpjson.Write(w, http.StatusOK, answerOf(key))
 	return nil
 }
 
@@ -190,12 +191,12 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if key, known := s.deps.Live.Key(product, name); known {
-		writeJSON(w, http.StatusOK, answerOf(key))
+		httpjson.Write(w, http.StatusOK, answerOf(key))
 		return nil
 	}
 	for _, entry := range s.deps.Configured.Keys(product) {
 		if entry.ID == name {
-			writeJSON(w, http.StatusOK, configuredOf(entry))
+			httpjson.Write(w, http.StatusOK, configuredOf(entry))
 			return nil
 		}
 	}
@@ -258,7 +259,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			answer.Keys = append(answer.Keys, key)
 		}
 	}
-	writeJSON(w, http.StatusOK, answer)
+	httpjson.Write(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -298,6 +299,6 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	for i := range newest {
 		lines = append(lines, changeOf(&newest[(at+i)%len(newest)]))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"changes": lines})
+	httpjson.Write(w, http.StatusOK, map[string]any{"changes": lines})
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
 const (
@@ -82,14 +84,14 @@ func (s *sessions) end(value string) {
 func (s *Server) rightToken(w http.ResponseWriter, r *http.Request, presented string) bool {
 	if !s.wrong.take(time.Now()) {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.wrongTokenEvery.Seconds()))))
-		writeError(w, http.StatusTooManyRequests, "too many wrong admin tokens: try again later")
+		httpjson.WriteError(w, http.StatusTooManyRequests, "too many wrong admin tokens: try again later")
 		return false
 	}
 	hash := sha256.Sum256([]byte(presented))
 	if subtle.ConstantTimeCompare(hash[:], s.token[:]) != 1 {
 		s.deps.Logger.Warn("wrong admin token", "remote", r.RemoteAddr)
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		writeError(w, http.StatusUnauthorized, "the admin token is wrong")
+		httpjson.WriteError(w, http.StatusUnauthorized, "the admin token is wrong")
 		return false
 	}
 	s.wrong.giveBack()
@@ -123,7 +125,7 @@ type tokenBody struct {
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	var body tokenBody
 	if !sameOrigin(r) {
-		writeError(w, http.StatusForbidden, "pages of other origins may not sign in")
+		httpjson.WriteError(w, http.StatusForbidden, "pages of other origins may not sign in")
 		return
 	}
 	if err := readBody(w, r, &body); err != nil {
@@ -135,20 +137,20 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	s.setCookie(w, r, s.sessions.begin(time.Now()), int(sessionAge.Seconds()))
 	s.deps.Logger.Info("dashboard: signed in", "remote", r.RemoteAddr)
-	writeJSON(w, http.StatusOK, map[string]string{"status": "signed in"})
+	httpjson.Write(w, http.StatusOK, map[string]string{"status": "signed in"})
 }
 
 // signOut serves DELETE /session.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 	if !sameOrigin(r) {
-		writeError(w, http.StatusForbidden, "pages of other origins may not sign out")
+		httpjson.WriteError(w, http.StatusForbidden, "pages of other origins may not sign out")
 		return
 	}
 	if cookie, err := r.Cookie(sessionCookie); err == nil {
 		s.sessions.end(cookie.Value)
 	}
 	s.setCookie(w, r, "", -1)
-	writeJSON(w, http.StatusOK, map[string]string{"status": "signed out"})
+	httpjson.Write(w, http.StatusOK, map[string]string{"status": "signed out"})
 }
 
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {

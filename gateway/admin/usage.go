@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
 // UsageQuery is the query of GET /usage.
@@ -84,7 +85,7 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 	if answer.Rows == nil {
 		answer.Rows = []UsageRow{}
 	}
-	writeJSON(w, http.StatusOK, answer)
+	httpjson.Write(w, http.StatusOK, answer)
 	return nil
 }
 

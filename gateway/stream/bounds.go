@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/httpjson"
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/proxies"
 )
@@ -161,6 +162,6 @@ func refuseConnection(w http.ResponseWriter, r *http.Request) bool {
 	}
 	w.Header().Set("Retry-After", listen.RetryAfter)
 	w.Header().Set("Connection", "close")
-	writeJSON(w, why.status, httpError{why.status, http.StatusText(why.status), why.text})
+	httpjson.WriteError(w, why.status, why.text)
 	return true
 }
