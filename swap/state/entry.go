@@ -1,0 +1,84 @@
+package state
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/swap/market"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// listed is what a snapshot has of a pair. It is immutable except answer.
+type listed struct {
+	entries []*entry
+	// complete says that no known pool of the pair is missing. asked says that all pools of the
+	// pair are known, as it was asked for and listed.
+	complete, asked bool
+	// answer is the last answer of Pair. Hot pairs are asked for many times a slot, and pairs of
+	// two hubs by the quotes of all tokens.
+	answer atomic.Pointer[answer]
+}
+
+// answer is what Pair found in a snapshot. It holds in all snapshots of that slot with the same
+// version: they differ in other pairs. It has no snapshot, whose memory it would hold.
+type answer struct {
+	slot, version uint64
+	at            time.Time
+	found         *market.Snapshot
+	err           error
+}
+
+// entry is a pool's state at one slot. It is immutable except decoded.
+type entry struct {
+	venue string
+	ref   venue.Ref
+	from  source
+	slot  uint64
+	// decoded is the pool, decoded when it is first needed.
+	decoded atomic.Pointer[decoded]
+}
+
+// source has the accounts that the pool of an entry needs.
+type source interface {
+	// own returns an account that is the pool's own; held is false if it is not.
+	own(key venue.Key) (account *solana.Account, held bool)
+	// others returns how many accounts the pool needs beside its own, and other the key of one.
+	others() int
+	other(i int) venue.Key
+}
+
+// enteredSource has the accounts of a pool that is entered. needs are those of the pool; of the
+// histories, only the key may be read. owned are the accounts of the first of them.
+type enteredSource struct {
+	needs []*history
+	owned []*solana.Account
+}
+
+func (s *enteredSource) own(key venue.Key) (*solana.Account, bool) {
+	for i, account := range s.owned {
+		if s.needs[i].key == key {
+			return account, true
+		}
+	}
+	return nil, false
+}
+
+func (s *enteredSource) others() int           { return len(s.needs) - len(s.owned) }
+func (s *enteredSource) other(i int) venue.Key { return s.needs[len(s.owned)+i].key }
+
+// decoded is a pool that was decoded from an entry and from accounts outside the entry: shared, as
+// they were when a snapshot had this version of them.
+type decoded struct {
+	shared  []*account
+	version uint64
+	pool    venue.Pool
+	err     error
+}
+
+// account is one that a pool needs, but that is not its own: a mint, a config. It is immutable
+// except memo.
+type account struct {
+	*solana.Account
+	memo venue.Memo
+}

@@ -1,0 +1,60 @@
+package state
+
+import (
+	"hash/maphash"
+	"maps"
+)
+
+// shards is how many maps a table has. A change copies one of them, and the array of all.
+const shards = 1024
+
+// table is a map whose changed copies are cheap. Readers need no lock.
+type table[K comparable, V any] struct {
+	shards [shards]map[K]*V
+}
+
+var seed = maphash.MakeSeed()
+
+// tableOf returns a table of values.
+func tableOf[K comparable, V any](values map[K]*V) *table[K, V] {
+	t := &table[K, V]{}
+	for key, value := range values {
+		i := maphash.Comparable(seed, key) % shards
+		if t.shards[i] == nil {
+			t.shards[i] = map[K]*V{}
+		}
+		t.shards[i][key] = value
+	}
+	return t
+}
+
+// get returns a key's value; nil if there is none.
+func (t *table[K, V]) get(key K) *V {
+	return t.shards[maphash.Comparable(seed, key)%shards][key]
+}
+
+// with returns a copy with other values for some keys; nil removes a key.
+func (t *table[K, V]) with(changes map[K]*V) *table[K, V] {
+	if len(changes) == 0 {
+		return t
+	}
+	next, copied := *t, map[uint64]bool{}
+	for key, value := range changes {
+		i := maphash.Comparable(seed, key) % shards
+		if value == nil && next.shards[i][key] == nil {
+			continue
+		}
+		if !copied[i] {
+			copied[i] = true
+			if next.shards[i] = maps.Clone(next.shards[i]); next.shards[i] == nil {
+				next.shards[i] = map[K]*V{}
+			}
+		}
+		if value == nil {
+			delete(next.shards[i], key)
+		} else {
+			next.shards[i][key] = value
+		}
+	}
+	return &next
+}
