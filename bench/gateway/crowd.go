@@ -18,8 +18,12 @@ type crowd struct {
 	reading  sync.WaitGroup
 }
 
-// read makes the clients read until stop is called.
-func read(clients []*client) *crowd {
+// newCrowd opens so many clients, which read until stop is called.
+func newCrowd(count int, open func(i int) (*client, error)) (*crowd, error) {
+	clients, err := connect(count, open)
+	if err != nil {
+		return nil, err
+	}
 	c := &crowd{clients: clients, done: make(chan struct{}, 1), ended: make(chan error, len(clients))}
 	for _, one := range clients {
 		c.reading.Go(func() {
@@ -28,7 +32,7 @@ func read(clients []*client) *crowd {
 			}
 		})
 	}
-	return c
+	return c, nil
 }
 
 // expect sets how many transactions wait waits for. It collects the garbage of this process, so

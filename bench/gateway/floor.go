@@ -75,18 +75,19 @@ func recordBlock(ctx context.Context, broker *broker, binary string, filters [][
 		return nil, err
 	}
 	defer s.stop()
-	clients, err := connect(len(filters), func(i int) (*client, error) { return dial(s.addr, i%2 == 0, filters[i]) })
+	crowd, err := newCrowd(len(filters), func(i int) (*client, error) {
+		c, err := dial(s.addr, i%2 == 0, filters[i])
+		if err == nil {
+			c.records = true
+		}
+		return c, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range clients {
-		c.records = true
-	}
-	crowd := read(clients)
 	defer crowd.stop()
 	crowd.expect(deliveries)
-	broker.slot++
-	list, err := records(schemas.TopicTransactions, inSlot(broker.slot, block))
+	list, err := broker.next(schemas.TopicTransactions, block)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +95,8 @@ func recordBlock(ctx context.Context, broker *broker, binary string, filters [][
 		return nil, err
 	}
 	crowd.stop()
-	ready := make([][]byte, len(clients))
-	for i, c := range clients {
+	ready := make([][]byte, len(crowd.clients))
+	for i, c := range crowd.clients {
 		ready[i] = c.recorded
 	}
 	return ready, nil
@@ -103,25 +104,15 @@ func recordBlock(ctx context.Context, broker *broker, binary string, filters [][
 
 // measureFloor measures rounds, after one that warms up. ready are the bytes for each client.
 func measureFloor(ctx context.Context, broker *broker, ready [][]byte, block []*pb.SubscribeUpdateTransaction, deliveries, rounds int) (f floor, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return f, err
-	}
-	process := exec.CommandContext(ctx, self, "--writer") //nolint:gosec // this program
-	signal, err := process.StdinPipe()
-	if err != nil {
-		return f, err
-	}
-	s, err := start(process)
+	s, signal, err := startWriter(ctx)
 	if err != nil {
 		return f, err
 	}
 	defer s.stop()
-	clients, err := connect(len(ready), func(i int) (*client, error) { return dialReady(s.addr, i%2 == 0, ready[i]) })
+	crowd, err := newCrowd(len(ready), func(i int) (*client, error) { return dialReady(s.addr, i%2 == 0, ready[i]) })
 	if err != nil {
 		return f, err
 	}
-	crowd := read(clients)
 	defer crowd.stop()
 	consumer, err := consumeNew(ctx, broker)
 	if err != nil {
@@ -137,8 +128,7 @@ func measureFloor(ctx context.Context, broker *broker, ready [][]byte, block []*
 			}
 			fetched, all = part{}, part{}
 		}
-		broker.slot++
-		list, err := records(schemas.TopicTransactions, inSlot(broker.slot, block))
+		list, err := broker.next(schemas.TopicTransactions, block)
 		if err != nil {
 			return f, err
 		}
@@ -166,6 +156,20 @@ func measureFloor(ctx context.Context, broker *broker, ready [][]byte, block []*
 		f.writing.took = append(f.writing.took, all.took[i]-fetched.took[i])
 	}
 	return f, err
+}
+
+// startWriter starts the server that does nothing but write: at each line of signal.
+func startWriter(ctx context.Context) (s *server, signal io.Writer, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	process := exec.CommandContext(ctx, self, "--writer") //nolint:gosec // this program
+	if signal, err = process.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	s, err = start(process)
+	return s, signal, err
 }
 
 // part is what a part of the rounds took: each time by the clock, and this process's processor time

@@ -35,6 +35,12 @@ type broker struct {
 	slot uint64
 }
 
+// next returns the records of the block in the next slot.
+func (b *broker) next(topic string, block []*pb.SubscribeUpdateTransaction) ([]kafka.Record, error) {
+	b.slot++
+	return records(topic, inSlot(b.slot, block))
+}
+
 func startBroker(ctx context.Context) (*broker, error) {
 	dir, err := os.MkdirTemp("", "bench-gateway-")
 	if err != nil {
@@ -247,16 +253,14 @@ func fanout(ctx context.Context, broker *broker, binary, topic string, filters [
 		return m, err
 	}
 	defer s.stop()
-	clients, err := connect(len(filters), func(i int) (*client, error) { return dial(s.addr, i%2 == 0, filters[i]) })
+	crowd, err := newCrowd(len(filters), func(i int) (*client, error) { return dial(s.addr, i%2 == 0, filters[i]) })
 	if err != nil {
 		return m, err
 	}
-	crowd := read(clients)
 	defer crowd.stop()
 	var before time.Duration
 	for round := range rounds + 1 {
-		broker.slot++
-		list, err := records(topic, inSlot(broker.slot, block))
+		list, err := broker.next(topic, block)
 		if err != nil {
 			return m, err
 		}
