@@ -231,15 +231,6 @@ func fanouts(ctx context.Context, o options, broker *broker, results *report.Rep
 		return err
 	}
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same clients in each run
-	medians, cpus := map[string]time.Duration{}, map[string]time.Duration{}
-	show := func(what string, m measured) {
-		slices.Sort(m.took)
-		slices.Sort(m.cpu)
-		medians[what], cpus[what] = m.took[len(m.took)/2], m.cpu[len(m.cpu)/2]
-		results.Add(report.Figure{
-			Name: what, Value: ms(medians[what]), Unit: "ms", Note: fmt.Sprintf("median; %.0f ms of the server's processor time; all: %s", ms(cpus[what]), list(m.took)),
-		})
-	}
 	few := o.clients[0]
 	filters, deliveries := pick(r, block, few)
 	every := slices.Clone(filters)
@@ -278,34 +269,44 @@ func fanouts(ctx context.Context, o options, broker *broker, results *report.Rep
 		least.add(lowest)
 	}
 	name := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, few, deliveries)
+	before, beforeCPU := time.Duration(0), time.Duration(0)
 	if o.base != "" {
-		show(name+", before", base)
+		before, beforeCPU = base.show(results, name+", before")
 	}
-	show(name, ours)
-	show(fmt.Sprintf("5 transactions that all %d want", few), all)
+	now, nowCPU := ours.show(results, name)
+	shared, _ := all.show(results, fmt.Sprintf("5 transactions that all %d want", few))
 	if o.base != "" {
 		results.Add(report.Figure{
-			Name: "now / before", Value: ms(medians[name]), Unit: "ms", Peer: "before", PeerValue: ms(medians[name+", before"]), Goal: "20 times as fast",
-			Met: ratio(medians[name+", before"], medians[name]) >= 20, Note: fmt.Sprintf("%.1f times by processor time", ratio(cpus[name+", before"], cpus[name])),
+			Name: "now / before", Value: ms(now), Unit: "ms", Peer: "before", PeerValue: ms(before), Goal: "20 times as fast",
+			Met: ratio(before, now) >= 20, Note: fmt.Sprintf("%.1f times by processor time", ratio(beforeCPU, nowCPU)),
 		})
 	}
-	least.report(results, medians[name+", before"])
-	shared := medians[fmt.Sprintf("5 transactions that all %d want", few)]
-	results.Add(report.Figure{Name: "5 that all want", Value: ms(shared), Unit: "ms", Peer: "block", PeerValue: ms(medians[name]), Goal: "ratio <= 2", Met: shared <= 2*medians[name]})
+	least.report(results, before)
+	results.Add(report.Figure{Name: "5 that all want", Value: ms(shared), Unit: "ms", Peer: "block", PeerValue: ms(now), Goal: "ratio <= 2", Met: shared <= 2*now})
 	for _, many := range o.clients[1:] {
 		filters, deliveries := pick(r, block, many)
 		took, err := fanout(ctx, broker, o.server, schemas.TopicTransactions, filters, block, deliveries, 5, oneAddress)
 		if err != nil {
 			return err
 		}
-		more := fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, many, deliveries)
-		show(more, took)
+		more, _ := took.show(results, fmt.Sprintf("%d transactions to %d clients, %d deliveries", blockSize, many, deliveries))
 		results.Add(report.Figure{
-			Name: fmt.Sprintf("%d clients", many), Value: ms(medians[more]), Unit: "ms", Peer: fmt.Sprintf("%d clients", few), PeerValue: ms(medians[name]),
-			Goal: fmt.Sprintf("ratio <= %d", many/few), Met: ratio(medians[more], medians[name]) <= float64(many/few),
+			Name: fmt.Sprintf("%d clients", many), Value: ms(more), Unit: "ms", Peer: fmt.Sprintf("%d clients", few), PeerValue: ms(now),
+			Goal: fmt.Sprintf("ratio <= %d", many/few), Met: ratio(more, now) <= float64(many/few),
 		})
 	}
 	return nil
+}
+
+// show adds the figure of a fan-out, and returns the medians.
+func (m *measured) show(results *report.Report, what string) (took, cpu time.Duration) {
+	slices.Sort(m.took)
+	slices.Sort(m.cpu)
+	took, cpu = m.took[len(m.took)/2], m.cpu[len(m.cpu)/2]
+	results.Add(report.Figure{
+		Name: what, Value: ms(took), Unit: "ms", Note: fmt.Sprintf("median; %.0f ms of the server's processor time; all: %s", ms(cpu), list(m.took)),
+	})
+	return took, cpu
 }
 
 // sharing returns n transactions that have the account. It is added to those that lack it.
