@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
@@ -96,8 +97,8 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	// goroutine can still end the stream when the hub gives up the subscriber.
 	ended := make(chan error, 2)
 	pongs := make(chan int32, 1)
-	go func() { ended <- g.receive(stream, sub, pongs) }()
-	go func() { ended <- g.send(stream, sub, pongs) }()
+	go func() { ended <- g.guarded(func() error { return g.receive(stream, sub, pongs) }) }()
+	go func() { ended <- g.guarded(func() error { return g.send(stream, sub, pongs) }) }()
 	select {
 	case err := <-ended:
 		return err
@@ -108,10 +109,19 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	}
 }
 
+// guarded returns the error of work; if work panics, the status Internal.
+func (s *Server) guarded(work func() error) (err error) {
+	defer panics.Catch(s.deps.Logger, s.metrics.panics, func() { err = endStatus(errInternal) })
+	return work()
+}
+
 // endStatus returns the gRPC status for the reason why a stream ends.
 func endStatus(why error) error {
-	if errors.Is(why, errStops) {
+	switch {
+	case errors.Is(why, errStops):
 		return status.Error(codes.Unavailable, why.Error())
+	case errors.Is(why, errInternal):
+		return status.Error(codes.Internal, why.Error())
 	}
 	return status.Error(codes.ResourceExhausted, why.Error())
 }

@@ -17,7 +17,9 @@ import (
 var (
 	errLagged = errors.New("the client reads slower than the chain writes; subscribe again, with narrower filters or a faster reader")
 	errStops  = errors.New("the server stops")
-	errFull   = errors.New("the server has as many subscribers as it may")
+	// errInternal ends what panicked.
+	errInternal = errors.New("internal error")
+	errFull     = errors.New("the server has as many subscribers as it may")
 )
 
 // subscriber is one client's subscription. Its filters may be replaced at any time.

@@ -94,14 +94,18 @@ func codeOf(refused *keys.Refusal) codes.Code {
 	return codes.ResourceExhausted
 }
 
-func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (response any, err error) {
 	pass, err := s.admitGRPC(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	pass.Count(path.Base(info.FullMethod), usage.Counts{Requests: 1, Units: 1})
 	compressFor(ctx)
-	return handle(ctx, req)
+	err = s.guarded(func() (err error) {
+		response, err = handle(ctx, req)
+		return err
+	})
+	return response, err
 }
 
 // interceptStream holds a lease of the key for as long as the stream is open.
@@ -116,7 +120,7 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 	}
 	defer lease.Close()
 	compressFor(stream.Context())
-	return handle(srv, &leasedStream{stream, lease})
+	return s.guarded(func() error { return handle(srv, &leasedStream{stream, lease}) })
 }
 
 // leasedStream is a stream with the lease of its key.

@@ -26,6 +26,7 @@ type metrics struct {
 	connectionsEnded *prometheus.CounterVec
 	floods           prometheus.Counter
 	stalls           prometheus.Counter
+	panics           prometheus.Counter
 	// processed has the metrics of what is processed.
 	processed processedMetrics
 }
@@ -85,6 +86,9 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 		stalls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_stalls_total", Help: "Times that the stream stalled: nothing came on the topic, and subscribers were told.",
 		}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_gateway_stream_panics_total", Help: "Calls, streams, connections and replays that ended with a panic.",
+		}),
 		floods: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_floods_total", Help: "Times that a client's bytes had to wait, as its address sent faster than it may.",
 		}),
@@ -99,7 +103,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 		return m, nil
 	}
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.replayReads,
-		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls,
+		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls, m.panics,
 		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead)
 	for _, c := range list {
 		if err := registerer.Register(c); err != nil {

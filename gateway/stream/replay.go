@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/panics"
 )
 
 // gate holds live transactions back from the filters that a replay serves. Live delivery passes
@@ -133,6 +135,7 @@ func (r *replay) leave() {
 // cannot be read, it gives up the subscriber: the client subscribes again, from its last slot on.
 func (r *replay) run(ctx context.Context) {
 	defer r.release()
+	defer panics.Catch(r.server.deps.Logger, r.server.metrics.panics, func() { r.sub.end(errInternal) })
 	for !r.handOver() {
 		records, err := r.fetch(ctx)
 		switch {
@@ -219,19 +222,24 @@ func (r *replay) handOver() bool {
 }
 
 func (r *replay) transaction(ctx context.Context, t *transaction) bool {
-	var wants []*entry
-	var hashes hashCache
+	wants := r.wanting(t)
+	if len(wants) == 0 {
+		return ctx.Err() == nil
+	}
+	return r.push(ctx, delivery{tx: t, wants: wants})
+}
+
+// wanting returns the entries of the replay that want t.
+func (r *replay) wanting(t *transaction) (wants []*entry) {
 	r.sub.change.Lock()
+	defer r.sub.change.Unlock()
+	var hashes hashCache
 	for _, e := range r.sub.entries {
 		if e.gate == r.gate && e.wants(t, false, &hashes) {
 			wants = append(wants, e)
 		}
 	}
-	r.sub.change.Unlock()
-	if len(wants) == 0 {
-		return ctx.Err() == nil
-	}
-	return r.push(ctx, delivery{tx: t, wants: wants})
+	return wants
 }
 
 func (r *replay) tell(ctx context.Context, n *note) bool {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
@@ -129,8 +130,8 @@ func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
 	}
 }
 
-// run serves the session until the client leaves or breaks the protocol, the hub gives it up, or
-// its key's lease ends.
+// run serves the session until the client leaves or breaks the protocol, the hub gives it up, its
+// key's lease ends, or something panics.
 func (c *session) run(ctx context.Context) {
 	defer c.lease.Close()
 	defer c.server.hub.remove(c.sub)
@@ -141,6 +142,7 @@ func (c *session) run(ctx context.Context) {
 	over := make(chan struct{}, 2)
 	for _, work := range []func(context.Context){c.receive, c.send} {
 		both.Go(func() {
+			defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, c.panicked)
 			work(ctx)
 			over <- struct{}{}
 		})
@@ -158,12 +160,18 @@ func (c *session) run(ctx context.Context) {
 	both.Wait()
 }
 
+// panicked ends a session in which something panicked.
+func (c *session) panicked() { c.sub.end(errInternal) }
+
 // sayGoodbye closes the connection with the reason. It waits at most goodbyeTimeout for the client
 // to read that.
 func (c *session) sayGoodbye() {
 	code := websocket.StatusPolicyViolation
-	if errors.Is(c.sub.why, errStops) {
+	switch {
+	case errors.Is(c.sub.why, errStops):
 		code = websocket.StatusGoingAway
+	case errors.Is(c.sub.why, errInternal):
+		code = websocket.StatusInternalError
 	}
 	wsclient.CloseWithin(c.server.cfg.goodbyeTimeout, func() error {
 		c.frames.stop()
@@ -190,9 +198,14 @@ func (c *session) receive(ctx context.Context) {
 		// would keep until the client leaves.
 		go func() {
 			defer close(done)
+			defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, c.panicked)
 			text, refused = c.handle(message)
 		}()
 		<-done
+		if text == nil { // it panicked, so run ends the session
+			<-ctx.Done()
+			return
+		}
 		if refused && c.refusals.Wait(ctx) != nil {
 			return
 		}
