@@ -25,6 +25,7 @@ func main() {
 	decoder.MaybeRunChild()
 	chengine.MaybeRunChild()
 	heap.start()
+	go new(giver).run()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
