@@ -24,7 +24,7 @@ func TestBrokerTestsUseTheBroker(t *testing.T) {
 		}
 	}
 	for file, list := range map[string]string{
-		"../../Makefile": `(?m)^BROKER_TESTS := (\S+)$`, "../../.ci/run": `(?m)^make test-kafka BROKER_TESTS='(\S+)'$`,
+		"../../Makefile": `(?m)^BROKER_TESTS := (\S+)$`, "../../.ci/run": `(?m)^ *make test-kafka BROKER_TESTS='(\S+)'$`,
 	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
