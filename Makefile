@@ -250,6 +250,8 @@ soak: deps build ## Run every room for DURATION (1h) at TPS (1500) of the demo c
 .PHONY: gen
 gen: ## Regenerate generated files
 	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
+	$(GO) run ./tools/protogen -module github.com/rpcpool/yellowstone-grpc/examples/golang -to third_party/yellowstone-grpc -grpc \
+		third_party/yellowstone-grpc solana-storage.proto geyser.proto
 	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
 	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml
 	cd clients/typescript && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent gen

@@ -2,28 +2,23 @@ package stream
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 
 	"github.com/dchest/siphash"
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
 // maxCuckooBytes bounds the cuckoo filters of a request's transactions, and, apart from these,
 // those of its transactions_status. That is room for half a million addresses.
 const maxCuckooBytes = 1 << 20
 
-// Fields of the message CuckooFilter (geyser.proto), and the only layout of its data that the
-// clients' crate, yellowstone-grpc-proto, defines: buckets of four entries, each a fingerprint of
-// 16 bits, little endian; 0 is an empty entry.
+// The only layout of a CuckooFilter's data that the clients' crate, yellowstone-grpc-proto, defines:
+// buckets of four entries, each a fingerprint of 16 bits, little endian; 0 is an empty entry.
 const (
-	fieldCuckooData, fieldCuckooBuckets, fieldCuckooEntries     = 1, 2, 3
-	fieldCuckooFingerprint, fieldCuckooSeed, fieldCuckooHashing = 4, 5, 6
-
 	cuckooEntries         = 4
 	cuckooFingerprintBits = 16
 	cuckooBucketBytes     = cuckooEntries * cuckooFingerprintBits / 8
-	cuckooSipHash         = 0
 )
 
 // cuckoo is a cuckoo filter: a set of addresses that has no false negatives and about one false
@@ -42,45 +37,24 @@ type hashed struct {
 	fingerprint   uint16
 }
 
-// readCuckoo reads a message CuckooFilter. It accepts only the layout above.
-func readCuckoo(message []byte) (*cuckoo, error) {
-	c := &cuckoo{}
-	var buckets, entries, fingerprint, hashing uint64
-	f := fields{rest: message}
-	for f.next() {
-		switch {
-		case f.isBytes(fieldCuckooData):
-			c.data = f.bytes
-		case f.isVarint(fieldCuckooBuckets):
-			buckets = f.value
-		case f.isVarint(fieldCuckooEntries):
-			entries = f.value
-		case f.isVarint(fieldCuckooFingerprint):
-			fingerprint = f.value
-		case f.isVarint(fieldCuckooSeed):
-			c.seed = f.value
-		case f.isVarint(fieldCuckooHashing):
-			hashing = f.value
-		}
-	}
+// readCuckoo reads a filter. It accepts only the layout above.
+func readCuckoo(in *pb.CuckooFilter) (*cuckoo, error) {
+	data, buckets := in.GetData(), in.GetBucketCount()
 	switch {
-	case f.err != nil:
-		return nil, errors.New("malformed message")
-	case hashing != cuckooSipHash:
-		return nil, fmt.Errorf("hash_algorithm %d: must be SIP_HASH (0)", hashing)
-	case entries != cuckooEntries:
-		return nil, fmt.Errorf("entries_per_bucket %d: must be %d", entries, cuckooEntries)
-	case fingerprint != cuckooFingerprintBits:
-		return nil, fmt.Errorf("fingerprint_bits %d: must be %d", fingerprint, cuckooFingerprintBits)
-	case bits.OnesCount64(buckets) != 1:
+	case in.GetHashAlgorithm() != pb.CuckooHashAlgorithm_SIP_HASH:
+		return nil, fmt.Errorf("hash_algorithm %d: must be SIP_HASH (0)", in.GetHashAlgorithm())
+	case in.GetEntriesPerBucket() != cuckooEntries:
+		return nil, fmt.Errorf("entries_per_bucket %d: must be %d", in.GetEntriesPerBucket(), cuckooEntries)
+	case in.GetFingerprintBits() != cuckooFingerprintBits:
+		return nil, fmt.Errorf("fingerprint_bits %d: must be %d", in.GetFingerprintBits(), cuckooFingerprintBits)
+	case bits.OnesCount32(buckets) != 1:
 		return nil, fmt.Errorf("bucket_count %d: must be a power of two", buckets)
-	case len(c.data) > maxCuckooBytes:
-		return nil, fmt.Errorf("data of %d bytes: at most %d", len(c.data), maxCuckooBytes)
-	case buckets != uint64(len(c.data)/cuckooBucketBytes) || len(c.data)%cuckooBucketBytes != 0:
-		return nil, fmt.Errorf("data of %d bytes: must be bucket_count × %d", len(c.data), cuckooBucketBytes)
+	case len(data) > maxCuckooBytes:
+		return nil, fmt.Errorf("data of %d bytes: at most %d", len(data), maxCuckooBytes)
+	case int(buckets) != len(data)/cuckooBucketBytes || len(data)%cuckooBucketBytes != 0:
+		return nil, fmt.Errorf("data of %d bytes: must be bucket_count × %d", len(data), cuckooBucketBytes)
 	}
-	c.mask = buckets - 1
-	return c, nil
+	return &cuckoo{data: data, mask: uint64(buckets) - 1, seed: in.GetHashSeed()}, nil
 }
 
 // size is the length of the filter's data in bytes; 0 for a nil filter.

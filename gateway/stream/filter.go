@@ -128,8 +128,7 @@ type namedFilter struct {
 }
 
 // readFilters reads the filters of a gRPC request and returns them sorted by name. Its errors name
-// the filter and the rule. It removes the fields that readNewer understands from the filters'
-// unknown fields.
+// the filter and the rule.
 func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most limits) ([]namedFilter, error) {
 	if len(list) > most.filters {
 		return nil, fmt.Errorf("%d filters: at most %d", len(list), most.filters)
@@ -160,7 +159,7 @@ func readFilters(list map[string]*pb.SubscribeRequestFilterTransactions, most li
 // maxSignatureText bounds the base58 text of 64 bytes.
 const maxSignatureText = 88
 
-// readFilter reads one filter, with the newer fields among its unknown ones.
+// readFilter reads one filter.
 func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 	if in == nil {
 		return &filter{}, nil

@@ -231,9 +231,7 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, at level) ([]namedFilter, []
 	if err != nil {
 		return nil, nil, err
 	}
-	// readFilters has removed the fields that this stream serves although the generated code does
-	// not know them. Any other unknown field is refused.
-	if err := yellowstone.UnknownField(in); err != nil {
+	if err := refusedFields.UnknownField(in); err != nil {
 		return nil, nil, err
 	}
 	for name, n := range map[string]int{
@@ -246,6 +244,10 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, at level) ([]namedFilter, []
 	}
 	return filters, watches, nil
 }
+
+// refusedFields are the fields of requests that this stream does not serve. Those of accounts,
+// blocks and entries are refused with the whole filter, as this stream has none of these.
+var refusedFields = yellowstone.Refused{"geyser.SubscribeRequest.block_footer"}
 
 // levelOf returns the level of a request. Without a commitment that is the one of the log. Its
 // errors are gRPC statuses.

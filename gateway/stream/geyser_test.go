@@ -117,12 +117,13 @@ func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 		"account_include \"x\"":             {Transactions: filters{"a": {AccountInclude: []string{"x"}}}},
 		"signature \"x\"":                   {Transactions: filters{"a": {Signature: &bad}}},
 		"at most 128 bytes":                 {Transactions: filters{strings.Repeat("n", 129): {}}},
-		"cuckoo_account_include (field 7)":  {Transactions: filters{"a": withField(7, 1)}},
-		"token_accounts (field 30)":         {Transactions: filters{"a": fixed32(30)}},
-		"token_accounts 2: must be":         {Transactions: filters{"a": withField(30, 2)}},
+		"field 7 of":                        {Transactions: filters{"a": withField(7, 1)}},
+		"field 30 of":                       {Transactions: filters{"a": fixed32(30)}},
+		"token_accounts 2: must be":         {Transactions: filters{"a": {TokenAccounts: pb.TokenAccountExpansionControlFlag(2).Enum()}}},
 		"field 8":                           {Transactions: filters{"a": withField(8, 1)}},
 		"filter \"a\": cuckoo_account_incl": {Transactions: filters{"a": withCuckoo(&filterProto{buckets: 3, data: make([]byte, 24)})}},
-		"cuckoo_account_include (field 5)":  {Blocks: map[string]*pb.SubscribeRequestFilterBlocks{"a": blocksWithCuckoo()}},
+		"blocks: this":                      {Blocks: map[string]*pb.SubscribeRequestFilterBlocks{"a": {CuckooAccountInclude: &pb.CuckooFilter{}}}},
+		"block_footer (field 12)":           {BlockFooter: map[string]*pb.SubscribeRequestFilterBlockFooter{"a": {}}},
 	} {
 		c, ctx := f.client(t)
 		stream, err := c.Subscribe(ctx)
@@ -154,12 +155,6 @@ func withField(field protowire.Number, value uint64) *pb.SubscribeRequestFilterT
 func fixed32(field protowire.Number) *pb.SubscribeRequestFilterTransactions {
 	f := &pb.SubscribeRequestFilterTransactions{}
 	f.ProtoReflect().SetUnknown(protowire.AppendFixed32(protowire.AppendTag(nil, field, protowire.Fixed32Type), 1))
-	return f
-}
-
-func blocksWithCuckoo() *pb.SubscribeRequestFilterBlocks {
-	f := &pb.SubscribeRequestFilterBlocks{}
-	f.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 1))
 	return f
 }
 

@@ -29,10 +29,10 @@ func (o *oracle) request() *pb.SubscribeRequestFilterTransactions {
 	f := &pb.SubscribeRequestFilterTransactions{Vote: o.Vote, Failed: o.Failed, Signature: o.Signature,
 		AccountInclude: o.AccountInclude, AccountExclude: o.AccountExclude, AccountRequired: o.AccountRequired}
 	if o.cuckoo != nil {
-		setCuckoo(f, o.cuckoo.proto())
+		f.CuckooAccountInclude = o.cuckoo.proto().message()
 	}
 	if o.tokens >= 0 {
-		setTokenAccounts(f, uint64(o.tokens))
+		f.TokenAccounts = pb.TokenAccountExpansionControlFlag(o.tokens).Enum()
 	}
 	return f
 }

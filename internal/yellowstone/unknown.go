@@ -6,48 +6,46 @@ package yellowstone
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// newer are the names of fields that clients of newer versions send and the Go package does not
-// know yet (geyser.proto of yellowstone-grpc 12.6).
-var newer = map[protoreflect.FullName]map[protowire.Number]string{
-	"geyser.SubscribeRequestFilterAccounts":     {6: "cuckoo_accounts_filter"},
-	"geyser.SubscribeRequestFilterTransactions": {7: "cuckoo_account_include", 30: "token_accounts"},
-	"geyser.SubscribeRequestFilterBlocks":       {5: "cuckoo_account_include"},
-}
+// Refused are the fields that a server does not serve, although the generated code knows them. Their
+// names are full ones, such as geyser.SubscribeRequest.block_footer.
+type Refused []protoreflect.FullName
 
-// UnknownField returns an error that names an unknown field in m or in a message inside it; nil if
-// there is none. A filter must not be served without its unknown conditions: the client would get
-// updates that it did not ask for, most often all of them.
-func UnknownField(m proto.Message) error {
-	return inMessage(m.ProtoReflect(), "")
+// UnknownField returns an error that names a field in m, or in a message inside it, that the
+// generated code does not know or that is refused; nil if there is none. A filter must not be
+// served without such conditions: the client would get updates that it did not ask for, most often
+// all of them.
+func (r Refused) UnknownField(m proto.Message) error {
+	return r.inMessage(m.ProtoReflect(), "")
 }
 
 // inMessage checks a message. path leads to it, for the error.
-func inMessage(m protoreflect.Message, path string) error {
-	name := m.Descriptor().FullName()
+func (r Refused) inMessage(m protoreflect.Message, path string) error {
+	name := m.Descriptor().Name()
 	if raw := m.GetUnknown(); len(raw) > 0 {
 		number, _, _ := protowire.ConsumeTag(raw) // valid: the decoder has read it before
-		field := fmt.Sprintf("field %d", number)
-		if known, ok := newer[name][number]; ok {
-			field = fmt.Sprintf("%s (field %d)", known, number)
-		}
-		return fmt.Errorf("%s%s of %s is not supported", path, field, m.Descriptor().Name())
+		return fmt.Errorf("%sfield %d of %s is not supported", path, number, name)
 	}
 	var err error
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		err = inField(field, value, path)
+		if slices.Contains(r, field.FullName()) {
+			err = fmt.Errorf("%s%s (field %d) of %s is not supported", path, field.Name(), field.Number(), name)
+		} else {
+			err = r.inField(field, value, path)
+		}
 		return err == nil
 	})
 	return err
 }
 
 // inField checks the messages in a field: one, a list, or the values of a map.
-func inField(field protoreflect.FieldDescriptor, value protoreflect.Value, path string) (err error) {
+func (r Refused) inField(field protoreflect.FieldDescriptor, value protoreflect.Value, path string) (err error) {
 	path += string(field.Name())
 	switch {
 	case field.IsMap():
@@ -55,18 +53,18 @@ func inField(field protoreflect.FieldDescriptor, value protoreflect.Value, path 
 			return nil
 		}
 		value.Map().Range(func(key protoreflect.MapKey, one protoreflect.Value) bool {
-			err = inMessage(one.Message(), fmt.Sprintf("%s %.32q: ", path, key.String()))
+			err = r.inMessage(one.Message(), fmt.Sprintf("%s %.32q: ", path, key.String()))
 			return err == nil
 		})
 	case field.Message() == nil:
 	case field.IsList():
 		for i := range value.List().Len() {
-			if err := inMessage(value.List().Get(i).Message(), fmt.Sprintf("%s[%d]: ", path, i)); err != nil {
+			if err := r.inMessage(value.List().Get(i).Message(), fmt.Sprintf("%s[%d]: ", path, i)); err != nil {
 				return err
 			}
 		}
 	default:
-		return inMessage(value.Message(), path+": ")
+		return r.inMessage(value.Message(), path+": ")
 	}
 	return err
 }

@@ -17,18 +17,22 @@ func with[M proto.Message](m M, number protowire.Number) M {
 	return m
 }
 
-// TestUnknownField: an unknown field is named wherever it lies, by its number and, where newer
-// versions name it, by its name.
+// TestUnknownField: an unknown field is named wherever it lies, by its number, and a refused one by
+// its name.
 func TestUnknownField(t *testing.T) {
+	refused := yellowstone.Refused{
+		"geyser.SubscribeRequestFilterTransactions.cuckoo_account_include", "geyser.SubscribeRequestFilterTransactions.token_accounts",
+		"geyser.SubscribeRequestFilterBlocks.cuckoo_account_include",
+	}
 	memcmp := &pb.SubscribeRequestFilterAccountsFilter{Filter: &pb.SubscribeRequestFilterAccountsFilter_Memcmp{
 		Memcmp: with(&pb.SubscribeRequestFilterAccountsFilterMemcmp{}, 9)}}
 	for want, request := range map[string]*pb.SubscribeRequest{
 		"field 99 of SubscribeRequest is not supported": with(&pb.SubscribeRequest{}, 99),
 		`transactions "a": cuckoo_account_include (field 7) of SubscribeRequestFilterTransactions`: {
-			Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"a": with(&pb.SubscribeRequestFilterTransactions{}, 7)}},
+			Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"a": {CuckooAccountInclude: &pb.CuckooFilter{}}}},
 		"token_accounts (field 30)": {
-			Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"a": {}, "b": with(&pb.SubscribeRequestFilterTransactions{}, 30)}},
-		`blocks "a": cuckoo_account_include (field 5)`: {Blocks: map[string]*pb.SubscribeRequestFilterBlocks{"a": with(&pb.SubscribeRequestFilterBlocks{}, 5)}},
+			Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"a": {}, "b": {TokenAccounts: pb.TokenAccountExpansionControlFlag_ALL.Enum()}}},
+		`blocks "a": cuckoo_account_include (field 5)`: {Blocks: map[string]*pb.SubscribeRequestFilterBlocks{"a": {CuckooAccountInclude: &pb.CuckooFilter{}}}},
 		`accounts "a": filters[0]: memcmp: field 9`: {Accounts: map[string]*pb.SubscribeRequestFilterAccounts{
 			"a": {Filters: []*pb.SubscribeRequestFilterAccountsFilter{memcmp}}}},
 		`slots "aaaa`: {Slots: map[string]*pb.SubscribeRequestFilterSlots{strings.Repeat("a", 9999): with(&pb.SubscribeRequestFilterSlots{}, 9)}},
@@ -38,12 +42,12 @@ func TestUnknownField(t *testing.T) {
 		require.NoError(t, err)
 		var read pb.SubscribeRequest
 		require.NoError(t, proto.Unmarshal(raw, &read))
-		err = yellowstone.UnknownField(&read)
+		err = refused.UnknownField(&read)
 		require.ErrorContains(t, err, want)
 		require.Less(t, len(err.Error()), 200)
 	}
 	yes, slot, level := true, uint64(3), pb.CommitmentLevel_CONFIRMED
-	require.NoError(t, yellowstone.UnknownField(&pb.SubscribeRequest{
+	require.NoError(t, refused.UnknownField(&pb.SubscribeRequest{
 		Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"a": {Vote: &yes, AccountInclude: []string{"x"}}},
 		Commitment:   &level, FromSlot: &slot, AccountsDataSlice: []*pb.SubscribeRequestAccountsDataSlice{{Offset: 1}},
 	}))

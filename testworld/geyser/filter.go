@@ -108,8 +108,15 @@ type filter struct {
 	slices     []*pb.SubscribeRequestAccountsDataSlice
 }
 
+// refused are conditions that this server does not have.
+var refused = yellowstone.Refused{
+	"geyser.SubscribeRequest.block_footer", "geyser.SubscribeRequestFilterEntry.include_update_parent",
+	"geyser.SubscribeRequestFilterAccounts.cuckoo_accounts_filter", "geyser.SubscribeRequestFilterBlocks.cuckoo_account_include",
+	"geyser.SubscribeRequestFilterTransactions.cuckoo_account_include", "geyser.SubscribeRequestFilterTransactions.token_accounts",
+}
+
 func newFilter(req *pb.SubscribeRequest) (*filter, error) {
-	if err := yellowstone.UnknownField(req); err != nil {
+	if err := refused.UnknownField(req); err != nil {
 		return nil, err
 	}
 	n := len(req.GetSlots()) + len(req.GetTransactions()) + len(req.GetTransactionsStatus()) + len(req.GetBlocks()) + len(req.GetBlocksMeta()) +

@@ -15,14 +15,6 @@ type exception struct {
 }
 
 var exceptions = map[string]exception{
-	"github.com/rpcpool/yellowstone-grpc/examples/golang": {
-		version: "v0.0.0-20260820073611-0c3f357ab526", licence: "Apache-2.0", leaveOut: "LICENSE",
-		why: `Only its package proto is linked, the generated code of the Geyser interface. The module is the folder examples/golang of the
-repository github.com/rpcpool/yellowstone-grpc at commit 0c3f357ab526. Go puts the licence of a repository's root into the archive of a
-module that has none in its own folder; here that is the AGPL-3.0 text, the default of that repository. Its LICENSING.md (seen in
-November 2026) puts "examples" with all its subfolders, and yellowstone-grpc-proto, under Apache-2.0. So this module is under
-Apache-2.0, and the AGPL does not apply to it.`,
-	},
 	"github.com/gagliardetto/treeout": {
 		version: "v0.1.4", licence: "not stated",
 		why: `Neither its archive nor its repository holds a licence file (seen in November 2026). It is 150 lines that print trees, and its author

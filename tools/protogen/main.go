@@ -3,15 +3,22 @@
 // that go.mod pins.
 //
 //	go run ./tools/protogen proto mintlake/events/v1/events.proto
+//	go run ./tools/protogen -module MODULE -to FOLDER -grpc FOLDER geyser.proto
 //
-// The first argument is the import root; generated files go where their go_package says, relative
-// to the module's root.
+// The first argument is the import root. Generated files go where their go_package says, relative
+// to the root of their module: this one, or that of -module, whose root is the folder -to. With
+// -grpc the code of services is generated as well, by the plugin protoc-gen-go-grpc at the version
+// that tools/clientgen/go.mod pins.
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -19,37 +26,59 @@ import (
 	"github.com/bufbuild/protocompile/protoutil"
 	gengo "google.golang.org/protobuf/cmd/protoc-gen-go/internal_gengo"
 	"google.golang.org/protobuf/compiler/protogen"
-	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-const module = "github.com/mintlake/mintlake/"
+// target is the module that the generated code belongs to, and the folder of its root.
+type target struct {
+	module, folder string
+	grpc           bool
+}
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: protogen IMPORT_ROOT FILE.proto...")
+	var to target
+	flag.StringVar(&to.module, "module", "github.com/mintlake/mintlake", "module of the generated code")
+	flag.StringVar(&to.folder, "to", ".", "folder of the module's root")
+	flag.BoolVar(&to.grpc, "grpc", false, "generate services too")
+	flag.Parse()
+	if flag.NArg() < 2 {
+		fmt.Fprintln(os.Stderr, "usage: protogen [-module MODULE -to FOLDER] [-grpc] IMPORT_ROOT FILE.proto...")
 		os.Exit(2)
 	}
-	if err := generate(os.Args[1], os.Args[2:]); err != nil {
+	if err := to.generate(flag.Arg(0), flag.Args()[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-func generate(root string, files []string) error {
+func (t target) generate(root string, files []string) error {
 	compiler := protocompile.Compiler{
-		Resolver:       &protocompile.SourceResolver{ImportPaths: []string{root}},
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),
 		SourceInfoMode: protocompile.SourceInfoStandard, // comments become Go comments
 	}
 	compiled, err := compiler.Compile(context.Background(), files...)
 	if err != nil {
 		return fmt.Errorf("compile: %w", err)
 	}
-	var descriptors []*descriptorpb.FileDescriptorProto
-	for _, file := range compiled {
-		descriptors = append(descriptors, protoutil.ProtoFromFileDescriptor(file))
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: files}
+	seen := map[string]bool{}
+	var add func(file protoreflect.FileDescriptor)
+	add = func(file protoreflect.FileDescriptor) { // what a file imports comes before it
+		if seen[file.Path()] {
+			return
+		}
+		seen[file.Path()] = true
+		for i := range file.Imports().Len() {
+			add(file.Imports().Get(i).FileDescriptor)
+		}
+		request.ProtoFile = append(request.ProtoFile, protoutil.ProtoFromFileDescriptor(file))
 	}
-	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{FileToGenerate: files, ProtoFile: descriptors})
+	for _, file := range compiled {
+		add(file)
+	}
+	plugin, err := protogen.Options{}.New(request)
 	if err != nil {
 		return fmt.Errorf("prepare generator: %w", err)
 	}
@@ -58,15 +87,38 @@ func generate(root string, files []string) error {
 			gengo.GenerateFile(plugin, file)
 		}
 	}
-	return write(plugin.Response())
+	if err := t.write(plugin.Response()); err != nil || !t.grpc {
+		return err
+	}
+	services, err := services(request)
+	if err != nil {
+		return fmt.Errorf("generate services: %w", err)
+	}
+	return t.write(services)
 }
 
-func write(response *pluginpb.CodeGeneratorResponse) error {
+// services runs protoc-gen-go-grpc, whose generator is no package that could be imported.
+func services(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
+	input, err := proto.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	plugin := exec.Command("go", "tool", "-modfile=tools/clientgen/go.mod", "protoc-gen-go-grpc")
+	plugin.Stdin, plugin.Stderr = bytes.NewReader(input), os.Stderr
+	output, err := plugin.Output()
+	if err != nil {
+		return nil, err
+	}
+	response := &pluginpb.CodeGeneratorResponse{}
+	return response, proto.Unmarshal(output, response)
+}
+
+func (t target) write(response *pluginpb.CodeGeneratorResponse) error {
 	if response.Error != nil {
-		return fmt.Errorf("generate: %s", response.GetError())
+		return errors.New(response.GetError())
 	}
 	for _, file := range response.File {
-		path := strings.TrimPrefix(file.GetName(), module)
+		path := filepath.Join(t.folder, strings.TrimPrefix(file.GetName(), t.module+"/"))
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			return fmt.Errorf("make folder: %w", err)
 		}
