@@ -133,6 +133,10 @@ test-openapi: ## Hold a live API node and a live swap API to their OpenAPI docum
 test-clients: deps ## Run unchanged client libraries of others against the whole system (SUITES=clickhouse; needs Python, Node and Java with Maven)
 	@GO="$(GO)" tools/clients/run.sh
 
+.PHONY: test-transactions
+test-transactions: ## Hold our reader of transactions to Solana's own, over random and damaged ones (needs Python with pip; CRATE=1: to the Rust crates too, SEEDS='1 2 3')
+	@GO="$(GO)" CRATE="$(CRATE)" SEEDS="$(SEEDS)" tools/txoracle/run.sh
+
 .PHONY: test-typescript
 test-typescript: ## Test the TypeScript client, the example of its README among it (needs Node with npm)
 	cd clients/typescript && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm test --silent
