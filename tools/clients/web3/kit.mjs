@@ -2,8 +2,8 @@
 import {
   address, appendTransactionMessageInstruction, assertIsTransactionWithBlockhashLifetime, createSolanaRpc,
   createSolanaRpcSubscriptions, createTransactionMessage, generateKeyPairSigner, getSignatureFromTransaction, lamports, pipe,
-  sendAndConfirmTransactionFactory, setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash,
-  signTransactionMessageWithSigners, airdropFactory,
+  sendAndConfirmTransactionFactory, setTransactionMessageConfig, setTransactionMessageFeePayerSigner,
+  setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, airdropFactory,
 } from '@solana/kit';
 import { assert, done, rpcURL, within } from './check.mjs';
 
@@ -27,21 +27,37 @@ function transfer(amount) {
   };
 }
 const sendAndConfirm = sendAndConfirmTransactionFactory({ rpc, rpcSubscriptions });
-for (const commitment of ['processed', 'confirmed', 'finalized']) {
-  const { value: latest } = await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send();
-  const message = pipe(
-    createTransactionMessage({ version: 0 }),
-    (m) => setTransactionMessageFeePayerSigner(wallet, m),
-    (m) => setTransactionMessageLifetimeUsingBlockhash(latest, m),
-    (m) => appendTransactionMessageInstruction(transfer(1_000_000n), m),
-  );
-  const transaction = await signTransactionMessageWithSigners(message);
-  assertIsTransactionWithBlockhashLifetime(transaction);
-  await within(90, `transfer, ${commitment}`, sendAndConfirm(transaction, { commitment, preflightCommitment: 'processed' }));
-  const { value } = await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)]).send();
-  assert.equal(value[0].err, null);
+// Version 1 has a config in place of instructions of the Compute Budget program.
+const config = { computeUnitLimit: 10_000, loadedAccountsDataSizeLimit: 64 * 1024, priorityFeeLamports: 77n };
+const signatures = [];
+for (const version of [0, 1]) {
+  for (const commitment of ['processed', 'confirmed', 'finalized']) {
+    const { value: latest } = await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send();
+    const message = pipe(
+      createTransactionMessage({ version }),
+      (m) => setTransactionMessageFeePayerSigner(wallet, m),
+      (m) => setTransactionMessageLifetimeUsingBlockhash(latest, m),
+      (m) => appendTransactionMessageInstruction(transfer(1_000_000n), m),
+      (m) => (version === 1 ? setTransactionMessageConfig(config, m) : m),
+    );
+    const transaction = await signTransactionMessageWithSigners(message);
+    assertIsTransactionWithBlockhashLifetime(transaction);
+    await within(90, `transfer of version ${version}, ${commitment}`, sendAndConfirm(transaction, { commitment, preflightCommitment: 'processed' }));
+    const signature = getSignatureFromTransaction(transaction);
+    const { value } = await rpc.getSignatureStatuses([signature]).send();
+    assert.equal(value[0].err, null);
+    signatures[version] = signature;
+  }
 }
-assert.equal((await rpc.getBalance(other.address, { commitment: 'confirmed' }).send()).value, 3_000_000n);
+assert.equal((await rpc.getBalance(other.address, { commitment: 'confirmed' }).send()).value, 6_000_000n);
+for (const encoding of ['json', 'jsonParsed']) {
+  const read = await rpc.getTransaction(signatures[1], { encoding, commitment: 'confirmed', maxSupportedTransactionVersion: 1 }).send();
+  assert.equal(read.version, 1);
+  assert.equal(read.meta.fee, 5_077n);
+  const { computeUnitLimit, priorityFee } = read.transaction.message.transactionConfig;
+  assert.deepEqual([Number(computeUnitLimit), BigInt(priorityFee)], [10_000, 77n]);
+}
+await assert.rejects(rpc.getTransaction(signatures[1], { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: 0 }).send(), /version/i);
 
 for (const name of ['slotNotifications', 'rootNotifications']) {
   const abort = new AbortController();

@@ -27,6 +27,17 @@ for (const commitment of ['processed', 'confirmed', 'finalized']) {
 }
 assert.equal(await connection.getBalance(other, 'confirmed'), 3_000_000);
 
+// A whole block, of which two in five transactions are of version 1. Without the version it is refused.
+const whole = await within(90, 'a block with version 1', until(90, 'a block with version 1', async () => {
+  const slot = await connection.getSlot('confirmed');
+  const block = await connection.getBlock(slot, { commitment: 'confirmed', maxSupportedTransactionVersion: 1 }).catch(() => null);
+  return block?.transactions.some((t) => t.version === 1) && { slot, block };
+}));
+const first1 = whole.block.transactions.find((t) => t.version === 1);
+assert.equal(first1.transaction.message.version, 1);
+assert.ok('computeUnitLimit' in first1.transaction.message.transactionConfig, JSON.stringify(first1.transaction.message.transactionConfig));
+await assert.rejects(connection.getBlock(whole.slot, { commitment: 'confirmed', maxSupportedTransactionVersion: 0 }), /version/i);
+
 // A transaction that lands and fails says so, soon. The client throws an Error when a notification
 // tells it. When the transaction landed before the subscription stood, it throws the bare status.
 const options = { commitment: 'confirmed', skipPreflight: true };
