@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/keys"
@@ -232,16 +231,4 @@ func TestNotificationsGetNoContent(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, status)
 	require.Empty(t, body)
 	require.JSONEq(t, `{"jsonrpc":"2.0","method":"getSlot"}`, n.bodies[0])
-}
-
-// The time of base58 grows with the square of the length: what is too long for a transaction is not
-// decoded.
-func TestALongTextIsNotDecoded(t *testing.T) {
-	text := func(bytes int) json.RawMessage {
-		raw := append([]byte{1}, make([]byte, bytes-1)...)
-		raw[1] = 7
-		return json.RawMessage(`["` + base58.Encode(raw) + `"]`)
-	}
-	require.NotEmpty(t, signatureOf(text(1232)))
-	require.Empty(t, signatureOf(text(3000)))
 }

@@ -25,8 +25,6 @@ const (
 	// maxRebroadcasts and rebroadcastsPerKey bound the transactions that are sent again.
 	maxRebroadcasts    = 512
 	rebroadcastsPerKey = 64
-	// maxTransactionText bounds a transaction's text; 1,232 bytes have 1,683 characters in base58.
-	maxTransactionText = 2048
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
 	// rebroadcastAge is the age at which a rebroadcast ends at the latest, also if no upstream
@@ -140,44 +138,19 @@ func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) str
 	if err != nil && !errors.As(err, &unknown) || err == nil && got.failure != nil {
 		return rebroadcastNone
 	}
-	params, signature := resendParams(c.Params), signatureOf(c.Params)
-	if params == nil || signature == "" {
+	sent := readTransaction(c.Params)
+	if sent == nil {
+		return rebroadcastNone
+	}
+	params, err := sent.again()
+	if err != nil {
 		return rebroadcastNone
 	}
 	t, err := newTask(&call{Version: "2.0", ID: json.RawMessage("1"), Method: c.Method, Params: params}, nil)
 	if err != nil {
 		return rebroadcastNone
 	}
-	return g.rebroadcasts.add(&rebroadcast{signature: signature, key: req.pass.ID(), task: t, since: time.Now()})
-}
-
-// resendParams returns the params to send a transaction again: without preflight, as the
-// transaction was sent once already, and without the node's own retries. It returns nil if params
-// cannot be read.
-func resendParams(params json.RawMessage) json.RawMessage {
-	var list []json.RawMessage
-	if json.Unmarshal(params, &list) != nil || len(list) == 0 || len(list[0]) > maxTransactionText {
-		return nil
-	}
-	var options struct {
-		Encoding string `json:"encoding,omitempty"`
-	}
-	if len(list) > 1 && json.Unmarshal(list[1], &options) != nil {
-		return nil
-	}
-	made, err := json.Marshal([]any{list[0], map[string]any{"encoding": encodingOr(options.Encoding), "skipPreflight": true, "maxRetries": 0}})
-	if err != nil {
-		return nil
-	}
-	return made
-}
-
-// encodingOr returns the encoding that a call names, or sendTransaction's default.
-func encodingOr(named string) string {
-	if named == "" {
-		return "base58"
-	}
-	return named
+	return g.rebroadcasts.add(&rebroadcast{signature: sent.signature, key: req.pass.ID(), task: t, since: time.Now()})
 }
 
 // rebroadcastAll sends all transactions again that are neither confirmed nor expired, until ctx

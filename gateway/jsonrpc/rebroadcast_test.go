@@ -153,16 +153,3 @@ func TestRebroadcastsAreBounded(t *testing.T) {
 		require.Empty(t, w.rebroadcasts.keys)
 	})
 }
-
-func FuzzResendParams(f *testing.F) {
-	f.Add([]byte(`["x",{"encoding":"base64","skipPreflight":false}]`))
-	f.Add([]byte(`[{}]`))
-	f.Fuzz(func(t *testing.T, params []byte) {
-		if !json.Valid(params) {
-			return
-		}
-		if made := resendParams(params); made != nil && (!json.Valid(made) || len(made) > maxTransactionText+len(params)+100) {
-			t.Fatalf("%s", made)
-		}
-	})
-}

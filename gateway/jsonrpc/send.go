@@ -2,12 +2,9 @@ package jsonrpc
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"strings"
-
-	"github.com/mr-tron/base58"
 )
 
 const sendTransaction = "sendTransaction"
@@ -220,35 +217,4 @@ func alreadyProcessed(failure json.RawMessage) bool {
 	_ = json.Unmarshal(failure, &parsed) // what cannot be read is no such error
 	return string(parsed.Data.Err) == `"AlreadyProcessed"` || strings.Contains(parsed.Message, "already been processed") ||
 		strings.Contains(parsed.Message, "AlreadyProcessed")
-}
-
-// signatureOf returns the first signature of the transaction in sendTransaction's params, in
-// base58; empty if it cannot be read. A text that is too long for a transaction is not decoded: the
-// time of base58 grows with the square of the length.
-func signatureOf(params json.RawMessage) string {
-	var list []json.RawMessage
-	var text string
-	if json.Unmarshal(params, &list) != nil || len(list) == 0 || len(list[0]) > maxTransactionText || json.Unmarshal(list[0], &text) != nil {
-		return ""
-	}
-	var options struct {
-		Encoding string `json:"encoding"`
-	}
-	if len(list) > 1 {
-		_ = json.Unmarshal(list[1], &options) // the upstream refuses what is not valid
-	}
-	var raw []byte
-	var err error
-	if options.Encoding == "base64" {
-		raw, err = base64.StdEncoding.DecodeString(text)
-	} else {
-		raw, err = base58.Decode(text)
-	}
-	// A count below 128 takes one byte of compact-u16, and no transaction has room for more
-	// signatures.
-	const signatureBytes = 64
-	if err != nil || len(raw) < 1+signatureBytes || raw[0] == 0 || raw[0] > 127 {
-		return ""
-	}
-	return base58.Encode(raw[1 : 1+signatureBytes])
 }

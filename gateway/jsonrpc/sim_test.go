@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // mood is how a simulated upstream behaves for a while.
@@ -340,12 +342,27 @@ func (w *world) call(method, params string, headers ...string) reply {
 	return w.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params), headers...)
 }
 
-// transaction is a signed transaction in base64, as far as a gateway reads it, and its signature.
+// transaction is a signed transaction in params of sendTransaction, and its signature: of version 1
+// in base64 if n is odd, otherwise a legacy one in base58.
 func transaction(n int) (params, signature string) {
-	raw := make([]byte, 100)
-	raw[0] = 1
-	copy(raw[1:], fmt.Sprintf("signature %d of a transaction", n))
-	return fmt.Sprintf(`[%q]`, base58.Encode(raw)), base58.Encode(raw[1:65])
+	id := make([]byte, txwire.SignatureSize)
+	copy(id, fmt.Sprintf("signature %d of a transaction", n))
+	tx := &txwire.Transaction{
+		Version: txwire.Legacy, Signatures: [][]byte{id}, Header: txwire.Header{Signers: 1, ReadonlyOthers: 1}, Keys: [][]byte{make([]byte, 32), id[:32]},
+		Lifetime: make([]byte, 32), Instructions: []txwire.Instruction{{Program: 1, Accounts: []byte{0}, Data: []byte{1, 2}}},
+	}
+	if n%2 == 1 {
+		tx.Version = txwire.V1
+		tx.Instructions[0].Data = make([]byte, 3000) // more than older versions may have
+	}
+	raw, err := tx.Append(nil)
+	if err != nil {
+		panic(err)
+	}
+	if n%2 == 1 {
+		return fmt.Sprintf(`[%q,{"encoding":"base64"}]`, base64.StdEncoding.EncodeToString(raw)), base58.Encode(id)
+	}
+	return fmt.Sprintf(`[%q]`, base58.Encode(raw)), base58.Encode(id)
 }
 
 func (r *reply) slot(t *testing.T) uint64 {
