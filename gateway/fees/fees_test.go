@@ -114,6 +114,37 @@ func TestATransactionWithoutAPricePaysNothing(t *testing.T) {
 	require.JSONEq(t, `{"priorityFeeEstimate":0}`, got)
 }
 
+// A transaction of version 1 pays its fee in all, and instructions of the Compute Budget program set
+// nothing in it.
+func TestThePriceOfVersion1IsItsConfig(t *testing.T) {
+	number := func(n uint64) *uint64 { return &n }
+	limit := func(n uint32) *uint32 { return &n }
+	for _, c := range []struct {
+		config *pb.TransactionConfig
+		want   string
+	}{
+		{&pb.TransactionConfig{PriorityFee: number(50_000), ComputeUnitLimit: limit(200_000)}, "250000"},
+		{&pb.TransactionConfig{PriorityFee: number(50_000), ComputeUnitLimit: limit(0)}, "0"},
+		{&pb.TransactionConfig{PriorityFee: number(50_000)}, "0"},
+		{&pb.TransactionConfig{}, "0"},
+	} {
+		r := record(7, 4_000_000, 4, 2)
+		var update pb.SubscribeUpdateTransaction
+		require.NoError(t, proto.Unmarshal(r.Value, &update))
+		message := update.GetTransaction().GetTransaction().GetMessage()
+		message.Versioned, message.Config = true, c.config
+		value, err := proto.Marshal(&update)
+		require.NoError(t, err)
+		s := New()
+		for range coveredBy {
+			s.Take(kafka.Record{Value: value})
+		}
+		got, err := estimate(t, s, noUpstream, `[{"accountKeys":["`+address(2)+`"]}]`)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"priorityFeeEstimate":`+c.want+`}`, got)
+	}
+}
+
 // Accounts that the stream does not cover are asked for upstream, and only those.
 func TestUncoveredAccountsAreAskedUpstream(t *testing.T) {
 	s := New()

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -81,8 +83,11 @@ func (s *Server) Take(r kafka.Record) {
 }
 
 // priceOf returns the price of a compute unit that a transaction offers, in micro-lamports; 0 if it
-// sets none.
+// sets none. Version 1 has it in its config: there the Compute Budget program sets nothing.
 func priceOf(message *pb.Message) uint64 {
+	if yellowstone.VersionOf(message) == txwire.V1 {
+		return yellowstone.ConfigOf(message).UnitPrice()
+	}
 	for _, ix := range message.GetInstructions() {
 		program := int(ix.GetProgramIdIndex())
 		if program < len(message.GetAccountKeys()) && string(message.GetAccountKeys()[program]) == string(computeBudget[:]) &&
