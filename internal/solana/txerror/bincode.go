@@ -8,12 +8,29 @@ import (
 	"slices"
 )
 
-// errUnknown is returned for an error that this version does not know.
-var errUnknown = errors.New("unknown transaction error")
+// errUnknown is returned for an error that this version does not know, errForm for JSON that no
+// error has.
+var (
+	errUnknown = errors.New("unknown transaction error")
+	errForm    = errors.New("no name of a transaction error, nor an object with one")
+)
+
+// maxUnknown bounds the JSON of an error that is not known, in bytes.
+const maxUnknown = 4 << 10
 
 // Bincode is the inverse of JSON: it returns the bincode of a TransactionError that a node sent as
-// JSON. It returns an error if this version does not know the value.
+// JSON. If this version does not know the name, the result is unknownName and the JSON. It returns
+// an error for JSON that no TransactionError has, and for an unknown one over maxUnknown.
 func Bincode(text []byte) ([]byte, error) {
+	out, err := known(text)
+	if errors.Is(err, errUnknown) && len(text) <= maxUnknown {
+		return append(binary.LittleEndian.AppendUint32(nil, unknownName), text...), nil
+	}
+	return out, err
+}
+
+// known returns the bincode of an error that this version knows.
+func known(text []byte) ([]byte, error) {
 	name, carried, err := variant(text)
 	if err != nil {
 		return nil, err
@@ -21,7 +38,7 @@ func Bincode(text []byte) ([]byte, error) {
 	if name == "bincode" {
 		var encoded string
 		if err := json.Unmarshal(carried, &encoded); err != nil {
-			return nil, errUnknown
+			return nil, errForm
 		}
 		return base64.StdEncoding.DecodeString(encoded)
 	}
@@ -53,7 +70,7 @@ func variant(text []byte) (name string, carried json.RawMessage, err error) {
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(text, &object) != nil || len(object) != 1 {
-		return "", nil, errUnknown
+		return "", nil, errForm
 	}
 	for name, carried = range object {
 		break // the only member

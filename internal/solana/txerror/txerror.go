@@ -2,16 +2,21 @@
 //
 // In: the bincode of a TransactionError, as Geyser sends it. Out: the JSON value that nodes answer
 // with.
-// Guarantees: an error never becomes null, which would mean success.
+// Guarantees: an error never becomes null, which would mean success. An error that this version does
+// not know is kept: its number as {"bincode": base64} in JSON, its name behind unknownName in
+// bincode.
 package txerror
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
+	"math"
 	"strings"
 )
 
-// transactionErrors are the variants of TransactionError in order (solana-transaction-error 3.0).
+// transactionErrors are the variants of TransactionError in order (solana-transaction-error 4.1).
 var transactionErrors = strings.Fields(`AccountInUse AccountLoadedTwice AccountNotFound ProgramAccountNotFound InsufficientFundsForFee
 InvalidAccountForFee AlreadyProcessed BlockhashNotFound InstructionError CallChainTooDeep MissingSignatureForFee InvalidAccountIndex
 SignatureFailure InvalidProgramForExecution SanitizeFailure ClusterMaintenance AccountBorrowOutstanding WouldExceedMaxBlockCostLimit
@@ -19,9 +24,9 @@ UnsupportedVersion InvalidWritableAccount WouldExceedMaxAccountCostLimit WouldEx
 AddressLookupTableNotFound InvalidAddressLookupTableOwner InvalidAddressLookupTableData InvalidAddressLookupTableIndex
 InvalidRentPayingAccount WouldExceedMaxVoteCostLimit WouldExceedAccountDataTotalLimit DuplicateInstruction InsufficientFundsForRent
 MaxLoadedAccountsDataSizeExceeded InvalidLoadedAccountsDataSizeLimit ResanitizationNeeded ProgramExecutionTemporarilyRestricted
-UnbalancedTransaction ProgramCacheHitMaxLimit CommitCancelled`)
+UnbalancedTransaction ProgramCacheHitMaxLimit CommitCancelled BailOut`)
 
-// instructionErrors are the variants of InstructionError in order (solana-instruction-error 2.0).
+// instructionErrors are the variants of InstructionError in order (solana-instruction-error 3.1).
 var instructionErrors = strings.Fields(`GenericError InvalidArgument InvalidInstructionData InvalidAccountData AccountDataTooSmall
 InsufficientFunds IncorrectProgramId MissingRequiredSignature AccountAlreadyInitialized UninitializedAccount UnbalancedInstruction
 ModifiedProgramId ExternalAccountLamportSpend ExternalAccountDataModified ReadonlyLamportChange ReadonlyDataModified
@@ -31,13 +36,23 @@ ExecutableLamportChange ExecutableAccountNotRentExempt UnsupportedProgramId Call
 MaxSeedLengthExceeded InvalidSeeds InvalidRealloc ComputationalBudgetExceeded PrivilegeEscalation ProgramEnvironmentSetupFailure
 ProgramFailedToComplete ProgramFailedToCompile Immutable IncorrectAuthority BorshIoError AccountNotRentExempt InvalidAccountOwner
 ArithmeticOverflow UnsupportedSysvar IllegalOwner MaxAccountsDataAllocationsExceeded MaxAccountsExceeded
-MaxInstructionTraceLengthExceeded BuiltinProgramsMustConsumeComputeUnits`)
+MaxInstructionTraceLengthExceeded BuiltinProgramsMustConsumeComputeUnits BailOut`)
+
+// unknownName is the number in front of the JSON of an error whose number is not known. No variant
+// has it, so a client that decodes bincode takes the error for one of a newer version.
+const unknownName = math.MaxUint32
 
 // JSON converts the bincode of a TransactionError to the JSON of nodes: a name, or an object of the
 // name and its data. An error that this version does not know becomes {"bincode": base64}, and
 // never null, which would mean success.
 func JSON(raw []byte) any {
 	r := errorReader{raw}
+	if n, ok := r.u32(); ok && n == unknownName {
+		if _, _, err := variant(r.rest); err == nil {
+			return json.RawMessage(bytes.ToValidUTF8(r.rest, []byte("\ufffd")))
+		}
+	}
+	r = errorReader{raw}
 	name := r.variant(transactionErrors)
 	switch name {
 	case "":
