@@ -41,7 +41,7 @@ type vector struct {
 }
 
 func vectors(t *testing.T, name string) (list []vector) {
-	file, err := os.Open(testkit.Shared(t, "chain-2026/transactions/"+name+".jsonl"))
+	file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/"+name+".jsonl"))
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)
