@@ -31,7 +31,7 @@ type vector struct {
 
 func vectors(t *testing.T, name string) (list []vector) {
 	t.Helper()
-	file, err := os.Open(testkit.Shared(t, "chain-2026/transactions/"+name+".jsonl"))
+	file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/"+name+".jsonl"))
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)

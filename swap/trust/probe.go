@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -188,7 +189,7 @@ var errUnknown = errors.New("the server does not have a transaction that it list
 
 func (t *Trust) fetch(ctx context.Context, signature string) (*Transaction, error) {
 	var raw json.RawMessage
-	options := map[string]any{"encoding": "base64", "commitment": solana.Confirmed, "maxSupportedTransactionVersion": 0}
+	options := map[string]any{"encoding": "base64", "commitment": solana.Confirmed, "maxSupportedTransactionVersion": txwire.Highest}
 	if err := t.deps.RPC.Call(ctx, "getTransaction", []any{signature, options}, &raw); err != nil {
 		return nil, err
 	}

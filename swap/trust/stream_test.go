@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
@@ -20,8 +19,10 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
@@ -34,21 +35,8 @@ func updateOf(t *testing.T, raw json.RawMessage) *pb.SubscribeUpdateTransaction 
 	require.NoError(t, json.Unmarshal(raw, &a))
 	wire, err := base64.StdEncoding.DecodeString(a.Transaction[0])
 	require.NoError(t, err)
-	tx, err := solana.TransactionFromBytes(wire)
-	require.NoError(t, err)
-	message := &pb.Message{}
-	for _, key := range tx.Message.AccountKeys {
-		message.AccountKeys = append(message.AccountKeys, key[:])
-	}
-	indexes := func(accounts []uint16) (list []byte) {
-		for _, i := range accounts {
-			list = append(list, byte(i))
-		}
-		return list
-	}
-	for _, i := range tx.Message.Instructions {
-		message.Instructions = append(message.Instructions, &pb.CompiledInstruction{ProgramIdIndex: uint32(i.ProgramIDIndex), Accounts: indexes(i.Accounts), Data: i.Data})
-	}
+	var tx txwire.Transaction
+	require.NoError(t, tx.Parse(wire))
 	meta := &pb.TransactionStatusMeta{PreBalances: a.Meta.PreBalances, PostBalances: a.Meta.PostBalances, LogMessages: []string{"log"}}
 	if a.Meta.Err != nil {
 		meta.Err = &pb.TransactionError{Err: []byte{1}}
@@ -82,7 +70,7 @@ func updateOf(t *testing.T, raw json.RawMessage) *pb.SubscribeUpdateTransaction 
 	}
 	meta.PreTokenBalances, meta.PostTokenBalances = balances(a.Meta.PreTokens), balances(a.Meta.PostTokens)
 	return &pb.SubscribeUpdateTransaction{Slot: a.Slot, Transaction: &pb.SubscribeUpdateTransactionInfo{
-		Signature: tx.Signatures[0][:], Transaction: &pb.Transaction{Message: message}, Meta: meta,
+		Signature: tx.Signatures[0], Transaction: yellowstone.TransactionOf(&tx), Meta: meta,
 	}}
 }
 
@@ -100,6 +88,11 @@ func TestATransactionIsTheSameFromBothSources(t *testing.T) {
 		}
 		if json.Unmarshal(raw, &recorded) == nil && len(recorded.Raw) > 0 {
 			answers = append(answers, recorded.Raw)
+		}
+	}
+	for _, raw := range answers {
+		if rewritten := swaptest.AsVersion1(raw); rewritten != nil {
+			answers = append(answers, rewritten)
 		}
 	}
 	inner, loaded, failed := 0, 0, 0

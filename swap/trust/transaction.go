@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -174,29 +174,20 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	return t, t.check()
 }
 
-// message parses the signature, the accounts and the outer instructions.
+// message parses the signature, the accounts and the outer instructions. Those from lookup tables
+// are not among the accounts yet.
 func (t *Transaction) message(wire []byte) ([]Invoked, error) {
-	tx, err := solana.TransactionFromBytes(wire)
-	if err != nil {
+	var tx txwire.Transaction
+	if err := tx.Parse(wire); err != nil {
 		return nil, fmt.Errorf("%w: %w", errTransaction, err)
 	}
-	if len(tx.Signatures) == 0 {
-		return nil, fmt.Errorf("%w: no signature", errTransaction)
-	}
-	t.Signature = tx.Signatures[0]
-	for _, key := range tx.Message.AccountKeys {
+	t.Signature = [64]byte(tx.Signatures[0]) // Parse refuses a transaction without one
+	for _, key := range tx.Keys {
 		t.Keys = append(t.Keys, venue.Key(key))
 	}
 	var outer []Invoked
-	for _, i := range tx.Message.Instructions {
-		call := Invoked{Program: int(i.ProgramIDIndex), Data: i.Data}
-		for _, account := range i.Accounts {
-			if account > 255 {
-				return nil, fmt.Errorf("%w: account %d", errTransaction, account)
-			}
-			call.Accounts = append(call.Accounts, byte(account))
-		}
-		outer = append(outer, call)
+	for _, i := range tx.Instructions {
+		outer = append(outer, Invoked{Program: int(i.Program), Accounts: i.Accounts, Data: i.Data})
 	}
 	return outer, nil
 }

@@ -278,7 +278,16 @@ func TestARestartIsNoFirstLook(t *testing.T) {
 // TestSwapsAreFoundOverRPC: pools that were asked for are read, and the first swap since is looked
 // up.
 func TestSwapsAreFoundOverRPC(t *testing.T) {
+	for name, version1 := range map[string]bool{"legacy": false, "version 1": true} {
+		t.Run(name, func(t *testing.T) { swapsAreFoundOverRPC(t, version1) })
+	}
+}
+
+func swapsAreFoundOverRPC(t *testing.T, version1 bool) {
 	s := newScene(t)
+	if version1 {
+		s.chain.SendVersion1()
+	}
 	s.deploy("first")
 	tr := s.trust(Config{}, Terms{Matches: 2})
 	s.deploy("second")

@@ -50,6 +50,7 @@ type Chain struct {
 	ran          int
 	transactions map[string]json.RawMessage
 	signatures   map[Key][]map[string]any
+	version1     bool
 	// fail, if set, is the error of every call.
 	fail error
 	// hold, if set, is a channel that every call waits for.
@@ -239,7 +240,12 @@ func (c *Chain) Call(ctx context.Context, method string, params []any, result an
 	case "getSignaturesForAddress":
 		out = append([]map[string]any{}, c.signatures[pubkey.MustParse(fmt.Sprint(params[0]))]...)
 	case "getTransaction":
-		out = c.transactions[fmt.Sprint(params[0])]
+		raw := c.transactions[fmt.Sprint(params[0])]
+		options, _ := params[1].(map[string]any)
+		if highest, ok := options["maxSupportedTransactionVersion"]; c.version1 && (!ok || fmt.Sprint(highest) != "1") {
+			return &rpc.RPCError{Code: -32015, Message: "Transaction version (1) is not supported by the requesting client."}
+		}
+		out = raw
 	case "getProgramAccounts":
 		raw, err := rawParams(params)
 		if err != nil {

@@ -122,6 +122,9 @@ func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64
 	if err != nil {
 		panic(err)
 	}
+	if c.version1 {
+		raw = AsVersion1(raw)
+	}
 	signature := tx.Signatures[0].String()
 	c.transactions[signature] = raw
 	for _, key := range keys {
