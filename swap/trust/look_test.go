@@ -1,6 +1,10 @@
 package trust
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,4 +77,53 @@ func TestTheStreamTellsOfADeployment(t *testing.T) {
 	tr.leastAt = tr.leastAt.Add(-leastWindow - time.Second)
 	tr.lookNow(t.Context())
 	require.True(t, tr.live.Load())
+}
+
+// elfFile is an ELF file of 64 bits whose last bytes are its section headers, as linkers make it. A
+// section header ends with zeros.
+func elfFile(t *testing.T, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	const headerSize, sectionSize = 64, 64
+	at := uint64(headerSize + len(text))
+	header := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_BPF), Version: 1, Shoff: at, Ehsize: headerSize, Shentsize: sectionSize, Shnum: 1}
+	copy(header.Ident[:], elf.ELFMAG+"\x02\x01\x01")
+	require.NoError(t, binary.Write(&file, binary.LittleEndian, header))
+	file.WriteString(text)
+	section := elf.Section64{Type: uint32(elf.SHT_PROGBITS), Off: headerSize, Size: uint64(len(text)), Addralign: 1}
+	require.NoError(t, binary.Write(&file, binary.LittleEndian, section))
+	require.EqualValues(t, at+sectionSize, file.Len(), "the length that its headers say")
+	return file.Bytes()
+}
+
+// TestASumIsThatOfTheELF: whatever the length of its account is, and whatever stood there before.
+func TestASumIsThatOfTheELF(t *testing.T) {
+	code := elfFile(t, "first")
+	require.Equal(t, byte(0), code[len(code)-1])
+	for _, more := range []int{0, 1, 7, 15, 4096, 10 << 20} {
+		require.Equal(t, Sum(code), Sum(append(bytes.Clone(code), make([]byte, more)...)))
+	}
+	require.NotEqual(t, Sum(code), Sum(elfFile(t, "firsu")))
+	require.NotEqual(t, Sum(code), Sum(append(bytes.Clone(code), 1)), "what is no zero may be read by some loader")
+}
+
+// TestAnAccountThatIsResizedIsTheSameBuild: an upgrade sets the account's length to that of its ELF
+// (SIMD-0433), and anybody may make the account of a program longer.
+func TestAnAccountThatIsResizedIsTheSameBuild(t *testing.T) {
+	s := newScene(t)
+	code := elfFile(t, "first")
+	s.deploy(string(code) + strings.Repeat("\x00", 5000))
+	tr := s.trust(Config{}, Terms{})
+	require.True(t, s.quoted(tr))
+	for _, more := range []int{0, 10_240, 3} {
+		slot := s.deploy(string(code) + strings.Repeat("\x00", more))
+		require.NoError(t, tr.Check(t.Context(), slot+1))
+		require.False(t, s.quoted(tr), "until the executable is read")
+		s.look(tr)
+		require.True(t, s.quoted(tr))
+		require.Equal(t, []Program{{cpmm.Program, slot, Sum(code)}}, tr.Report(cpmm.Name).Programs)
+	}
+	s.deploy(string(elfFile(t, "other")))
+	s.look(tr)
+	require.False(t, s.quoted(tr))
 }
