@@ -3,6 +3,7 @@ package swap
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
@@ -183,7 +185,10 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Trans
 		}
 	}
 	built, err := txn.Build(build)
-	if err != nil {
+	switch {
+	case errors.Is(err, txwire.ErrMalformed): // the one who pays would be called
+		return nil, invalid(fieldUser, r.user.String(), "must be a wallet, and no program that the transaction calls")
+	case err != nil:
 		return nil, err
 	}
 	tables := make([]string, len(built.Tables))

@@ -52,6 +52,9 @@ func TestTransactions(t *testing.T) {
 	f := start(t, Config{}, c)
 	user := wallet.String()
 
+	f.refused(t, http.MethodGet, query(coin, taxed, "100000", fieldUser, cpmm.Program.String()), "", http.StatusBadRequest,
+		fieldUser+` is "`+cpmm.Program.String()+`": must be a wallet, and no program that the transaction calls`)
+
 	r := f.quoteOK(t, query(coin, taxed, "100000", fieldUser, user))
 	_, steps := instructions(t, r.Txn)
 	require.Equal(t, []string{stepLimit, stepPrice, stepCreate, stepSwap}, steps)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -29,6 +30,20 @@ func encode(r *Request, list []venue.Instruction) (m solana.Message, tables []ve
 		return m, nil, fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, n, MaxBytes)
 	}
 	return m, tables, nil
+}
+
+// check returns an error if nodes would refuse a transaction that was built. Its bytes are read by
+// another code than made them. Unlike the gateway, which passes on what nodes may take tomorrow, a
+// builder keeps to the limits of today.
+func check(wire []byte) error {
+	var built txwire.Transaction
+	if err := built.Parse(wire); err != nil {
+		return fmt.Errorf("check what was built: %w", err)
+	}
+	if err := built.CheckLimits(len(wire)); err != nil {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	return nil
 }
 
 // Sizes of a transaction's parts, in bytes (solana.com/docs/core/transactions). Each list begins

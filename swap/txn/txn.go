@@ -151,6 +151,9 @@ func Build(r Request) (*Transaction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode transaction: %w", err)
 	}
+	if err := check(bytes); err != nil {
+		return nil, err
+	}
 	limit := b.limit()
 	hi, lo := bits.Mul64(price, limit)
 	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
