@@ -205,7 +205,7 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	over := func() bool { return time.Since(began) > s.cfg.routing }
 	answer, err := router.Find(over, v.graph, router.Question{
 		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
-		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: tokenAccount.Rent(), Native: mint.WrappedSOL,
+		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: s.rent().Of(tokenAccountSize), Native: mint.WrappedSOL,
 	})
 	reports := s.reportsOf(r, v, answer)
 	if err != nil {
@@ -251,9 +251,6 @@ func surelyFits(r *request, plan *router.Plan) bool {
 // leastSlack is the least Question.Slack, in basis points: how far the price may move between the
 // first and the second swap before the transaction fails.
 const leastSlack = 10
-
-// tokenAccount is an account for an SPL token.
-var tokenAccount = venue.Opening{Size: 165}
 
 // unitPrice returns the price of a compute unit for a request; 0 if the request fixes the whole
 // priority fee.

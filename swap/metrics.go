@@ -16,6 +16,8 @@ type metrics struct {
 	quotesOf map[string]prometheus.Counter
 	inFlight prometheus.Gauge
 	streams  prometheus.Gauge
+	// rentsRefused counts Rent sysvars that no chain has.
+	rentsRefused prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
@@ -35,6 +37,9 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 		}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mintlake_swap_streams", Help: "Open streams of quotes.",
+		}),
+		rentsRefused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_swap_rents_refused_total", Help: "Times that a JSON-RPC server gave a rent that is malformed or far from any of the chain's.",
 		}),
 	}
 	keyed := []string{routeQuote, routeStream, routeSwap, routeVenues, routePools}
@@ -57,7 +62,7 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range append(up, m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams) {
+	for _, c := range append(up, m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams, m.rentsRefused) {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -34,6 +34,7 @@ type programs struct {
 func newPrograms(t *testing.T, version string) *programs {
 	t.Helper()
 	p := &programs{Scene: svmtest.NewScene(t, venue.Key(wallet), 1), t: t, machine: svmtest.Start(t), chain: swaptest.New(), refused: map[string]int{}}
+	p.chain.SetRent(svmtest.LamportsPerByte, 1)
 	p.machine.Load(svmtest.Fetch(t, version))
 	p.machine.Clock(svmtest.Now)
 	p.chain.At(svmtest.Now)

@@ -163,13 +163,14 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Trans
 	}
 	var height uint64
 	var open []bool
+	var rent venue.Rent
 	group, reading := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		build.Blockhash, height, err = s.blockhash(reading)
 		return err
 	})
 	group.Go(func() (err error) {
-		open, err = s.open(reading, wanted)
+		open, rent, err = s.open(reading, wanted)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -178,10 +179,10 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Trans
 	if build.HasWrapped = open[len(opens)]; build.Fee != nil && !open[len(opens)+1] {
 		return nil, invalid(fieldTreasury, build.Fee.Treasury.String(), "must have an associated account for "+r.target.String()+": create it first")
 	}
-	var rent uint64
+	var deposit uint64
 	for i, o := range opens {
 		if !open[i] {
-			rent += o.Rent()
+			deposit += rent.Of(o.Size)
 		}
 	}
 	built, err := txn.Build(build)
@@ -196,7 +197,7 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Trans
 		tables[i] = table.String()
 	}
 	return &Transaction{
-		LookupTables: tables, Rent: rent,
+		LookupTables: tables, Rent: deposit,
 		Txn: base64.StdEncoding.EncodeToString(built.Bytes), LastValidBlockHeight: height,
 		ComputeUnits: built.ComputeUnits, PriorityFee: built.PriorityFee, Unwraps: built.Unwraps,
 	}, nil
@@ -233,20 +234,21 @@ func wantedOf(build txn.Request, opens []venue.Opening) ([]venue.Opening, error)
 	return list, err
 }
 
-// open returns which of these accounts there are.
-func (s *Server) open(ctx context.Context, wanted []venue.Opening) ([]bool, error) {
-	keys := make([]venue.Key, len(wanted))
-	for i, o := range wanted {
-		keys[i] = o.Account
+// open returns which of these accounts there are, and the rent at the same slot.
+func (s *Server) open(ctx context.Context, wanted []venue.Opening) ([]bool, venue.Rent, error) {
+	keys := make([]venue.Key, 0, len(wanted)+1)
+	for _, o := range wanted {
+		keys = append(keys, o.Account)
 	}
-	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: market.Commitment, DataSlice: &solana.DataSlice{}})
+	keys = append(keys, venue.RentSysvar)
+	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: market.Commitment, DataSlice: &solana.DataSlice{Length: venue.RentSize}})
 	if err != nil {
-		return nil, err
+		return nil, venue.Rent{}, err
 	}
 	open := make([]bool, len(wanted))
-	for i, account := range accounts {
+	for i := range wanted {
 		// An address that merely holds lamports is no such account yet.
-		open[i] = account != nil && account.Owner == wanted[i].Owner
+		open[i] = accounts[i] != nil && accounts[i].Owner == wanted[i].Owner
 	}
-	return open, nil
+	return open, s.learnRent(accounts[len(wanted)]), nil
 }

@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -158,6 +159,7 @@ type Server struct {
 	tables *lookup.Book // nil without RPC
 	// quotedIn tells the mints in which pump's coins are quoted; nil without RPC.
 	quotedIn *quotedIn
+	lastRent atomic.Pointer[venue.Rent]
 	app      *fiber.App
 	turns    *turns
 	origins  *origins.Set
@@ -297,6 +299,9 @@ func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { s.gate.Run(ctx); return nil })
 	group.Go(func() error { return s.serve(ctx, listener) })
+	if s.deps.RPC != nil {
+		group.Go(func() error { s.readRents(ctx); return nil })
+	}
 	if s.held != nil {
 		group.Go(func() error { return s.held.Run(ctx) })
 	}

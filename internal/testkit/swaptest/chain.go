@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 
 	"github.com/gagliardetto/solana-go"
@@ -57,10 +59,12 @@ type Chain struct {
 	hold chan struct{}
 }
 
-// New makes a chain at slot 1000, epoch 2, Unix second 1,700,000,000, with wrapped SOL.
+// New makes a chain at slot 1000, epoch 2, Unix second 1,700,000,000, with wrapped SOL, and with a
+// rent of 5,080 lamports a byte.
 func New() *Chain {
 	c := &Chain{accounts: map[Key]*rpc.Account{}, calls: map[string]int{}, transactions: map[string]json.RawMessage{}, signatures: map[Key][]map[string]any{}}
 	c.At(venue.Clock{Slot: 1000, Epoch: 2, UnixTime: 1_700_000_000})
+	c.SetRent(5080, 1)
 	c.Mint(WrappedSOL, TokenProgram, 9)
 	return c
 }
@@ -79,15 +83,15 @@ func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	maps.Copy(c.accounts, accounts)
 }
 
-// Replace puts accounts in the place of all others but the clock and deployed programs, in a new
-// slot.
+// Replace puts accounts in the place of all others but the clock, the rent and deployed programs, in
+// a new slot.
 func (c *Chain) Replace(accounts map[Key]*rpc.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.accounts
 	c.accounts = maps.Clone(accounts)
 	for key, account := range before {
-		if key == Clock || account.Owner == Key(solana.BPFLoaderUpgradeableProgramID) {
+		if key == Clock || key == venue.RentSysvar || account.Owner == Key(solana.BPFLoaderUpgradeableProgramID) {
 			c.accounts[key] = account
 		}
 	}
@@ -101,6 +105,13 @@ func (c *Chain) At(now venue.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.slot = now.Slot
+}
+
+// SetRent sets the Rent sysvar.
+func (c *Chain) SetRent(lamportsPerByte uint64, threshold float64) {
+	data := binary.LittleEndian.AppendUint64(nil, lamportsPerByte)
+	data = binary.LittleEndian.AppendUint64(data, math.Float64bits(threshold))
+	c.Set(venue.RentSysvar, Key{}, append(data, 50))
 }
 
 // Edit changes an account's data, in a new slot.

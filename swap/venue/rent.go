@@ -1,0 +1,51 @@
+package venue
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// Rent is what the chain demands for the bytes of an account (the Rent sysvar). It may change from
+// one epoch to the next.
+type Rent struct {
+	// LamportsPerByte times Threshold is what a byte must have.
+	LamportsPerByte uint64
+	Threshold       float64
+}
+
+// DefaultRent is that of mainnet since September 2026, the second step of SIMD-0437.
+var DefaultRent = Rent{LamportsPerByte: 5080, Threshold: 1}
+
+// RentSysvar is the account that has the rent; RentSize, its length in bytes.
+var RentSysvar = pubkey.MustParse("SysvarRent111111111111111111111111111111111")
+
+// RentSize is the length of RentSysvar in bytes (solana-rent 4.5: lamports_per_byte u64, threshold
+// f64, burn_percent u8).
+const RentSize = 17
+
+// Bounds of what a byte must have, in lamports. SIMD-0437 goes from 6,960 down to 696; ten times
+// above and below that a server lies, as about a deposit that would empty the user's wallet.
+const leastPerByte, mostPerByte = 69.6, 69_600
+
+// ParseRent reads the data of RentSysvar. It refuses a rent that is far from any of the chain's.
+func ParseRent(data []byte) (Rent, error) {
+	if len(data) < RentSize {
+		return Rent{}, fmt.Errorf("%w: a rent of %d bytes", ErrMalformed, len(data))
+	}
+	r := Rent{binary.LittleEndian.Uint64(data), math.Float64frombits(binary.LittleEndian.Uint64(data[8:]))}
+	perByte := float64(r.LamportsPerByte) * r.Threshold
+	if !(perByte >= leastPerByte && perByte <= mostPerByte) || r.LamportsPerByte > mostPerByte { // NaN fails, too
+		return Rent{}, fmt.Errorf("%w: a rent of %d lamports a byte, %g times", ErrMalformed, r.LamportsPerByte, r.Threshold)
+	}
+	return r, nil
+}
+
+// Of returns the lamports that an account with so many bytes of data must have (solana-rent 4.5,
+// minimum_balance).
+func (r Rent) Of(size int) uint64 {
+	const header = 128
+	return uint64(float64(uint64(header+size)*r.LamportsPerByte) * r.Threshold)
+}
