@@ -169,9 +169,9 @@ func (p *programs) sum(ctx context.Context, rpc RPC, program venue.Key, m mark) 
 
 // Sum returns the hash that identifies an executable: SHA-256 without trailing zeros, as the
 // account is often longer than the executable. The loader fills the rest with zeros, also when an
-// upgrade is shorter (solana-bpf-loader-program, upgrade and extend). So the hash is that of the ELF
-// whatever the account's length is, which SIMD-0433 changes with each upgrade. To cut the ELF by the
-// lengths in its headers gives the same, but these headers are the deployer's to write.
+// upgrade is shorter (solana-bpf-loader-program, upgrade and extend). So the hash is that of the
+// ELF whatever the account's length is, which SIMD-0433 changes with each upgrade. To cut the ELF
+// by the lengths in its headers gives the same, but these headers are the deployer's to write.
 func Sum(executable []byte) string {
 	sum := sha256.Sum256(bytes.TrimRight(executable, "\x00"))
 	return hex.EncodeToString(sum[:])

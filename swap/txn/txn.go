@@ -94,7 +94,7 @@ type Request struct {
 	MaxAccounts int
 	// Tables are lookup tables that the transaction may use. It uses those that make it smaller.
 	Tables []Table
-	// Blockhash makes the transaction valid for about a minute.
+	// Blockhash makes the transaction valid for 150 blocks: half a minute at 200 ms a slot.
 	Blockhash venue.Key
 	// Accounts are shared by the calls for one transaction; may be nil.
 	Accounts Accounts

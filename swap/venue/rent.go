@@ -26,8 +26,8 @@ var RentSysvar = pubkey.MustParse("SysvarRent111111111111111111111111111111111")
 // f64, burn_percent u8).
 const RentSize = 17
 
-// Bounds of what a byte must have, in lamports. SIMD-0437 goes from 6,960 down to 696; ten times
-// above and below that a server lies, as about a deposit that would empty the user's wallet.
+// Bounds of what a byte must have, in lamports. SIMD-0437 goes from 6,960 down to 696; a server
+// that tells ten times more or less lies, for example to have users believe in a huge deposit.
 const leastPerByte, mostPerByte = 69.6, 69_600
 
 // ParseRent reads the data of RentSysvar. It refuses a rent that is far from any of the chain's.
@@ -37,7 +37,8 @@ func ParseRent(data []byte) (Rent, error) {
 	}
 	r := Rent{binary.LittleEndian.Uint64(data), math.Float64frombits(binary.LittleEndian.Uint64(data[8:]))}
 	perByte := float64(r.LamportsPerByte) * r.Threshold
-	if !(perByte >= leastPerByte && perByte <= mostPerByte) || r.LamportsPerByte > mostPerByte { // NaN fails, too
+	// NaN is not within the bounds either.
+	if within := perByte >= leastPerByte && perByte <= mostPerByte; !within || r.LamportsPerByte > mostPerByte {
 		return Rent{}, fmt.Errorf("%w: a rent of %d lamports a byte, %g times", ErrMalformed, r.LamportsPerByte, r.Threshold)
 	}
 	return r, nil

@@ -72,7 +72,8 @@ func TestWhatIsNotKnownIsKept(t *testing.T) {
 	}
 }
 
-// TestNewNames: the numbers of the newest names (solana-transaction-error 4.1, solana-instruction-error 3.1).
+// TestNewNames: the numbers of the newest names (solana-transaction-error 4.1,
+// solana-instruction-error 3.1).
 func TestNewNames(t *testing.T) {
 	for text, want := range map[string][]byte{
 		`"ProgramCacheHitMaxLimit"`: {37, 0, 0, 0}, `"CommitCancelled"`: {38, 0, 0, 0}, `"BailOut"`: {39, 0, 0, 0},

@@ -2,8 +2,8 @@
 //
 // In: the bincode of a TransactionError, as Geyser sends it. Out: the JSON value that nodes answer
 // with.
-// Guarantees: an error never becomes null, which would mean success. An error that this version does
-// not know is kept: its number as {"bincode": base64} in JSON, its name behind unknownName in
+// Guarantees: an error never becomes null, which would mean success. An error that this version
+// does not know is kept: its number as {"bincode": base64} in JSON, its name behind unknownName in
 // bincode.
 package txerror
 

@@ -30,8 +30,8 @@ const (
 	Rich = 1 << 61
 	// Rent is how many lamports each account has, apart from wrapped SOL.
 	Rent = 1_000_000_000
-	// LamportsPerByte is LiteSVM's rent (1.5.0), TokenRent that of an account for wrapped SOL, which
-	// its amount does not include.
+	// LamportsPerByte is LiteSVM's rent (1.5.0), TokenRent that of an account for wrapped SOL,
+	// which its amount does not include.
 	LamportsPerByte = 6_960
 	TokenRent       = 2_039_280
 )

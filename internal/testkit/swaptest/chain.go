@@ -83,8 +83,8 @@ func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	maps.Copy(c.accounts, accounts)
 }
 
-// Replace puts accounts in the place of all others but the clock, the rent and deployed programs, in
-// a new slot.
+// Replace puts accounts in the place of all others but the clock, the rent and deployed programs,
+// in a new slot.
 func (c *Chain) Replace(accounts map[Key]*rpc.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

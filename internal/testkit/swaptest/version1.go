@@ -52,7 +52,8 @@ func AsVersion1(answer json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// merge makes a transaction version 1, without its config. It returns the new place of each account.
+// merge makes a transaction version 1, without its config. It returns the new place of each
+// account.
 func merge(tx *txwire.Transaction, meta map[string]any) (moved []byte) {
 	loaded := [2]int{}
 	var addresses [2][][]byte
