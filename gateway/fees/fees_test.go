@@ -114,8 +114,8 @@ func TestATransactionWithoutAPricePaysNothing(t *testing.T) {
 	require.JSONEq(t, `{"priorityFeeEstimate":0}`, got)
 }
 
-// A transaction of version 1 pays its fee in all, and instructions of the Compute Budget program set
-// nothing in it.
+// A transaction of version 1 pays its fee in all, and instructions of the Compute Budget program
+// set nothing in it.
 func TestThePriceOfVersion1IsItsConfig(t *testing.T) {
 	number := func(n uint64) *uint64 { return &n }
 	limit := func(n uint32) *uint32 { return &n }

@@ -30,10 +30,10 @@ const (
 	Rich = 1 << 61
 	// Rent is how many lamports each account has, apart from wrapped SOL.
 	Rent = 1_000_000_000
-	// LamportsPerByte is LiteSVM's rent (1.5.0), TokenRent that of an account for wrapped SOL,
-	// which its amount does not include.
+	// LamportsPerByte is the rent of LiteSVM 1.5.0.
 	LamportsPerByte = 6_960
-	TokenRent       = 2_039_280
+	// TokenRent is the rent of an account for wrapped SOL, which its amount does not include.
+	TokenRent = 2_039_280
 )
 
 // Scene has accounts that the venues' programs accept: pools, and everything else that swaps on
