@@ -13,8 +13,9 @@ import (
 // those of its transactions_status. That is room for half a million addresses.
 const maxCuckooBytes = 1 << 20
 
-// The only layout of a CuckooFilter's data that the clients' crate, yellowstone-grpc-proto, defines:
-// buckets of four entries, each a fingerprint of 16 bits, little endian; 0 is an empty entry.
+// The only layout of a CuckooFilter's data that the clients' crate, yellowstone-grpc-proto,
+// defines: buckets of four entries, each a fingerprint of 16 bits, little endian; 0 is an empty
+// entry.
 const (
 	cuckooEntries         = 4
 	cuckooFingerprintBits = 16

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Refused are the fields that a server does not serve, although the generated code knows them. Their
-// names are full ones, such as geyser.SubscribeRequest.block_footer.
+// Refused are the fields that a server does not serve, although the generated code knows them.
+// Their names are full ones, such as geyser.SubscribeRequest.block_footer.
 type Refused []protoreflect.FullName
 
 // UnknownField returns an error that names a field in m, or in a message inside it, that the

@@ -20,8 +20,8 @@ func TestNoticeIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "run make notice")
 
-	// What a scanner asks first: the repository of the Geyser interface is under the AGPL by default,
-	// its protocol files are not.
+	// What a scanner asks first: the repository of the Geyser interface is under the AGPL by
+	// default, its protocol files are not.
 	require.Regexp(t, `yellowstone-grpc/examples/golang \S+: Apache-2.0\n`, string(got))
 	require.NotContains(t, string(got), "GNU AFFERO GENERAL PUBLIC LICENSE")
 }

@@ -124,7 +124,8 @@ func (d drawn) mutate(data []byte) []byte {
 		case 4:
 			data = slices.Insert(data, at, byte(d.Uint32()))
 		case 5:
-			data = slices.Concat(data[:at], []byte{data[at] | 0x80, 0}, data[at+1:]) // a length in more bytes than it needs
+			// a length in more bytes than it needs
+			data = slices.Concat(data[:at], []byte{data[at] | 0x80, 0}, data[at+1:])
 		}
 	}
 	return data
