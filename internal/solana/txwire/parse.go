@@ -17,7 +17,7 @@ const maxKeys = 256
 // refuse, as these change: see CheckLimits. The transaction borrows data, and keeps its own slices
 // for the next call. The error is ErrMalformed or a VersionError.
 func (t *Transaction) Parse(data []byte) error {
-	t.reset()
+	t.Reset()
 	if len(data) == 0 {
 		return malformed("no byte")
 	}

@@ -108,8 +108,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// reset empties the transaction and keeps its slices for the next one.
-func (t *Transaction) reset() {
+// Reset empties the transaction and keeps its slices for the next one.
+func (t *Transaction) Reset() {
 	*t = Transaction{Version: Legacy, Signatures: t.Signatures[:0], Keys: t.Keys[:0], Instructions: t.Instructions[:0], Lookups: t.Lookups[:0]}
 }
 
