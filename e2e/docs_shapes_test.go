@@ -64,7 +64,7 @@ func shapesHold(t *testing.T, up *instance) {
 		for _, block := range blocks {
 			if page == "gateway.md" { // a message a line
 				for line := range strings.Lines(block) {
-					if !strings.Contains(line, "gapNotification") && !strings.Contains(line, "statusNotification") {
+					if !strings.Contains(line, "gapNotification") && !strings.Contains(line, "statusNotification") && !strings.Contains(line, "UnsupportedTransactionVersion") {
 						shown = append(shown, parsed(t, line))
 					}
 				}
@@ -126,7 +126,7 @@ func conversation(t *testing.T, up *instance) (messages []any) {
 	defer socket.CloseNow()
 	socket.SetReadLimit(1 << 20)
 	sent := []string{
-		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"vote":false,"failed":false,"accountInclude":[%q]}]}`, mintSOL),
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"vote":false,"failed":false,"accountInclude":[%q]},{"maxSupportedTransactionVersion":1}]}`, mintSOL),
 		`{"jsonrpc":"2.0","id":2,"method":"transactionUnsubscribe","params":[1]}`,
 	}
 	require.NoError(t, socket.Write(t.Context(), websocket.MessageText, []byte(sent[0])))

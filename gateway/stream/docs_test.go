@@ -4,15 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// TestNotificationsOfThePage: those messages of docs/gateway.md that no healthy node sends. The
-// others are compared with a running node (e2e.TestDocs).
+// TestNotificationsOfThePage: those messages of docs/gateway.md that not every healthy node sends.
+// The others are compared with a running node (e2e.TestDocs).
 func TestNotificationsOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "gateway.md"))
 	require.NoError(t, err)
@@ -24,4 +26,8 @@ func TestNotificationsOfThePage(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, regexp.MustCompile(`(?m)^\{.*`+method+`.*$`).FindString(string(page)), string(sent))
 	}
+	result, err := (&transaction{slot: 1, version: txwire.V1}).notification(unsupported)
+	require.NoError(t, err)
+	sent := string(notificationHead) + "1" + string(notificationMiddle) + strings.Replace(string(result), strings.Repeat("1", 64), "…", 1) + string(notificationTail)
+	require.JSONEq(t, regexp.MustCompile(`(?m)^\{.*UnsupportedTransactionVersion.*$`).FindString(string(page)), sent)
 }

@@ -30,8 +30,10 @@ type filter struct {
 	at level
 	// status asks for a transaction's status only (transactions_status).
 	status bool
-	// shape is the JSON form for a WebSocket.
-	shape shape
+	// shape is the JSON form for a WebSocket. Transactions of a version above highest come without
+	// their content.
+	shape   shape
+	highest uint8
 	// gate holds live transactions back while a replay delivers; nil if there is no replay.
 	gate *gate
 }

@@ -15,6 +15,7 @@ import (
 
 type jsonMeta struct {
 	Err               any                `json:"err"`
+	Status            any                `json:"status"`
 	Fee               uint64             `json:"fee"`
 	PreBalances       []uint64           `json:"preBalances"`
 	PostBalances      []uint64           `json:"postBalances"`
@@ -22,9 +23,11 @@ type jsonMeta struct {
 	LogMessages       []string           `json:"logMessages"`
 	PreTokenBalances  []jsonTokenBalance `json:"preTokenBalances"`
 	PostTokenBalances []jsonTokenBalance `json:"postTokenBalances"`
+	Rewards           *struct{}          `json:"rewards"`                   // null: there are none
 	Loaded            *jsonLoaded        `json:"loadedAddresses,omitempty"` // not with jsonParsed
 	ReturnData        *jsonReturn        `json:"returnData,omitempty"`
 	ComputeUnits      *uint64            `json:"computeUnitsConsumed,omitempty"`
+	CostUnits         *uint64            `json:"costUnits,omitempty"`
 }
 
 type jsonInner struct {
@@ -67,12 +70,13 @@ type jsonReturn struct {
 
 func metaOf(in *pb.TransactionStatusMeta) *jsonMeta {
 	m := &jsonMeta{
-		Fee: in.Fee, PreBalances: orEmpty(in.PreBalances), PostBalances: orEmpty(in.PostBalances), ComputeUnits: in.ComputeUnitsConsumed,
+		Fee: in.Fee, PreBalances: orEmpty(in.PreBalances), PostBalances: orEmpty(in.PostBalances), ComputeUnits: in.ComputeUnitsConsumed, CostUnits: in.CostUnits,
 		PreTokenBalances: tokenBalances(in.PreTokenBalances), PostTokenBalances: tokenBalances(in.PostTokenBalances),
-		Loaded: &jsonLoaded{texts(in.LoadedWritableAddresses), texts(in.LoadedReadonlyAddresses)},
+		Loaded: &jsonLoaded{texts(in.LoadedWritableAddresses), texts(in.LoadedReadonlyAddresses)}, Status: map[string]any{"Ok": nil},
 	}
 	if in.Err != nil {
 		m.Err = txerror.JSON(in.Err.Err)
+		m.Status = map[string]any{"Err": m.Err}
 	}
 	if !in.LogMessagesNone {
 		m.LogMessages = orEmpty(in.LogMessages)

@@ -11,13 +11,15 @@ const (
 	fieldTransactionSignatures, fieldTransactionMessage         = 1, 2
 	fieldMessageHeader, fieldMessageKeys, fieldMessageBlockhash = 1, 2, 3
 	fieldMessageInstructions, fieldMessageVersioned             = 4, 5
-	fieldMessageLookups                                         = 6
+	fieldMessageLookups, fieldMessageConfig                     = 6, 7
 	fieldHeaderSignatures                                       = 1
 	fieldHeaderReadonlySigned, fieldHeaderReadonlyUnsigned      = 2, 3
 	fieldLookupKey, fieldLookupWritable, fieldLookupReadonly    = 1, 2, 3
 	fieldInstructionProgram, fieldInstructionAccounts           = 1, 2
 	fieldInstructionData                                        = 3
 	fieldInstructionStackHeight                                 = 4 // of inner ones only
+	fieldConfigFee, fieldConfigUnits                            = 1, 2
+	fieldConfigLoaded, fieldConfigHeap                          = 3, 4
 )
 
 // Field numbers of solana-storage.proto: TransactionStatusMeta and what is in it.
@@ -28,7 +30,7 @@ const (
 	fieldMetaPreTokens, fieldMetaPostTokens                   = 7, 8
 	fieldMetaInnerNone, fieldMetaLogsNone                     = 10, 11
 	fieldMetaWritable, fieldMetaReadonly                      = 12, 13
-	fieldMetaReturn, fieldMetaUnits                           = 14, 16
+	fieldMetaReturn, fieldMetaUnits, fieldMetaCost            = 14, 16, 17
 	fieldErrorErr                                             = 1
 	fieldInnerIndex, fieldInnerInstructions                   = 1, 2
 	fieldBalanceAccount, fieldBalanceMint, fieldBalanceAmount = 1, 2, 3

@@ -5,6 +5,8 @@ import (
 
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // The encoding jsonParsed is Agave's (transaction-status, parse_accounts.rs and
@@ -26,10 +28,11 @@ type jsonParsed struct {
 }
 
 type jsonParsedMessage struct {
-	AccountKeys  []jsonKey     `json:"accountKeys"`
-	Blockhash    string        `json:"recentBlockhash"`
-	Instructions []any         `json:"instructions"`
-	Lookups      *[]jsonLookup `json:"addressTableLookups,omitempty"`
+	AccountKeys  []jsonKey      `json:"accountKeys"`
+	Blockhash    string         `json:"recentBlockhash"`
+	Instructions []any          `json:"instructions"`
+	Lookups      *[]jsonLookup  `json:"addressTableLookups,omitempty"`
+	Config       *txwire.Config `json:"transactionConfig,omitempty"`
 }
 
 // jsonRecognized is an instruction of a known program.
@@ -64,8 +67,30 @@ func allKeys(m *pb.Message, meta *pb.TransactionStatusMeta) []string {
 // write to programs.
 const upgradeableLoader = "BPFLoaderUpgradeab1e11111111111111111111111"
 
+// reserved are the accounts that no transaction may write to, whatever its header says
+// (agave-reserved-account-keys 4.3.0).
+var reserved = map[string]bool{
+	"AddressLookupTab1e1111111111111111111111111": true, "BPFLoader2111111111111111111111111111111111": true,
+	"BPFLoader1111111111111111111111111111111111": true, upgradeableLoader: true,
+	"ComputeBudget111111111111111111111111111111": true, "Config1111111111111111111111111111111111111": true,
+	"Ed25519SigVerify111111111111111111111111111": true, "Feature111111111111111111111111111111111111": true,
+	"LoaderV411111111111111111111111111111111111": true, "KeccakSecp256k11111111111111111111111111111": true,
+	"Secp256r1SigVerify1111111111111111111111111": true, "StakeConfig11111111111111111111111111111111": true,
+	"Stake11111111111111111111111111111111111111": true, "11111111111111111111111111111111": true,
+	"Vote111111111111111111111111111111111111111": true, "ZkE1Gama1Proof11111111111111111111111111111": true,
+	"ZkTokenProof1111111111111111111111111111111": true, "SysvarC1ock11111111111111111111111111111111": true,
+	"SysvarEpochRewards1111111111111111111111111": true, "SysvarEpochSchedu1e111111111111111111111111": true,
+	"SysvarFees111111111111111111111111111111111": true, "Sysvar1nstructions1111111111111111111111111": true,
+	"SysvarLastRestartS1ot1111111111111111111111": true, "SysvarRecentB1ockHashes11111111111111111111": true,
+	"SysvarRent111111111111111111111111111111111": true, "SysvarRewards111111111111111111111111111111": true,
+	"SysvarS1otHashes111111111111111111111111111": true, "SysvarS1otHistory11111111111111111111111111": true,
+	"SysvarStakeHistory1111111111111111111111111": true, "NativeLoader1111111111111111111111111111111": true,
+	"Sysvar1111111111111111111111111111111111111": true,
+}
+
 // keysOf returns all accounts, with which of them sign and which are writable. A program that an
 // instruction of the message calls is not writable, unless the transaction names upgradeableLoader.
+// What is reserved is never writable.
 func keysOf(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonKey {
 	h := m.GetHeader()
 	all, static := allKeys(m, meta), len(m.GetAccountKeys())
@@ -84,7 +109,7 @@ func keysOf(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonKey {
 			k.Writable = i < static-int(h.GetNumReadonlyUnsignedAccounts())
 		}
 		called := slices.ContainsFunc(m.GetInstructions(), func(ix *pb.CompiledInstruction) bool { return int(ix.GetProgramIdIndex()) == i })
-		k.Writable = k.Writable && (!called || upgrades)
+		k.Writable = k.Writable && (!called || upgrades) && !reserved[key]
 		list[i] = k
 	}
 	return list
@@ -95,10 +120,10 @@ func parsedTransaction(tx *pb.Transaction, meta *pb.TransactionStatusMeta) jsonP
 	keys := allKeys(m, meta)
 	out := jsonParsed{texts(tx.GetSignatures()), jsonParsedMessage{
 		AccountKeys: keysOf(m, meta), Blockhash: base58.Encode(m.GetRecentBlockhash()),
-		Instructions: make([]any, 0, len(m.GetInstructions())), Lookups: lookupsOf(m),
+		Instructions: make([]any, 0, len(m.GetInstructions())), Lookups: lookupsOf(m), Config: configOf(m),
 	}}
 	for _, ix := range m.GetInstructions() {
-		out.Message.Instructions = append(out.Message.Instructions, parsedInstruction(keys, ix.GetProgramIdIndex(), ix.GetAccounts(), ix.GetData(), nil))
+		out.Message.Instructions = append(out.Message.Instructions, parsedInstruction(keys, ix.GetProgramIdIndex(), ix.GetAccounts(), ix.GetData(), &outerHeight))
 	}
 	return out
 }

@@ -66,6 +66,13 @@ func (a *arguments) text() string {
 	return string(text)
 }
 
+// rest reads what is left as text.
+func (a *arguments) rest() string {
+	text := a.take(uint64(len(a.data)))
+	a.bad = a.bad || !utf8.Valid(text)
+	return string(text)
+}
+
 // optionalKey reads a byte and, if it is not 0, a key; nil if there is no key.
 func (a *arguments) optionalKey() any {
 	if a.byte() == 0 {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"encoding/binary"
 	"math"
 	"math/big"
 	"strconv"
@@ -11,11 +12,21 @@ import (
 var authorityTypes = []string{
 	"mintTokens", "freezeAccount", "accountOwner", "closeAccount", "transferFeeConfig", "withheldWithdraw", "closeMint", "interestRate",
 	"permanentDelegate", "confidentialTransferMint", "transferHookProgramId", "confidentialTransferFeeConfig", "metadataPointer",
-	"groupPointer", "groupMemberPointer", "scaledUiAmount", "pause",
+	"groupPointer", "groupMemberPointer", "scaledUiAmount", "pause", "permissionedBurn",
 }
 
-// parseToken reads the instructions 0 to 20 and 22, which Token and Token-2022 share. For all
-// others, such as those of Token-2022's extensions, it returns nil.
+// extensionTypes are Agave's names of Token-2022's extension types, by number.
+var extensionTypes = []string{
+	"uninitialized", "transferFeeConfig", "transferFeeAmount", "mintCloseAuthority", "confidentialTransferMint",
+	"confidentialTransferAccount", "defaultAccountState", "immutableOwner", "memoTransfer", "nonTransferable",
+	"interestBearingConfig", "cpiGuard", "permanentDelegate", "nonTransferableAccount", "transferHook",
+	"transferHookAccount", "confidentialTransferFeeConfig", "confidentialTransferFeeAmount", "metadataPointer",
+	"tokenMetadata", "groupPointer", "tokenGroup", "groupMemberPointer", "tokenGroupMember", "confidentialMintBurn",
+	"scaledUiAmount", "pausable", "pausableAccount", "permissionedBurn",
+}
+
+// parseToken reads the instructions that Token and Token-2022 share: 0 to 24, 38, 45 and 255. For
+// all others, such as those of Token-2022's extensions, it returns nil.
 func parseToken(accounts []string, data []byte) any {
 	a := &arguments{data: data}
 	switch kind := a.byte(); kind {
@@ -49,8 +60,62 @@ func parseToken(accounts []string, data []byte) any {
 		return signed(call("burnChecked", accounts, "account", "mint"), accounts, "authority", "multisigAuthority").with(a, "tokenAmount", a.tokenAmount())
 	case 17:
 		return call("syncNative", accounts, "account").with(a)
+	case 21:
+		return parseDataSize(accounts, a)
+	case 23:
+		return call("amountToUiAmount", accounts, "mint").with(a, "amount", a.amount())
+	case 24:
+		return call("uiAmountToAmount", accounts, "mint").with(a, "uiAmount", a.rest())
+	case 38:
+		return signed(call("withdrawExcessLamports", accounts, "source", "destination"), accounts, "authority", "multisigAuthority").with(a)
+	case 45:
+		c := signed(call("unwrapLamports", accounts, "source", "destination"), accounts, "authority", "multisigAuthority")
+		if a.byte() == 0 {
+			return c.with(a)
+		}
+		return c.with(a, "amount", a.amount())
+	case batchToken:
+		return parseBatch(accounts, a)
 	}
 	return nil
+}
+
+func parseDataSize(accounts []string, a *arguments) any {
+	c := call("getAccountDataSize", accounts, "mint")
+	var names []string
+	for len(a.data) > 0 {
+		kind := int(binary.LittleEndian.Uint16(a.take(2)))
+		if kind >= len(extensionTypes) {
+			return nil
+		}
+		names = append(names, extensionTypes[kind])
+	}
+	if names == nil {
+		return c.with(a)
+	}
+	return c.with(a, "extensionTypes", names)
+}
+
+// batchToken is the instruction that has others in it. It must not have itself in it.
+const batchToken = 255
+
+// parseBatch reads instructions one after the other: the number of accounts, that of bytes, the
+// bytes. All must be known, or the batch is not.
+func parseBatch(accounts []string, a *arguments) any {
+	list := []any{}
+	for len(a.data) > 0 {
+		n := int(a.byte())
+		data := a.take(uint64(a.byte()))
+		if a.bad || n > len(accounts) || len(data) > 0 && data[0] == batchToken {
+			return nil
+		}
+		parsed := parseToken(accounts[:n], data)
+		if parsed == nil {
+			return nil
+		}
+		accounts, list = accounts[n:], append(list, parsed)
+	}
+	return &jsonCall{"batch", map[string]any{"instructions": list}}
 }
 
 func parseTokenInitialize(kind byte, accounts []string, a *arguments) any {

@@ -1,13 +1,18 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // shape is how a WebSocket subscription wants transactions.
@@ -18,6 +23,30 @@ var (
 	encodings   = []string{"base64", "base58", "base64+zstd", "json", "jsonParsed"}
 	detailTexts = []string{"full", "signatures", "accounts", "none"}
 )
+
+// unsupported is the shape of a transaction whose version is above what the client reads.
+var unsupported = shape{details: "unsupported"}
+
+// errBase58 is what nodes of Agave 4.3 answer, whatever the details (rpc.rs): a transaction of
+// version 1 may be too long for base58.
+var errBase58 = errors.New("base58 encoding is not supported with maxSupportedTransactionVersion >= 1")
+
+// highest returns the highest version of a transaction that a subscription wants to see.
+func (o wsOptions) highest() uint8 {
+	if o.MaxVersion == nil {
+		return uint8(txwire.V0)
+	}
+	return *o.MaxVersion
+}
+
+// shapeOf returns the shape in which the filter's subscriber gets t. As at nodes, the details
+// signatures and none show transactions of all versions.
+func (f *filter) shapeOf(t *transaction) shape {
+	if int(t.version) > int(f.highest) && (f.shape.details == "full" || f.shape.details == "accounts") {
+		return unsupported
+	}
+	return f.shape
+}
 
 // readShape reads and checks the encoding and the details that a subscription asks for.
 func readShape(o wsOptions) (shape, error) {
@@ -33,6 +62,8 @@ func readShape(o wsOptions) (shape, error) {
 		return s, fmt.Errorf("encoding: must be one of %s", strings.Join(encodings, ", "))
 	case !slices.Contains(detailTexts, s.details):
 		return s, fmt.Errorf("transactionDetails: must be one of %s", strings.Join(detailTexts, ", "))
+	case s.encoding == "base58" && o.highest() > uint8(txwire.V0):
+		return s, errBase58
 	case o.ShowRewards:
 		return s, fmt.Errorf("showRewards: this stream has no rewards")
 	}
@@ -81,7 +112,7 @@ type jsonTransaction struct {
 	Transaction any `json:"transaction"`
 	// Meta is a *jsonMeta or, for accounts alone, a *jsonBriefMeta.
 	Meta any `json:"meta"`
-	// Version is "legacy" or 0.
+	// Version is "legacy" or a number.
 	Version any `json:"version"`
 }
 
@@ -91,27 +122,29 @@ func (s shape) ofFields() bool {
 	return s.details == "accounts" || s.details == "full" && (s.encoding == "json" || s.encoding == "jsonParsed")
 }
 
-// encodeFields returns the JSON in a shape of fields.
+// encodeFields returns the JSON in a shape of fields. What has no wire format has no JSON either.
 func (t *transaction) encodeFields(s shape) ([]byte, error) {
+	parts := t.split()
+	buffer := newFrames()
+	defer buffer.release()
+	wire, _, err := appendWire(buffer.bytes, parts.tx)
+	buffer.bytes = wire
+	if err = cmp.Or(parts.err, err); err != nil {
+		return nil, err
+	}
 	m, err := t.message()
 	if err != nil {
 		return nil, err
 	}
-	transaction, err := transactionOf(m.GetTransaction(), s)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(jsonNotification{base58.Encode(t.signature[:]), t.slot, m.GetTransaction().GetIndex(), transaction})
+	return json.Marshal(jsonNotification{base58.Encode(t.signature[:]), t.slot, parts.index, transactionOf(m.GetTransaction(), s)})
 }
 
-func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTransaction, error) {
+func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) *jsonTransaction {
 	tx, meta := info.GetTransaction(), info.GetMeta()
-	if tx.GetMessage().GetHeader() == nil {
-		return nil, errMalformed
-	}
-	out := &jsonTransaction{Version: "legacy"}
-	if tx.GetMessage().GetVersioned() {
-		out.Version = 0
+	version := yellowstone.VersionOf(tx.GetMessage())
+	out := &jsonTransaction{Version: int(version)}
+	if version == txwire.Legacy {
+		out.Version = version.String()
 	}
 	switch {
 	case s.details == "accounts":
@@ -119,14 +152,14 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 		if meta != nil {
 			out.Meta = briefMeta(meta)
 		}
-		return out, nil
+		return out
 	case s.encoding == "json":
 		out.Transaction = plainTransaction(tx)
 	default:
 		out.Transaction = parsedTransaction(tx, meta)
 	}
 	if meta == nil {
-		return out, nil
+		return out
 	}
 	full := metaOf(meta)
 	if s.encoding == "jsonParsed" {
@@ -134,7 +167,7 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) (*jsonTrans
 		full.InnerInstructions = parsedInner(tx.GetMessage(), meta)
 	}
 	out.Meta = full
-	return out, nil
+	return out
 }
 
 // jsonAccounts is a transaction with details accounts.
@@ -156,11 +189,7 @@ type jsonBriefMeta struct {
 
 func briefMeta(in *pb.TransactionStatusMeta) *jsonBriefMeta {
 	m := metaOf(in)
-	status := map[string]any{"Ok": nil}
-	if m.Err != nil {
-		status = map[string]any{"Err": m.Err}
-	}
-	return &jsonBriefMeta{m.Err, status, m.Fee, m.PreBalances, m.PostBalances, m.PreTokenBalances, m.PostTokenBalances}
+	return &jsonBriefMeta{m.Err, m.Status, m.Fee, m.PreBalances, m.PostBalances, m.PreTokenBalances, m.PostTokenBalances}
 }
 
 // jsonPlain is a transaction with encoding json.
@@ -174,7 +203,8 @@ type jsonPlainMessage struct {
 	AccountKeys  []string          `json:"accountKeys"`
 	Blockhash    string            `json:"recentBlockhash"`
 	Instructions []jsonInstruction `json:"instructions"`
-	Lookups      *[]jsonLookup     `json:"addressTableLookups,omitempty"` // of a versioned message
+	Lookups      *[]jsonLookup     `json:"addressTableLookups,omitempty"` // of version 0
+	Config       *txwire.Config    `json:"transactionConfig,omitempty"`   // of version 1
 }
 
 type jsonHeader struct {
@@ -195,16 +225,29 @@ func plainTransaction(tx *pb.Transaction) jsonPlain {
 	out := jsonPlain{texts(tx.GetSignatures()), jsonPlainMessage{
 		Header:      jsonHeader{h.NumRequiredSignatures, h.NumReadonlySignedAccounts, h.NumReadonlyUnsignedAccounts},
 		AccountKeys: texts(m.GetAccountKeys()), Blockhash: base58.Encode(m.GetRecentBlockhash()),
-		Instructions: make([]jsonInstruction, 0, len(m.GetInstructions())), Lookups: lookupsOf(m),
+		Instructions: make([]jsonInstruction, 0, len(m.GetInstructions())), Lookups: lookupsOf(m), Config: configOf(m),
 	}}
 	for _, ix := range m.GetInstructions() {
-		out.Message.Instructions = append(out.Message.Instructions, jsonInstruction{ix.GetProgramIdIndex(), numbers(ix.GetAccounts()), base58.Encode(ix.GetData()), nil})
+		out.Message.Instructions = append(out.Message.Instructions, jsonInstruction{ix.GetProgramIdIndex(), numbers(ix.GetAccounts()), base58.Encode(ix.GetData()), &outerHeight})
 	}
 	return out
 }
 
+// outerHeight is the stackHeight of an instruction that no other one calls, as nodes of Agave 4
+// tell it (transaction-status 4.3.0).
+var outerHeight uint32 = 1
+
+// configOf returns the config of a version-1 message; nil for other versions.
+func configOf(m *pb.Message) *txwire.Config {
+	if m.GetConfig() == nil {
+		return nil
+	}
+	config := yellowstone.ConfigOf(m)
+	return &config
+}
+
 func lookupsOf(m *pb.Message) *[]jsonLookup {
-	if !m.GetVersioned() {
+	if yellowstone.VersionOf(m) != txwire.V0 {
 		return nil
 	}
 	list := make([]jsonLookup, 0, len(m.GetAddressTableLookups()))

@@ -135,6 +135,15 @@ func TestParsedInstructions(t *testing.T) {
 		`{"type":"transfer","info":{"source":"s","destination":"d","lamports":7}}`:                                                                                                         parsedText(t, systemProgram, []string{"s", "d"}, u64([]byte{2, 0, 0, 0}, 7)),
 		`{"type":"createAccountWithSeed","info":{"source":"s","newAccount":"n","base":"` + systemProgram + `","seed":"hi","lamports":1,"space":2,"owner":"` + systemProgram + `"}}`:        parsedText(t, systemProgram, []string{"s", "n"}, append(u64(u64(append(u64(append([]byte{3, 0, 0, 0}, make([]byte, 32)...), 2), "hi"...), 1), 2), make([]byte, 32)...)),
 		`{"type":"create","info":{"source":"s","account":"a","wallet":"w","mint":"m","systemProgram":"y","tokenProgram":"t"}}`:                                                             parsedText(t, "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL", []string{"s", "a", "w", "m", "y", "t"}, nil),
+		`{"type":"getAccountDataSize","info":{"mint":"m"}}`:                                                                                                                                parsedText(t, tokenProgram, []string{"m"}, []byte{21}),
+		`{"type":"getAccountDataSize","info":{"mint":"m","extensionTypes":["immutableOwner","permissionedBurn"]}}`:                                                                         parsedText(t, tokenProgram, []string{"m"}, []byte{21, 7, 0, 28, 0}),
+		`{"type":"amountToUiAmount","info":{"mint":"m","amount":"42"}}`:                                                                                                                    parsedText(t, tokenProgram, []string{"m"}, u64([]byte{23}, 42)),
+		`{"type":"uiAmountToAmount","info":{"mint":"m","uiAmount":"4.2"}}`:                                                                                                                 parsedText(t, tokenProgram, []string{"m"}, []byte("\x184.2")),
+		`{"type":"withdrawExcessLamports","info":{"source":"s","destination":"d","authority":"a"}}`:                                                                                        parsedText(t, tokenProgram, []string{"s", "d", "a"}, []byte{38}),
+		`{"type":"unwrapLamports","info":{"source":"s","destination":"d","authority":"a"}}`:                                                                                                parsedText(t, tokenProgram, []string{"s", "d", "a"}, []byte{45, 0}),
+		`{"type":"unwrapLamports","info":{"source":"s","destination":"d","multisigAuthority":"m","signers":["x"],"amount":"42"}}`:                                                          parsedText(t, tokenProgram, []string{"s", "d", "m", "x"}, u64([]byte{45, 1}, 42)),
+		`{"type":"batch","info":{"instructions":[]}}`:                                                                                                                                      parsedText(t, tokenProgram, nil, []byte{255}),
+		`{"type":"batch","info":{"instructions":[{"type":"syncNative","info":{"account":"a"}},{"type":"revoke","info":{"source":"s","owner":"o"}}]}}`:                                      parsedText(t, tokenProgram, []string{"a", "s", "o"}, []byte{255, 1, 1, 17, 2, 1, 5}),
 	} {
 		var answer struct{ Parsed json.RawMessage }
 		require.NoError(t, json.Unmarshal([]byte(got), &answer))
@@ -142,7 +151,7 @@ func TestParsedInstructions(t *testing.T) {
 	}
 	require.JSONEq(t, `{"program":"spl-memo","programId":"MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr","parsed":"hello","stackHeight":null}`,
 		parsedText(t, "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr", nil, []byte("hello")))
-	for _, malformed := range [][]byte{nil, {3}, {3, 1}, {200}, {6, 99, 0}} {
+	for _, malformed := range [][]byte{nil, {3}, {3, 1}, {200}, {6, 99, 0}, {21, 7}, {21, 29, 0}, {24, 0xff}, {45}, {45, 1}, {255, 1}, {255, 9, 1, 17}, {255, 1, 2, 17}, {255, 1, 1, 255}, {255, 1, 1, 200}} {
 		require.Contains(t, parsedText(t, tokenProgram, []string{"s", "d", "a"}, malformed), `"data":`)
 	}
 	require.Contains(t, parsedText(t, tokenProgram, []string{"s"}, u64([]byte{3}, 42)), `"accounts":["s"]`, "too few accounts")

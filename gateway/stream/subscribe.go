@@ -86,9 +86,9 @@ type wsOptions struct {
 	Encoding           string `json:"encoding"`
 	TransactionDetails string `json:"transactionDetails"`
 	ShowRewards        bool   `json:"showRewards"`
-	// MaxVersion has no effect: 0 is both the highest version that exists and the lowest that can
-	// be asked for. A client that does not set it gets versioned transactions, too, and must skip
-	// what it cannot read.
+	// MaxVersion is the highest version of a transaction that the client reads. Without it that is
+	// 0: the clients that do not set it are older than version 1, and read version 0 here since
+	// there is a stream. A node would show them legacy transactions only.
 	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
 	// FromSlot asks for a replay from this slot on, followed by live delivery.
 	FromSlot *uint64 `json:"fromSlot"`
@@ -224,7 +224,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
 		return nil, refusedCall(refused)
 	}
-	read[0].at, read[0].shape = at, form
+	read[0].at, read[0].shape, read[0].highest = at, form, options.highest()
 	var again *replay
 	if options.FromSlot != nil {
 		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, at); err != nil {

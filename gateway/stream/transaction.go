@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"errors"
+	"cmp"
 	"strconv"
 	"sync"
 	"time"
@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -27,6 +28,7 @@ type transaction struct {
 	offset    int64
 	slot      uint64
 	signature signature
+	version   txwire.Version
 	vote      bool
 	failed    bool
 	// accounts are the message's and those loaded from lookup tables.
@@ -46,7 +48,7 @@ type transaction struct {
 }
 
 // errMalformed is a record that is no transaction.
-var errMalformed = errors.New("malformed transaction")
+var errMalformed = txwire.ErrMalformed
 
 // accountsGuess is the first capacity of accounts: most transactions have fewer.
 const accountsGuess = 32
@@ -111,10 +113,25 @@ func (t *transaction) parseInfo(info []byte) error {
 	return f.err
 }
 
-// parseMessage reads the accounts of a Transaction's Message.
+// parseMessage reads the accounts and the version of a Transaction's Message.
 func (t *transaction) parseMessage(tx []byte) error {
 	return each(tx, fieldTransactionMessage, func(message []byte) error {
-		return each(message, fieldMessageKeys, t.addAccount)
+		var versioned, config bool
+		f := fields{rest: message}
+		for f.next() {
+			switch {
+			case f.isBytes(fieldMessageKeys):
+				if err := t.addAccount(f.bytes); err != nil {
+					return err
+				}
+			case f.isVarint(fieldMessageVersioned):
+				versioned = f.value != 0
+			case f.isBytes(fieldMessageConfig):
+				config = true
+			}
+		}
+		t.version = versionOf(versioned, config)
+		return f.err
 	})
 }
 
@@ -143,6 +160,38 @@ func (t *transaction) addAccount(raw []byte) error {
 	return nil
 }
 
+// parts are the messages in an update, encoded, and the transaction's place in the block. err is
+// errMalformed if they could not be read.
+type parts struct {
+	tx, meta []byte
+	index    uint64
+	err      error
+}
+
+// split finds the parts of the update.
+func (t *transaction) split() (p parts) {
+	var info []byte
+	update := fields{rest: t.raw}
+	for update.next() {
+		if update.isBytes(fieldUpdateInfo) {
+			update.keep(&info)
+		}
+	}
+	f := fields{rest: info}
+	for f.next() {
+		switch {
+		case f.isVarint(fieldInfoIndex):
+			p.index = f.value
+		case f.isBytes(fieldInfoTransaction):
+			f.keep(&p.tx)
+		case f.isBytes(fieldInfoMeta):
+			f.keep(&p.meta)
+		}
+	}
+	p.err = cmp.Or(update.err, f.err)
+	return p
+}
+
 // message decodes the whole transaction.
 func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 	m := &pb.SubscribeUpdateTransaction{}
@@ -156,6 +205,7 @@ func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 // finalized should hold no JSON.
 func (t *transaction) withoutCache() *transaction {
 	return &transaction{
-		raw: t.raw, offset: t.offset, slot: t.slot, signature: t.signature, vote: t.vote, failed: t.failed, accounts: t.accounts, received: t.received,
+		raw: t.raw, offset: t.offset, slot: t.slot, signature: t.signature, version: t.version, vote: t.vote, failed: t.failed,
+		accounts: t.accounts, received: t.received,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana/txerror"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // block is a mainnet block whose transactions are the messages that Geyser streams.
@@ -121,9 +122,11 @@ func FuzzRecord(f *testing.F) {
 	for _, x := range []tx{{number: 1, keys: []byte{1, 2}}, {number: 2, failed: true, vote: true, loaded: []byte{3}}} {
 		f.Add(x.record().Value)
 	}
-	odd, err := proto.Marshal(oddTransaction())
-	require.NoError(f, err)
-	f.Add(odd)
+	for _, m := range append(versions(), oddTransaction()) {
+		value, err := proto.Marshal(m)
+		require.NoError(f, err)
+		f.Add(value)
+	}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		parsed, err := parseRecord(kafka.Record{Value: value})
 		if err != nil {
@@ -135,6 +138,7 @@ func FuzzRecord(f *testing.F) {
 			}
 		}
 		_, _ = parsed.notification(shape{"base64", "accounts"})
+		_, _ = parsed.notification(unsupported)
 		m, err := parsed.message()
 		if err != nil {
 			return
@@ -147,6 +151,9 @@ func FuzzRecord(f *testing.F) {
 			want, wantErr := encodeDecoded(m, s)
 			if err == nil && wantErr == nil && string(got) != string(want) {
 				t.Fatalf("%v is not what encoding/json says:\n%s\n%s", s, got, want)
+			}
+			if v := yellowstone.VersionOf(m.GetTransaction().GetTransaction().GetMessage()); err == nil && s == plainShape && v != parsed.version {
+				t.Fatalf("version %s, should be %s", parsed.version, v)
 			}
 		}
 	})

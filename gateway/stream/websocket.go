@@ -286,7 +286,7 @@ func (c *session) notifyAll(ctx context.Context) error {
 		}
 		// One message for each subscription that wants the transaction.
 		for _, want := range d.wants {
-			result, err := d.tx.notification(want.shape)
+			result, err := d.tx.notification(want.shapeOf(d.tx))
 			if err != nil { // a record that cannot be shown is no reason to end the connection
 				c.server.metrics.badRecords.Inc()
 				continue

@@ -2,78 +2,147 @@ package stream
 
 import (
 	"cmp"
+	"sync"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
-// appendWire appends a Transaction in the network's format, as the crates solana-transaction and
-// solana-message encode it: lengths are compact-u16, and a versioned message begins with a byte of
-// bit 7 and the version.
-func appendWire(dst, tx []byte) (out []byte, versioned bool, err error) {
-	var message, header, blockhash []byte
-	var signatures, keys, instructions, lookups int
+// wireTransaction is a transaction in its parts, which borrow an encoded protobuf message. It has
+// the memory of its config.
+type wireTransaction struct {
+	txwire.Transaction
+	fee                 uint64
+	units, loaded, heap uint32
+}
+
+var wires = sync.Pool{New: func() any { return &wireTransaction{} }}
+
+// maxParts bounds the lists of a message: no version of the format has longer ones.
+const maxParts = 0xffff
+
+// appendWire appends an encoded Transaction in the network's format. The error is errMalformed if
+// the format cannot have what is in it, or if it has a field that is not known here: other bytes
+// than those that were signed would be of no use.
+func appendWire(dst, tx []byte) (out []byte, version txwire.Version, err error) {
+	w := wires.Get().(*wireTransaction) // the pool has nothing else
+	defer wires.Put(w)
+	w.Reset()
+	if err := w.read(tx); err != nil {
+		return dst, w.Version, err
+	}
+	out, err = w.Append(dst)
+	return out, w.Version, err
+}
+
+// read reads a Transaction.
+func (w *wireTransaction) read(tx []byte) error {
+	var message []byte
 	f := fields{rest: tx}
 	for f.next() {
 		switch {
-		case f.isBytes(fieldTransactionSignatures):
-			signatures++
+		case f.isBytes(fieldTransactionSignatures) && len(w.Signatures) < maxParts:
+			w.Signatures = append(w.Signatures, f.bytes)
 		case f.isBytes(fieldTransactionMessage):
 			f.keep(&message)
+		default:
+			return errMalformed
 		}
 	}
-	m := fields{rest: message}
-	for m.next() {
-		switch {
-		case m.isBytes(fieldMessageHeader):
-			m.keep(&header)
-		case m.isBytes(fieldMessageKeys):
-			keys++
-		case m.isBytes(fieldMessageBlockhash):
-			blockhash = m.bytes
-		case m.isBytes(fieldMessageInstructions):
-			instructions++
-		case m.isVarint(fieldMessageVersioned):
-			versioned = m.value != 0
-		case m.isBytes(fieldMessageLookups):
-			lookups++
-		}
-	}
-	counts, err := readHeader(header)
-	if err = cmp.Or(f.err, m.err, err); err != nil {
-		return dst, versioned, err
-	}
-	dst = appendEach(appendLength(dst, signatures), tx, fieldTransactionSignatures)
-	if versioned {
-		dst = append(dst, 0x80) // version 0
-	}
-	dst = append(dst, counts[:]...)
-	dst = appendEach(appendLength(dst, keys), message, fieldMessageKeys)
-	dst = append(dst, blockhash...)
-	if dst, err = appendInstructions(appendLength(dst, instructions), message); err != nil || !versioned {
-		return dst, versioned, err
-	}
-	dst, err = appendLookups(appendLength(dst, lookups), message)
-	return dst, versioned, err
+	return cmp.Or(f.err, w.readMessage(message))
 }
 
-// readHeader returns a MessageHeader: how many sign, and how many of those who sign and of the
-// others are readonly. The header must not be missing.
-func readHeader(message []byte) (counts [3]byte, err error) {
+func (w *wireTransaction) readMessage(message []byte) error {
+	var header, config []byte
+	versioned := false
+	f := fields{rest: message}
+	for f.next() {
+		if max(len(w.Keys), len(w.Instructions), len(w.Lookups)) > maxParts {
+			return errMalformed
+		}
+		switch {
+		case f.isBytes(fieldMessageHeader):
+			f.keep(&header)
+		case f.isBytes(fieldMessageKeys):
+			w.Keys = append(w.Keys, f.bytes)
+		case f.isBytes(fieldMessageBlockhash):
+			w.Lifetime = f.bytes
+		case f.isBytes(fieldMessageInstructions):
+			ix := readInstruction(f.bytes)
+			if ix.err != nil || ix.program > 0xff {
+				return errMalformed
+			}
+			w.Instructions = append(w.Instructions, txwire.Instruction{Program: uint8(ix.program), Accounts: ix.accounts, Data: ix.data})
+		case f.isVarint(fieldMessageVersioned):
+			versioned = f.value != 0
+		case f.isBytes(fieldMessageLookups):
+			w.Lookups = append(w.Lookups, readLookup(&f))
+		case f.isBytes(fieldMessageConfig):
+			f.keep(&config)
+		default:
+			return errMalformed
+		}
+	}
+	w.Version = versionOf(versioned, config != nil)
+	return cmp.Or(f.err, w.readHeader(header), w.readConfig(config))
+}
+
+// versionOf returns the version of a message: see yellowstone.VersionOf.
+func versionOf(versioned, config bool) txwire.Version {
+	switch {
+	case config:
+		return txwire.V1
+	case versioned:
+		return txwire.V0
+	}
+	return txwire.Legacy
+}
+
+// readHeader reads a MessageHeader, which must not be missing.
+func (w *wireTransaction) readHeader(message []byte) error {
 	if message == nil {
-		return counts, errMalformed
+		return errMalformed
 	}
 	f := fields{rest: message}
 	for f.next() {
+		number := uint32(f.value) // as decoders do
 		switch {
+		case number > 0xff:
+			return errMalformed
 		case f.isVarint(fieldHeaderSignatures):
-			counts[0] = byte(f.value)
+			w.Header.Signers = uint8(number)
 		case f.isVarint(fieldHeaderReadonlySigned):
-			counts[1] = byte(f.value)
+			w.Header.ReadonlySigners = uint8(number)
 		case f.isVarint(fieldHeaderReadonlyUnsigned):
-			counts[2] = byte(f.value)
+			w.Header.ReadonlyOthers = uint8(number)
+		default:
+			return errMalformed
 		}
 	}
-	return counts, f.err
+	return f.err
+}
+
+// readConfig reads a TransactionConfig; nil is none. A member that is not there is not set.
+func (w *wireTransaction) readConfig(message []byte) error {
+	f := fields{rest: message}
+	for f.next() {
+		switch {
+		case f.isVarint(fieldConfigFee):
+			w.fee = f.value
+			w.Config.PriorityFee = &w.fee
+		case f.isVarint(fieldConfigUnits):
+			w.units = uint32(f.value)
+			w.Config.ComputeUnitLimit = &w.units
+		case f.isVarint(fieldConfigLoaded):
+			w.loaded = uint32(f.value)
+			w.Config.LoadedAccountsDataSizeLimit = &w.loaded
+		case f.isVarint(fieldConfigHeap):
+			w.heap = uint32(f.value)
+			w.Config.HeapSize = &w.heap
+		default:
+			return errMalformed
+		}
+	}
+	return f.err
 }
 
 // instruction is a CompiledInstruction or an InnerInstruction. Only the latter has a height.
@@ -103,68 +172,19 @@ func readInstruction(message []byte) (ix instruction) {
 	return ix
 }
 
-func appendInstructions(dst, message []byte) ([]byte, error) {
-	f := fields{rest: message}
+// readLookup reads the current field of a message, a MessageAddressTableLookup.
+func readLookup(of *fields) (lookup txwire.Lookup) {
+	f := fields{rest: of.bytes}
 	for f.next() {
-		if !f.isBytes(fieldMessageInstructions) {
-			continue
-		}
-		ix := readInstruction(f.bytes)
-		if ix.err != nil {
-			return dst, ix.err
-		}
-		dst = append(dst, byte(ix.program))
-		dst = append(appendLength(dst, len(ix.accounts)), ix.accounts...)
-		dst = append(appendLength(dst, len(ix.data)), ix.data...)
-	}
-	return dst, f.err
-}
-
-// appendLookups appends the MessageAddressTableLookups of a message.
-func appendLookups(dst, message []byte) ([]byte, error) {
-	f := fields{rest: message}
-	for f.next() {
-		if !f.isBytes(fieldMessageLookups) {
-			continue
-		}
-		var key, writable, readonly []byte
-		l := fields{rest: f.bytes}
-		for l.next() {
-			switch {
-			case l.isBytes(fieldLookupKey):
-				key = l.bytes
-			case l.isBytes(fieldLookupWritable):
-				writable = l.bytes
-			case l.isBytes(fieldLookupReadonly):
-				readonly = l.bytes
-			}
-		}
-		if l.err != nil {
-			return dst, l.err
-		}
-		dst = append(dst, key...)
-		dst = append(appendLength(dst, len(writable)), writable...)
-		dst = append(appendLength(dst, len(readonly)), readonly...)
-	}
-	return dst, f.err
-}
-
-// appendEach appends the fields number of a message, one after the other.
-func appendEach(dst, message []byte, number protowire.Number) []byte {
-	f := fields{rest: message}
-	for f.next() {
-		if f.isBytes(number) {
-			dst = append(dst, f.bytes...)
+		switch {
+		case f.isBytes(fieldLookupKey):
+			lookup.Table = f.bytes
+		case f.isBytes(fieldLookupWritable):
+			lookup.Writable = f.bytes
+		case f.isBytes(fieldLookupReadonly):
+			lookup.Readonly = f.bytes
 		}
 	}
-	return dst
-}
-
-// appendLength appends a compact-u16: seven bits a byte, lowest first.
-func appendLength(out []byte, n int) []byte {
-	for n >= 0x80 {
-		out = append(out, byte(n)|0x80)
-		n >>= 7
-	}
-	return append(out, byte(n))
+	of.err = cmp.Or(of.err, f.err)
+	return lookup
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/internal/solana/txerror"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // encodeWireShape returns the JSON of a transaction in the encodings of its wire format, which are
@@ -23,28 +24,10 @@ import (
 // in place: to decode it and to call encoding/json would take eight times as long, and was a third
 // of the server's work for a block. A test compares the bytes with encoding/json's.
 func (t *transaction) encodeWireShape(s shape) ([]byte, error) {
-	var info, tx, meta []byte
-	var index uint64
-	update := fields{rest: t.raw}
-	for update.next() {
-		if update.isBytes(fieldUpdateInfo) {
-			update.keep(&info)
-		}
-	}
-	f := fields{rest: info}
-	for f.next() {
-		switch {
-		case f.isVarint(fieldInfoIndex):
-			index = f.value
-		case f.isBytes(fieldInfoTransaction):
-			f.keep(&tx)
-		case f.isBytes(fieldInfoMeta):
-			f.keep(&meta)
-		}
-	}
+	parts := t.split()
 	buffer := newFrames()
 	defer buffer.release()
-	w := jsonWriter{out: buffer.bytes, err: cmp.Or(update.err, f.err)}
+	w := jsonWriter{out: buffer.bytes, err: parts.err}
 	w.raw("{")
 	if s.details != "none" {
 		w.raw(`"signature":`)
@@ -52,17 +35,20 @@ func (t *transaction) encodeWireShape(s shape) ([]byte, error) {
 		w.raw(",")
 	}
 	w.number(`"slot":`, t.slot)
-	w.number(`,"transactionIndex":`, index)
-	if s.details == "full" {
+	w.number(`,"transactionIndex":`, parts.index)
+	switch s.details {
+	case unsupported.details: // as RpcBlockUpdateError, which nodes send in blockSubscribe
+		w.raw(`,"err":{"UnsupportedTransactionVersion":` + t.version.String() + "}")
+	case "full":
 		w.raw(`,"transaction":{"transaction":["`)
-		version := w.wire(tx, s.encoding)
+		version := w.wire(parts.tx, s.encoding)
 		w.raw(`","`)
 		w.raw(s.encoding)
 		w.raw(`"],"meta":`)
-		if meta == nil {
+		if parts.meta == nil {
 			w.raw("null")
 		} else {
-			w.meta(meta)
+			w.meta(parts.meta)
 		}
 		w.raw(`,"version":`)
 		w.raw(version)
@@ -166,7 +152,7 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWrit
 func (w *jsonWriter) wire(tx []byte, encoding string) (version string) {
 	buffer := newFrames()
 	defer buffer.release()
-	wire, versioned, err := appendWire(buffer.bytes, tx)
+	wire, v, err := appendWire(buffer.bytes, tx)
 	buffer.bytes, w.err = wire, cmp.Or(w.err, err)
 	switch encoding {
 	case "base58":
@@ -181,17 +167,17 @@ func (w *jsonWriter) wire(tx []byte, encoding string) (version string) {
 	default:
 		w.out = base64.StdEncoding.AppendEncode(w.out, wire)
 	}
-	if versioned {
-		return "0"
+	if v == txwire.Legacy {
+		return `"legacy"`
 	}
-	return `"legacy"`
+	return v.String()
 }
 
 // meta appends a TransactionStatusMeta.
 func (w *jsonWriter) meta(meta []byte) {
 	var failure, returned []byte
-	var fee, units uint64
-	var hasUnits, innerNone, logsNone bool
+	var fee, units, cost uint64
+	var hasUnits, hasCost, innerNone, logsNone bool
 	// lists has for each number of a repeated field the part of meta from the first one to the last
 	// one: encoders write all of them together.
 	var lists [fieldMetaReadonly + 1]span
@@ -213,10 +199,11 @@ func (w *jsonWriter) meta(meta []byte) {
 			f.keep(&returned)
 		case f.isVarint(fieldMetaUnits):
 			units, hasUnits = f.value, true
+		case f.isVarint(fieldMetaCost):
+			cost, hasCost = f.value, true
 		}
 	}
 	w.err = cmp.Or(w.err, f.err)
-	w.raw(`{"err":`)
 	w.failure(failure)
 	w.number(`,"fee":`, fee)
 	w.numbers(`,"preBalances":`, lists[fieldMetaPreBalances].of(meta), fieldMetaPreBalances)
@@ -225,7 +212,7 @@ func (w *jsonWriter) meta(meta []byte) {
 	w.listUnless(logsNone, `,"logMessages":`, lists[fieldMetaLogs].of(meta), fieldMetaLogs, (*jsonWriter).text)
 	w.list(`,"preTokenBalances":`, lists[fieldMetaPreTokens].of(meta), fieldMetaPreTokens, (*jsonWriter).balance)
 	w.list(`,"postTokenBalances":`, lists[fieldMetaPostTokens].of(meta), fieldMetaPostTokens, (*jsonWriter).balance)
-	w.list(`,"loadedAddresses":{"writable":`, lists[fieldMetaWritable].of(meta), fieldMetaWritable, (*jsonWriter).base58)
+	w.list(`,"rewards":null,"loadedAddresses":{"writable":`, lists[fieldMetaWritable].of(meta), fieldMetaWritable, (*jsonWriter).base58)
 	w.list(`,"readonly":`, lists[fieldMetaReadonly].of(meta), fieldMetaReadonly, (*jsonWriter).base58)
 	w.raw("}")
 	if returned != nil {
@@ -233,6 +220,9 @@ func (w *jsonWriter) meta(meta []byte) {
 	}
 	if hasUnits {
 		w.number(`,"computeUnitsConsumed":`, units)
+	}
+	if hasCost {
+		w.number(`,"costUnits":`, cost)
 	}
 	w.raw("}")
 }
@@ -259,10 +249,11 @@ func (w *jsonWriter) listUnless(none bool, key string, message []byte, number pr
 	w.list(key, message, number, item)
 }
 
-// failure appends a TransactionError; null if there is none.
+// failure appends the first members of a meta: a TransactionError, null if there is none, and the
+// same as a Result.
 func (w *jsonWriter) failure(message []byte) {
 	if message == nil {
-		w.raw("null")
+		w.raw(`{"err":null,"status":{"Ok":null}`)
 		return
 	}
 	var bincode []byte
@@ -274,7 +265,8 @@ func (w *jsonWriter) failure(message []byte) {
 	}
 	text, err := json.Marshal(txerror.JSON(bincode))
 	w.err = cmp.Or(w.err, f.err, err)
-	w.out = append(w.out, text...)
+	w.out = append(append(w.out, `{"err":`...), text...)
+	w.out = append(append(append(w.out, `,"status":{"Err":`...), text...), '}')
 }
 
 // inner appends an InnerInstructions.

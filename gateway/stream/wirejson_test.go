@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // wireShapes are those that encodeWireShape encodes.
@@ -25,7 +29,11 @@ func checkWireShapes(t testing.TB, value []byte, m *pb.SubscribeUpdateTransactio
 	for _, s := range wireShapes {
 		want, wantErr := encodeDecoded(m, s)
 		got, err := parsed.notification(s)
-		require.Equal(t, wantErr, err, s)
+		if wantErr != nil {
+			require.ErrorIs(t, err, errMalformed, s)
+			continue
+		}
+		require.NoError(t, err, s)
 		require.Equal(t, string(want), string(got), s)
 	}
 }
@@ -90,8 +98,8 @@ func encodeDecoded(m *pb.SubscribeUpdateTransaction, s shape) ([]byte, error) {
 			return nil, err
 		}
 		out.Transaction = &transaction{Version: "legacy"}
-		if tx.GetMessage().GetVersioned() {
-			out.Transaction.Version = 0
+		if v := yellowstone.VersionOf(tx.GetMessage()); v != txwire.Legacy {
+			out.Transaction.Version = v
 		}
 		if info.GetMeta() != nil {
 			out.Transaction.Meta = metaOf(info.GetMeta())
@@ -116,35 +124,22 @@ func encodeDecoded(m *pb.SubscribeUpdateTransaction, s shape) ([]byte, error) {
 func encodeWire(tx *pb.Transaction) ([]byte, error) {
 	m := tx.GetMessage()
 	h := m.GetHeader()
-	if h == nil {
+	counts := []uint32{h.GetNumRequiredSignatures(), h.GetNumReadonlySignedAccounts(), h.GetNumReadonlyUnsignedAccounts()}
+	if h == nil || slices.Max(counts) > 0xff {
 		return nil, errMalformed
 	}
-	out := appendLength(nil, len(tx.Signatures))
-	for _, s := range tx.Signatures {
-		out = append(out, s...)
+	out := txwire.Transaction{
+		Version: yellowstone.VersionOf(m), Signatures: tx.Signatures, Header: txwire.Header{Signers: uint8(counts[0]), ReadonlySigners: uint8(counts[1]), ReadonlyOthers: uint8(counts[2])},
+		Config: yellowstone.ConfigOf(m), Keys: m.AccountKeys, Lifetime: m.RecentBlockhash,
 	}
-	if m.Versioned {
-		out = append(out, 0x80) // version 0
-	}
-	out = append(out, byte(h.NumRequiredSignatures), byte(h.NumReadonlySignedAccounts), byte(h.NumReadonlyUnsignedAccounts))
-	out = appendLength(out, len(m.AccountKeys))
-	for _, k := range m.AccountKeys {
-		out = append(out, k...)
-	}
-	out = append(out, m.RecentBlockhash...)
-	out = appendLength(out, len(m.Instructions))
 	for _, ix := range m.Instructions {
-		out = append(out, byte(ix.ProgramIdIndex))
-		out = append(appendLength(out, len(ix.Accounts)), ix.Accounts...)
-		out = append(appendLength(out, len(ix.Data)), ix.Data...)
-	}
-	if m.Versioned {
-		out = appendLength(out, len(m.AddressTableLookups))
-		for _, l := range m.AddressTableLookups {
-			out = append(out, l.AccountKey...)
-			out = append(appendLength(out, len(l.WritableIndexes)), l.WritableIndexes...)
-			out = append(appendLength(out, len(l.ReadonlyIndexes)), l.ReadonlyIndexes...)
+		if ix.ProgramIdIndex > 0xff {
+			return nil, errMalformed
 		}
+		out.Instructions = append(out.Instructions, txwire.Instruction{Program: uint8(ix.ProgramIdIndex), Accounts: ix.Accounts, Data: ix.Data})
 	}
-	return out, nil
+	for _, l := range m.AddressTableLookups {
+		out.Lookups = append(out.Lookups, txwire.Lookup{Table: l.AccountKey, Writable: l.WritableIndexes, Readonly: l.ReadonlyIndexes})
+	}
+	return out.Append(nil)
 }
