@@ -186,6 +186,7 @@ func TestDetails(t *testing.T) {
 func FuzzInstruction(f *testing.F) {
 	f.Add(byte(0), []byte{12, 1, 2, 3, 4, 5, 6, 7, 8, 9}, byte(5))
 	f.Add(byte(1), []byte{3, 0, 0, 0}, byte(2))
+	f.Add(byte(0), []byte{255, 1, 1, 17, 2, 1, 5}, byte(3))
 	programs := []string{tokenProgram, systemProgram, "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL", "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"}
 	f.Fuzz(func(t *testing.T, program byte, data []byte, accounts byte) {
 		keys := append([]string{programs[int(program)%len(programs)]}, make([]string, accounts%20)...)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
@@ -213,4 +214,27 @@ func make256() [][]byte {
 		keys[i] = named(byte(i))
 	}
 	return keys
+}
+
+// FuzzWireFormat: what is a transaction of any version comes out byte for byte after it was a
+// protobuf message.
+func FuzzWireFormat(f *testing.F) {
+	for _, m := range versions() {
+		wire, err := encodeWire(m.Transaction.Transaction)
+		require.NoError(f, err)
+		require.NoError(f, new(txwire.Transaction).Parse(wire))
+		f.Add(wire)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var tx txwire.Transaction
+		if tx.Parse(data) != nil {
+			return
+		}
+		message, err := proto.Marshal(yellowstone.TransactionOf(&tx))
+		require.NoError(t, err)
+		got, version, err := appendWire(nil, message)
+		require.NoError(t, err)
+		require.Equal(t, tx.Version, version)
+		require.Equal(t, data, got)
+	})
 }
