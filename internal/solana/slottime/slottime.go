@@ -1,0 +1,133 @@
+// Package slottime says how long a slot takes on the chain as it is.
+//
+// In: slots with the time of each, as a process sees them, or what a node says of its last minutes.
+// Out: the slot time, and how many slots a duration has. Guarantees: pure; the slot time is always
+// within Min and Max, whatever comes in. It is Default until there is enough to measure.
+package slottime
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// Default is the slot time before anything is measured: the last step of SIMD-0525. Durations
+	// that are a slot long, such as the pauses between polls, are made of it.
+	Default = 200 * time.Millisecond
+	// Min and Max bound what is believed. The chain had 400 ms at its beginning.
+	Min, Max = 100 * time.Millisecond, time.Second
+)
+
+const (
+	// stride is the least distance of two points in slots, and points how many are kept: those of
+	// about the last thousand slots.
+	stride, points = 16, 64
+	// apart is how many points lie between the two whose times are compared. Block times are whole
+	// seconds, so two that are 256 slots apart tell the slot time to within 2 %; a wrong point
+	// spoils two comparisons of 48, and a halt of the chain 16.
+	apart = 16
+)
+
+// Slots returns how many slots d has, at this slot time.
+func Slots(d, slot time.Duration) uint64 {
+	return uint64(max(d, 0) / bounded(slot))
+}
+
+func bounded(slot time.Duration) time.Duration { return min(max(slot, Min), Max) }
+
+// Meter measures the slot time over about the last thousand slots. The zero value is ready. Safe
+// for concurrent use.
+type Meter struct {
+	mu     sync.Mutex
+	points []point // in the order in which they came
+	slot   time.Duration
+}
+
+type point struct {
+	slot uint64
+	at   time.Time
+}
+
+// See takes in a slot and its time: the block time, or when the slot was seen. Slots may be
+// skipped, and may come again. It believes neither: up to a tenth of all points may be wrong.
+func (m *Meter) See(slot uint64, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.points); n > 0 && distance(m.points[n-1].slot, slot) < stride {
+		return
+	}
+	if len(m.points) == points {
+		m.points = slices.Delete(m.points, 0, 1)
+	}
+	m.points = append(m.points, point{slot, at})
+	if len(m.points) == points {
+		m.measure()
+	}
+}
+
+func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
+
+// measure takes the median of the slot times that pairs of points show. When fewer than half of the
+// pairs go forward, it keeps what was measured before.
+func (m *Meter) measure() {
+	var shown []time.Duration
+	for i, from := range m.points[:points-apart] {
+		to := m.points[i+apart]
+		if took := to.at.Sub(from.at); to.slot > from.slot && took > 0 {
+			shown = append(shown, took/time.Duration(min(to.slot-from.slot, uint64(took))))
+		}
+	}
+	if len(shown) >= (points-apart)/2 {
+		m.slot = bounded(median(shown))
+	}
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// SlotTime returns the slot time: measured, else Default.
+func (m *Meter) SlotTime() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.slot == 0 {
+		return Default
+	}
+	return m.slot
+}
+
+// Slots returns how many slots d has, at the measured slot time.
+func (m *Meter) Slots(d time.Duration) uint64 { return Slots(d, m.SlotTime()) }
+
+// RPC is what Ask asks of a node: *solana.Client.
+type RPC interface {
+	Call(ctx context.Context, method string, params []any, result any) error
+}
+
+// asked is how many samples Ask wants. A node takes one a minute.
+const asked = 20
+
+// Ask asks a node for the slot time of its last twenty minutes, by getRecentPerformanceSamples. It
+// is for those who have seen no slots yet. It returns Default if the node does not say.
+func Ask(ctx context.Context, rpc RPC) time.Duration {
+	var samples []struct {
+		Slots   uint64 `json:"numSlots"`
+		Seconds uint64 `json:"samplePeriodSecs"`
+	}
+	if rpc.Call(ctx, "getRecentPerformanceSamples", []any{asked}, &samples) != nil {
+		return Default
+	}
+	var shown []time.Duration
+	for _, s := range samples[:min(len(samples), asked)] {
+		if took := time.Duration(min(s.Seconds, 3600)) * time.Second; took > 0 && s.Slots > 0 {
+			shown = append(shown, took/time.Duration(min(s.Slots, uint64(took))))
+		}
+	}
+	if len(shown) == 0 {
+		return Default
+	}
+	return bounded(median(shown))
+}
