@@ -70,7 +70,7 @@ type Config struct {
 	// while a gap cannot be closed. Default 10 s.
 	repairEvery time.Duration
 	// repairReach is how many slots below the tip gaps are filled automatically. Older ones need a
-	// backfill. Default 216,000, a day of 400 ms slots.
+	// backfill. Default: the slots of a day, as the blocks' times tell (432,000 at 200 ms a slot).
 	repairReach uint64
 }
 
@@ -81,7 +81,6 @@ func (c Config) withDefaults() Config {
 	c.MaxPause = cmp.Or(max(c.MaxPause, 0), 30*time.Second)
 	c.maxWait = cmp.Or(max(c.maxWait, 0), 2*time.Second)
 	c.repairEvery = cmp.Or(max(c.repairEvery, 0), 10*time.Second)
-	c.repairReach = cmp.Or(c.repairReach, repair.DefaultReach)
 	c.maxMessageBytes = cmp.Or(max(c.maxMessageBytes, 0), 128<<20)
 	c.maxWaiting = cmp.Or(max(c.maxWaiting, 0), 64)
 	c.Kind = cmp.Or(c.Kind, source.KindGeyser)
@@ -155,7 +154,7 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	carrier := order.NewCarrier(sink, buffer, s.metrics)
 	resume := ledger.Resume()
 	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
-		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s.deps.Filler, Metrics: s.metrics, Logger: s.log})
+		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s.deps.Filler, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})
 	carrier.OnGap = repairer.OnGap
 	f := &follower{Source: s, carrier: carrier, buffer: buffer, repairer: repairer,
 		line: order.New(order.Config{MaxBlocks: s.cfg.maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, resume)}

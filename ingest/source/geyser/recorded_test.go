@@ -27,7 +27,7 @@ func TestRecordedStatuses(t *testing.T) {
 	sink := &sourcetest.Sink{}
 	buffer := accounts.NewBuffer(nil)
 	carrier := order.NewCarrier(sink, buffer, s.metrics)
-	repairer := repair.New(repair.Config{}, repair.Deps{Ledger: sourcetest.Ledger{}, Sink: carrier, Metrics: s.metrics, Logger: s.log})
+	repairer := repair.New(repair.Config{}, repair.Deps{Ledger: sourcetest.Ledger{}, Sink: carrier, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})
 	carrier.OnGap = repairer.OnGap
 	f := &follower{Source: s, carrier: carrier, line: order.New(order.Config{Skips: true}, 0), repairer: repairer, buffer: buffer}
 	pings := make(chan struct{}, 1)

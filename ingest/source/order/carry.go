@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/accounts"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 )
 
 // errLost tells people what happened. Nothing is taken back from the log, see
@@ -24,6 +26,8 @@ type Carrier struct {
 	// OnGap is called with missing slots, both ends included. If it is nil, gaps are only counted.
 	// It must be set before the first call.
 	OnGap func(from, to uint64)
+	// Time measures the slot time by the blocks that Carry delivers.
+	Time slottime.Meter
 
 	sink     source.Sink
 	accounts *accounts.Buffer
@@ -47,6 +51,9 @@ func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 		var err error
 		switch s.Kind {
 		case Deliver:
+			if s.Block.BlockTime > 0 {
+				c.Time.See(s.Block.Slot, time.Unix(s.Block.BlockTime, 0))
+			}
 			known := s.Block.Known
 			if !known {
 				known, err = c.Block(ctx, s.Block)

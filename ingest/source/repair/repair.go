@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 )
 
 // Gap is a run of slots whose blocks the source did not deliver, both ends included.
@@ -24,8 +25,8 @@ type Filler interface {
 	Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error
 }
 
-// DefaultReach is a day of 400 ms slots.
-const DefaultReach = 216_000
+// day is how far back gaps are filled, unless Config says otherwise.
+const day = 24 * time.Hour
 
 // maxPause bounds the pause between two attempts at gaps that could not be closed.
 const maxPause = 10 * time.Minute
@@ -35,7 +36,8 @@ type Config struct {
 	// Every is the time between checks of the ledger. It grows to maxPause while a gap cannot be
 	// closed.
 	Every time.Duration
-	// Reach is how many slots below the tip gaps are filled. Older ones need a backfill.
+	// Reach is how many slots below the tip gaps are filled. Older ones need a backfill. Default:
+	// those of a day, by Deps.Time.
 	Reach uint64
 	// Resume is the slot up to which everything was ingested before; 0 if there is none.
 	Resume uint64
@@ -43,9 +45,11 @@ type Config struct {
 
 // Deps are the collaborators. If Filler is nil, gaps are only counted.
 type Deps struct {
-	Ledger  source.Ledger
-	Sink    source.Sink
-	Filler  Filler
+	Ledger source.Ledger
+	Sink   source.Sink
+	Filler Filler
+	// Time has the slot time. Required.
+	Time    *slottime.Meter
 	Metrics *source.Metrics
 	Logger  *slog.Logger
 }
@@ -61,9 +65,9 @@ type Repairer struct {
 	// 0 until something is delivered.
 	tip, begin atomic.Uint64
 
-	// Only Run uses the rest. from is where checks begin; 0 means at begin. before is the tip at
-	// the last check. left is how many slots were missing at the last attempt.
-	from, before, left uint64
+	// Only Run uses the rest. before is the tip at the last check. left is how many slots were
+	// missing at the last attempt.
+	before, left uint64
 	// pause is the time between two attempts, and next when the next one is due.
 	pause time.Duration
 	next  time.Time
@@ -71,7 +75,15 @@ type Repairer struct {
 
 // New makes a repairer that does nothing until Run.
 func New(cfg Config, deps Deps) *Repairer {
-	return &Repairer{cfg: cfg, deps: deps, gaps: make(chan Gap, 1024), from: cfg.Resume - min(cfg.Resume, cfg.Reach), pause: cfg.Every}
+	return &Repairer{cfg: cfg, deps: deps, gaps: make(chan Gap, 1024), pause: cfg.Every}
+}
+
+// reach is how many slots below the tip gaps are filled.
+func (r *Repairer) reach() uint64 {
+	if r.cfg.Reach > 0 {
+		return r.cfg.Reach
+	}
+	return r.deps.Time.Slots(day)
 }
 
 // At sets the source's tip. At and OnGap may be called while Run runs.
@@ -128,11 +140,12 @@ func (r *Repairer) missing(g Gap) (parts []Gap) {
 func (r *Repairer) look() (open []Gap, slots uint64) {
 	tip, upTo := r.tip.Load(), r.before
 	r.before = tip
-	first := r.from
+	reach := r.reach()
+	first := r.cfg.Resume - min(r.cfg.Resume, reach)
 	if first == 0 {
 		first = r.begin.Load()
 	}
-	first = max(first, tip-min(tip, r.cfg.Reach))
+	first = max(first, tip-min(tip, reach))
 	if upTo <= first {
 		return nil, 0
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/repair"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 )
 
 // Client is the part of a JSON-RPC client that the source uses. *solana.Client is one.
@@ -46,14 +47,14 @@ type Config struct {
 	// Parallel is how many blocks are fetched at a time. Default 8. The client's own bounds hold
 	// too.
 	Parallel int
-	// poll is the time between checks of the tip. Default 400 ms, a slot's length.
+	// poll is the time between checks of the tip. Default slottime.Default, a slot.
 	poll time.Duration
 	// patience is how long a call is repeated that the server answers with an error, such as for a
 	// block that it does not have yet. Default 2 min. A server that cannot be reached at all is
 	// asked for ever.
 	patience time.Duration
 	// repairEvery and repairReach are how often and how far back gaps are looked for while the tip
-	// is followed. Defaults 10 s and repair.DefaultReach.
+	// is followed. Defaults 10 s and the slots of a day.
 	repairEvery time.Duration
 	repairReach uint64
 	// firstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
@@ -61,11 +62,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.poll = cmp.Or(max(c.poll, 0), 400*time.Millisecond)
+	c.poll = cmp.Or(max(c.poll, 0), slottime.Default)
 	c.patience = cmp.Or(max(c.patience, 0), 2*time.Minute)
 	c.firstPause = cmp.Or(max(c.firstPause, 0), 500*time.Millisecond)
 	c.repairEvery = cmp.Or(max(c.repairEvery, 0), 10*time.Second)
-	c.repairReach = cmp.Or(c.repairReach, repair.DefaultReach)
 	c.kind = cmp.Or(c.kind, source.KindRPC)
 	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
 	c.Parallel = cmp.Or(max(c.Parallel, 0), 8)
@@ -133,7 +133,7 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	carrier, resume := order.NewCarrier(sink, nil, s.metrics), ledger.Resume()
 	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
-		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s, Metrics: s.metrics, Logger: s.log})
+		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})
 	carrier.OnGap = repairer.OnGap
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error {
