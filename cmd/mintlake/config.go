@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/nearest"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/volume"
 )
@@ -50,7 +51,7 @@ type Config struct {
 		Keys           []string      `koanf:"keys" usage:"accepted keys of the gateway and the stream as NAME:SHA256 (mintlake keys new rpc NAME)"`
 		AllowedOrigins []string      `koanf:"allowed_origins" usage:"web origins whose pages may call the JSON-RPC gateway, as swap.allowed_origins"`
 		PollInterval   time.Duration `koanf:"poll_interval" usage:"how often the gateway asks each upstream for health and slots while there are calls; each 5s while there are none"`
-		MaxLag         int           `koanf:"max_lag" usage:"slots that an upstream may be below the upstreams' median and still be chosen"`
+		MaxLag         int           `koanf:"max_lag" usage:"slots that an upstream may be below the upstreams' median and still be chosen; 0 = those of 10s, as the upstreams' slots tell (50 at 200ms a slot)"`
 		SendUpstreams  int           `koanf:"send_upstreams" usage:"upstreams that get a transaction of sendTransaction at once"`
 		HedgeShare     float64       `koanf:"hedge_share" usage:"most reads that also go to a second upstream because the first takes longer than 95 % of the method's answers, as a part of all reads; 0 = none"`
 		ShareReads     bool          `koanf:"share_reads" usage:"identical reads that are on their way at one time share an upstream's answer"`
@@ -139,7 +140,7 @@ func defaults() *Config {
 	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
 	c.Swap = defaultSwapConfig()
 	c.RPC.Addr = "127.0.0.1:8899"
-	c.RPC.PollInterval, c.RPC.MaxLag, c.RPC.SendUpstreams = 400*time.Millisecond, 25, 1
+	c.RPC.PollInterval, c.RPC.SendUpstreams = slottime.Default, 1
 	c.RPC.HedgeShare, c.RPC.ShareReads, c.RPC.CacheBytes = 0.05, true, 64<<20
 	c.Stream = defaultStreamConfig()
 	// A key works from any program. So web pages of this machine need no further permission; other

@@ -36,8 +36,8 @@ func (c *Config) validateRPC(bad func(key string, value any, rule string)) {
 	if c.RPC.PollInterval < 100*time.Millisecond || c.RPC.PollInterval > time.Minute {
 		bad("rpc.poll_interval", c.RPC.PollInterval, "must be 100ms to 1m")
 	}
-	if c.RPC.MaxLag < 1 || c.RPC.MaxLag > 1000 {
-		bad("rpc.max_lag", c.RPC.MaxLag, "must be 1 to 1000 slots")
+	if c.RPC.MaxLag < 0 || c.RPC.MaxLag > 1000 {
+		bad("rpc.max_lag", c.RPC.MaxLag, "must be 0 to 1000 slots")
 	}
 	if c.RPC.SendUpstreams < 1 || c.RPC.SendUpstreams > 16 {
 		bad("rpc.send_upstreams", c.RPC.SendUpstreams, "must be 1 to 16")

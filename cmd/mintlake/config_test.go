@@ -76,7 +76,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"swap.max_pools":          func(c *Config) { c.Swap.MaxPools = 0 },
 		"swap.allowed_origins":    func(c *Config) { c.Swap.AllowedOrigins = []string{"app.example"} },
 		"rpc.poll_interval":       func(c *Config) { c.RPC.PollInterval = 0 },
-		"rpc.max_lag":             func(c *Config) { c.RPC.MaxLag = 0 },
+		"rpc.max_lag":             func(c *Config) { c.RPC.MaxLag = -1 },
 		"rpc.send_upstreams":      func(c *Config) { c.RPC.SendUpstreams = 0 },
 		"rpc.upstream_ws":         func(c *Config) { c.RPC.UpstreamWS = []string{"https://example.org/?key=hunter2"} },
 		"rpc.das_api":             func(c *Config) { c.RPC.DASAPI = "api.example/?key=hunter2" },

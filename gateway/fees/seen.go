@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// lookback is how many slots count, about a minute.
+	// lookback is how many slots count, as in a node: about half a minute.
 	lookback = 150
-	// maxEntries bounds the entries that are remembered: 64 MB. A minute of mainnet takes a third
-	// of that.
+	// maxEntries bounds the entries that are remembered: 64 MB. Half a minute of mainnet takes
+	// a sixth of that.
 	maxEntries = 4 << 20
 	// freshFor is how long the prices hold without a new slot: the topic is not read while nobody
 	// asks, and nothing comes while ingest stands still.

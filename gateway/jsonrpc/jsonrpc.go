@@ -40,6 +40,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/shares"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 
@@ -82,12 +83,12 @@ type Config struct {
 	// and how often all upstreams are polled while there are no calls. Default 5 s.
 	probeInterval time.Duration
 	// PollInterval is how often each upstream is polled for its health and slots while there are
-	// calls. Default 400 ms, a slot.
+	// calls. Default slottime.Default, a slot.
 	PollInterval time.Duration
 	// pollTimeout bounds a poll. Default 2 s.
 	pollTimeout time.Duration
 	// MaxLagSlots is how far below the median slot of all upstreams one may be before it is no
-	// longer chosen. Default 25, about ten seconds.
+	// longer chosen. Default: the slots of ten seconds, as the upstreams' slots tell.
 	MaxLagSlots int
 	// HedgeShare is the part of all reads that may also be sent to a second upstream because the
 	// first is slow. 0 means none.
@@ -117,9 +118,9 @@ func (c Config) withDefaults() Config {
 	c.maxConnectionsPerAddress = cmp.Or(max(c.maxConnectionsPerAddress, 0), 1000)
 	c.maxBodyBytes = cmp.Or(max(c.maxBodyBytes, 0), 256<<10)
 	c.maxAnswerBytes = cmp.Or(max(c.maxAnswerBytes, 0), 1<<30)
-	c.PollInterval = cmp.Or(max(c.PollInterval, 0), 400*time.Millisecond)
+	c.PollInterval = cmp.Or(max(c.PollInterval, 0), slottime.Default)
 	c.pollTimeout = cmp.Or(max(c.pollTimeout, 0), 2*time.Second)
-	c.MaxLagSlots = cmp.Or(max(c.MaxLagSlots, 0), 25)
+	c.MaxLagSlots = max(c.MaxLagSlots, 0)
 	c.SendUpstreams = cmp.Or(max(c.SendUpstreams, 0), 1)
 	return c
 }

@@ -65,7 +65,11 @@ func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 		if !allowed {
 			return struct{}{}, nil
 		}
+		asked := time.Now()
 		err := g.pollOnce(ctx, u)
+		if highest := g.pool.highest(processed); err == nil && highest > 0 {
+			g.pool.time.See(highest, asked)
+		}
 		if g.stopped.Err() != nil {
 			err = context.Canceled // a stop says nothing of the upstream
 		}

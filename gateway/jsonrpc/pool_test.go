@@ -25,7 +25,7 @@ func conditionsOf(w *world) string {
 
 func TestUpstreamsAreChosenByTheirSlots(t *testing.T) {
 	simulate(t, Config{}, 4, func(t *testing.T, w *world) {
-		w.upstreams["a"].behave(40, phase{0, lagging}, phase{20 * time.Second, honest})
+		w.upstreams["a"].behave(80, phase{0, lagging}, phase{20 * time.Second, honest})
 		w.upstreams["b"].behave(0, phase{0, boasting}, phase{20 * time.Second, honest})
 		time.Sleep(5 * time.Second)
 		require.Equal(t, "behind ahead well well", conditionsOf(w))
@@ -37,6 +37,29 @@ func TestUpstreamsAreChosenByTheirSlots(t *testing.T) {
 		require.Equal(t, "well well well well", conditionsOf(w))
 		w.call("getSlot", "[]")
 		require.Equal(t, 1, w.upstreams["a"].calls("getSlot"))
+	})
+}
+
+// Ten seconds behind are too many, in the slots that ten seconds have on this chain.
+func TestLagIsJudgedByTheSlotTime(t *testing.T) {
+	for slotTime, tenSeconds := range map[time.Duration]uint64{200 * time.Millisecond: 50, 400 * time.Millisecond: 25} {
+		simulate(t, Config{}, 4, func(t *testing.T, w *world) {
+			w.slotTime = slotTime
+			w.upstreams["a"].behave(tenSeconds+6, phase{0, lagging})
+			w.upstreams["b"].behave(tenSeconds-6, phase{0, lagging})
+			w.upstreams["c"].behave(0, phase{0, honest}, phase{3 * time.Minute, boasting}, phase{4 * time.Minute, honest})
+			require.EqualValues(t, 50, w.pool.maxLag(), "nothing is measured yet")
+			for range 20 {
+				w.call("getVersion", "[]")
+				time.Sleep(30 * time.Second)
+			}
+			require.InDelta(t, tenSeconds, w.pool.maxLag(), 1)
+			require.Equal(t, "behind well well well", conditionsOf(w))
+		})
+	}
+	simulate(t, Config{MaxLagSlots: 3}, 1, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		require.EqualValues(t, 3, w.pool.maxLag(), "as configured")
 	})
 }
 
@@ -64,11 +87,11 @@ func TestPollsBecomeRareWithoutCalls(t *testing.T) {
 		slots := func() uint64 { slot, _ := w.pool.upstreams[0].slots.known(processed); return slot }
 		w.call("getVersion", "[]")
 		for range 50 {
-			time.Sleep(400 * time.Millisecond)
+			time.Sleep(w.slotTime)
 			require.GreaterOrEqual(t, slots()+2, w.slot(processed, 0))
 		}
 		time.Sleep(2 * time.Minute)
-		require.GreaterOrEqual(t, slots()+14, w.slot(processed, 0), "each 5 s")
+		require.GreaterOrEqual(t, slots()+27, w.slot(processed, 0), "each 5 s")
 		before := slots()
 		time.Sleep(4 * time.Second)
 		time.Sleep(2 * time.Second)
@@ -146,7 +169,7 @@ func TestMinContextSlotIsHonoured(t *testing.T) {
 	simulate(t, Config{}, 2, func(t *testing.T, w *world) {
 		w.upstreams["a"].behave(20, phase{0, lagging})
 		time.Sleep(time.Second)
-		least := w.slot(confirmed, 3)
+		least := w.slot(confirmed, 6)
 		got := w.call("getBalance", fmt.Sprintf(`["x",{"commitment":"confirmed","minContextSlot":%d}]`, least))
 		require.GreaterOrEqual(t, got.slot(t), least)
 		require.Zero(t, w.upstreams["a"].calls("getBalance"), "it is known not to have it")

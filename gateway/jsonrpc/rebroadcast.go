@@ -15,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 )
 
 const (
@@ -28,8 +29,9 @@ const (
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
 	// rebroadcastAge is the age at which a rebroadcast ends at the latest, also if no upstream
-	// returns the block height.
-	rebroadcastAge = 2 * time.Minute
+	// returns the block height. It is long enough for blockhashBlocks of 400 ms, half of them
+	// skipped.
+	rebroadcastAge = 4 * blockhashBlocks * slottime.Default
 	// resendsAtOnce bounds the transactions that are sent again at one time.
 	resendsAtOnce = 16
 	// statusesPerCall is getSignatureStatuses' own limit.

@@ -93,14 +93,14 @@ func TestATransactionExpires(t *testing.T) {
 			params, _ := transaction(1)
 			require.Equal(t, "accepted", w.send(t, params))
 			w.upstreams["a"].behave(0, phase{0, m})
-			time.Sleep(50 * time.Second)
+			time.Sleep(25 * time.Second)
 			require.Len(t, w.rebroadcasts.list(), 1)
-			time.Sleep(100 * time.Second)
+			time.Sleep(125 * time.Second)
 			require.Empty(t, w.rebroadcasts.list())
 			require.Empty(t, w.rebroadcasts.keys)
 			require.EqualValues(t, 1, testutil.ToFloat64(w.rebroadcasts.ended.WithLabelValues("expired")))
 			if m == honest {
-				require.Less(t, w.upstreams["a"].calls("sendTransaction"), 35, "some 62 s")
+				require.Less(t, w.upstreams["a"].calls("sendTransaction"), 18, "some 32 s")
 			}
 		})
 	}

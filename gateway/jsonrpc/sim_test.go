@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
@@ -86,9 +87,10 @@ func (s *simulated) wait(delay time.Duration) {
 	s.delay = delay
 }
 
-// simulatedChain has a slot each 400 ms.
+// simulatedChain has a slot each slotTime, 200 ms unless a test sets another one at its beginning.
 type simulatedChain struct {
 	began     time.Time
+	slotTime  time.Duration
 	mu        sync.Mutex
 	upstreams map[string]*simulated
 	// landed are the transactions that an upstream took, with the time.
@@ -101,7 +103,7 @@ type simulatedChain struct {
 const firstSlot = 1_000_000
 
 func (c *simulatedChain) slot(level commitment, lag uint64) uint64 {
-	return firstSlot + uint64(time.Since(c.began)/(400*time.Millisecond)) - lag - [...]uint64{0, 2, 32}[level]
+	return firstSlot + uint64(time.Since(c.began)/c.slotTime) - lag - [...]uint64{0, 2, 32}[level]
 }
 
 // now is the mood, the time until an answer and the lag.
@@ -284,7 +286,7 @@ type world struct {
 func simulate(t *testing.T, cfg Config, upstreams int, run func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &simulatedChain{began: time.Now(), upstreams: map[string]*simulated{}, landed: map[string]time.Time{}, airdrops: map[string]int{}, statuses: map[string]string{}}
+		c := &simulatedChain{began: time.Now(), slotTime: slottime.Default, upstreams: map[string]*simulated{}, landed: map[string]time.Time{}, airdrops: map[string]int{}, statuses: map[string]string{}}
 		w := &world{simulatedChain: c}
 		for i := range upstreams {
 			name := string(rune('a' + i))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 )
 
 const (
@@ -78,14 +79,27 @@ func (u *upstream) lastTrouble() error {
 // pool is the list of upstreams in the operator's order.
 type pool struct {
 	upstreams []*upstream
-	// maxLag is how many slots an upstream may be below the median of all.
-	maxLag uint64
+	// lagSlots is Config.MaxLagSlots.
+	lagSlots uint64
+	// time measures the slot time by the highest slots of the polls.
+	time slottime.Meter
+}
+
+// defaultLag is how far an upstream may be behind, unless Config says it in slots.
+const defaultLag = 10 * time.Second
+
+// maxLag is how many slots an upstream may be below the median of all.
+func (p *pool) maxLag() uint64 {
+	if p.lagSlots > 0 {
+		return p.lagSlots
+	}
+	return p.time.Slots(defaultLag)
 }
 
 // newPool checks the URLs and makes an upstream with a closed circuit breaker for each. probe is
-// Config.probeInterval, maxLag is Config.MaxLagSlots.
-func newPool(urls []string, probe time.Duration, maxLag uint64, log *slog.Logger) (*pool, error) {
-	p := &pool{maxLag: maxLag}
+// Config.probeInterval, lagSlots is Config.MaxLagSlots.
+func newPool(urls []string, probe time.Duration, lagSlots uint64, log *slog.Logger) (*pool, error) {
+	p := &pool{lagSlots: lagSlots}
 	for i, raw := range urls {
 		parsed, err := url.Parse(raw)
 		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
