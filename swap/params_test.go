@@ -32,7 +32,7 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 		fieldSlippage: {"-1", "10001", "1.5", "a"}, fieldUser: {"x", cpmm.Authority.String()}, fieldMode: {"in", "EXACT_IN"}, fieldFormat: {"json", ""},
 		fieldOnlyDirect: {"1", "yes"}, fieldDexes: {"nowhere", "raydium_cpmm,,", strings.Repeat("raydium_cpmm,", 40) + "raydium_cpmm"}, fieldExclude: {"raydium"},
 		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "auto"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
-		fieldMaxAge: {"11", "-1", "1e2", ""},
+		fieldMaxAge: {"21", "-1", "1e2", ""},
 	}
 	for field, values := range bad {
 		for _, name := range []string{field, aliases[field]} {

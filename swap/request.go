@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -22,8 +23,9 @@ const (
 	maxAccounts = 64
 	// maxPriorityFee is 1 SOL: a higher one is surely a typing error.
 	maxPriorityFee = 1_000_000_000
-	// maxAge is how many slots the state may be behind the chain, and the default for that.
-	maxAge = 10
+	// maxAge is how many slots the state may be behind the chain, and the default for that: as many
+	// as state of a stream (market.HeldSlots).
+	maxAge = market.HeldSlots
 	// maxDexes is how many venues a request may name.
 	maxDexes = 32
 	// defaultSlippage is that of Jupiter's clients, which may leave it out.

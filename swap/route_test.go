@@ -83,12 +83,12 @@ func TestStaleStateIsNeverQuoted(t *testing.T) {
 	c := chain()
 	c.CPMM(swaptest.Pool{Name: "p", Mints: [2]venue.Key{taxed, coin}, Amounts: [2]uint64{1_000_000, 1_000_000}, TradeRate: 2500})
 	f := start(t, Config{}, c)
-	f.market.Observe(1010)
+	f.market.Observe(1020)
 	f.quoteOK(t, query(coin, taxed, "1000"))
-	f.refused(t, http.MethodGet, query(coin, taxed, "1000", fieldMaxAge, "9"), "", http.StatusServiceUnavailable, "slot 1000, and the chain is at 1010")
-	f.market.Observe(1011)
+	f.refused(t, http.MethodGet, query(coin, taxed, "1000", fieldMaxAge, "19"), "", http.StatusServiceUnavailable, "slot 1000, and the chain is at 1020")
+	f.market.Observe(1021)
 	status, body := f.do(t, http.MethodGet, query(coin, taxed, "1000"), "")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.JSONEq(t, `{"statusCode":503,"error":"Service Unavailable","code":"stale_state","slot":1000,"chain_slot":1011,
-		"message":"the pools' state is of slot 1000, and the chain is at 1011: more than 10 slots behind"}`, string(body))
+	require.JSONEq(t, `{"statusCode":503,"error":"Service Unavailable","code":"stale_state","slot":1000,"chain_slot":1021,
+		"message":"the pools' state is of slot 1000, and the chain is at 1021: more than 20 slots behind"}`, string(body))
 }

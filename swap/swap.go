@@ -36,6 +36,7 @@ import (
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/shares"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/schemas/openapi"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -80,7 +81,8 @@ type Config struct {
 	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10
 	// s.
 	stopTimeout time.Duration
-	// slot is how often a stream of quotes computes its quote again. Default 400 ms, a slot.
+	// slot is how often a stream of quotes computes its quote again. Default slottime.Default, a
+	// slot.
 	slot time.Duration
 	// heartbeat is how often a stream without events sends a comment. It keeps the connection open,
 	// and shows when the client is gone. Default 10 s.
@@ -105,7 +107,7 @@ func (c Config) withDefaults() Config {
 	c.maxInFlight = cmp.Or(max(c.maxInFlight, 0), 512)
 	c.timeout = cmp.Or(max(c.timeout, 0), 10*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
-	c.slot = cmp.Or(max(c.slot, 0), 400*time.Millisecond)
+	c.slot = cmp.Or(max(c.slot, 0), slottime.Default)
 	c.heartbeat = cmp.Or(max(c.heartbeat, 0), 10*time.Second)
 	c.routing = cmp.Or(max(c.routing, 0), 50*time.Millisecond)
 	if c.hubs == nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/origins"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/trust"
 )
@@ -16,7 +17,7 @@ type SwapConfig struct {
 	State          string        `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
 	MaxPairs       int           `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
 	MaxPools       int           `koanf:"max_pools" usage:"pools that are held from the stream, at some 6 KB each"`
-	StateTTL       time.Duration `koanf:"state_ttl" usage:"how long pools' state that was read over JSON-RPC is quoted from; a slot takes 400ms"`
+	StateTTL       time.Duration `koanf:"state_ttl" usage:"how long pools' state that was read over JSON-RPC is quoted from; a slot takes some 200ms"`
 	PoolsTTL       time.Duration `koanf:"pools_ttl" usage:"how long the list of a pair's pools is used before they are looked for again over JSON-RPC; an empty list 2s at most"`
 	Fill           bool          `koanf:"fill" usage:"list all pools of all venues at the start, so that no pair is listed when somebody asks for it (needs swap.state: stream, and a JSON-RPC server that answers getProgramAccounts for whole programs: hundreds of megabytes on mainnet)"`
 	Trust          []string      `koanf:"trust" usage:"builds of venues' programs whose swaps are quoted though nothing here proves them, as PROGRAM:SHA256 (GET /api/v2/venues tells both)"`
@@ -26,7 +27,7 @@ type SwapConfig struct {
 func defaultSwapConfig() SwapConfig {
 	return SwapConfig{
 		Addr: "127.0.0.1:8081", AllowedOrigins: origins.ThisMachine(), State: stateAuto, MaxPairs: 4096, MaxPools: 50_000,
-		StateTTL: 400 * time.Millisecond, PoolsTTL: 30 * time.Second, LookupTables: lookup.Public(),
+		StateTTL: slottime.Default, PoolsTTL: 30 * time.Second, LookupTables: lookup.Public(),
 	}
 }
 

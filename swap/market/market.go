@@ -23,6 +23,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -47,7 +48,7 @@ type Config struct {
 	// PoolsTTL is how long a pair's list of pools is used; default 30 s. An empty list is used for
 	// noPoolsTTL at most.
 	PoolsTTL time.Duration
-	// StateTTL is how long a snapshot is used; default 400 ms, a slot.
+	// StateTTL is how long a snapshot is used; default slottime.Default, a slot.
 	StateTTL time.Duration
 	// timeout bounds one reading of a pair; default 8 s.
 	timeout time.Duration
@@ -66,7 +67,7 @@ const Commitment = solana.Processed
 
 func (c Config) withDefaults() Config {
 	c.PoolsTTL = cmp.Or(max(c.PoolsTTL, 0), 30*time.Second)
-	c.StateTTL = cmp.Or(max(c.StateTTL, 0), 400*time.Millisecond)
+	c.StateTTL = cmp.Or(max(c.StateTTL, 0), slottime.Default)
 	c.timeout = cmp.Or(max(c.timeout, 0), 8*time.Second)
 	c.maxPairs = cmp.Or(max(c.maxPairs, 0), 2048)
 	c.maxPools = cmp.Or(max(c.maxPools, 0), 64)
@@ -222,8 +223,8 @@ func (m *Market) Read(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
 
 // Held state that is older than this is not used; the pair is read instead.
 const (
-	// HeldSlots is how many slots behind the chain it may be.
-	HeldSlots = 10
+	// HeldSlots is how many slots behind the chain it may be: four seconds of 200 ms slots.
+	HeldSlots = 20
 	heldAge   = 5 * time.Second
 )
 

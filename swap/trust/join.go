@@ -11,9 +11,9 @@ import (
 
 // Bounds of the halves that wait for the other half.
 const (
-	// joinSlots is how many slots a half waits. A transaction comes when it ran, its step when its
-	// block is complete, each over its own connection.
-	joinSlots = 8
+	// joinSlots is how many slots a half waits: some three seconds of 200 ms slots. A transaction
+	// comes when it ran, its step when its block is complete, each over its own connection.
+	joinSlots = 16
 	// resetSlots is how far below the newest slot another one must be for the chain to have begun
 	// anew. Closer ones are late: a stream that was away tells what it missed.
 	resetSlots = 1000

@@ -202,7 +202,7 @@ func TestHalvesThatWaitedTooLongGo(t *testing.T) {
 	require.LessOrEqual(t, len(j.steps), joinSlots+joinSlots/4)
 	require.GreaterOrEqual(t, len(j.seen), joinSlots)
 	now := len(j.seen)
-	see(2080) // late: the stream was away
+	see(2060) // late: the stream was away
 	require.Equal(t, now+1, len(j.seen))
 	for slot := range uint64(20) { // a chain that began anew
 		see(slot)

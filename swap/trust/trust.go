@@ -34,6 +34,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/sharedcall"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
@@ -56,13 +57,13 @@ type Config struct {
 	// every is how often the programs are looked at, even while no quote is asked for. Default 10
 	// s.
 	every time.Duration
-	// fresh is how long quotes may rely on a look at the programs. Default 400 ms, a slot.
+	// fresh is how long quotes may rely on a look at the programs. Default slottime.Default, a slot.
 	fresh time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.every = cmp.Or(max(c.every, 0), 10*time.Second)
-	c.fresh = cmp.Or(max(c.fresh, 0), 400*time.Millisecond)
+	c.fresh = cmp.Or(max(c.fresh, 0), slottime.Default)
 	return c
 }
 
