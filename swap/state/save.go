@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
@@ -25,8 +26,8 @@ const (
 	// written a second at most.
 	saveEvery  = 10 * time.Second
 	savedBytes = 1 << 20
-	// oldest is how many slots behind the chain a checkpoint may be: about a day.
-	oldest = 216_000
+	// oldest is how far behind the chain a checkpoint may be.
+	oldest = 24 * time.Hour
 	// rebaseEvery is the time between two bases: pools that are traded would be entered again and
 	// again, and to leave them to a base stops the state for a moment.
 	rebaseEvery = 10 * time.Minute
@@ -88,7 +89,7 @@ func (f *Feed) load(ctx context.Context) (*Checkpoint, error) {
 			return nil, fmt.Errorf("it is of another chain: its genesis hash is %s, the server's is %s", c.Genesis, f.saver.genesis)
 		case err == nil && c.Slot > slot:
 			return nil, fmt.Errorf("it is of slot %d, the server's chain is at %d", c.Slot, slot)
-		case err == nil && slot-c.Slot > oldest:
+		case err == nil && f.tooOld(within, slot-c.Slot):
 			return nil, fmt.Errorf("it is too old: of slot %d, the chain is at %d", c.Slot, slot)
 		case err == nil:
 			return c, nil
@@ -96,6 +97,12 @@ func (f *Feed) load(ctx context.Context) (*Checkpoint, error) {
 			return nil, fmt.Errorf("the server does not tell its chain: %w", err)
 		}
 	}
+}
+
+// tooOld reports whether a checkpoint is more than oldest behind the chain. The server is asked for
+// the slot time only where that decides: no slot has come yet that could tell it.
+func (f *Feed) tooOld(ctx context.Context, behind uint64) bool {
+	return behind > slottime.Slots(oldest, slottime.Max) && behind > slottime.Slots(oldest, slottime.Ask(ctx, f.deps.RPC))
 }
 
 func (f *Feed) open() (*Checkpoint, error) {

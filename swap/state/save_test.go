@@ -2,6 +2,9 @@ package state
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,7 +114,7 @@ func TestARestartReadsAnewWhatNobodyReplays(t *testing.T) {
 func TestCheckpointsThatCannotBeUsedAreIgnored(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, s *saved){
 		"of another chain": func(t *testing.T, s *saved) { s.change(t, func(c *Checkpoint) { c.Genesis[0]++ }) },
-		"too old":          func(_ *testing.T, s *saved) { s.At(venue.Clock{Slot: 1000 + oldest + 1}) },
+		"too old":          func(_ *testing.T, s *saved) { s.At(venue.Clock{Slot: 1000 + 432_000 + 1}) },
 		"of the future":    func(t *testing.T, s *saved) { s.change(t, func(c *Checkpoint) { c.Slot += 1000 }) },
 		"damaged":          func(t *testing.T, s *saved) { require.NoError(t, os.Truncate(s.file, 500)) },
 		"a folder": func(t *testing.T, s *saved) {
@@ -134,4 +137,33 @@ func TestCheckpointsThatCannotBeUsedAreIgnored(t *testing.T) {
 			awaitPair(t, f, s.coin, slot, 1)
 		})
 	}
+}
+
+// slow is a chain whose server says how many slots its last minutes had.
+type slow struct {
+	*saved
+	slots int
+}
+
+func (s *slow) Call(ctx context.Context, method string, params []any, result any) error {
+	if method == "getRecentPerformanceSamples" {
+		return json.Unmarshal(fmt.Appendf(nil, `[{"slot":9,"numSlots":%d,"samplePeriodSecs":60,"numTransactions":1}]`, s.slots), result)
+	}
+	return s.saved.Call(ctx, method, params, result)
+}
+
+// TestACheckpointIsUsedForADay, in slots of the chain that it is of.
+func TestACheckpointIsUsedForADay(t *testing.T) {
+	s := &saved{Chain: swaptest.New()}
+	for slots, aDay := range map[int]uint64{300: 432_000, 150: 216_000, 400: 576_000} {
+		f := &Feed{deps: Deps{RPC: &slow{s, slots}}}
+		require.False(t, f.tooOld(t.Context(), aDay))
+		require.True(t, f.tooOld(t.Context(), aDay+1))
+	}
+	f := &Feed{deps: Deps{RPC: s}} // it does not say
+	require.False(t, f.tooOld(t.Context(), 432_000))
+	require.True(t, f.tooOld(t.Context(), 432_001))
+	asked := s.Calls("getRecentPerformanceSamples")
+	require.False(t, f.tooOld(t.Context(), 86_400))
+	require.Equal(t, asked, s.Calls("getRecentPerformanceSamples"), "a day of the slowest slots there are")
 }
