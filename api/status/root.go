@@ -57,9 +57,9 @@ func same(a, b offsets) bool { return reached(a, b) && reached(b, a) }
 
 func (c *Collector) root() Root {
 	current, known := c.copy.Root()
-	if !known {
+	if !known || current.Slot == 0 {
 		return Root{}
 	}
 	hash := current.Hash.String()
-	return Root{Slot: current.Slot, Hash: &hash}
+	return Root{Slot: &current.Slot, Hash: &hash}
 }

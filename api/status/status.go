@@ -131,11 +131,11 @@ type Registry struct {
 	Tokens int `json:"tokens"`
 }
 
-// Root is the registry's hash at a slot.
+// Root is the registry's hash at a slot. docs/registry-root.md says what it covers. Both are nil
+// while the replica is loading, and before there is anything of a slot.
 type Root struct {
-	Slot uint64 `json:"slot"`
-	// Hash is in base58; nil while the replica is loading. docs/registry-root.md says what it
-	// covers.
+	Slot *uint64 `json:"slot"`
+	// Hash is in base58.
 	Hash *string `json:"hash"`
 }
 

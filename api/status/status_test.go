@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
@@ -165,8 +166,8 @@ func TestRunKeepsTheDocumentFresh(t *testing.T) {
 // has been applied, and not before.
 func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	log, c := filled()
-	c.view.Source = &eventspb.SourceStatus{Kind: "geyser", Slot: 9020}
-	c.view.Coverage = coverage.Coverage{FromSlot: 10, ToSlot: 9020}
+	c.view.Source = &eventspb.SourceStatus{Kind: "geyser", Slot: 18020}
+	c.view.Coverage = coverage.Coverage{FromSlot: 10, ToSlot: 18020}
 	status := collector(t, c, log)
 	step := func() {
 		status.making.Lock()
@@ -179,14 +180,14 @@ func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	require.Empty(t, c.seals)
 	c.apply(log)
 	step()
-	require.Equal(t, []uint64{9000}, c.seals)
+	require.Equal(t, []uint64{18000}, c.seals)
 	step()
-	require.Equal(t, []uint64{9000}, c.seals, "the same slot is not sealed again")
+	require.Equal(t, []uint64{18000}, c.seals, "the same slot is not sealed again")
 
-	c.view.Source = &eventspb.SourceStatus{Kind: "file", Done: true, Slot: 9021}
+	c.view.Source = &eventspb.SourceStatus{Kind: "file", Done: true, Slot: 18021}
 	step()
 	step()
-	require.Equal(t, []uint64{9000, 9021}, c.seals, "the end of a finite source is sealed whole")
+	require.Equal(t, []uint64{18000, 18021}, c.seals, "the end of a finite source is sealed whole")
 	step()
 	step()
 	require.Len(t, c.seals, 2, "nothing came in between")
@@ -195,4 +196,27 @@ func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	step()
 	step()
 	require.Len(t, c.seals, 3, "an enrichment after the end is brought in")
+}
+
+// TestThereIsNoRootOfSlotZero: until there is a root, its slot and hash are null; so is the root of
+// nothing, which a copy has before the first block.
+func TestThereIsNoRootOfSlotZero(t *testing.T) {
+	log, c := filled()
+	status := collector(t, c, log)
+	for _, seals := range [][]uint64{nil, {0}} {
+		c.seals = seals
+		body, err := json.Marshal(status.root())
+		require.NoError(t, err)
+		require.JSONEq(t, `{"slot":null,"hash":null}`, string(body))
+	}
+	c.seals = []uint64{18_000}
+	require.EqualValues(t, 18_000, *status.root().Slot)
+	require.NotNil(t, status.root().Hash)
+}
+
+// TestRootsAreAnHourApart at 200 ms a slot. Nodes compare the roots of equal slots: those of the
+// versions before, which sealed each 9,000 slots, have every root of this one.
+func TestRootsAreAnHourApart(t *testing.T) {
+	require.EqualValues(t, slottime.Slots(time.Hour, slottime.Default), root.SealEvery)
+	require.Zero(t, root.SealEvery%9000)
 }

@@ -1581,10 +1581,10 @@ type Status struct {
 		Tokens int `json:"tokens"`
 	} `json:"registry"`
 
-	// Root The registry's hash at a slot, base58; null while the copy is loading. Two nodes that say the same of every token have the same.
+	// Root The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
 	Root struct {
 		Hash *string `json:"hash"`
-		Slot int     `json:"slot"`
+		Slot *int    `json:"slot"`
 	} `json:"root"`
 
 	// Source What ingest says of itself.

@@ -8,7 +8,7 @@ import (
 
 const (
 	// nearSlots is how far above the slots of all others an upstream's slot may be and still be
-	// believed: about half a minute. It is more than the 128 slots behind the cluster at which a node
+	// believed: half a minute. It is more than the 128 slots behind the cluster at which a node
 	// calls itself unhealthy, so healthy nodes are never this far apart.
 	nearSlots = 150
 	// stillAfter: an upstream whose slot has not risen for so long is no evidence against the

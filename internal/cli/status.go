@@ -60,9 +60,9 @@ func (a *ask) showStatus(s *rest.Status) error {
 	}
 	add("source", source, terminal.Plain)
 	add("registry", terminal.Count(s.Registry.Tokens)+" tokens", terminal.Plain)
-	if s.Root.Hash != nil {
+	if s.Root.Hash != nil && s.Root.Slot != nil {
 		add("root", *s.Root.Hash, terminal.Plain)
-		add("", "at slot "+terminal.Count(s.Root.Slot), terminal.Plain)
+		add("", "at slot "+terminal.Count(*s.Root.Slot), terminal.Plain)
 	}
 	lag := "unknown: Kafka does not answer"
 	style := terminal.Red

@@ -14,8 +14,9 @@ type Root struct {
 // EverySlot is the slot for NewReplay if no fact is to be left out.
 const EverySlot = math.MaxUint64
 
-// SealEvery is how many slots lie between two roots of a live chain: an hour, at 400 ms a slot. So
-// two nodes that are asked at about the same time give the root of the same slot. A mint is hashed
-// at most once in this time, however often it changes, so a long time makes the root cheap
+// SealEvery is how many slots lie between two roots of a live chain: an hour, at 200 ms a slot. So
+// two nodes that are asked at about the same time give the root of the same slot. It is fixed and
+// not measured: nodes that measured would seal different slots (docs/decisions/0028). A mint is
+// hashed at most once in this time, however often it changes, so a long time makes the root cheap
 // (docs/registry-root.md).
-const SealEvery = 9000
+const SealEvery = 18_000

@@ -57,7 +57,7 @@ type Config struct {
 	// every is how often the programs are looked at, even while no quote is asked for. Default 10
 	// s.
 	every time.Duration
-	// fresh is how long quotes may rely on a look at the programs. Default slottime.Default, a slot.
+	// fresh is how long quotes may rely on a look at the programs. Default: slottime.Default.
 	fresh time.Duration
 }
 

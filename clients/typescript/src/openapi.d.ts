@@ -981,9 +981,9 @@ export interface components {
             kafka: components["schemas"]["Health"];
             /** @description Null on a node without one. */
             clickhouse: components["schemas"]["ClickHouseHealth"] | null;
-            /** @description The registry's hash at a slot, base58; null while the copy is loading. Two nodes that say the same of every token have the same. */
+            /** @description The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same. */
             root: {
-                slot: number;
+                slot: number | null;
                 hash: string | null;
             };
         };

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 var begin = time.Unix(1_790_000_000, 0)
@@ -26,7 +28,7 @@ type chain struct {
 }
 
 func newChain(seed uint64) *chain {
-	seconds := func(at time.Time) time.Time { return at.Truncate(time.Second) } // as block times are
+	seconds := func(at time.Time) time.Time { return at.Truncate(time.Second) } // as blocks have it
 	return &chain{slot: 420_000_000, at: begin, clock: seconds, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 

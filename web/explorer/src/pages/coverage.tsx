@@ -169,7 +169,7 @@ function Backends({ status }: { status: Status }) {
   return (
     <Section title="Root and backends">
       <dl class="figures">
-        <Figure name={status.root.slot === 0 ? "Root, before the first slot" : `Root at slot ${count(status.root.slot)}`}>{status.root.hash ? <Address value={status.root.hash} what="the root" /> : "–"}</Figure>
+        <Figure name={status.root.slot === null ? "Root, none yet" : `Root at slot ${count(status.root.slot)}`}>{status.root.hash ? <Address value={status.root.hash} what="the root" /> : "–"}</Figure>
         {backends.map(([name, health]) => (
           <Figure key={name} name={name}>
             {!health || health.ok === null ? "not known" : health.ok ? "answers" : (health.error ?? "does not answer")}
