@@ -23,10 +23,10 @@ import (
 
 // What happens in a day of mainnet; docs/sizing.md says where the defaults come from.
 var (
-	slotsADay    = flag.Float64("slots", 86_400/0.4, "slots a day")
+	slotsADay    = flag.Float64("slots", 86_400/0.2, "slots a day")
 	transactions = flag.Float64("transactions", 1_566, "transactions a second that are no votes")
 	legs         = flag.Float64("legs", sourcetest.MainnetLegs, "swap legs a second")
-	eventsASlot  = flag.Float64("events", 0, "token events a slot; 0 is the mean of the recorded blocks")
+	events       = flag.Float64("events", 0, "token events a second; 0 is the mean of the recorded blocks, whose slots took 400 ms")
 	poolsAMinute = flag.Float64("pools-minute", 2_000, "pools that trade in a minute")
 	poolsAnHour  = flag.Float64("pools-hour", 15_000, "pools that trade in an hour")
 	poolsADay    = flag.Float64("pools-day", 100_000, "pools that trade in a day")
@@ -188,12 +188,12 @@ func (s sizes) print() {
 
 // aDay is how many of each unit a day has.
 func aDay(blocks sizes) map[unit]float64 {
-	events := *eventsASlot
-	if events == 0 {
-		events = blocks.units[perEvent] / blocks.units[perSlot]
+	perSecond := *events
+	if perSecond == 0 {
+		perSecond = blocks.units[perEvent] / blocks.units[perSlot] / 0.4
 	}
 	day := map[unit]float64{
-		perSlot: *slotsADay, perEvent: events * *slotsADay, perLeg: *legs * 86_400, perTransaction: *transactions * 86_400, perMint: *newMints, perPool: *newPools,
+		perSlot: *slotsADay, perEvent: perSecond * 86_400, perLeg: *legs * 86_400, perTransaction: *transactions * 86_400, perMint: *newMints, perPool: *newPools,
 		perPoolMinute: *poolsAMinute * 1_440, perPoolHour: *poolsAnHour * 24, perPoolDay: *poolsADay,
 	}
 	// A mint trades on about one pool; SOL and stables are on the other side of most.

@@ -100,7 +100,7 @@ type Verifier struct {
 	slots uint64
 }
 
-// New returns a verifier. If slots is 0, it compares ranges of 100,000 slots, half a day.
+// New returns a verifier. If slots is 0, it compares ranges of 100,000 slots, some hours.
 func New(conn driver.Conn, expected, actual string, slots uint64) *Verifier {
 	if slots == 0 {
 		slots = 100_000
