@@ -176,3 +176,11 @@ func TestANodeThatIsAway(t *testing.T) {
 	require.Len(t, s.Tables(t.Context()), 1, "it is read first, whatever failed long ago")
 	require.Equal(t, 7, s.calls())
 }
+
+// A reading is given up before a transaction made with it could outlive a table that was closed
+// right behind it, also on a chain that is faster than today's.
+func TestAReadingEndsBeforeItsTables(t *testing.T) {
+	const works, valid = 512, 150 // blocks: after the deactivation, and of a transaction
+	require.Less(t, usable, (works-valid)*150*time.Millisecond)
+	require.Greater(t, usable, fresh+patience)
+}
