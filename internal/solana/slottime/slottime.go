@@ -16,8 +16,10 @@ const (
 	// Default is the slot time before anything is measured: the last step of SIMD-0525. Durations
 	// that are a slot long, such as the pauses between polls, are made of it.
 	Default = 200 * time.Millisecond
-	// Min and Max bound what is believed. The chain had 400 ms at its beginning.
-	Min, Max = 100 * time.Millisecond, time.Second
+	// Min is the least slot time that is believed.
+	Min = 100 * time.Millisecond
+	// Max is the greatest slot time that is believed. The chain had 400 ms at its beginning.
+	Max = time.Second
 )
 
 const (
