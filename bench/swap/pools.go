@@ -254,7 +254,7 @@ func hold(pools []*pool, hubs []pubkey.Key, of venue.List) *chain {
 		}
 	}
 	c.seal()
-	c.fold.Finalized(c.slot - 1)
+	c.fold.Finalized(c.slot-1, 0)
 	c.fold.Publish()
 	return c
 }
@@ -267,9 +267,9 @@ func (c *chain) write(a account, transaction uint64) {
 // seal ends a slot.
 func (c *chain) seal() {
 	c.fold.Block(state.Block{Slot: c.slot, Parent: c.slot - 1, UnixTime: time.Now().Unix(), At: time.Now()})
-	c.fold.Confirmed(c.slot)
+	c.fold.Confirmed(c.slot, 0)
 	if c.slot > 32 {
-		c.fold.Finalized(c.slot - 32)
+		c.fold.Finalized(c.slot-32, 0)
 	}
 	c.slot++
 }

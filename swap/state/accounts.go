@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mintlake/mintlake/internal/solana"
@@ -11,6 +10,8 @@ import (
 // version is an account as a slot left it.
 type version struct {
 	slot uint64
+	// bank is that which wrote it, or the slot's reading; nil if it is final.
+	bank *bank
 	// order is the write_version: of two writes in a slot, the later has the greater.
 	order uint64
 	// transaction is that which wrote it, as HashOf its signature; 0 if none is named.
@@ -30,7 +31,7 @@ func (v version) together(w version) bool {
 	return v.read || v.transaction != 0 && v.transaction == w.transaction
 }
 
-// history has the versions of one account, one for each slot, ascending.
+// history has the versions of one account, one for each bank, by slot. Of a slot, a reading is last.
 type history struct {
 	key      venue.Key
 	versions []version
@@ -52,43 +53,52 @@ type history struct {
 // never is the since of an account that is not subscribed to yet.
 const never = ^uint64(0)
 
-// add adds a version. In a slot, a reading replaces writes, and a later write an earlier one. add
-// returns false if the version is not newer than the one of its slot.
-func (h *history) add(v version) bool {
-	at, same := slices.BinarySearchFunc(h.versions, v, func(a, b version) int { return cmp.Compare(a.slot, b.slot) })
-	if !same {
-		h.versions = slices.Insert(h.versions, at, v)
-		return true
+// add adds a version. Of a bank, a reading replaces writes, and a later write an earlier one. added
+// says that there was none, and ok is false if the version is not newer than the one of its bank.
+func (h *history) add(v version) (added, ok bool) {
+	at := len(h.versions)
+	for i := at - 1; i >= 0 && h.versions[i].slot >= v.slot; i-- {
+		have := &h.versions[i]
+		if have.slot == v.slot && have.bank == v.bank {
+			if have.read || !v.read && v.order <= have.order {
+				return false, false
+			}
+			*have = v
+			return false, true
+		}
+		if have.slot > v.slot || have.read && !v.read {
+			at = i
+		}
 	}
-	have := &h.versions[at]
-	if have.read || !v.read && v.order <= have.order {
-		return false
-	}
-	*have = v
-	return true
+	h.versions = slices.Insert(h.versions, at, v)
+	return true, true
 }
 
 // at returns the version that holds at the head. A version before since does not count: the stream
 // may have missed a later one.
-func (h *history) at(t *tree) (version, bool) {
-	for _, v := range slices.Backward(h.versions) {
+func (h *history) at() (version, bool) {
+	for i := len(h.versions) - 1; i >= 0; i-- {
+		v := &h.versions[i]
 		if v.slot < h.since {
 			break
 		}
-		if v.slot <= t.root || t.fork[v.slot] {
-			return v, true
+		if v.bank == nil || v.bank.fork {
+			return *v, true
 		}
 	}
 	return version{}, false
 }
 
 // prune drops what a new root makes useless: versions of slots that lost, and of those up to the
-// root all but the last. lost returns whether a slot up to the root is on a fork that lost.
-func (h *history) prune(root uint64, lost func(slot uint64) bool) {
+// root all but the last, which is final.
+func (h *history) prune(root uint64) {
 	kept := h.versions[:0]
 	for _, v := range h.versions {
-		if v.slot <= root && lost(v.slot) {
-			continue
+		if v.slot <= root && v.bank != nil {
+			if !v.bank.fork {
+				continue
+			}
+			v.bank = nil
 		}
 		if len(kept) > 0 && v.slot <= root {
 			kept = kept[:0]
@@ -97,4 +107,9 @@ func (h *history) prune(root uint64, lost func(slot uint64) bool) {
 	}
 	clear(h.versions[len(kept):])
 	h.versions = kept
+}
+
+// remove drops the version of a bank.
+func (h *history) remove(b *bank) {
+	h.versions = slices.DeleteFunc(h.versions, func(v version) bool { return v.bank == b })
 }

@@ -53,7 +53,7 @@ func checkBooks(t *testing.T, f *Fold) {
 		got := f.Snapshot().accounts.get(key)
 		if want := f.share(h); got != nil || !h.outside {
 			require.Same(t, want, got)
-		} else if _, held := h.at(&f.tree); held { // else all pools that need it are wanted
+		} else if _, held := h.at(); held { // else all pools that need it are wanted
 			require.Same(t, want, f.under.base.outside(key))
 		}
 		if got != nil {
@@ -206,7 +206,7 @@ func TestTheBooksOfAFoldAgree(t *testing.T) {
 			c.act(f, slot)
 			f.Block(Block{Slot: slot, Parent: slot - 1, UnixTime: 1, At: time.Unix(1, 0)})
 			f.Covered(f.Fresh(), slot)
-			f.Confirmed(slot)
+			f.Confirmed(slot, 0)
 			if c.random.IntN(2) == 0 {
 				keys := f.Wanted(100, 0, 1).Keys
 				accounts := make([]*solana.Account, len(keys))
@@ -215,7 +215,7 @@ func TestTheBooksOfAFoldAgree(t *testing.T) {
 				}
 				f.Read(slot, keys, accounts)
 			}
-			f.Finalized(slot - uint64(c.random.IntN(5)))
+			f.Finalized(slot-uint64(c.random.IntN(5)), 0)
 			f.Publish()
 			checkBooks(t, f)
 			if kept != nil && c.random.IntN(4) == 0 {

@@ -38,7 +38,7 @@ func TestAVenueThatPanicsDoesNotEndTheFold(t *testing.T) {
 			born(f, 11, k)
 			f.Publish()
 			f.Covered(f.Fresh(), 0)
-			f.Confirmed(11)
+			f.Confirmed(11, 0)
 			f.Read(11, keys, accounts)
 			f.Read(11, []venue.Key{k.keys[0], k.keys[1], k.keys[2], k.coin}, []*solana.Account{k.account(0, 5), k.account(1, 5), k.account(2, 5), mintAccount()})
 			f.Publish()

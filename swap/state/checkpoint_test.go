@@ -81,7 +81,7 @@ func quotable(t testing.TB, names ...string) *Fold {
 		born(f, 11+uint64(i), k)
 		read(f, 11+uint64(i), k)
 	}
-	f.Finalized(10 + uint64(len(names)))
+	f.Finalized(10+uint64(len(names)), 0)
 	f.Publish()
 	return f
 }
@@ -150,7 +150,7 @@ func TestACheckpointThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnotherChainWithTheSameSlotsIsReadAnew: its block behind the root names another hash.
+// TestAnotherChainWithTheSameSlotsIsReadAnew: its confirmed block behind the root names another hash.
 func TestAnotherChainWithTheSameSlotsIsReadAnew(t *testing.T) {
 	c := quotable(t, "one").Checkpoint()
 	c.Hash = swaptest.Named("hash")
@@ -158,6 +158,8 @@ func TestAnotherChainWithTheSameSlotsIsReadAnew(t *testing.T) {
 		f := NewFold(FoldConfig{}, venue.List{twin{}})
 		require.NoError(t, f.Restore(c))
 		f.Block(Block{Slot: c.Slot + 1, Parent: c.Slot, ParentHash: swaptest.Named(parent)})
+		require.Equal(t, parent == "hash", f.Head() > c.Slot)
+		f.Confirmed(c.Slot+1, 0)
 		require.Equal(t, parent != "hash", f.Broken())
 	}
 }

@@ -275,20 +275,24 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 		}
 		f.see(b.GetSlot())
 		f.fold.Block(Block{
-			Slot: b.GetSlot(), Parent: b.GetParentSlot(), Hash: hashOrZero(b.GetBlockhash()), ParentHash: hashOrZero(b.GetParentBlockhash()),
+			Slot: b.GetSlot(), Parent: b.GetParentSlot(), Bank: b.GetBankId(), Hash: hashOrZero(b.GetBlockhash()), ParentHash: hashOrZero(b.GetParentBlockhash()),
 			UnixTime: blockTime, At: now,
 		})
 	case *pb.SubscribeUpdate_Slot:
 		f.metrics.updates.WithLabelValues("slot").Inc()
-		number := m.Slot.GetSlot()
+		number, id := m.Slot.GetSlot(), m.Slot.GetBankId()
 		f.see(number)
 		switch m.Slot.GetStatus() { //nolint:exhaustive // the others do not change the state
+		case pb.SlotStatus_SLOT_CREATED_BANK:
+			if f.fold.Created(number, m.Slot.GetParent(), id) {
+				f.metrics.switches.Inc()
+			}
 		case pb.SlotStatus_SLOT_DEAD:
 			f.fold.Dead(number)
 		case pb.SlotStatus_SLOT_CONFIRMED:
-			f.fold.Confirmed(number)
+			f.fold.Confirmed(number, id)
 		case pb.SlotStatus_SLOT_FINALIZED:
-			f.fold.Finalized(number)
+			f.fold.Finalized(number, id)
 		}
 	}
 }

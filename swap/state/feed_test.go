@@ -219,7 +219,10 @@ func TestAStreamThatCannotGoOnBeginsAnew(t *testing.T) {
 	f := follow(t, s, c)
 	s.block(1000)
 	awaitPair(t, f, coin, 1000, 1)
+	s.updates <- &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_BlockMeta{BlockMeta: &pb.SubscribeUpdateBlockMeta{Slot: 1001, ParentSlot: 1000, BankId: 7}}}
+	require.Eventually(t, func() bool { return f.Slot() == 1001 }, hang, time.Millisecond)
 	s.updates <- nil
+	require.Eventually(t, func() bool { return f.Slot() == 1000 }, hang, time.Millisecond, "another connection does not know the bank")
 	require.Eventually(t, func() bool { return s.last().FromSlot != nil && *s.last().FromSlot == 1001 }, hang, time.Millisecond, "from behind the root")
 	advance(c, 1)
 	s.block(1001)

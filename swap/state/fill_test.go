@@ -154,7 +154,7 @@ func TestPoolsOfAPairThatSomebodyWaitsForAreReadFirst(t *testing.T) {
 		fold.Listed(p.Pool, accounts[0])
 	}
 	fold.Block(Block{Slot: 1000, Parent: 999})
-	fold.Confirmed(1000)
+	fold.Confirmed(1000, 0)
 	fold.Covered(fold.Fresh(), 1000)
 	last := pools[len(pools)-1]
 	fold.Hurry(last.Mints[1], last.Mints[0])

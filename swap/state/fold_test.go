@@ -15,7 +15,7 @@ import (
 // begin is a first block.
 func begin(f *Fold) {
 	f.Block(Block{Slot: 10, Parent: 9, UnixTime: 1, At: time.Unix(0, 0)})
-	f.Confirmed(10)
+	f.Confirmed(10, 0)
 }
 
 // ask asks for a coin's pools with SOL. All of them are known.
@@ -35,7 +35,7 @@ func born(f *Fold, slot uint64, k twinKeys) {
 // read answers what is wanted, at a slot.
 func read(f *Fold, slot uint64, k twinKeys) {
 	f.Covered(f.Fresh(), 0)
-	f.Confirmed(slot)
+	f.Confirmed(slot, 0)
 	keys := f.Wanted(100, 0, 1).Keys
 	accounts := make([]*solana.Account, len(keys))
 	for i, key := range keys {
@@ -79,13 +79,13 @@ func TestWantedPoolsAreLookedForOnceAConfirmedSlot(t *testing.T) {
 	ask(f, k.coin)
 	begin(f)
 	f.Covered(f.Fresh(), 0)
-	f.Confirmed(10)
+	f.Confirmed(10, 0)
 	require.NotEmpty(t, f.Wanted(100, 0, 1).Keys)
 	require.Empty(t, f.Wanted(100, 0, 1).Keys, "they were told")
 	f.Hurry(k.coin, swaptest.WrappedSOL)
 	require.NotEmpty(t, f.Wanted(100, 0, 1).Keys)
 	f.Block(Block{Slot: 11, Parent: 10, UnixTime: 1, At: time.Unix(1, 0)})
-	f.Confirmed(11)
+	f.Confirmed(11, 0)
 	require.NotEmpty(t, f.Wanted(100, 0, 1).Keys, "the reading may have failed")
 }
 
@@ -148,7 +148,7 @@ func TestFinalSlotsAreForgotten(t *testing.T) {
 	for slot := uint64(12); slot < 400; slot++ {
 		born(f, slot, k)
 		if slot < 300 {
-			f.Finalized(slot - 2)
+			f.Finalized(slot-2, 0)
 		} else if slot == 310 {
 			bytes = f.Bytes() // and from here on nothing becomes final any more
 		}
@@ -158,7 +158,7 @@ func TestFinalSlotsAreForgotten(t *testing.T) {
 	require.False(t, f.Broken())
 	require.Less(t, f.Bytes(), 30*bytes)
 	require.LessOrEqual(t, len(f.tree.slots), maxDepth+1)
-	f.Finalized(399)
+	f.Finalized(399, 0)
 	require.Empty(t, f.tree.slots)
 	require.Less(t, f.Bytes(), bytes)
 }

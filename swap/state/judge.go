@@ -37,9 +37,9 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 		return wanted, nil
 	}
 	if p.venue == nil {
-		return p.all(&f.tree, absent), nil
+		return p.all(absent), nil
 	}
-	first, ok := p.needs[0].at(&f.tree)
+	first, ok := p.needs[0].at()
 	switch {
 	case !ok:
 		return wanted, nil
@@ -62,22 +62,22 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	from := &enteredSource{needs: p.needs, owned: make([]*solana.Account, p.own)}
 	e := &entry{venue: p.venue.Name(), ref: p.ref, from: from}
 	for i := range from.owned {
-		v, ok := p.needs[i].at(&f.tree)
+		v, ok := p.needs[i].at()
 		if !ok || i > 0 && !v.together(first) {
 			return wanted, nil
 		}
 		from.owned[i], e.slot = v.account, max(e.slot, v.slot)
 	}
-	if p.all(&f.tree, held) == wanted {
+	if p.all(held) == wanted {
 		return wanted, nil
 	}
 	return held, e
 }
 
 // all returns state if all accounts that the pool needs have a version at the head, else wanted.
-func (p *pool) all(t *tree, state entryState) entryState {
+func (p *pool) all(state entryState) entryState {
 	for _, h := range p.needs {
-		if _, ok := h.at(t); !ok {
+		if _, ok := h.at(); !ok {
 			return wanted
 		}
 	}

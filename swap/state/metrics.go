@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	updates, readings  *prometheus.CounterVec
 	reconnects, resets prometheus.Counter
+	switches           prometheus.Counter
 	pools              *prometheus.GaugeVec
 	bytes, slot        prometheus.Gauge
 	saves, restores    *prometheus.CounterVec
@@ -31,6 +32,9 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 		}),
 		resets: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_swap_state_resets_total", Help: "Times that the stream lost blocks and all pools were read again.",
+		}),
+		switches: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_swap_state_switches_total", Help: "Banks that the stream told of a slot that had one: what the first wrote left the quotes.",
 		}),
 		pools: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mintlake_swap_state_pools", Help: "Addresses that are held, by what is known: held (quotable from the stream), wanted (to be read first), absent (no pool there).",
@@ -59,7 +63,7 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.updates, m.readings, m.reconnects, m.resets, m.pools, m.bytes, m.slot, m.saves, m.restores, m.savedSlot, m.savedBytes, replaying} {
+	for _, c := range []prometheus.Collector{m.updates, m.readings, m.reconnects, m.resets, m.switches, m.pools, m.bytes, m.slot, m.saves, m.restores, m.savedSlot, m.savedBytes, replaying} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

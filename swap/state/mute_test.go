@@ -62,7 +62,7 @@ func TestAPoolThatNamesNoMintsIsFoundWhicheverPairWasAskedForFirst(t *testing.T)
 		}
 		begin(f)
 		f.Covered(f.Fresh(), 0)
-		f.Confirmed(10)
+		f.Confirmed(10, 0)
 		keys := f.Wanted(100, 0, 1).Keys
 		accounts := make([]*solana.Account, len(keys))
 		for i, key := range keys {

@@ -88,7 +88,7 @@ func (w *world) make(count int) {
 	}
 	w.blocks, w.tip = map[uint64]*block{100: first}, 100
 	w.seal(0, first)
-	w.tell(step, func(f *Fold) { f.Confirmed(100) }, nil)
+	w.tell(step, func(f *Fold) { f.Confirmed(100, 0) }, nil)
 	confirmed, losing := uint64(100), uint64(0)
 	for n := 1; n <= count; n++ {
 		at := n * step
@@ -122,9 +122,9 @@ func (w *world) make(count int) {
 		if ancestor := w.ancestor(w.tip, w.random.IntN(4)); ancestor > confirmed {
 			confirmed = ancestor
 			w.confirmed = append(w.confirmed, struct{ place, slot uint64 }{uint64(at + step), confirmed})
-			w.tell(at+step, func(f *Fold) { f.Confirmed(ancestor) }, func(o *block) bool { return o.slot >= ancestor && !w.leads(o.slot, ancestor) })
+			w.tell(at+step, func(f *Fold) { f.Confirmed(ancestor, 0) }, func(o *block) bool { return o.slot >= ancestor && !w.leads(o.slot, ancestor) })
 			if final := w.ancestor(ancestor, 5); n%3 == 0 {
-				w.tell(at+step, func(f *Fold) { f.Finalized(final) }, nil)
+				w.tell(at+step, func(f *Fold) { f.Finalized(final, 0) }, nil)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func TestABaseChangesNothing(t *testing.T) {
 				}
 				f.Block(Block{Slot: slot, Parent: slot - 1, UnixTime: 1, At: time.Unix(1, 0)})
 				f.Covered(f.Fresh(), slot)
-				f.Confirmed(slot)
+				f.Confirmed(slot, 0)
 			}
 			keys := wantedOf(plain)
 			require.Equal(t, keys, wantedOf(based))
@@ -53,7 +53,7 @@ func TestABaseChangesNothing(t *testing.T) {
 				based.Read(slot, keys, accounts)
 			}
 			for _, f := range []*Fold{plain, based} {
-				f.Finalized(slot - dice%5)
+				f.Finalized(slot-dice%5, 0)
 				f.Publish()
 			}
 			switch {

@@ -11,7 +11,7 @@ func (f *Fold) Restore(c *Checkpoint) error {
 	if pools > f.cfg.MaxPools || pairs > f.cfg.MaxAsked {
 		return fmt.Errorf("%w: it has %d pools and %d pairs, at most %d and %d are held", errCheckpoint, pools, pairs, f.cfg.MaxPools, f.cfg.MaxAsked)
 	}
-	f.tree.resume(c.Slot, &slot{complete: true, hash: c.Hash, blockTime: c.UnixTime})
+	f.tree.resume(c.Slot, &bank{complete: true, hash: c.Hash, blockTime: c.UnixTime})
 	f.confirmed = c.Slot
 	f.under = f.underlayOf(c.base)
 	for n := range c.base.pairs {

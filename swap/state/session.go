@@ -88,6 +88,7 @@ func (s *session) run(ctx context.Context) error {
 // begin subscribes to everything held, from the root on. It runs as a task, so that no address is
 // added meanwhile.
 func (s *session) begin() error {
+	s.fold.Disconnected()
 	s.fold.Fresh() // Explicit has these too
 	request := s.request()
 	if root := s.fold.Root(); root > 0 {
@@ -188,8 +189,8 @@ func (f *Feed) account(u *pb.SubscribeUpdateAccount) {
 	if len(info.GetPubkey()) != 32 || len(info.GetOwner()) != 32 {
 		return
 	}
-	w := Write{Slot: u.GetSlot(), Order: info.GetWriteVersion(), Key: venue.Key(info.GetPubkey()), Transaction: HashOf(info.GetTxnSignature())}
-	if info.GetLamports() > 0 {
+	w := Write{Slot: u.GetSlot(), Bank: u.GetBankId(), Order: info.GetWriteVersion(), Key: venue.Key(info.GetPubkey()), Transaction: HashOf(info.GetTxnSignature())}
+	if info.GetLamports() > 0 { // a closed one may keep its owner and data
 		w.Account = &solana.Account{Owner: venue.Key(info.GetOwner()), Lamports: info.GetLamports(), Data: info.GetData(), Executable: info.GetExecutable()}
 	}
 	if slices.Contains(f.deps.Watched, w.Key) {

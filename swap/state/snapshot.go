@@ -45,7 +45,7 @@ func newSnapshot(venues venue.List) *Snapshot {
 func (f *Fold) Publish() {
 	var dirty []*pool
 	for _, h := range f.changed {
-		_, held := h.at(&f.tree)
+		_, held := h.at()
 		for _, p := range h.users {
 			// An entry does not have the other accounts: they are exchanged by share.
 			if !p.dirty && (!held || p.state == wanted || p.owns(h)) {
@@ -92,7 +92,7 @@ func (f *Fold) Publish() {
 // share returns what a snapshot has of an account outside the pools' entries; nil if no pool needs
 // it there.
 func (f *Fold) share(h *history) *account {
-	v, held := h.at(&f.tree)
+	v, held := h.at()
 	if !held || !h.outside && !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h) }) {
 		return nil
 	}

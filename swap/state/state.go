@@ -4,9 +4,10 @@
 // In: account writes, complete blocks and slot statuses of a Yellowstone stream, in any order;
 // accounts that were read by a call. Out: immutable snapshots of one slot, the head.
 // Guarantees: the accounts of a pool in a snapshot belong together: one transaction wrote all that
-// its swaps write, or one reading has them all. The head is a complete slot of a fork that is not
-// known to be dead, and that no confirmed slot excludes. Uncertain pools are not in the snapshot,
-// but wanted, so that they are read. Memory is bounded by Config.
+// its swaps write, or one reading has them all. The head is a complete bank of a fork that is not
+// known to be dead or given up for another bank of its slot, and that no confirmed slot excludes.
+// Uncertain pools are not in the snapshot, but wanted, so that they are read. Memory is bounded by
+// Config.
 //
 // Fold is the pure part: no I/O, no clock; one goroutine feeds it. Feed has the subscription, the
 // readings and the metrics. The design is explained in docs/decisions/0018.
@@ -44,6 +45,8 @@ func (c FoldConfig) withDefaults() FoldConfig {
 // Write is one account update.
 type Write struct {
 	Slot uint64
+	// Bank is the bank's id; 0 if none is told.
+	Bank uint64
 	// Order is the write_version: of two writes of an account in one slot, the later has the
 	// greater.
 	Order uint64
@@ -101,14 +104,23 @@ func (f *Fold) Write(w Write) {
 	}
 	h := f.history(w.Key)
 	f.enter()
-	if h == nil {
-		if !f.discover(w.Key, w.Account) {
+	if h == nil || len(h.users) == 0 { // a base may have the account without a pool
+		if !f.discover(w.Key, w.Account) && h == nil {
 			return
 		}
 		h = f.accounts[w.Key]
 	}
-	f.put(h, version{slot: w.Slot, order: w.Order, transaction: w.Transaction, account: w.Account})
-	f.remember(w)
+	s := f.tree.at(w.Slot)
+	if s == nil {
+		return // Broken is true then
+	}
+	if w.Bank == 0 && len(s.banks) > 1 {
+		f.blur(h, w.Slot)
+		return
+	}
+	b := f.bankOf(s, w.Bank)
+	f.put(h, version{slot: w.Slot, bank: b, order: w.Order, transaction: w.Transaction, account: w.Account})
+	b.remember(f, w)
 }
 
 // change records that the version of an account at the head may differ from the snapshot's.
@@ -120,26 +132,25 @@ func (f *Fold) change(h *history) {
 }
 
 func (f *Fold) put(h *history, v version) {
-	if len(f.tree.slots) >= maxSlots && f.tree.slots[v.slot] == nil && v.slot > f.tree.root {
-		return // Broken is true then
-	}
 	before := h.size()
-	if !h.add(v) {
+	added, ok := h.add(v)
+	if !ok {
 		return
 	}
 	f.bytes += h.size() - before
-	if v.slot > f.tree.root {
-		s := f.tree.at(v.slot)
-		s.keys = append(s.keys, h.key)
+	if v.bank != nil && added {
+		v.bank.keys = append(v.bank.keys, h.key)
 	}
-	if v.slot <= f.tree.root || f.tree.fork[v.slot] {
+	if v.bank == nil || v.bank.fork {
 		f.change(h)
 	}
 }
 
-// Block is the end of a slot.
+// Block is the end of a bank.
 type Block struct {
 	Slot, Parent uint64
+	// Bank is the bank's id; 0 if none is told.
+	Bank uint64
 	// Hash and ParentHash are the block's hashes; zero if they are not told.
 	Hash, ParentHash pubkey.Key
 	// UnixTime of the block, in seconds. At is when it came, by our clock.
@@ -147,113 +158,87 @@ type Block struct {
 	At       time.Time
 }
 
-// Block records that all writes of a slot have come.
-func (f *Fold) Block(b Block) {
-	if b.Slot <= f.tree.root || len(f.tree.slots) >= maxSlots && f.tree.slots[b.Slot] == nil {
+// Block records that all writes of a bank have come.
+func (f *Fold) Block(told Block) {
+	s := f.tree.at(told.Slot)
+	if s == nil {
 		return
 	}
-	s := f.tree.at(b.Slot)
-	if s.complete {
+	var b *bank
+	if told.Bank == 0 {
+		b = s.open(told.Hash)
+	}
+	if b == nil {
+		b = f.bankOf(s, told.Bank)
+	}
+	if b.complete {
 		return
 	}
-	if f.tree.started && b.Parent == f.tree.root {
-		root := f.tree.final.hash
-		f.tree.foreign = f.tree.foreign || root != b.ParentHash && root != (pubkey.Key{}) && b.ParentHash != (pubkey.Key{})
-	}
-	f.trace(b.Slot, b.Parent, b.UnixTime)
-	s.complete, s.parent, s.hash, s.blockTime, s.receivedAt = true, b.Parent, b.Hash, b.UnixTime, b.At
+	b.hash, b.parentHash, b.blockTime, b.receivedAt = told.Hash, told.ParentHash, told.UnixTime, told.At
+	f.tree.follow(b, told.Parent)
+	f.trace(b)
+	b.complete = true
+	s.settle(b)
+	f.begin(s)
 	f.choose()
-	// The stream may not report what is final.
-	if len(f.tree.fork) > maxDepth {
-		f.Finalized(f.ancestor(maxDepth / 2))
-	}
 }
 
-// ancestor returns the slot of the head's fork that is the given number of slots below the head.
-func (f *Fold) ancestor(above int) uint64 {
-	number := f.tree.head
-	for range above {
-		number = f.tree.slots[number].parent
-	}
-	return number
-}
-
-// Dead records that a slot's block is dead.
-func (f *Fold) Dead(number uint64) {
-	if number > f.tree.root && len(f.tree.slots) < maxSlots {
-		f.tree.at(number).dead = true
-		f.choose()
-	}
-}
-
-// Confirmed records that a slot is confirmed, which excludes forks without it. The state begins
-// with the first slot whose block is already complete when the slot is confirmed.
-func (f *Fold) Confirmed(number uint64) {
-	f.confirmed = max(f.confirmed, number)
-	if number > f.tree.root && len(f.tree.confirmed) < maxSlots {
-		f.tree.confirmed[number] = true
-		if s := f.tree.slots[number]; !f.tree.started && s != nil && s.complete && !s.dead {
-			f.drop(f.tree.start(number), func(uint64) bool { return true })
-		}
-		f.choose()
-	}
-}
-
-// Finalized records that a slot is final, and with it all slots before it on its fork.
-func (f *Fold) Finalized(number uint64) {
-	f.Confirmed(number) // which makes its fork the head's
-	root, fork := f.tree.root, f.tree.fork
-	lost := map[uint64]bool{}
-	for n := range f.tree.slots {
-		lost[n] = !fork[n]
-	}
-	gone, ok := f.tree.finalize(number)
-	if !ok {
-		return // its block is missing; if it does not come, Broken becomes true
-	}
-	f.drop(gone, func(slot uint64) bool { return slot > root && lost[slot] })
-}
-
-// drop prunes the histories of the accounts that the slots in gone wrote. lost returns whether a
-// slot is on a fork that lost.
-func (f *Fold) drop(gone map[uint64]*slot, lost func(slot uint64) bool) {
+// drop prunes the histories of the accounts that the banks of slots wrote.
+func (f *Fold) drop(gone []*slot) {
 	for _, s := range gone {
-		for _, key := range s.keys {
-			if h := f.accounts[key]; h != nil {
-				before := h.size()
-				h.prune(f.tree.root, lost)
-				f.bytes += h.size() - before
+		for _, b := range append(s.banks, s.reading) {
+			if b != nil {
+				f.each(b, func(h *history) { h.prune(f.tree.root) })
+				b.keys, b.writes, b.below, b.over = nil, nil, nil, nil // one of them is the root
 			}
 		}
-		s.keys = nil // the root stays
+		s.banks, s.current, s.reading = nil, nil, nil
 	}
 }
 
-// choose finds the head again, and marks what its new slots wrote as changed.
+// each calls use with the accounts of which a bank has a version, and counts their bytes anew.
+func (f *Fold) each(b *bank, use func(h *history)) {
+	for _, key := range b.keys {
+		if h := f.accounts[key]; h != nil {
+			before := h.size()
+			use(h)
+			f.bytes += h.size() - before
+		}
+	}
+}
+
+// choose finds the head again, and marks what its new banks wrote as changed. It moves the root to
+// the last bank of the head's fork that is final.
 func (f *Fold) choose() {
-	for _, number := range f.tree.choose() {
-		if s := f.tree.slots[number]; s != nil {
-			for _, key := range s.keys {
-				if h := f.accounts[key]; h != nil {
-					f.change(h)
-				}
+	for _, b := range f.tree.choose() {
+		for _, key := range b.keys {
+			if h := f.accounts[key]; h != nil {
+				f.change(h)
 			}
 		}
 	}
+	if b := f.tree.settled(); b != nil {
+		f.drop(f.tree.finalize(b))
+	}
 }
 
-// Read takes in accounts that one call read at the end of a slot, at commitment confirmed. Accounts
-// that were not yet subscribed to in that slot are ignored.
+// Read takes in accounts that one call read at the end of a slot, at commitment confirmed. They count
+// when the stream says which bank of the slot is confirmed. Accounts that were not yet subscribed to
+// in that slot are ignored.
 func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account) {
 	if !f.tree.started || number < f.tree.first {
 		return
 	}
+	var b *bank // nil up to the root
+	if s := f.tree.at(number); s != nil {
+		b = s.read()
+	} else if number > f.tree.root {
+		return
+	}
 	for i, key := range keys {
-		h := f.accounts[key]
-		if h == nil || h.since > number {
-			continue
+		if h := f.accounts[key]; h != nil && h.since <= number {
+			f.put(h, version{slot: number, bank: b, read: true, account: accounts[i]})
 		}
-		f.put(h, version{slot: number, read: true, account: accounts[i]})
 	}
 }
 
@@ -264,7 +249,7 @@ const looseSlots = 8
 // Broken returns whether the stream lost blocks, so that the head does not move any more, or is of
 // another chain than the state.
 func (f *Fold) Broken() bool {
-	return f.tree.foreign || len(f.tree.slots) >= maxSlots || f.tree.started && f.tree.loose() >= looseSlots
+	return f.tree.foreign || f.tree.full() || f.tree.started && f.tree.loose() >= looseSlots
 }
 
 // Reset forgets all state, because the stream has a gap. The pools stay known, and are wanted. The
@@ -310,7 +295,7 @@ func (f *Fold) Bytes() int64 { return f.bytes }
 func (f *Fold) Late() uint64 { return f.late }
 
 // versionBytes is the memory of a version beside its data.
-const versionBytes = 120
+const versionBytes = 128
 
 func (h *history) size() (bytes int64) {
 	for _, v := range h.versions {

@@ -31,23 +31,20 @@ const (
 	sharedBy = 8
 )
 
-// remember keeps a write for the steps of its slot.
-func (f *Fold) remember(w Write) {
-	if s := f.tree.slots[w.Slot]; f.steps != nil && s != nil && !s.complete && len(s.writes) < maxWrites {
-		s.writes = append(s.writes, w)
+// remember keeps a write for the steps of its bank.
+func (b *bank) remember(f *Fold, w Write) {
+	if f.steps != nil && !b.complete && len(b.writes) < maxWrites {
+		b.writes = append(b.writes, w)
 	}
 }
 
-// trace calls steps for a slot whose writes have all come. It does so only if the slot's parent is
-// the head: then the pools' state before each transaction is known.
-func (f *Fold) trace(number, parent uint64, blockTime int64) {
-	s := f.tree.slots[number]
-	if s == nil || len(s.writes) == 0 {
-		return
-	}
-	writes := s.writes
-	s.writes = nil
-	if !f.tree.started || parent != f.tree.head || len(writes) == maxWrites {
+// trace calls steps for a bank whose writes have all come. It does so only if the bank's parent is
+// the head: then the pools' state before each transaction is known. It calls none for a slot of
+// several banks: a transaction may be in two of them, with different results.
+func (f *Fold) trace(b *bank) {
+	writes := b.writes
+	b.writes = nil
+	if len(writes) == 0 || len(writes) == maxWrites || b.dead || len(b.slot.banks) > 1 || !f.tree.onHead(b) {
 		return
 	}
 	shared, own := map[venue.Key][]Write{}, map[*pool][]Write{}
@@ -72,7 +69,7 @@ func (f *Fold) trace(number, parent uint64, blockTime int64) {
 		}
 	}
 	for _, p := range order {
-		f.tracePool(p, own[p], shared, Step{Slot: number, UnixTime: blockTime})
+		f.tracePool(p, own[p], shared, Step{Slot: b.slot.number, UnixTime: b.blockTime})
 	}
 }
 
@@ -81,7 +78,7 @@ func (f *Fold) trace(number, parent uint64, blockTime int64) {
 func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, step Step) {
 	now := map[venue.Key]*solana.Account{}
 	for _, h := range p.needs {
-		v, ok := h.at(&f.tree)
+		v, ok := h.at()
 		if !ok || h.changed {
 			return
 		}

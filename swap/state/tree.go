@@ -1,11 +1,9 @@
 package state
 
 import (
-	"maps"
-	"time"
+	"slices"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
-	"github.com/mintlake/mintlake/swap/venue"
 )
 
 const (
@@ -17,22 +15,7 @@ const (
 	maxDepth = 256
 )
 
-// slot is a slot that is not final yet.
-type slot struct {
-	parent uint64
-	// hash is that of its block; zero if none was told.
-	hash pubkey.Key
-	// complete says that all of its writes have come.
-	complete, dead bool
-	blockTime      int64
-	receivedAt     time.Time
-	// keys are the accounts that it wrote.
-	keys []venue.Key
-	// writes came before it was complete; kept only if steps are wanted.
-	writes []Write
-}
-
-// tree has the slots after the root, and which of them lead to the head.
+// tree has the banks after the root, and which of them lead to the head.
 type tree struct {
 	// started says that root and head are set.
 	started bool
@@ -41,151 +24,290 @@ type tree struct {
 	// first is where the state begins.
 	first uint64
 	slots map[uint64]*slot
-	// fork has the slots after the root up to the head.
-	fork map[uint64]bool
-	// confirmed are the slots after the root that are known to be confirmed.
-	confirmed map[uint64]bool
-	// final is the root's slot.
-	final *slot
-	// foreign says that a block names the root as its parent, but another hash: the root is of
-	// another chain.
+	// order has the numbers of slots, ascending. count is how many there are, each bank of a slot
+	// beyond its first counted as one more.
+	order []uint64
+	count int
+	// fork has the banks after the root up to the head.
+	fork []*bank
+	// final is the root's bank.
+	final *bank
+	// foreign says that a confirmed block does not lead to the root: the root is of another chain.
 	foreign bool
+	// turn counts the calls of choose.
+	turn uint64
 }
 
-func newTree() tree {
-	return tree{slots: map[uint64]*slot{}, fork: map[uint64]bool{}, confirmed: map[uint64]bool{}}
-}
+func newTree() tree { return tree{slots: map[uint64]*slot{}} }
 
-// start makes a slot root and head, and returns the slots up to it, which are not needed any more.
-// The slot must be complete and confirmed: a root on a fork that loses would stay for ever.
-func (t *tree) start(number uint64) (gone map[uint64]*slot) {
-	t.started, t.first, t.head, t.fork = true, number, number, map[uint64]bool{number: true}
-	gone, _ = t.finalize(number)
-	return gone
+// start makes a confirmed bank root and head, and returns the slots up to it, which are not needed
+// any more. None of their banks is on a fork. The bank must be complete and confirmed: a root on a
+// fork that loses would stay for ever.
+func (t *tree) start(b *bank) (gone []*slot) {
+	t.started, t.first, t.head = true, b.slot.number, b.slot.number
+	return t.finalize(b)
 }
 
 // resume makes a slot root and head, of an earlier run's state.
-func (t *tree) resume(number uint64, final *slot) {
+func (t *tree) resume(number uint64, final *bank) {
 	t.started, t.root, t.head, t.first, t.final = true, number, number, number, final
 }
 
-// again returns an empty tree that remembers dead and confirmed slots.
+// again returns a tree without any state that remembers which banks are dead, aside and confirmed.
+// It forgets them if there are too many.
 func (t *tree) again() tree {
 	next := newTree()
-	for number, s := range t.slots {
-		if s.dead {
-			next.slots[number] = &slot{dead: true}
+	if t.full() {
+		return next
+	}
+	next.slots, next.order, next.count = t.slots, t.order, t.count
+	for _, s := range next.slots {
+		s.reading = nil
+		for _, b := range s.banks {
+			b.complete, b.fork, b.below, b.over, b.keys, b.writes = false, false, nil, nil, nil, nil
 		}
 	}
-	next.confirmed = t.confirmed
 	return next
 }
 
-// at returns a slot after the root, and makes it if it is not known.
+// disconnect forgets all banks after the root, whose ids another connection does not know, and
+// returns them. The hashes of confirmed blocks and what calls read stay.
+func (t *tree) disconnect() (gone []*bank) {
+	slots := t.slots
+	t.slots, t.order, t.count, t.fork, t.head = map[uint64]*slot{}, nil, 0, nil, t.root
+	for number, s := range slots {
+		gone = append(gone, s.banks...)
+		known := s.confirmed && s.hash != (pubkey.Key{})
+		if s.reading == nil && !known {
+			continue
+		}
+		kept := t.at(number)
+		if known {
+			kept.confirmed, kept.hash, kept.final = true, s.hash, s.final
+		}
+		if kept.reading = s.reading; kept.reading != nil {
+			kept.reading.slot = kept
+		}
+	}
+	return gone
+}
+
+// full returns whether nothing more is kept.
+func (t *tree) full() bool { return t.count >= maxSlots }
+
+// at returns a slot, and makes it if it is not known; nil if it is not after the root, or if there
+// are too many.
 func (t *tree) at(number uint64) *slot {
 	s := t.slots[number]
-	if s == nil {
-		s = &slot{}
+	if s == nil && number > t.root && !t.full() {
+		s = &slot{number: number}
 		t.slots[number] = s
+		i, _ := slices.BinarySearch(t.order, number)
+		t.order = slices.Insert(t.order, i, number)
+		t.count++
 	}
 	return s
 }
 
-// path returns the slots after the root up to a slot; ok is false if the slot does not lead to the
-// root.
-func (t *tree) path(number uint64) (fork map[uint64]bool, ok bool) {
-	fork = map[uint64]bool{}
-	for number != t.root {
-		s := t.slots[number]
-		if number < t.root || s == nil || !s.complete || s.dead || s.parent >= number {
-			return nil, false
-		}
-		fork[number] = true
-		number = s.parent
+// parentOf returns the parent of a bank after the root; nil if it is not known.
+func (t *tree) parentOf(b *bank) (found *bank) {
+	s := t.slots[b.parent]
+	if s == nil {
+		return nil
 	}
-	return fork, true
+	if b.parentHash == (pubkey.Key{}) {
+		switch {
+		case b.below != nil && b.below.slot == s:
+			return b.below
+		case s.named != nil:
+			return s.named
+		}
+		return s.current
+	}
+	for _, p := range s.banks {
+		// The same block may have been executed twice.
+		if p.complete && p.hash == b.parentHash && (found == nil || p == s.named || p == s.current && found != s.named) {
+			found = p
+		}
+	}
+	if found == nil && len(s.banks) == 1 && s.banks[0].complete && s.banks[0].hash == (pubkey.Key{}) {
+		return s.banks[0]
+	}
+	return found
 }
 
-// choose finds the head: the highest complete slot that leads to the root and that no confirmed
-// slot excludes. It returns the slots that joined or left the head's fork.
-func (t *tree) choose() (changed []uint64) {
+// onRoot returns whether the root is the parent of a bank.
+func (t *tree) onRoot(b *bank) bool {
+	none := pubkey.Key{}
+	if b.parentHash == none && b.below != nil && b.below != t.final {
+		return false
+	}
+	return b.parent == t.root && (b.parentHash == none || t.final.hash == none || b.parentHash == t.final.hash)
+}
+
+// onHead returns whether the head is the parent of a bank.
+func (t *tree) onHead(b *bank) bool {
+	if !t.started || b.parent != t.head {
+		return false
+	}
+	return t.head == t.root && t.onRoot(b) || t.head > t.root && t.parentOf(b) == t.tip()
+}
+
+// follow records the parent's slot of a bank.
+func (t *tree) follow(b *bank, parent uint64) {
+	if b.parent == parent && b.below != nil {
+		return
+	}
+	b.parent, b.below = parent, nil
+	if s := t.slots[parent]; s != nil {
+		if b.below = s.current; b.below == nil {
+			b.below = s.named
+		}
+	}
+}
+
+// choose finds the head: the highest complete bank that leads to the root and that no confirmed
+// slot excludes. It returns the banks that joined or left the head's fork.
+func (t *tree) choose() (changed []*bank) {
 	if !t.started {
 		return nil
 	}
-	best, fork := t.root, map[uint64]bool{}
-	for number, s := range t.slots {
-		if number <= best || !s.complete || s.dead {
-			continue
+	t.confirmAncestors()
+	t.turn++
+	var best *bank
+	var last *slot // the last confirmed one
+	for _, number := range t.order {
+		s := t.slots[number]
+		for _, b := range s.banks {
+			if t.lead(b, last); b.leads {
+				best = b
+			}
 		}
-		if path, ok := t.path(number); ok && !t.excluded(number, path) {
-			best, fork = number, path
-		}
-	}
-	for number := range t.fork {
-		if !fork[number] {
-			changed = append(changed, number)
-		}
-	}
-	for number := range fork {
-		if !t.fork[number] {
-			changed = append(changed, number)
+		if s.confirmed {
+			last = s
 		}
 	}
-	t.head, t.fork = best, fork
+	next := make([]*bank, 0, len(t.fork)+1)
+	for b := best; b != nil; b = b.over {
+		if !b.fork {
+			b.fork = true
+			changed = append(changed, b)
+		}
+		b.turn = t.turn
+		next = append(next, b)
+	}
+	slices.Reverse(next)
+	for _, b := range t.fork {
+		if b.turn != t.turn {
+			b.fork = false
+			changed = append(changed, b)
+		}
+	}
+	t.head, t.fork = t.root, next
+	if best != nil {
+		t.head = best.slot.number
+	}
+	for _, number := range t.order {
+		s := t.slots[number]
+		if r := s.reading; r != nil && r.fork != (s.named != nil && s.named.fork) {
+			r.fork = !r.fork
+			changed = append(changed, r)
+		}
+	}
 	return changed
 }
 
-// excluded returns whether a fork that ends at a slot lacks a confirmed slot.
-func (t *tree) excluded(number uint64, path map[uint64]bool) bool {
-	for confirmed := range t.confirmed {
-		if confirmed <= number && !path[confirmed] {
-			return true
-		}
+// lead finds whether a bank leads to the root by way of all confirmed slots below it, of which last
+// is the highest. Its parent must have been looked at before.
+func (t *tree) lead(b *bank, last *slot) {
+	b.leads, b.lost, b.over = false, false, nil
+	if !b.complete {
+		return
 	}
-	return false
+	switch {
+	case b.parent >= b.slot.number:
+	case t.onRoot(b):
+		b.leads = last == nil
+	case b.parent <= t.root:
+		t.foreign = t.foreign || b.slot.named == b
+	default:
+		p := t.parentOf(b)
+		if p == nil || !p.complete {
+			b.lost = true
+			return
+		}
+		b.over, b.lost = p, p.lost
+		b.leads = p.leads && (last == nil || last.number <= p.slot.number)
+	}
+	b.leads = b.leads && b.slot.eligible(b)
 }
 
-// finalize moves the root to a slot of the head's fork. It returns the slots that are not needed
-// any more; ok is false if the slot is not on that fork.
-func (t *tree) finalize(number uint64) (gone map[uint64]*slot, ok bool) {
-	if number <= t.root {
-		return nil, true
-	}
-	if !t.fork[number] {
-		return nil, false
-	}
-	gone, t.final = map[uint64]*slot{}, t.slots[number]
-	for n, s := range t.slots {
-		if n <= number {
-			gone[n] = s
-			delete(t.slots, n)
+// confirmAncestors names the banks below those that are named.
+func (t *tree) confirmAncestors() {
+	for _, number := range slices.Backward(t.order) {
+		s := t.slots[number]
+		if s.named == nil || !s.named.complete || s.named.parent >= number || s.named.parent <= t.root {
+			continue
+		}
+		p := t.parentOf(s.named)
+		if p != nil && p != p.slot.named && (p.slot.named == nil || p.slot.guessed) {
+			p.slot.name(p, s.guessed)
 		}
 	}
-	t.root = number
-	maps.DeleteFunc(t.confirmed, func(n uint64, _ bool) bool { return n <= number })
-	for n := range t.fork {
-		if n <= number {
-			delete(t.fork, n)
-		}
-	}
-	return gone, true
 }
 
-// tip returns the head's slot.
-func (t *tree) tip() *slot {
-	if t.head == t.root {
+// settled returns the bank of the fork that a new root can be; nil if there is none.
+func (t *tree) settled() *bank {
+	for _, b := range slices.Backward(t.fork) {
+		if b.slot.final {
+			return b
+		}
+	}
+	if len(t.fork) > maxDepth { // the stream may not report what is final
+		b := t.fork[len(t.fork)-1-maxDepth/2]
+		b.slot.name(b, false)
+		t.confirmAncestors()
+		return b
+	}
+	return nil
+}
+
+// finalize moves the root to a bank of the head's fork. It returns the slots that are not needed
+// any more.
+func (t *tree) finalize(b *bank) (gone []*slot) {
+	t.root, t.final = b.slot.number, b
+	b.below, b.over = nil, nil
+	end := 0
+	for end < len(t.order) && t.order[end] <= t.root {
+		s := t.slots[t.order[end]]
+		gone = append(gone, s)
+		delete(t.slots, s.number)
+		t.count -= max(1, len(s.banks))
+		end++
+	}
+	t.order = slices.Clone(t.order[end:])
+	t.fork = slices.DeleteFunc(slices.Clone(t.fork), func(b *bank) bool { return b.slot.number <= t.root })
+	return gone
+}
+
+// tip returns the head's bank.
+func (t *tree) tip() *bank {
+	if len(t.fork) == 0 {
 		return t.final
 	}
-	return t.slots[t.head]
+	return t.fork[len(t.fork)-1]
 }
 
-// loose counts the complete slots above the head that do not lead to the root.
+// loose counts the slots above the head with a complete block that should be on its fork, but a
+// block between is missing.
 func (t *tree) loose() (count int) {
-	for number, s := range t.slots {
-		if number > t.head && s.complete && !s.dead {
-			if _, ok := t.path(number); !ok {
-				count++
-			}
+	for _, number := range slices.Backward(t.order) {
+		if number <= t.head {
+			break
+		}
+		s := t.slots[number]
+		if slices.ContainsFunc(s.banks, func(b *bank) bool { return b.complete && !b.dead && (b.lost || s.confirmed) }) {
+			count++
 		}
 	}
 	return count

@@ -77,7 +77,7 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 func (f *Fold) readableFrom(p *pool) (from uint64) {
 	for _, h := range p.needs {
 		from = max(from, h.since)
-		if v, ok := h.at(&f.tree); ok {
+		if v, ok := h.at(); ok {
 			from = max(from, v.slot)
 		}
 	}
