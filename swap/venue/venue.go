@@ -115,7 +115,8 @@ type Ref interface {
 	Accounts() []Key
 	// Together are those of Accounts that every swap of the pool writes, all in one transaction. If
 	// different transactions were the last to write two of them, they do not belong together,
-	// unless they were read by one call since.
+	// unless they were read by one call since. To lock an account is not enough: the stream tells
+	// it only if the transaction wrote it, with equal bytes or others.
 	Together() []Key
 	// Decode makes the pool's state. Errors wrap a Refusal or an *Incomplete.
 	Decode(state State) (Pool, error)
