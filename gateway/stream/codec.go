@@ -44,7 +44,7 @@ func (t *transaction) statusUpdate() []byte {
 		}
 		info := m.GetTransaction()
 		raw, err := goproto.Marshal(&pb.SubscribeUpdateTransactionStatus{
-			Slot: t.slot, Signature: t.signature[:], IsVote: t.vote, Index: info.GetIndex(), Err: info.GetMeta().GetErr(),
+			Slot: t.slot, Signature: t.signature[:], IsVote: t.vote, Index: info.GetIndex(), Err: info.GetMeta().GetErr(), BankId: t.bank,
 		})
 		if err != nil { // a message that is made here can be encoded
 			return

@@ -113,7 +113,7 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 		for _, item := range s.log.read(record) {
 			if item.note != nil {
 				s.recent.take(item.note)
-				s.processed.hears(item.note)
+				s.processed.hears(ctx, item.note, r.Offset >= s.live)
 			}
 			switch {
 			case r.Offset < s.live:

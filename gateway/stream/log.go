@@ -17,6 +17,8 @@ type note struct {
 	kind   noteKind
 	// at is levelProcessed for a note from the source's node, else levelLog.
 	at level
+	// bank is the id of the bank that a note at levelProcessed is about; 0 if the node tells none.
+	bank uint64
 	// end is set for noteEnd, noteProcessed and noteInterim. first is set for noteGap: transactions
 	// of the slots from first to slot are missing.
 	end   *eventspb.StreamBlock
@@ -25,10 +27,8 @@ type note struct {
 	// only those who want finalized transactions.
 	final []*finalSlot
 	late  bool
-	// why is set for noteStalled and noteDead. again marks a noteDead of the log that was told at
-	// levelProcessed before.
-	why   string
-	again bool
+	// why is set for noteStalled and noteDead.
+	why string
 	// interim is set for noteInterim.
 	interim pb.SlotStatus
 }

@@ -104,7 +104,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 	}
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.replayReads,
 		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls, m.panics,
-		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead)
+		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead, m.processed.withdrawn)
 	for _, c := range list {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -2,7 +2,7 @@ package stream
 
 // Field numbers of geyser.proto: SubscribeUpdateTransaction and SubscribeUpdateTransactionInfo.
 const (
-	fieldUpdateInfo, fieldUpdateSlot                                                       = 1, 2
+	fieldUpdateInfo, fieldUpdateSlot, fieldUpdateBank                                      = 1, 2, 3
 	fieldInfoSignature, fieldInfoVote, fieldInfoTransaction, fieldInfoMeta, fieldInfoIndex = 1, 2, 3, 4, 5
 )
 

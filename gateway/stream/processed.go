@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -49,26 +49,20 @@ type processed struct {
 	cfg      ProcessedConfig
 	upstream yellowstone.Server
 	recent   recent
-	// deaths are the dead slots that were told at levelProcessed.
-	deaths struct {
-		sync.Mutex
-		told *repeats
-	}
-	// received has what the sessions receive.
+	// received has what the sessions receive, heard what the log says of slots.
 	received chan received
+	heard    chan heard
 	// tip is the highest slot that has ended; 0 while there is none.
 	tip atomic.Uint64
 
 	// Only the goroutine of publish uses the fields below.
-	repeats *repeats
+	banks *banks
 	// ended is the slot up to which nothing is missing, or was told as a gap. It is set with the
 	// first update.
 	ended uint64
 	// resuming is set from the begin of a session until it is known whether updates are missing.
 	// replays says that the session asked for a replay.
 	resuming, replays bool
-	// ends are slots of which only the status or only the block came.
-	ends map[uint64]*slotEnd
 	// list and notes are what the next flush publishes.
 	list  []*transaction
 	notes []placedNote
@@ -85,19 +79,15 @@ type received struct {
 	begins, replays bool
 }
 
-// slotEnd is what has come of the end of a slot: its status processed and its block.
-type slotEnd struct {
-	status bool
-	parent *uint64
-	block  *eventspb.StreamBlock
+// heard is what the log says of a slot. live is false for what was there before this process.
+type heard struct {
+	note *note
+	live bool
 }
 
-const (
-	// receivedAhead is how many messages may wait for publish.
-	receivedAhead = 256
-	// endsKept bounds slotEnds that are incomplete: a server may leave out blocks.
-	endsKept = 16
-)
+// receivedAhead is how many messages of the node, and how many notes of the log, may wait for
+// publish.
+const receivedAhead = 256
 
 // newProcessed returns nil if no server is configured. It does no I/O.
 func newProcessed(s *Server) (*processed, error) {
@@ -111,9 +101,8 @@ func newProcessed(s *Server) (*processed, error) {
 	}
 	p := &processed{
 		server: s, cfg: cfg, upstream: yellowstone.Server{URL: url, Token: cfg.Token},
-		received: make(chan received, receivedAhead), repeats: newRepeats(), ends: map[uint64]*slotEnd{},
+		received: make(chan received, receivedAhead), heard: make(chan heard, receivedAhead), banks: newBanks(),
 	}
-	p.deaths.told = newRepeats()
 	return p, nil
 }
 
@@ -147,6 +136,8 @@ func (p *processed) publish(ctx context.Context) {
 			for range len(p.received) { // what waits goes out together
 				p.take(<-p.received)
 			}
+		case h := <-p.heard:
+			p.hear(h)
 		case now := <-tick.C:
 			p.checkStall(now)
 		}
@@ -197,6 +188,7 @@ const fieldUpdateSlotStatus, fieldUpdateBlockMeta = 3, 7
 func (p *processed) take(r received) {
 	if r.begins {
 		p.resuming, p.replays = p.ended > 0, r.replays
+		p.banks.reconnects()
 		return
 	}
 	if err := p.read(r); err != nil {
@@ -228,10 +220,11 @@ func (p *processed) read(r received) error {
 	return f.err
 }
 
-// fresh reports whether an update about a slot is new. The first update of a session tells whether
-// others are missing. If the server replays, it repeats what came before. Otherwise all is missing
-// from the last slot that ended up to this one, of which the beginning may be missing.
-func (p *processed) fresh(slot uint64, repeated bool) bool {
+// told publishes what is new in an update about a slot, after a gap if there is one. The first
+// update of a session tells whether others are missing. If the server replays, it repeats what came
+// before. Otherwise all is missing from the last slot that ended up to this one, of which the
+// beginning may be missing.
+func (p *processed) told(slot uint64, repeated bool) {
 	switch {
 	case p.ended == 0:
 		p.ended = slot - min(slot, 1)
@@ -245,7 +238,36 @@ func (p *processed) fresh(slot uint64, repeated bool) bool {
 	if repeated {
 		p.server.metrics.processed.repeated.Inc()
 	}
-	return !repeated
+	p.tellBanks()
+}
+
+// tellBanks publishes what banks has for clients.
+func (p *processed) tellBanks() {
+	for _, item := range p.banks.take() {
+		n := item.note
+		switch {
+		case n == nil:
+			p.list = append(p.list, item.tx)
+			continue
+		case n.kind == noteProcessed:
+			p.ends(n)
+		case n.kind == noteGap:
+			p.server.metrics.processed.gaps.Inc()
+		case n.kind == noteDead && strings.HasPrefix(n.why, withdrawn):
+			p.server.metrics.processed.withdrawn.Inc()
+		}
+		p.recent.take(n)
+		p.note(n)
+	}
+}
+
+// ends notes the end of a slot. If its parent is beyond what has ended, updates are missing.
+func (p *processed) ends(n *note) {
+	if parent := n.end.GetParentSlot(); n.slot > p.ended && parent > p.ended && parent < n.slot {
+		p.gap(parent)
+	}
+	p.ended = max(p.ended, n.slot)
+	p.tip.Store(p.ended)
 }
 
 // gap tells subscribers that updates after the last slot that ended are missing, up to slot.
@@ -259,38 +281,35 @@ func (p *processed) transaction(value []byte, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !t.vote && p.fresh(t.slot, p.repeats.add(t.slot, t.signature)) {
-		p.list = append(p.list, t)
+	if !t.vote {
+		p.told(t.slot, p.banks.transaction(t))
 	}
 	return nil
 }
 
-// status handles the status of a slot. Those from confirmed on come with the log.
+// status handles the status of a slot. Clients are told those from confirmed on with the log; here
+// they say which of several banks is confirmed.
 func (p *processed) status(value []byte) error {
 	var in pb.SubscribeUpdateSlot
 	if err := proto.Unmarshal(value, &in); err != nil {
 		return err
 	}
-	slot := in.GetSlot()
+	slot, bank := in.GetSlot(), in.GetBankId()
 	switch status := in.GetStatus(); status {
 	case pb.SlotStatus_SLOT_PROCESSED:
-		if p.fresh(slot, p.repeats.addStatus(slot, status)) {
-			e := p.endOf(slot)
-			e.status, e.parent = true, in.Parent
-			p.end(slot, e)
-		}
-	case pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED, pb.SlotStatus_SLOT_COMPLETED, pb.SlotStatus_SLOT_CREATED_BANK:
-		if p.fresh(slot, p.repeats.addStatus(slot, status)) {
-			p.note(&note{kind: noteInterim, slot: slot, interim: status, end: &eventspb.StreamBlock{Slot: slot, ParentSlot: in.Parent}})
-		}
+		p.told(slot, p.banks.executed(slot, bank, in.Parent))
+	case pb.SlotStatus_SLOT_CREATED_BANK:
+		p.told(slot, p.banks.created(slot, bank, in.Parent))
+	case pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED, pb.SlotStatus_SLOT_COMPLETED:
+		p.told(slot, p.banks.interim(slot, status, in.Parent))
 	case pb.SlotStatus_SLOT_DEAD:
-		n := &note{kind: noteDead, slot: slot, why: cmp.Or(in.GetDeadError(), "the node calls its block invalid")}
-		if p.dies(slot) {
+		if !p.banks.dies(slot, bank, cmp.Or(in.GetDeadError(), "the node calls its block invalid")) {
 			p.server.metrics.processed.dead.Inc()
-			p.recent.take(n)
-			p.note(n)
 		}
+		p.tellBanks()
 	case pb.SlotStatus_SLOT_CONFIRMED, pb.SlotStatus_SLOT_FINALIZED:
+		p.banks.confirmed(slot, bank)
+		p.tellBanks()
 	}
 	return nil
 }
@@ -309,19 +328,18 @@ func (p *processed) block(value []byte) error {
 	if err != nil {
 		return err
 	}
-	slot := in.GetSlot()
-	if !p.fresh(slot, p.repeats.addText(slot, hash)) {
-		return nil
-	}
-	e := p.endOf(slot)
-	e.block = &eventspb.StreamBlock{
-		Slot: slot, ParentSlot: &in.ParentSlot, Blockhash: hash, ParentBlockhash: parentHash, BlockTime: in.GetBlockTime().GetTimestamp(),
+	block := &eventspb.StreamBlock{
+		Slot: in.GetSlot(), ParentSlot: &in.ParentSlot, Blockhash: hash, ParentBlockhash: parentHash, BlockTime: in.GetBlockTime().GetTimestamp(),
 		Executed: in.GetExecutedTransactionCount(),
 	}
 	if height := in.GetBlockHeight(); height != nil {
-		e.block.BlockHeight = &height.BlockHeight
+		block.BlockHeight = &height.BlockHeight
 	}
-	p.end(slot, e)
+	repeated, err := p.banks.blockCame(in.GetBankId(), block)
+	if err != nil {
+		return err
+	}
+	p.told(in.GetSlot(), repeated)
 	return nil
 }
 
@@ -334,62 +352,25 @@ func hashOf(text string) ([]byte, error) {
 	return hash[:], nil
 }
 
-// endOf returns what has come of the end of a slot. If too many are incomplete, it tells the end of
-// the lowest one without its block.
-func (p *processed) endOf(slot uint64) *slotEnd {
-	e := p.ends[slot]
-	if e == nil {
-		e = &slotEnd{}
-		p.ends[slot] = e
-	}
-	if len(p.ends) > endsKept {
-		lowest := slot
-		for other := range p.ends {
-			lowest = min(lowest, other)
-		}
-		old := p.ends[lowest]
-		delete(p.ends, lowest)
-		if old.status {
-			p.tellEnd(lowest, &eventspb.StreamBlock{Slot: lowest, ParentSlot: old.parent})
-		}
-	}
-	return e
-}
-
-// end tells the end of a slot once both its status and its block have come. Servers do not agree
-// on which of the two comes first, and whether transactions come between them.
-func (p *processed) end(slot uint64, e *slotEnd) {
-	if e.status && e.block != nil {
-		delete(p.ends, slot)
-		p.tellEnd(slot, e.block)
-	}
-}
-
-// tellEnd tells the end of a slot. If its parent is beyond what has ended, updates are missing.
-func (p *processed) tellEnd(slot uint64, block *eventspb.StreamBlock) {
-	if parent := block.GetParentSlot(); slot > p.ended && parent > p.ended && parent < slot {
-		p.gap(parent)
-	}
-	p.ended = max(p.ended, slot)
-	p.tip.Store(p.ended)
-	n := &note{kind: noteProcessed, slot: slot, end: block}
-	p.recent.take(n)
-	p.note(n)
-}
-
-// dies returns whether the death of a slot is told for the first time.
-func (p *processed) dies(slot uint64) bool {
-	p.deaths.Lock()
-	defer p.deaths.Unlock()
-	return !p.deaths.told.addStatus(slot, pb.SlotStatus_SLOT_DEAD)
-}
-
-// hears is called with each note of the log before it is published. The log tells of dead slots
-// that the node does not: those whose block is valid, but on a fork that was given up.
-func (p *processed) hears(n *note) {
-	if p == nil || n.kind != noteDead {
+// hears is called with each note of the log before it is published. The log tells which blocks are
+// confirmed, and of dead slots that the node does not: those whose block is valid, but on a fork
+// that was given up.
+func (p *processed) hears(ctx context.Context, n *note, live bool) {
+	if p == nil || n.kind != noteDead && n.kind != noteEnd {
 		return
 	}
-	n.again = !p.dies(n.slot)
-	p.recent.take(n)
+	select {
+	case p.heard <- heard{n, live}:
+	case <-ctx.Done():
+	}
+}
+
+// hear handles a note of the log.
+func (p *processed) hear(h heard) {
+	if h.note.kind == noteDead {
+		p.banks.deadBlock(h.note.slot, !h.live)
+	} else {
+		p.banks.confirmedBlock(h.note.end)
+	}
+	p.tellBanks()
 }

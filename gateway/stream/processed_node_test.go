@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // node is a Geyser server that sends what the test says.
@@ -171,3 +172,11 @@ func nodeUpdate(text string) *pb.SubscribeUpdate {
 
 // text32 is the hash of a slot's block.
 func text32(slot uint64) string { return base58.Encode(named(byte(slot))) }
+
+// wireOf is an update as a session receives it.
+func wireOf(t *testing.T, u *pb.SubscribeUpdate) []byte {
+	t.Helper()
+	raw, err := proto.Marshal(u)
+	require.NoError(t, err)
+	return raw
+}

@@ -27,7 +27,7 @@ const (
 )
 
 type processedMetrics struct {
-	records, bad, repeated, gaps, dead prometheus.Counter
+	records, bad, repeated, gaps, dead, withdrawn prometheus.Counter
 	// sessions counts those that received news.
 	sessions prometheus.Counter
 }
@@ -38,12 +38,13 @@ func processedCounter(name, help string) prometheus.Counter {
 
 func newProcessedMetrics() processedMetrics {
 	return processedMetrics{
-		records:  processedCounter("records_total", "Processed transactions that the source's node sent."),
-		bad:      processedCounter("bad_updates_total", "Updates of the source's node that could not be read and were left out."),
-		repeated: processedCounter("repeated_total", "Updates that the source's node sent more than once and that were left out."),
-		gaps:     processedCounter("gaps_total", "Times that processed slots were missing, and subscribers were told."),
-		dead:     processedCounter("dead_slots_total", "Slots that the source's node called dead."),
-		sessions: processedCounter("connections_total", "Connections to the source's node that brought transactions, slots or blocks."),
+		records:   processedCounter("records_total", "Processed transactions that the source's node sent."),
+		bad:       processedCounter("bad_updates_total", "Updates of the source's node that could not be read and were left out."),
+		repeated:  processedCounter("repeated_total", "Updates that the source's node sent more than once and that were left out."),
+		gaps:      processedCounter("gaps_total", "Times that processed slots were missing, and subscribers were told."),
+		dead:      processedCounter("dead_slots_total", "Slots that the source's node called dead."),
+		withdrawn: processedCounter("withdrawn_total", "Blocks that subscribers were told of and that were withdrawn, as another block of the slot took their place, or their parent's."),
+		sessions:  processedCounter("connections_total", "Connections to the source's node that brought transactions, slots or blocks."),
 	}
 }
 

@@ -3,8 +3,6 @@ package stream
 import (
 	"encoding/binary"
 	"hash/maphash"
-
-	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
 // repeatsKept is the least number of transactions that are remembered: about 80 seconds of mainnet,
@@ -27,22 +25,41 @@ func newRepeats() *repeats {
 
 // add returns whether the transaction came before in this slot, and remembers it. The same
 // transaction in another slot, as after a fork, is a new one.
-func (r *repeats) add(slot uint64, signature signature) bool { return r.addText(slot, signature[:]) }
-
-// addStatus is add for a status of a slot.
-func (r *repeats) addStatus(slot uint64, status pb.SlotStatus) bool {
-	return r.addText(slot, []byte{byte(status)})
+func (r *repeats) add(slot uint64, signature signature) bool {
+	var place [len(signature) + 8]byte
+	binary.LittleEndian.PutUint64(place[:], slot)
+	copy(place[8:], signature[:])
+	return r.addHash(maphash.Bytes(r.seed, place[:]))
 }
 
-// addText is add for a text of at most the length of a signature.
-func (r *repeats) addText(slot uint64, text []byte) bool {
-	var place [len(signature{}) + 8]byte
-	binary.LittleEndian.PutUint64(place[:], slot)
-	hash := maphash.Bytes(r.seed, place[:8+copy(place[8:], text)])
+// addOf is add for a bank. The same transaction with another result or at another index is a new
+// one.
+func (r *repeats) addOf(bank uint64, t *transaction) bool { return r.addHash(r.hashOf(bank, t)) }
+
+// hasOf returns whether the transaction came before in a bank.
+func (r *repeats) hasOf(bank uint64, t *transaction) bool { return r.has(r.hashOf(bank, t)) }
+
+func (r *repeats) hashOf(bank uint64, t *transaction) uint64 {
+	var place [len(signature{}) + 17]byte
+	binary.LittleEndian.PutUint64(place[:], bank)
+	binary.LittleEndian.PutUint64(place[8:], t.index)
+	if t.failed {
+		place[16] = 1
+	}
+	copy(place[17:], t.signature[:])
+	return maphash.Bytes(r.seed, place[:])
+}
+
+func (r *repeats) has(hash uint64) bool {
 	if _, ok := r.young[hash]; ok {
 		return true
 	}
-	if _, ok := r.older[hash]; ok {
+	_, ok := r.older[hash]
+	return ok
+}
+
+func (r *repeats) addHash(hash uint64) bool {
+	if r.has(hash) {
 		return true
 	}
 	if len(r.young) >= repeatsKept {

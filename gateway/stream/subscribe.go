@@ -302,6 +302,8 @@ func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
 // of slots need the commitment processed.
 func (c *session) readWatch(kind watchKind, params []json.RawMessage) (*watch, error) {
 	w := &watch{kind: kind, single: kind == watchSlots}
+	// At processed a withdrawal must come after the transactions that it takes back.
+	defer func() { w.ordered = w.at == levelProcessed }()
 	switch {
 	case kind == watchUpdates:
 		if len(params) > 0 {

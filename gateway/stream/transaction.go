@@ -29,8 +29,11 @@ type transaction struct {
 	slot      uint64
 	signature signature
 	version   txwire.Version
-	vote      bool
-	failed    bool
+	// bank is the id of the bank that executed it, and index is its place in the block. Both are 0
+	// if the source does not tell them.
+	bank, index uint64
+	vote        bool
+	failed      bool
 	// accounts are the message's and those loaded from lookup tables.
 	accounts []address
 	// received is when the transaction reached Mintlake; zero when unknown.
@@ -77,6 +80,8 @@ func parseTransaction(raw []byte, offset int64, received time.Time) (*transactio
 			}
 		case f.isVarint(fieldUpdateSlot):
 			t.slot = f.value
+		case f.isVarint(fieldUpdateBank):
+			t.bank = f.value
 		}
 	}
 	if f.err != nil {
@@ -101,6 +106,8 @@ func (t *transaction) parseInfo(info []byte) error {
 			t.signature = signature(f.bytes)
 		case f.isVarint(fieldInfoVote):
 			t.vote = f.value != 0
+		case f.isVarint(fieldInfoIndex):
+			t.index = f.value
 		case f.isBytes(fieldInfoTransaction):
 			err = t.parseMessage(f.bytes)
 		case f.isBytes(fieldInfoMeta):
@@ -205,7 +212,7 @@ func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 // finalized should hold no JSON.
 func (t *transaction) withoutCache() *transaction {
 	return &transaction{
-		raw: t.raw, offset: t.offset, slot: t.slot, signature: t.signature, version: t.version, vote: t.vote, failed: t.failed,
-		accounts: t.accounts, received: t.received,
+		raw: t.raw, offset: t.offset, slot: t.slot, bank: t.bank, index: t.index, signature: t.signature, version: t.version,
+		vote: t.vote, failed: t.failed, accounts: t.accounts, received: t.received,
 	}
 }

@@ -25,7 +25,8 @@ type watch struct {
 	// single is set if slots are reported at this level only; interim, if also what they are before
 	// they are processed.
 	single, interim bool
-	// ordered is set if the client gets transactions, too: the end of a slot then comes after them.
+	// ordered is set if the client gets transactions, too, or may get them: the end of a slot then
+	// comes after them.
 	ordered bool
 	gate    *gate
 }
@@ -85,8 +86,8 @@ func (w *watch) wants(n *note) bool {
 	return false
 }
 
-// wantsSlot is wants for the statuses of slots. A dead slot is told once: at levelProcessed that
-// may be before the log has it.
+// wantsSlot is wants for the statuses of slots. Dead slots of the log come to levelProcessed
+// through banks, which tells each once.
 func (w *watch) wantsSlot(n *note) bool {
 	switch n.kind {
 	case noteEnd:
@@ -98,10 +99,7 @@ func (w *watch) wantsSlot(n *note) bool {
 	case noteInterim:
 		return w.at == levelProcessed && w.interim
 	case noteDead:
-		if w.at == levelProcessed {
-			return !w.single && !n.again
-		}
-		return !w.single && n.at == levelLog
+		return !w.single && w.ofProcessed() == (n.at == levelProcessed)
 	case noteGap, noteStalled, noteResumed:
 	}
 	return false
@@ -116,12 +114,12 @@ func (w *watch) waitsBehind(n *note) bool {
 		return w.ordered && w.at == levelLog
 	case noteFinalized:
 		return w.ordered && w.at == levelFinal
-	case noteProcessed:
+	case noteProcessed, noteInterim:
 		return w.ordered
 	case noteDead:
-		// A client that has the slot's transactions must not get more of them later.
+		// What is withdrawn comes after all that is, and before all that takes its place.
 		return w.ordered && w.at == levelProcessed
-	case noteStalled, noteResumed, noteInterim:
+	case noteStalled, noteResumed:
 	}
 	return false
 }
@@ -182,6 +180,9 @@ func (d delivery) slotUpdate() *pb.SubscribeUpdate {
 		return out
 	}
 	slot := &pb.SubscribeUpdateSlot{Slot: n.slot}
+	if n.bank != 0 {
+		slot.BankId = &n.bank
+	}
 	switch n.kind {
 	case noteEnd:
 		slot.Status, slot.Parent = pb.SlotStatus_SLOT_CONFIRMED, n.end.ParentSlot
@@ -210,6 +211,7 @@ func metaUpdate(n *note) *pb.SubscribeUpdateBlockMeta {
 	meta := &pb.SubscribeUpdateBlockMeta{
 		Slot: n.slot, Blockhash: base58.Encode(n.end.GetBlockhash()), ParentSlot: n.end.GetParentSlot(),
 		ParentBlockhash: base58.Encode(n.end.GetParentBlockhash()), ExecutedTransactionCount: n.end.GetExecuted(),
+		BankId: n.bank,
 	}
 	if at := n.end.GetBlockTime(); at != 0 {
 		meta.BlockTime = &pb.UnixTimestamp{Timestamp: at}
