@@ -35,6 +35,17 @@ type Block struct {
 	// Whole means that every transaction that Mintlake asks for is here, so the block may enter the
 	// slot ledger. It is false for a lone transaction.
 	Whole bool
+	// Unread are the transactions of a block that could not be read. The others are here, and the
+	// block is not Whole.
+	Unread []Unread
+	// OverLimit counts transactions that have more of something than the runtime allows. They are
+	// read like the others.
+	OverLimit int
+	// Unclear counts transactions that are version 0 or 1, as the source does not tell the two apart.
+	// They are read as version 0, which makes no difference to what they do.
+	Unclear int
+	// Bank is the bank that made the block.
+	Bank Bank
 	// Known means that the source found that the log has the block, before it fetched more than the
 	// header. Such a block takes part in the order of blocks, and no sink gets it.
 	Known        bool
@@ -46,8 +57,33 @@ type Block struct {
 	ReceivedAt time.Time
 }
 
+// Partial reports whether this is a block of the chain of which something could not be read.
+func (b *Block) Partial() bool { return len(b.Unread) > 0 }
+
+// Unread is a transaction that could not be read.
+type Unread struct {
+	// Index is the place in the block; -1 if it is unknown.
+	Index int
+	// Signature is zero if it could not be read either.
+	Signature Signature
+	// Raw is the transaction as it came; nil if the source withholds it. It borrows the message.
+	Raw []byte
+	// Err is the reason. A *txwire.VersionError in it names a version that is too high.
+	Err error
+}
+
+// Bank identifies a bank: one node's execution of a block. A slot can have several. The zero value
+// means that the source does not name it.
+type Bank struct {
+	// ID is the node's number of the bank; 0 if it is unknown. Session tells apart the connections
+	// of one source, as the numbers of different nodes have nothing to do with each other.
+	ID, Session uint64
+}
+
 // Account is an account as one transaction left it.
 type Account struct {
+	// Bank is the bank in which that happened.
+	Bank       Bank
 	Key, Owner pubkey.Key
 	Data       []byte
 	// Signature is that of the transaction, and Transaction its Index in the block; -1 while the

@@ -79,30 +79,35 @@ func TestGoldenBlocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			block := loadBlock(t, "data/blocks/"+name)
 			golden := loadGolden(t, "data/golden/"+strings.SplitN(name, ".", 2)[0]+".json")
-			bySignature := make(map[string]goldenTransaction)
-			for _, g := range golden {
-				bySignature[g.Signature] = g
-			}
 			used := usedDifferences{}
-			total := 0
-			for i := range block.Transactions {
-				tx := &block.Transactions[i]
-				signature := base58.Encode(tx.Signature[:])
-				g, ok := bySignature[signature]
-				delete(bySignature, signature)
-				if !ok {
-					require.Empty(t, decode.New(nil).Decode(tx, block.Slot, block.BlockTime), "%s is failed or a vote", signature)
-					require.Empty(t, decode.Sightings(tx))
-					continue
-				}
-				require.Equal(t, *g.Index, tx.Index)
-				total += compareTransaction(t, block, tx, g, used)
-			}
-			require.Empty(t, bySignature, "transactions of the golden that the block does not have")
-			require.Equal(t, want["height"], total, "events")
+			require.Equal(t, want["height"], compareBlock(t, block, golden, used), "events")
 			require.Equal(t, want, used)
 		})
 	}
+}
+
+// compareBlock compares a block with its golden. It returns how many events were equal.
+func compareBlock(t *testing.T, block *chain.Block, golden []goldenTransaction, used usedDifferences) (total int) {
+	t.Helper()
+	bySignature := make(map[string]goldenTransaction)
+	for _, g := range golden {
+		bySignature[g.Signature] = g
+	}
+	for i := range block.Transactions {
+		tx := &block.Transactions[i]
+		signature := base58.Encode(tx.Signature[:])
+		g, ok := bySignature[signature]
+		delete(bySignature, signature)
+		if !ok {
+			require.Empty(t, decode.New(nil).Decode(tx, block.Slot, block.BlockTime), "%s is failed or a vote", signature)
+			require.Empty(t, decode.Sightings(tx))
+			continue
+		}
+		require.Equal(t, *g.Index, tx.Index)
+		total += compareTransaction(t, block, tx, g, used)
+	}
+	require.Empty(t, bySignature, "transactions of the golden that the block does not have")
+	return total
 }
 
 func TestGoldenTransactions(t *testing.T) {

@@ -113,36 +113,42 @@ func TestSwapLegsEqualTheGoldens(t *testing.T) {
 		"transactions": {30, map[string]int{"venue raydium_v4": 4, "venue outside": 39, "user_in of the curve": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden := loadGoldenSwaps(t, "data/golden/"+name+".json")
-			decoder, used, compared := decode.New(nil), map[string]int{}, 0
-			for _, block := range realTransactions(t, name) {
-				for i := range block.Transactions {
-					tx := &block.Transactions[i]
-					signature := base58.Encode(tx.Signature[:])
-					var ours []goldenLeg
-					for _, leg := range decoder.Swaps(tx, block.Slot, block.BlockTime).Legs {
-						g := asGolden(leg)
-						if g.Venue == "raydium_amm_v4" {
-							g.Venue = "raydium_v4"
-							used["venue raydium_v4"]++
-						}
-						if !goldenVenue(g.Venue) {
-							used["venue outside"]++
-							continue
-						}
-						ours = append(ours, g)
-					}
-					compared += len(ours)
-					compareLegs(t, signature, golden[signature], ours, used)
-				}
-			}
+			golden, used := loadGoldenSwaps(t, "data/golden/"+name+".json"), map[string]int{}
+			require.Equal(t, want.legs, compareSwaps(t, realTransactions(t, name), golden, used))
 			for difference := range used {
 				require.Contains(t, swapDifferences, difference)
 			}
-			require.Equal(t, want.legs, compared)
 			require.Equal(t, want.used, used, "no explanation hides more than it was written for")
 		})
 	}
+}
+
+// compareSwaps compares the legs of blocks with a golden. It returns how many there are.
+func compareSwaps(t *testing.T, blocks []*chain.Block, golden map[string][]goldenLeg, used map[string]int) (compared int) {
+	t.Helper()
+	decoder := decode.New(nil)
+	for _, block := range blocks {
+		for i := range block.Transactions {
+			tx := &block.Transactions[i]
+			signature := base58.Encode(tx.Signature[:])
+			var ours []goldenLeg
+			for _, leg := range decoder.Swaps(tx, block.Slot, block.BlockTime).Legs {
+				g := asGolden(leg)
+				if g.Venue == "raydium_amm_v4" {
+					g.Venue = "raydium_v4"
+					used["venue raydium_v4"]++
+				}
+				if !goldenVenue(g.Venue) {
+					used["venue outside"]++
+					continue
+				}
+				ours = append(ours, g)
+			}
+			compared += len(ours)
+			compareLegs(t, signature, golden[signature], ours, used)
+		}
+	}
+	return compared
 }
 
 func goldenVenue(name string) bool {

@@ -31,6 +31,8 @@ func (u *Update) account(data []byte) error {
 			}
 		case w.varint(2):
 			slot = w.n
+		case w.varint(4):
+			a.Bank.ID = w.n
 		}
 	}
 	switch {

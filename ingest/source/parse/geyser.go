@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -53,6 +52,8 @@ type Update struct {
 	// Status and Parent are set for Slot. Parent is nil if the server does not state it.
 	Status SlotStatus
 	Parent *uint64
+	// Bank is set for Slot: the bank of the status.
+	Bank chain.Bank
 	// Executed is how many transactions the block has on the chain, set for Block and BlockMeta; 0
 	// if the server does not state it.
 	Executed uint64
@@ -62,7 +63,10 @@ type Update struct {
 
 // GeyserUpdate parses a geyser.SubscribeUpdate (yellowstone-grpc, geyser.proto). The result borrows
 // data.
-func GeyserUpdate(data []byte) (u Update, err error) {
+func GeyserUpdate(data []byte) (u Update, err error) { return Reader{}.GeyserUpdate(data) }
+
+// GeyserUpdate is like the function of that name.
+func (r Reader) GeyserUpdate(data []byte) (u Update, err error) {
 	w := walk{rest: data}
 	var createdAt time.Time
 	for w.next() {
@@ -72,13 +76,13 @@ func GeyserUpdate(data []byte) (u Update, err error) {
 		case w.message(3):
 			err = u.slot(w.v)
 		case w.message(4):
-			err = u.transaction(w.v)
+			err = u.transaction(r.builder(), w.v)
 		case w.message(5):
-			err = u.header(w.v, Block, blockFields)
+			err = u.header(r.builder(), w.v, Block, blockFields)
 		case w.message(6):
 			u.Kind = Ping
 		case w.message(7):
-			err = u.header(w.v, BlockMeta, metaFields)
+			err = u.header(r.builder(), w.v, BlockMeta, metaFields)
 		case w.message(9):
 			u.Kind = Pong
 		case w.message(fieldCreatedAt):
@@ -149,6 +153,8 @@ func (u *Update) slot(data []byte) error {
 			u.Parent = &parent
 		case w.varint(3):
 			u.Status = SlotStatus(w.n)
+		case w.varint(5):
+			u.Bank.ID = w.n
 		}
 	}
 	if u.Parent != nil {
@@ -161,9 +167,8 @@ func (u *Update) slot(data []byte) error {
 }
 
 // transaction parses SubscribeUpdateTransaction (geyser.proto), which has a lone transaction.
-func (u *Update) transaction(data []byte) error {
+func (u *Update) transaction(b *builder, data []byte) error {
 	*u = Update{Kind: Transaction}
-	b := &builder{}
 	w := walk{rest: data}
 	for w.next() {
 		switch {
@@ -174,8 +179,13 @@ func (u *Update) transaction(data []byte) error {
 			if err := b.geyserTransaction(w.v); err != nil {
 				return err
 			}
+			if b.block.Partial() {
+				return b.block.Unread[0].Err
+			}
 		case w.varint(2):
 			u.Slot = w.n
+		case w.varint(3):
+			b.block.Bank.ID = w.n
 		}
 	}
 	if w.err != nil {
@@ -191,18 +201,17 @@ func (u *Update) transaction(data []byte) error {
 
 // headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta
 // differ; 0 means that the message has no such field.
-type headerFields struct{ parentSlot, parentHash, executed, transactions, height int32 }
+type headerFields struct{ parentSlot, parentHash, executed, transactions, height, bank int32 }
 
 var (
-	blockFields = headerFields{parentSlot: 7, parentHash: 8, executed: 9, transactions: 6, height: 5}
-	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8, height: 5}
+	blockFields = headerFields{parentSlot: 7, parentHash: 8, executed: 9, transactions: 6, height: 5, bank: 14}
+	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8, height: 5, bank: 10}
 )
 
 // header parses SubscribeUpdateBlock or SubscribeUpdateBlockMeta (geyser.proto), whose differing
 // field numbers are f.
-func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
+func (u *Update) header(b *builder, data []byte, kind UpdateKind, f headerFields) error {
 	*u = Update{Kind: kind}
-	b := &builder{}
 	var parent uint64
 	w := walk{rest: data}
 	for w.next() {
@@ -226,9 +235,9 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 			b.block.Height = new(uint64)
 			*b.block.Height, err = firstVarint(w.v, 1)
 		case num == f.transactions && w.message(w.num):
-			if err = b.geyserTransaction(w.v); err != nil {
-				err = fmt.Errorf("transaction %d: %w", len(b.block.Transactions)-1, err)
-			}
+			err = b.geyserTransaction(w.v)
+		case num == f.bank && w.varint(w.num):
+			b.block.Bank.ID = w.n
 		}
 		if err != nil {
 			return err
@@ -241,8 +250,8 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 		return malformed("slot %d", u.Slot)
 	case b.block.Blockhash == (pubkey.Key{}):
 		return malformed("block of slot %d without blockhash", u.Slot)
-	case u.Executed > 0 && uint64(len(b.block.Transactions)) > u.Executed:
-		return malformed("block of slot %d with %d transactions of %d", u.Slot, len(b.block.Transactions), u.Executed)
+	case u.Executed > 0 && uint64(b.count()) > u.Executed:
+		return malformed("block of slot %d with %d transactions of %d", u.Slot, b.count(), u.Executed)
 	}
 	b.block.ParentSlot, b.block.Executed = &parent, u.Executed
 	var err error
@@ -250,14 +259,26 @@ func (u *Update) header(data []byte, kind UpdateKind, f headerFields) error {
 	return err
 }
 
-// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it to the block.
+// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it to the block. One that
+// cannot be read is left out. The error means that there are too many.
 func (b *builder) geyserTransaction(data []byte) error {
-	if len(b.block.Transactions) >= maxTransactions {
+	if b.count() >= maxTransactions {
 		return malformed("more than %d transactions", maxTransactions)
 	}
 	b.block.Transactions = append(b.block.Transactions, chain.Transaction{})
 	tx := &b.block.Transactions[len(b.block.Transactions)-1]
+	if err := b.geyserInfo(tx, data); err != nil {
+		b.leaveOut(data, err)
+		return nil
+	}
 	tx.Raw = b.raw(rawTransaction{form: rawUpdate, all: data})
+	return nil
+}
+
+// geyserInfo parses SubscribeUpdateTransactionInfo.
+func (b *builder) geyserInfo(tx *chain.Transaction, data []byte) error {
+	tx.Index = -1 // until it is known to be one
+	index := 0
 	var body, meta []byte
 	var vote bool
 	w := walk{rest: data}
@@ -273,11 +294,12 @@ func (b *builder) geyserTransaction(data []byte) error {
 			if w.n >= maxIndex {
 				return malformed("index %d", w.n)
 			}
-			tx.Index = int(w.n)
+			index = int(w.n)
 		}
 	}
 	if w.err != nil {
 		return w.err
 	}
+	tx.Index = index
 	return b.protoTransaction(tx, body, meta, &vote)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -17,12 +18,15 @@ const maxWrapping = 6
 const maxReasons = 10
 
 // BlockJSON parses the result of getBlock for a slot, with or without its JSON-RPC envelope.
-func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
-	blocks, err := JSON(data, &slot)
+func BlockJSON(data []byte, slot uint64) (*chain.Block, error) { return Reader{}.BlockJSON(data, slot) }
+
+// BlockJSON is like the function of that name.
+func (r Reader) BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
+	blocks, err := r.JSON(data, &slot)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(blocks) != 1 || blocks[0].Transactions == nil && !blocks[0].Whole:
+	case len(blocks) != 1 || blocks[0].Transactions == nil && !blocks[0].Whole && !blocks[0].Partial():
 		return nil, malformed("%d blocks where one was asked for", len(blocks))
 	}
 	return blocks[0], nil
@@ -32,7 +36,7 @@ func BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
 // transactions, with Whole false.
 func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 	r := jsonwalk.New(data)
-	f, err := gather(r, "blockhash", "previousBlockhash", "parentSlot", "blockTime")
+	f, err := gather(r, "blockhash", "previousBlockhash", "parentSlot", "blockTime", "blockHeight")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -49,11 +53,14 @@ func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 // Transactions may have any encoding. Each lone transaction becomes a block of its own with Whole
 // false. slot is the slot in the input's name, or nil; it must agree with the content. If a list
 // has good and bad entries, JSON returns the good ones and an error about the bad ones.
-func JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
-	d := document{named: slot}
-	r := jsonwalk.New(data)
-	err := d.value(r, context{}, 0)
-	if err == nil && !r.End() {
+func JSON(data []byte, slot *uint64) ([]*chain.Block, error) { return Reader{}.JSON(data, slot) }
+
+// JSON is like the function of that name.
+func (r Reader) JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
+	d := document{reader: r, named: slot}
+	walk := jsonwalk.New(data)
+	err := d.value(walk, context{}, 0)
+	if err == nil && !walk.End() {
 		err = malformed("text goes on after the document")
 	}
 	switch {
@@ -67,6 +74,7 @@ func JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
 
 // document is the state of parsing one document. named is the slot in its name.
 type document struct {
+	reader  Reader
 	named   *uint64
 	blocks  []*chain.Block
 	reasons []error
@@ -117,33 +125,58 @@ func gatherWith(r *jsonwalk.Reader, list *blockList, names ...string) (fields, e
 
 // blockList is a block's transactions. The block's header may come before or after them.
 type blockList struct {
-	b   *builder
-	err error
+	reader Reader
+	b      *builder
+	err    error
 }
 
-// read reads the list at r. An error in a transaction is kept in err until it is known that the
-// list belongs to a block. The returned error means that the text is not even valid JSON.
+// read reads the list at r. An error of the list is kept in err until it is known that the list
+// belongs to a block. The returned error means that the text is not even valid JSON.
 func (l *blockList) read(r *jsonwalk.Reader) error {
-	l.b = &builder{}
+	l.b = l.reader.builder()
 	start := *r
 	l.err = r.Array(func(i int) error {
 		if i >= maxTransactions {
 			return malformed("more than %d transactions", maxTransactions)
 		}
-		l.b.block.Transactions = append(l.b.block.Transactions, chain.Transaction{Index: i})
-		at := *r
-		tx := &l.b.block.Transactions[i]
-		if err := l.b.jsonWholeEntry(tx, r); err != nil {
-			return fmt.Errorf("transaction %d: %w", i, err)
-		}
-		tx.Raw = l.b.raw(rawTransaction{form: rawJSON, all: at.Since(r), index: i})
-		return nil
+		return l.b.jsonListed(r, i)
 	})
 	if l.err == nil {
 		return nil
 	}
 	*r = start
 	return r.Skip()
+}
+
+// jsonListed reads the transaction at r, which is the block's i-th. One that cannot be read is left
+// out. The error means that the text is not valid JSON.
+func (b *builder) jsonListed(r *jsonwalk.Reader, i int) error {
+	b.block.Transactions = append(b.block.Transactions, chain.Transaction{Index: i})
+	at := *r
+	tx := &b.block.Transactions[len(b.block.Transactions)-1]
+	err := b.jsonWholeEntry(tx, r)
+	if err != nil {
+		*r = at
+		if r.Skip() != nil {
+			return fmt.Errorf("transaction %d: %w", i, err)
+		}
+		b.leaveOut(at.Since(r), b.jsonReason(at, err))
+		return nil
+	}
+	tx.Raw = b.raw(rawTransaction{form: rawJSON, all: at.Since(r), index: i})
+	return nil
+}
+
+// jsonReason returns why the entry at r cannot be read: its version, if that is unknown, and else
+// err. A transaction of an unknown version may have any form.
+func (b *builder) jsonReason(r jsonwalk.Reader, err error) error {
+	if f, failed := gather(&r, "version"); failed == nil && f.has("version") {
+		at := f["version"]
+		if version := b.jsonVersion(&at, &message{}); errors.Is(version, ErrUnsupported) {
+			return version
+		}
+	}
+	return err
 }
 
 func (f fields) has(name string) bool { _, ok := f[name]; return ok }
@@ -176,7 +209,7 @@ func (d *document) value(r *jsonwalk.Reader, ctx context, depth int) error {
 // object parses an object: a block, a lone transaction, or a wrapper of one. For any other object,
 // the error is the reason.
 func (d *document) object(r *jsonwalk.Reader, ctx context, depth int) error {
-	var list blockList
+	list := blockList{reader: d.reader}
 	f, err := gatherWith(r, &list, "slot", "blockTime", "transactions", "transaction", "meta", "version", "transactionIndex", "raw", "result", "params",
 		"value", "block", "context", "error", "lamports", "signatures", "blockhash", "previousBlockhash", "parentSlot", "blockHeight", "message")
 	if err != nil {
@@ -261,12 +294,33 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	if list.err != nil {
 		return list.err
 	}
-	b.block.Executed = uint64(len(b.block.Transactions))
+	if err := b.wrongForm(); err != nil {
+		return err
+	}
+	b.block.Executed = uint64(b.count())
 	block, err := b.finish(slot, true)
 	if err == nil {
 		d.blocks = append(d.blocks, block)
 	}
 	return err
+}
+
+// wrongForm returns an error if no transaction at all could be read, and not because of versions:
+// the document is not in a form that is read, such as one with other details than full.
+func (b *builder) wrongForm() error {
+	if len(b.block.Transactions) > 0 {
+		return nil
+	}
+	for i := range b.block.Unread {
+		var version *txwire.VersionError
+		if errors.As(b.block.Unread[i].Err, &version) {
+			return nil
+		}
+	}
+	for i := range b.block.Unread {
+		return fmt.Errorf("transaction %d: %w", b.block.Unread[i].Index, b.block.Unread[i].Err)
+	}
+	return nil
 }
 
 // blockHeader reads the hashes and the parent, which every block must have, and the height.
@@ -311,7 +365,7 @@ func (d *document) lone(f fields, ctx context, depth int) error {
 	if err != nil {
 		return err
 	}
-	b := &builder{}
+	b := d.reader.builder()
 	b.block.BlockTime = ctx.blockTime
 	b.block.Transactions = make([]chain.Transaction, 1)
 	tx := &b.block.Transactions[0]

@@ -51,7 +51,7 @@ func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) erro
 		*tx = chain.Transaction{Index: tx.Index}
 		return b.jsonEntry(tx, places.fields())
 	case hasVersion:
-		if err := jsonVersion(&version, &m); err != nil {
+		if err := b.jsonVersion(&version, &m); err != nil {
 			return err
 		}
 		tx.Vote = tx.Vote && !m.versioned
@@ -89,7 +89,7 @@ func (p *entryPlaces) fields() fields {
 }
 
 // jsonVersion reads the version: null, a number, or the string "legacy".
-func jsonVersion(r *jsonwalk.Reader, m *message) error {
+func (b *builder) jsonVersion(r *jsonwalk.Reader, m *message) error {
 	if c := r.Peek(); c == '"' || c == 'n' {
 		return nil
 	}
@@ -97,8 +97,11 @@ func jsonVersion(r *jsonwalk.Reader, m *message) error {
 	if err != nil {
 		return fmt.Errorf("version: %w", err)
 	}
-	if n > 0 {
-		return errVersion(byte(min(n, 255)))
+	switch {
+	case int64(min(n, 255)) > int64(b.highest):
+		return b.unknownVersion(n)
+	case n > 0 && m.writable+m.readonly > 0:
+		return malformed("version %d looks up addresses", n)
 	}
 	m.versioned = true
 	return nil
@@ -128,7 +131,7 @@ func (b *builder) jsonEntry(tx *chain.Transaction, f fields) error {
 		}
 	}
 	if version, ok := f["version"]; ok {
-		if err := jsonVersion(&version, &m); err != nil {
+		if err := b.jsonVersion(&version, &m); err != nil {
 			return err
 		}
 	}

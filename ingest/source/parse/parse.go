@@ -4,8 +4,8 @@
 // In: whole messages, which may be hostile. Out: chain.Block values that borrow the message's
 // bytes, so the message must not be reused.
 // Guarantees: never panics. Work and memory are proportional to the input's length. What is not
-// understood is an error that says where and why, never a guess. Of one block, either all
-// transactions are returned or none.
+// understood is an error that says where and why, never a guess. A transaction that cannot be read
+// is listed in Block.Unread, and the block's other transactions are returned.
 package parse
 
 import (
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -79,6 +80,25 @@ func (l list) Error() string {
 
 func (l list) Unwrap() []error { return l }
 
+// Reader reads transactions up to a highest version. The zero value reads all that are known.
+type Reader struct {
+	limited bool
+	highest txwire.Version
+}
+
+// UpTo returns a reader that does not read versions above highest.
+func UpTo(highest txwire.Version) Reader { return Reader{limited: true, highest: highest} }
+
+// Highest returns the highest version that is read.
+func (r Reader) Highest() txwire.Version {
+	if r.limited {
+		return r.highest
+	}
+	return txwire.Highest
+}
+
+func (r Reader) builder() *builder { return &builder{highest: r.Highest()} }
+
 // builder assembles one block. Its slabs save an allocation for each list, and live as long as the
 // block. The other slices are scratch space.
 type builder struct {
@@ -99,6 +119,9 @@ type builder struct {
 	rawKeys         [][]byte
 	plain           []byte
 	recent          recentKeys
+	wire            txwire.Transaction
+	// highest is the highest version of a transaction that is read.
+	highest txwire.Version
 	// innerUnknown means that the node did not record the inner instructions of a transaction that
 	// matters.
 	innerUnknown bool
@@ -138,10 +161,22 @@ func (s *slab[T]) copyOf(from []T) []T {
 	return out
 }
 
-// finish sets slot and Whole and checks the block. Whole stays false if the node did not record all
-// inner instructions.
+// leaveOut moves the last transaction of the block, which could not be read, to Block.Unread.
+func (b *builder) leaveOut(raw []byte, err error) {
+	last := len(b.block.Transactions) - 1
+	tx := &b.block.Transactions[last]
+	b.block.Unread = append(b.block.Unread, chain.Unread{Index: tx.Index, Signature: tx.Signature, Raw: raw, Err: err})
+	*tx = chain.Transaction{}
+	b.block.Transactions = b.block.Transactions[:last]
+}
+
+// count returns how many transactions the block has so far, read or not.
+func (b *builder) count() int { return len(b.block.Transactions) + len(b.block.Unread) }
+
+// finish sets slot and Whole and checks the block. Whole stays false if a transaction could not be
+// read, or the node did not record all inner instructions.
 func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
-	b.block.Slot, b.block.Whole = slot, whole && !b.innerUnknown
+	b.block.Slot, b.block.Whole = slot, whole && !b.innerUnknown && !b.block.Partial()
 	if parent := b.block.ParentSlot; parent != nil {
 		b.block.ParentGuessed = ownParent(slot, parent)
 		if *parent >= slot && slot != 0 {

@@ -4,13 +4,19 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto
 // confirmed_block.proto). The message does not contain its slot.
 func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
-	b := &builder{}
+	return Reader{}.ConfirmedBlock(data, slot)
+}
+
+// ConfirmedBlock is like the function of that name.
+func (r Reader) ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
+	b := r.builder()
 	var parent uint64
 	w := walk{rest: data}
 	for w.next() {
@@ -42,18 +48,19 @@ func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	if b.block.Blockhash == (pubkey.Key{}) {
 		return nil, malformed("block without blockhash")
 	}
-	b.block.ParentSlot, b.block.Executed = &parent, uint64(len(b.block.Transactions))
+	b.block.ParentSlot, b.block.Executed = &parent, uint64(b.count())
 	return b.finish(slot, true)
 }
 
-// confirmedTransaction parses ConfirmedTransaction and appends it to the block.
+// confirmedTransaction parses ConfirmedTransaction and appends it to the block. One that cannot be
+// read is left out.
 func (b *builder) confirmedTransaction(data []byte) error {
-	i := len(b.block.Transactions)
+	i := b.count()
 	if i >= maxTransactions {
 		return malformed("more than %d transactions", maxTransactions)
 	}
 	b.block.Transactions = append(b.block.Transactions, chain.Transaction{Index: i})
-	tx := &b.block.Transactions[i]
+	tx := &b.block.Transactions[len(b.block.Transactions)-1]
 	var body, meta []byte
 	w := walk{rest: data}
 	for w.next() {
@@ -69,7 +76,8 @@ func (b *builder) confirmedTransaction(data []byte) error {
 		err = b.protoTransaction(tx, body, meta, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("transaction %d: %w", i, err)
+		b.leaveOut(data, err)
+		return nil
 	}
 	tx.Raw = b.raw(rawTransaction{form: rawStored, all: data, index: i})
 	return nil
@@ -116,9 +124,11 @@ func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vot
 	return nil
 }
 
-// protoMessage parses a transaction's Message: keys, outer instructions and lookups.
+// protoMessage parses a transaction's Message: keys, outer instructions, lookups and config. The
+// signatures stand before the message.
 func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) error {
 	b.scratch, b.rawKeys = b.scratch[:0], b.rawKeys[:0]
+	var config *txwire.Config
 	w := walk{rest: data}
 	for w.next() {
 		switch {
@@ -153,7 +163,15 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 			if lookup.err != nil {
 				return lookup.err
 			}
+		case w.message(7):
+			config = new(txwire.Config)
+			if err := protoConfig(config, w.v); err != nil {
+				return fmt.Errorf("config: %w", err)
+			}
 		}
+	}
+	if err := b.protoVersion(m, config); err != nil {
+		return err
 	}
 	tx.Keys = b.keys.take(len(b.rawKeys))
 	for i, raw := range b.rawKeys {
@@ -164,6 +182,63 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 		tx.Instructions[i].Call = call
 	}
 	return w.err
+}
+
+// protoVersion tells versions apart. A config, even an empty one, makes version 1. Servers older than
+// yellowstone-grpc 15.1 send none: without lookups, their version 1 looks like version 0.
+func (b *builder) protoVersion(m *message, config *txwire.Config) error {
+	switch {
+	case config != nil && m.hasLookups:
+		return malformed("a config and lookups: no version has both")
+	case config != nil:
+		m.versioned, m.hasLookups = true, true // it has no loaded addresses
+		b.checkLimits(&txwire.Transaction{
+			Version: txwire.V1, Config: *config, Keys: b.rawKeys,
+			Signatures: make([][]byte, m.signatures), Instructions: make([]txwire.Instruction, len(b.scratch)),
+		}, b.wireSize(m.signatures))
+		return b.checkVersion(txwire.V1)
+	case m.versioned && !m.hasLookups:
+		b.block.Unclear++
+	}
+	if m.versioned {
+		return b.checkVersion(txwire.V0)
+	}
+	return nil
+}
+
+// wireSize is how many bytes a message of version 1 with the scratch's keys and instructions has in
+// the network's format, but for the values of its config.
+func (b *builder) wireSize(signatures int) int {
+	size := 42 + len(b.rawKeys)*txwire.KeySize + signatures*txwire.SignatureSize
+	for i := range b.scratch {
+		size += 4 + len(b.scratch[i].Accounts) + len(b.scratch[i].Data)
+	}
+	return size
+}
+
+// protoConfig parses TransactionConfig.
+func protoConfig(c *txwire.Config, data []byte) error {
+	w := walk{rest: data}
+	for w.next() {
+		n := w.n
+		switch {
+		case w.varint(1):
+			c.PriorityFee = &n
+		case w.varint(2):
+			c.ComputeUnitLimit = small(n)
+		case w.varint(3):
+			c.LoadedAccountsDataSizeLimit = small(n)
+		case w.varint(4):
+			c.HeapSize = small(n)
+		}
+	}
+	return w.err
+}
+
+// small returns the lower 32 bits, as protobuf reads a uint32.
+func small(n uint64) *uint32 {
+	out := uint32(n)
+	return &out
 }
 
 // protoCall parses CompiledInstruction and InnerInstruction, whose first three fields are the same.

@@ -60,7 +60,7 @@ func TestGeyserOtherKinds(t *testing.T) {
 	u, err := GeyserUpdate(sharedBytes(t, "data/streams/subscribe_update_transaction.bin"))
 	if err != nil || u.Kind != Transaction { // the file is the inner message
 		u = Update{}
-		require.NoError(t, u.transaction(sharedBytes(t, "data/streams/subscribe_update_transaction.bin")))
+		require.NoError(t, u.transaction(Reader{}.builder(), sharedBytes(t, "data/streams/subscribe_update_transaction.bin")))
 	}
 	require.EqualValues(t, 420181274, u.Slot)
 	require.Len(t, u.Block.Transactions, 1)

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/solana/txerror"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // rawEntry is an entry of getBlock's transactions in base64. The names are those of agave's
@@ -67,6 +70,22 @@ type rawReward struct {
 	Lamports    int64  `json:"lamports"`
 	PostBalance uint64 `json:"postBalance"`
 	RewardType  string `json:"rewardType"`
+	// Commission is in percent, CommissionBPS in basis points.
+	Commission    *uint8  `json:"commission"`
+	CommissionBPS *uint16 `json:"commissionBps"`
+}
+
+// message returns the reward as the protocol has it.
+func (r *rawReward) message() *pb.Reward {
+	out := &pb.Reward{Pubkey: r.Pubkey, Lamports: r.Lamports, PostBalance: r.PostBalance}
+	yellowstone.SetRewardType(out, r.RewardType)
+	if r.Commission != nil {
+		out.Commission = strconv.Itoa(int(*r.Commission))
+	}
+	if r.CommissionBPS != nil {
+		out.CommissionBps = strconv.Itoa(int(*r.CommissionBPS))
+	}
+	return out
 }
 
 // rawKey is 32 bytes in base58, rawBase58 any bytes.
@@ -110,10 +129,11 @@ func (r *rawTransaction) appendJSON(to []byte, all bool) ([]byte, error) {
 	if err != nil {
 		return to, malformed("transaction is no base64: %v", err)
 	}
-	transaction, ok := transactionOfWire(wire)
-	if !ok {
-		return to, malformed("transaction of %d bytes", len(wire))
+	var parsed txwire.Transaction
+	if err := parsed.Parse(wire); err != nil {
+		return to, malformed("%v", err)
 	}
+	transaction := yellowstone.TransactionOf(&parsed)
 	meta, err := entry.meta()
 	if err != nil {
 		return to, err
@@ -124,41 +144,6 @@ func (r *rawTransaction) appendJSON(to []byte, all bool) ([]byte, error) {
 	}
 	info := &pb.SubscribeUpdateTransactionInfo{Signature: transaction.Signatures[0], Transaction: transaction, Meta: meta, Index: uint64(r.index)}
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(to, info)
-}
-
-// transactionOfWire decodes a transaction that wireTransaction has checked.
-func transactionOfWire(wire []byte) (*pb.Transaction, bool) {
-	c := cursor{data: wire}
-	out := &pb.Transaction{Message: &pb.Message{Header: &pb.MessageHeader{}}}
-	for range c.length() {
-		if c.bad {
-			return nil, false
-		}
-		out.Signatures = append(out.Signatures, c.take(64))
-	}
-	m := out.Message
-	if len(c.data) > 0 && c.data[0]&0x80 != 0 {
-		m.Versioned = true
-		c.byte()
-	}
-	m.Header.NumRequiredSignatures, m.Header.NumReadonlySignedAccounts, m.Header.NumReadonlyUnsignedAccounts = uint32(c.byte()), uint32(c.byte()), uint32(c.byte())
-	for range c.length() {
-		m.AccountKeys = append(m.AccountKeys, c.take(32))
-	}
-	m.RecentBlockhash = c.take(32)
-	for range c.length() {
-		m.Instructions = append(m.Instructions, &pb.CompiledInstruction{
-			ProgramIdIndex: uint32(c.byte()), Accounts: c.take(c.length()), Data: c.take(c.length()),
-		})
-	}
-	if m.Versioned {
-		for range c.length() {
-			m.AddressTableLookups = append(m.AddressTableLookups, &pb.MessageAddressTableLookup{
-				AccountKey: c.take(32), WritableIndexes: c.take(c.length()), ReadonlyIndexes: c.take(c.length()),
-			})
-		}
-	}
-	return out, !c.bad && len(out.Signatures) > 0
 }
 
 func (e *rawEntry) meta() (*pb.TransactionStatusMeta, error) {
@@ -194,10 +179,8 @@ func (e *rawEntry) meta() (*pb.TransactionStatusMeta, error) {
 		}
 		out.ReturnData = &pb.ReturnData{ProgramId: in.ReturnData.ProgramID, Data: data}
 	}
-	for _, reward := range in.Rewards {
-		out.Rewards = append(out.Rewards, &pb.Reward{
-			Pubkey: reward.Pubkey, Lamports: reward.Lamports, PostBalance: reward.PostBalance, RewardType: pb.RewardType(pb.RewardType_value[reward.RewardType]),
-		})
+	for i := range in.Rewards {
+		out.Rewards = append(out.Rewards, in.Rewards[i].message())
 	}
 	return out, nil
 }

@@ -31,7 +31,7 @@ func (t *Transaction) Parse(data []byte) error {
 	case first == firstVersioned:
 		return malformed("version 0 in place of the number of signatures")
 	default:
-		return &VersionError{first & 0x7f}
+		return &VersionError{first & 0x7f, Highest}
 	}
 	switch {
 	case err != nil:
@@ -54,7 +54,7 @@ func (t *Transaction) parseOld(c *cursor) error {
 		case Version(v) <= Highest:
 			return malformed("a message of version %d behind signatures", v)
 		default:
-			return &VersionError{v}
+			return &VersionError{v, Highest}
 		}
 	}
 	t.Header = Header{c.byte(), c.byte(), c.byte()}

@@ -97,11 +97,14 @@ var (
 	ErrLimit = errors.New("transaction above a limit")
 )
 
-// VersionError means that a transaction is of a version above Highest.
-type VersionError struct{ Version uint8 }
+// VersionError means that a transaction is of a version above the highest that is read.
+type VersionError struct {
+	Version uint8
+	Highest Version
+}
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("transaction version %d, known are legacy to %s", e.Version, Highest)
+	return fmt.Sprintf("transaction version %d, read are legacy to %s", e.Version, e.Highest)
 }
 
 func malformed(format string, args ...any) error {

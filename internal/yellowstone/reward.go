@@ -1,0 +1,50 @@
+package yellowstone
+
+import (
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// fieldRewardType is a field of our own in Reward: the name of a type that has no number. It is far
+// above the fields of the protocol. Readers that do not know it skip it. Without it, the name would
+// be lost: JSON-RPC names types, the protocol numbers them.
+const fieldRewardType protowire.Number = 20_000
+
+// maxRewardType bounds the name of a reward's type, in bytes.
+const maxRewardType = 64
+
+// SetRewardType sets the type of a reward by the name that nodes write in JSON: the number of the
+// type or, for a name that the protocol does not number, the name itself, up to 64 bytes.
+func SetRewardType(r *pb.Reward, name string) {
+	number, known := pb.RewardType_value[name]
+	r.RewardType = pb.RewardType(number)
+	if known || name == "" {
+		return
+	}
+	field := protowire.AppendTag(nil, fieldRewardType, protowire.BytesType)
+	field = protowire.AppendString(field, name[:min(len(name), maxRewardType)])
+	r.ProtoReflect().SetUnknown(append(r.ProtoReflect().GetUnknown(), field...))
+}
+
+// RewardTypeName returns the name of a reward's type as nodes write it in JSON; empty if it has
+// none. known is false if the protocol does not number the type, or this code does not know the
+// number.
+func RewardTypeName(r *pb.Reward) (name string, known bool) {
+	if r.GetRewardType() != pb.RewardType_Unspecified {
+		_, known = pb.RewardType_name[int32(r.GetRewardType())]
+		return r.GetRewardType().String(), known
+	}
+	for raw := []byte(r.ProtoReflect().GetUnknown()); len(raw) > 0; {
+		number, kind, size := protowire.ConsumeField(raw)
+		if size < 0 {
+			break
+		}
+		if number == fieldRewardType && kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(raw)
+			value, _ := protowire.ConsumeBytes(raw[tag:])
+			return string(value), false
+		}
+		raw = raw[size:]
+	}
+	return "", true
+}
