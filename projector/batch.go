@@ -113,8 +113,11 @@ func (b *Batch) addSlot(record *kafka.Record) error {
 	if slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED {
 		return fmt.Errorf("slot %d: no status", slot.GetSlot())
 	}
-	if slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_LOST {
-		return nil // the tables still have what the log has lost
+	switch slot.GetStatus() { //nolint:exhaustive // the others have a row
+	case eventspb.SlotStatus_SLOT_STATUS_LOST: // the tables still have what the log has lost
+		return nil
+	case eventspb.SlotStatus_SLOT_STATUS_PARTIAL: // a row means that all of the block is here
+		return nil
 	}
 	b.Slots = append(b.Slots, slot)
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 const (
@@ -160,6 +161,8 @@ type Collector struct {
 	known  knownLag
 	kafka  Health
 	past   past
+	// versions are those of transactions that ingest does not read.
+	versions []uint32
 
 	clickhouse probe
 	watch      *topicWatch // nil if vanished topics are not noticed
@@ -259,11 +262,12 @@ func (c *Collector) make(ctx context.Context) {
 	if c.copy.Ready() {
 		c.advanceRoot(before, ends)
 	}
-	reasons, lost := c.Reasons()
-	if len(reasons) > 0 {
+	if gone, _ := c.topicReasons(); len(gone) > 0 {
 		err = errors.Join(errTopics, err)
-		pipeline.Error = &reasons[0]
+		pipeline.Error = &gone[0]
 	}
+	c.readVersions(before.Source)
+	reasons, lost := c.Reasons()
 	document := Document{
 		Ready: c.copy.Ready() && !lost, Reasons: reasons, Source: sourceOf(before), Pipeline: pipeline, Registry: Registry{c.copy.Tokens()},
 		Coverage: coverageOf(before.Coverage), Freshness: c.copy.Freshness(), Root: c.root(),
@@ -285,6 +289,17 @@ func (c *Collector) make(ctx context.Context) {
 	}
 	c.latest, c.madeAt = document, c.now()
 	c.past.see(c.madeAt, &document)
+}
+
+// maxVersions bounds the versions that are listed.
+const maxVersions = 16
+
+// readVersions keeps the versions of transactions that the source does not read; source may be nil.
+func (c *Collector) readVersions(source *eventspb.SourceStatus) {
+	versions := source.GetUnreadVersions()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.versions = versions[:min(len(versions), maxVersions)]
 }
 
 func (c *Collector) observe(p *Pipeline) {

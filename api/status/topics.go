@@ -111,9 +111,21 @@ func (c *Collector) lookAtTopics(ctx context.Context) {
 // errTopics is the error of the pipeline while topics are missing.
 var errTopics = errors.New("topics are missing")
 
-// Reasons returns a text for each topic that is gone; none if all is well. truth is set if the
-// registry is made of one of these topics: the node must not count as ready then.
+// Reasons returns a text for each topic that is gone, and for each version of transactions that
+// ingest does not read; none if all is well. truth is set if the registry is made of one of these
+// topics: the node must not count as ready then.
 func (c *Collector) Reasons() (reasons []string, truth bool) {
+	reasons, truth = c.topicReasons()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, version := range c.versions {
+		reasons = append(reasons, fmt.Sprintf("ingest does not read transactions of version %d: their blocks are gaps until it is upgraded", version))
+	}
+	return reasons, truth
+}
+
+// topicReasons are the reasons that are about topics.
+func (c *Collector) topicReasons() (reasons []string, truth bool) {
 	reasons = []string{}
 	if c.watch == nil {
 		return reasons, false

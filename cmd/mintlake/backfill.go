@@ -121,7 +121,7 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 }
 
 func (s *system) backfillSource(o backfillOptions) (source.Source, error) {
-	cfg := rpc.Config{Commitment: solana.Commitment(o.commitment), Parallel: o.parallel}
+	cfg := rpc.Config{Commitment: solana.Commitment(o.commitment), Parallel: o.parallel, Reader: s.cfg.reader()}
 	deps := rpc.Deps{Client: s.rpc, Logger: s.logger, Registerer: s.registerer}
 	if o.gaps {
 		return rpc.NewGaps(cfg, deps)
@@ -164,6 +164,8 @@ func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) er
 	switch {
 	case !p.Done:
 		fmt.Fprintln(os.Stderr, "backfill: stopped; the same command goes on from here")
+	case room.CheckVersions() != nil:
+		return fmt.Errorf("backfill: %d blocks %s could not be read whole: %w", p.Refused, o.what(), room.CheckVersions())
 	case p.Refused > 0:
 		return fmt.Errorf("backfill: %d blocks %s could not be had: run it again, with another --rpc-upstream where they are too old for this one", p.Refused, o.what())
 	}

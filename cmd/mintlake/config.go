@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/hosts"
@@ -21,6 +22,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/volume"
 )
@@ -105,6 +107,8 @@ type Config struct {
 	Ingest struct {
 		Standby bool          `koanf:"standby" usage:"elect one of the ingest processes of a stream; the others stand by. Of mintlake ingest only"`
 		Session time.Duration `koanf:"session" usage:"how long a silent leader stays in office; brokers allow 6s to 30m unless told otherwise"`
+		// MaxTransactionVersion is below the highest that the code reads only in tests and emergencies.
+		MaxTransactionVersion int `koanf:"max_transaction_version" usage:"highest version of transactions that is asked for and read; a block with a higher one is a gap until this is raised or Mintlake is upgraded"`
 	} `koanf:"ingest"`
 	Enrich struct {
 		Offchain         bool          `koanf:"offchain" usage:"fetch off-chain metadata"`
@@ -157,6 +161,7 @@ func defaults() *Config {
 	c.Geyser.Commitment, c.Geyser.Accounts = "confirmed", true
 	c.Geyser.Silence, c.Geyser.MaxPause = 30*time.Second, 30*time.Second
 	c.Ingest.Standby, c.Ingest.Session = true, 6*time.Second
+	c.Ingest.MaxTransactionVersion = int(txwire.Highest)
 	c.Enrich.Offchain = true
 	c.Enrich.IPFSGateways, c.Enrich.ArweaveGateways = fetch.DefaultIPFSGateways(), fetch.DefaultArweaveGateways()
 	c.Enrich.Rereads, c.Enrich.RereadQuiet, c.Enrich.RereadMaxWait, c.Enrich.RereadCalls = true, 10*time.Second, time.Minute, 5
@@ -165,6 +170,11 @@ func defaults() *Config {
 	c.Logos = defaultLogoConfig()
 	c.Log.Level, c.Log.Format = "info", "text"
 	return c
+}
+
+// reader returns how the sources read transactions.
+func (c *Config) reader() parse.Reader {
+	return parse.UpTo(txwire.Version(c.Ingest.MaxTransactionVersion))
 }
 
 // allTransactions reports whether the stream has all transactions, not only those of token
@@ -218,6 +228,9 @@ func (c *Config) validate() error {
 		if session < time.Second || session > 30*time.Minute {
 			bad(key, session, "must be 1s to 30m")
 		}
+	}
+	if highest := int(txwire.Highest); c.Ingest.MaxTransactionVersion < 0 || c.Ingest.MaxTransactionVersion > highest {
+		bad("ingest.max_transaction_version", c.Ingest.MaxTransactionVersion, fmt.Sprintf("must be 0 to %d, the highest that this version of Mintlake reads", highest))
 	}
 	if c.Projector.BulkLag < 1 {
 		bad("projector.bulk_lag", c.Projector.BulkLag, "must be at least 1")

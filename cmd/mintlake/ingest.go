@@ -54,6 +54,10 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 		deps.Stream = r.publisher
 	}
 	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks, AllTransactions: s.cfg.allTransactions()}, deps)
+	s.reads.Store(r.runner)
+	if len(sources) > 0 {
+		s.readiness.add("versions", false, func(context.Context) error { return s.reads.Load().CheckVersions() })
+	}
 	r.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
 	return r, err
 }
@@ -125,7 +129,7 @@ func (r *ingestRoom) sources() ([]source.Source, error) {
 		return nil, errors.New("record: only a geyser+https://host:port stream can be recorded while it is ingested")
 	}
 	if len(paths) > 0 {
-		files, err := file.New(file.Config{Paths: paths, Speed: *speed}, file.Deps{Logger: r.s.logger, Registerer: r.registerer})
+		files, err := file.New(file.Config{Paths: paths, Speed: *speed, Reader: r.s.cfg.reader()}, file.Deps{Logger: r.s.logger, Registerer: r.registerer})
 		return []source.Source{files}, err
 	}
 	if len(specs) == 0 {
@@ -156,7 +160,7 @@ func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(r.s.cfg.commitmentOf(spec))},
+	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(r.s.cfg.commitmentOf(spec)), Reader: r.s.cfg.reader()},
 		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
 }
 
@@ -167,7 +171,8 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 	deps := geyser.Deps{Logger: r.s.logger, Registerer: r.registerer}
 	var err error
 	if r.s.rpc != nil {
-		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment)}, rpc.Deps{Client: r.s.rpc, Logger: r.s.logger, Registerer: r.registerer})
+		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment), Reader: r.s.cfg.reader()},
+			rpc.Deps{Client: r.s.rpc, Logger: r.s.logger, Registerer: r.registerer})
 		if err != nil {
 			return nil, err
 		}
@@ -182,5 +187,6 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 		Endpoint: spec.Endpoint, Token: r.s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
 		NoAccountUpdates: !r.s.cfg.Geyser.Accounts, BlocksMeta: r.s.cfg.Record != "",
 		AllTransactions: r.s.cfg.allTransactions(), Silence: r.s.cfg.Geyser.Silence, MaxPause: r.s.cfg.Geyser.MaxPause,
+		Reader: r.s.cfg.reader(),
 	}, deps)
 }

@@ -125,7 +125,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			ready = false
 			lines = append(lines, c.name+": "+oneLine(c.err))
 		default:
-			lines = append(lines, c.name+": away, and not needed to be ready: "+oneLine(c.err))
+			lines = append(lines, c.name+": fails, and is not needed to be ready: "+oneLine(c.err))
 		}
 	}
 	r.mu.Unlock()

@@ -24,7 +24,7 @@ func TestReadiness(t *testing.T) {
 	r.add("clickhouse", false, func(context.Context) error { return clickhouse })
 	status, text := ask()
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Equal(t, "not ready\nstarting\nkafka: not looked at yet\nclickhouse: away, and not needed to be ready: not looked at yet\n", text)
+	require.Equal(t, "not ready\nstarting\nkafka: not looked at yet\nclickhouse: fails, and is not needed to be ready: not looked at yet\n", text)
 
 	r.look(t.Context())
 	status, text = ask()
@@ -38,7 +38,7 @@ func TestReadiness(t *testing.T) {
 	r.look(t.Context())
 	status, text = ask()
 	require.Equal(t, http.StatusOK, status, "the API serves on without")
-	require.Contains(t, text, "clickhouse: away, and not needed to be ready: no answer; at all\n")
+	require.Contains(t, text, "clickhouse: fails, and is not needed to be ready: no answer; at all\n")
 	require.Zero(t, testutil.ToFloat64(r.up.WithLabelValues("clickhouse")))
 	r.add("clickhouse", true, nil) // the projector does not
 	status, _ = ask()

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/mintlake/mintlake/gateway/stream"
+	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/internal/deadletter"
@@ -42,6 +43,7 @@ type system struct {
 	administers bool
 	// ingest is nil if this process does not ingest, or elects a leader.
 	ingest   *ingestRoom
+	reads    atomic.Pointer[runner.Runner] // the runner of the room that ingests now, or did last
 	images   *images      // nil until a room needs them
 	together bool         // the API runs in this process too
 	apiURL   string       // of the API in this process; empty without one

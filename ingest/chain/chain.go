@@ -60,6 +60,9 @@ type Block struct {
 // Partial reports whether this is a block of the chain of which something could not be read.
 func (b *Block) Partial() bool { return len(b.Unread) > 0 }
 
+// InLedger reports whether the block gets a line in the slot ledger. A lone transaction gets none.
+func (b *Block) InLedger() bool { return b.Whole || b.Partial() }
+
 // Unread is a transaction that could not be read.
 type Unread struct {
 	// Index is the place in the block; -1 if it is unknown.

@@ -17,8 +17,8 @@ type output struct {
 	transactions int
 	events       int
 	legs         int
-	// records are those that depend on the block alone: token events, swaps, facts from accounts
-	// and enrichment requests. introduce and introducePools add those that depend on earlier
+	// records are those that depend on the block alone: dead letters of what could not be read,
+	// token events, swaps, facts from accounts and enrichment requests. introduce and introducePools add those that depend on earlier
 	// blocks.
 	records []kafka.Record
 	// mints are the mints that the block introduces or mentions, each once.
@@ -77,6 +77,7 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 func (r *Runner) decodeBlock(j *job) (output, error) {
 	block := j.block
 	out := output{slot: block.Slot, timed: block.BlockTime > 0, transactions: len(block.Transactions)}
+	out.records, j.letters = j.letters, nil
 	found := mentions{at: make(map[pubkey.Key]int)}
 	asked := make(map[string]struct{})
 	for i := range block.Transactions {
@@ -201,6 +202,6 @@ func (r *Runner) acknowledge(j *job) {
 		return
 	}
 	r.metrics.transactions.Add(float64(j.out.transactions))
-	r.status.acknowledged(&j.out, j.slot != nil)
+	r.status.acknowledged(&j.out, j.slot != nil && j.slot.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_INGESTED)
 	r.metrics.slot.Set(float64(r.status.snapshot().Slot))
 }

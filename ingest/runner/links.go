@@ -29,7 +29,7 @@ type links struct {
 // blocks in a row may contradict the ledger. Blocks of files and lone transactions are not checked,
 // nor blocks whose parent is unknown or guessed.
 func (r *Runner) checkLink(block *chain.Block, kind string) error {
-	if !r.cfg.CheckLinks || kind == source.KindFile || !block.Whole || block.ParentSlot == nil || block.ParentGuessed {
+	if !r.cfg.CheckLinks || kind == source.KindFile || !block.InLedger() || block.ParentSlot == nil || block.ParentGuessed {
 		return nil
 	}
 	l := &r.links

@@ -27,6 +27,10 @@ type metrics struct {
 	routes        *prometheus.CounterVec
 	pools         *prometheus.CounterVec
 	refused       prometheus.Counter
+	partial       *prometheus.CounterVec
+	unread        *prometheus.CounterVec
+	overLimit     prometheus.Counter
+	unclear       prometheus.Counter
 	decodeSeconds prometheus.Histogram
 	inFlight      prometheus.Gauge
 	slot          prometheus.Gauge
@@ -54,6 +58,10 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		routes:       vector("swap_routes_total", "Aggregators' routes decoded, by aggregator.", "aggregator"),
 		pools:        vector("pools_total", "Pool records written, by venue: created ones and those seen first.", "venue"),
 		refused:      counter("refused_inputs_total", "Inputs that could not be read."),
+		partial:      vector("partial_blocks_total", "Blocks of which something could not be read, by reason; their slots are gaps.", "reason"),
+		unread:       vector("unread_transactions_total", "Transactions that could not be read, by reason; each has a dead letter, up to a bound.", "reason"),
+		overLimit:    counter("over_limit_transactions_total", "Transactions with more of something than the runtime's limits that this version knows; they are read."),
+		unclear:      counter("unclear_versions_total", "Transactions of version 0 without lookups: servers older than yellowstone-grpc 15.1 show version 1 like that."),
 		decodeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "mintlake_ingest_decode_seconds", Help: "Time to decode one block.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
@@ -66,7 +74,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.refused, m.decodeSeconds, m.inFlight, m.slot,
+		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register ingest metrics: %w", err)
@@ -93,7 +101,9 @@ func (m *metrics) preset() {
 	counters.Preset(m.facts, []string{factMintAccount, factMetaplexAccount})
 	counters.Preset(m.ignored, decode.Programs(), decode.IgnoredReasons())
 	counters.Preset(m.ignored, venueNames, swap.Reasons())
-	counters.Preset(m.slots, []string{"ingested", "skipped", "dead", "unknown"})
+	counters.Preset(m.slots, []string{"ingested", "partial", "skipped", "dead", "unknown"})
+	counters.Preset(m.partial, unreadReasons)
+	counters.Preset(m.unread, unreadReasons)
 	counters.Preset(m.legs, venueNames, []string{"two", "one", "none", "disagree"})
 	counters.Preset(m.routes, aggregators)
 	counters.Preset(m.pools, venueNames)
@@ -133,6 +143,8 @@ func statusLabel(status eventspb.SlotStatus) string {
 	switch status {
 	case eventspb.SlotStatus_SLOT_STATUS_INGESTED:
 		return "ingested"
+	case eventspb.SlotStatus_SLOT_STATUS_PARTIAL:
+		return "partial"
 	case eventspb.SlotStatus_SLOT_STATUS_SKIPPED:
 		return "skipped"
 	case eventspb.SlotStatus_SLOT_STATUS_DEAD:

@@ -21,6 +21,8 @@ type job struct {
 	// slot is the slot record, written once everything else of the job is acknowledged; nil for
 	// lone transactions.
 	slot *eventspb.SlotRecord
+	// letters are the dead letters of transactions that could not be read.
+	letters []kafka.Record
 	// recordOnly means that the job has no block, only a slot record or a status.
 	recordOnly bool
 	// stream is what the public stream gets of the block. status, if it is specified, is what the

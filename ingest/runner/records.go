@@ -115,12 +115,19 @@ func ledgerRecord(slot *eventspb.SlotRecord, receivedAt time.Time) (kafka.Record
 	}, nil
 }
 
-// slotRecord returns the ledger's line of a whole block. Decoding adds the numbers of events and
+func ledgerStatus(block *chain.Block) eventspb.SlotStatus {
+	if block.Partial() {
+		return eventspb.SlotStatus_SLOT_STATUS_PARTIAL
+	}
+	return eventspb.SlotStatus_SLOT_STATUS_INGESTED
+}
+
+// slotRecord returns the ledger's line of a whole or partial block. Decoding adds the numbers of events and
 // legs.
 func slotRecord(block *chain.Block, kind string) *eventspb.SlotRecord {
 	record := &eventspb.SlotRecord{
 		Slot: block.Slot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),
-		BlockTime: block.BlockTime, Status: eventspb.SlotStatus_SLOT_STATUS_INGESTED,
+		BlockTime: block.BlockTime, Status: ledgerStatus(block),
 		Transactions: uint32(len(block.Transactions)), Source: kind,
 	}
 	if block.ParentSlot != nil {

@@ -135,6 +135,7 @@ type Runner struct {
 	// guessed means that a block with a guessed parent has been logged.
 	guessed atomic.Bool
 	links   links
+	unread  unread
 	// introduced are mints of the log that wait for the slot record of their block, by slot. See
 	// load.
 	introduced map[uint64][]introduced

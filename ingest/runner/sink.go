@@ -17,10 +17,13 @@ type sink struct {
 	index    int
 }
 
-// Block submits a block, unless the ledger has it. It returns an error if the block is of another
-// chain, see checkLink.
+// Block submits a block, unless the ledger has it. A partial block is known, too, if this run had as
+// much of it before. It returns an error if the block is of another chain, see checkLink.
 func (s *sink) Block(ctx context.Context, block *chain.Block) (known bool, err error) {
-	if block.Whole && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
+	if block.InLedger() && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
+		return true, ctx.Err()
+	}
+	if block.Partial() && !s.runner.unread.news(block) {
 		return true, ctx.Err()
 	}
 	if err := s.runner.checkLink(block, s.kind); err != nil {
@@ -34,9 +37,14 @@ func (s *sink) Block(ctx context.Context, block *chain.Block) (known bool, err e
 		s.runner.log.Warn("a block names itself as its parent; the slot before is taken for it, here and in every such block of this run",
 			"source", s.kind, "slot", block.Slot)
 	}
-	if block.Whole {
+	if block.InLedger() {
 		j.slot = slotRecord(block, s.kind)
 	}
+	if block.Partial() {
+		s.partial(block, j)
+	}
+	s.runner.metrics.overLimit.Add(float64(block.OverLimit))
+	s.runner.metrics.unclear.Add(float64(block.Unclear))
 	return false, s.pipeline.submit(ctx, j)
 }
 
@@ -81,6 +89,7 @@ func (s *sink) Refused(ctx context.Context, name string, err error) {
 	r := s.runner
 	name, reason := shorten(name), shorten(err.Error())
 	r.metrics.refused.Inc()
+	r.meet(err)
 	r.status.refuse(name + ": " + reason)
 	r.log.Warn("input refused", "source", s.kind, "input", name, "err", err)
 	record := deadletter.OfInput(deadLetterSource, reason, name, receivedAtHeader(r.deps.Clock()))

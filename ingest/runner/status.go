@@ -46,7 +46,8 @@ type status struct {
 	mu       sync.Mutex
 	current  Progress
 	failures []string
-	parts    []part // by source
+	versions []uint32 // that were met and are not read, ascending
+	parts    []part   // by source
 	rateAt   time.Time
 	rateFrom uint64
 }
@@ -95,14 +96,32 @@ func (s *status) progress(index int, read, total uint64) {
 	})
 }
 
+// refuse counts a refusal. One that is listed is reported soon.
 func (s *status) refuse(reason string) {
+	listed := false
 	s.update(func(p *Progress) {
 		p.Refused++
-		if len(s.failures) < maxFailures {
+		if listed = len(s.failures) < maxFailures; listed {
 			s.failures = append(s.failures, reason)
 		}
 	})
-	s.report()
+	if listed {
+		s.report()
+	}
+}
+
+// meet notes a version of a transaction that is not read.
+func (s *status) meet(version uint8) {
+	known := false
+	s.update(func(*Progress) {
+		var at int
+		if at, known = slices.BinarySearch(s.versions, uint32(version)); !known {
+			s.versions = slices.Insert(s.versions, at, uint32(version))
+		}
+	})
+	if !known {
+		s.report()
+	}
 }
 
 func (s *status) acknowledged(out *output, whole bool) {
@@ -142,6 +161,7 @@ func (s *status) message() *eventspb.SourceStatus {
 	return &eventspb.SourceStatus{
 		Kind: p.Source, Done: p.Done, Slot: p.Slot, Blocks: p.Blocks, Transactions: p.Transactions, TokenEvents: p.Events,
 		FailedInputs: p.Refused, Failures: slices.Clone(s.failures), ReportedAtMs: s.clock().UnixMilli(),
+		UnreadVersions: slices.Clone(s.versions),
 	}
 }
 

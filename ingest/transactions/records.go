@@ -30,10 +30,10 @@ const maxRecord = kafka.DefaultMaxRecordBytes - 1024
 
 // NewBlock encodes a block; nil if the topic gets nothing of it. It includes the transactions that
 // touch our programs, or all of them if all is true, but never votes. A transaction that cannot be
-// encoded, or is too large for the topic, counts as left out.
+// encoded, or is too large for the topic, counts as left out, as one that could not be read.
 func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 	b := &Block{slot: block.Slot, receivedAt: receivedAt}
-	leftOut := uint32(0)
+	leftOut := uint32(len(block.Unread))
 	for i := range block.Transactions {
 		raw := block.Transactions[i].Raw
 		if raw == nil || block.Transactions[i].Vote {
@@ -47,7 +47,7 @@ func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 			b.records = append(b.records, record(schemas.TypeTransaction, block.Slot, value, receivedAt))
 		}
 	}
-	if block.Whole {
+	if block.InLedger() {
 		b.end = &eventspb.StreamBlock{
 			Slot: block.Slot, ParentSlot: block.ParentSlot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),
 			BlockHeight: block.Height, BlockTime: block.BlockTime, Published: uint32(len(b.records)), LeftOut: leftOut, Executed: block.Executed,

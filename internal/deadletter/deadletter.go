@@ -47,6 +47,16 @@ func OfInput(source, reason, name string, headers ...kafka.Header) kafka.Record 
 	}, headers)
 }
 
+// OfBytes returns the dead letter of a part of an input, such as a transaction of a block. name names
+// it, and value is the part as it came.
+func OfBytes(source, reason, name string, value []byte, headers ...kafka.Header) kafka.Record {
+	hash := sha256.Sum256(value)
+	return encode(&eventspb.DeadLetter{
+		Source: source, Reason: text(reason, MaxReason), Key: []byte(text(name, MaxKey)), KeyBytes: uint64(len(name)),
+		Value: cut(value, MaxValue), ValueBytes: uint64(len(value)), ValueSha256: hash[:],
+	}, headers)
+}
+
 func encode(letter *eventspb.DeadLetter, headers []kafka.Header) kafka.Record {
 	// Marshal fails only for a text that is not valid UTF-8, and all are valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(letter)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
 	"time"
 )
 
@@ -17,6 +19,7 @@ const (
 	CodeLongTermStorageSlotSkipped = -32009
 	CodeHistoryNotAvailable        = -32011
 	CodeBlockStatusNotAvailableYet = -32014
+	CodeUnsupportedVersion         = -32015
 	CodeMinContextSlotNotReached   = -32016
 	CodeLongTermStorageUnreachable = -32019
 	CodeInternal                   = -32603
@@ -26,7 +29,7 @@ const (
 )
 
 // RPCError is an error in a node's response. Message is the node's text: it is shown, and no code
-// depends on it.
+// depends on it, but that UnsupportedVersion takes a number from it.
 type RPCError struct {
 	Code    int
 	Message string
@@ -85,6 +88,26 @@ func Retryable(err error) bool {
 func SkippedSlot(err error) bool {
 	var rpc *RPCError
 	return errors.As(err, &rpc) && (rpc.Code == CodeSlotSkipped || rpc.Code == CodeLongTermStorageSlotSkipped)
+}
+
+// versionInMessage is where agave's text of CodeUnsupportedVersion has the version (rpc-client-api,
+// custom_error.rs).
+var versionInMessage = regexp.MustCompile(`^Transaction version \(([0-9]{1,3})\)`)
+
+// UnsupportedVersion reports whether the node withholds a block or a transaction, as it has a
+// higher version than was asked for. version is the one that the node names; 0 if it names none.
+func UnsupportedVersion(err error) (version uint8, ok bool) {
+	var rpc *RPCError
+	if !errors.As(err, &rpc) || rpc.Code != CodeUnsupportedVersion {
+		return 0, false
+	}
+	if found := versionInMessage.FindStringSubmatch(rpc.Message); found != nil {
+		n, err := strconv.ParseUint(found[1], 10, 8)
+		if err == nil {
+			version = uint8(n)
+		}
+	}
+	return version, true
 }
 
 // elsewhere reports whether another endpoint may answer, although this one never will: for example

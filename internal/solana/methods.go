@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -59,8 +60,11 @@ func (c *Client) GetGenesisHash(ctx context.Context) (pubkey.Key, error) {
 }
 
 // BlockOptions are the options of GetBlock. The zero value asks for finalized, base64, no rewards,
-// and transaction versions up to 0.
+// and all versions of transactions that are known.
 type BlockOptions struct {
+	// MaxVersion is the highest version of transactions that is asked for; nil = txwire.Highest. A
+	// block with a higher one is an error, see UnsupportedVersion. HeaderOnly asks for none.
+	MaxVersion *txwire.Version
 	// Commitment is Confirmed or Finalized.
 	Commitment Commitment
 	// HeaderOnly leaves the transactions out.
@@ -71,22 +75,26 @@ type options struct {
 	Commitment         Commitment `json:"commitment,omitempty"`
 	Encoding           string     `json:"encoding,omitempty"`
 	TransactionDetails string     `json:"transactionDetails,omitempty"`
-	MaxVersion         *int       `json:"maxSupportedTransactionVersion,omitempty"`
+	MaxVersion         *int8      `json:"maxSupportedTransactionVersion,omitempty"`
 	Rewards            *bool      `json:"rewards,omitempty"`
 	DataSlice          *DataSlice `json:"dataSlice,omitempty"`
 	MinContextSlot     uint64     `json:"minContextSlot,omitempty"`
 	Filters            []Filter   `json:"filters,omitempty"`
 }
 
-func versioned(commitment Commitment) options {
-	zero := 0
-	return options{Commitment: commitment, Encoding: "base64", MaxVersion: &zero}
+func versioned(commitment Commitment, highest txwire.Version) options {
+	asked := int8(highest)
+	return options{Commitment: commitment, Encoding: "base64", MaxVersion: &asked}
 }
 
 // GetBlock returns the raw result of getBlock. If the slot has no block, SkippedSlot is true for
 // the error.
 func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (json.RawMessage, error) {
-	o, no := versioned(opts.Commitment), false
+	highest, no := txwire.Highest, false
+	if opts.MaxVersion != nil {
+		highest = *opts.MaxVersion
+	}
+	o := versioned(opts.Commitment, highest)
 	o.TransactionDetails, o.Rewards = "full", &no
 	if opts.HeaderOnly {
 		o.TransactionDetails = "none"
@@ -101,7 +109,7 @@ var ErrNotFound = errors.New("not found")
 
 // GetTransaction returns the raw result of getTransaction (base64), or ErrNotFound.
 func (c *Client) GetTransaction(ctx context.Context, signature string, commitment Commitment) (json.RawMessage, error) {
-	return c.raw(ctx, "getTransaction", signature, versioned(commitment), ErrNotFound)
+	return c.raw(ctx, "getTransaction", signature, versioned(commitment, txwire.Highest), ErrNotFound)
 }
 
 // raw calls a method and returns its raw result. If that is null, it returns the error absent.

@@ -23,8 +23,8 @@ type Gap struct {
 
 // Coverage is what has been ingested. The zero value means nothing.
 type Coverage struct {
-	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, or was before
-	// the log lost records of it.
+	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, in part at least,
+	// or was before the log lost records of it.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
 	// Gaps are between the two, ascending, never adjacent, never nil.
@@ -116,10 +116,10 @@ type scan struct {
 	gaps []Gap
 }
 
-// step adds the next slot that has a record. A lost block counts as ingested, since its place in
-// the chain is known, but its slot is a gap.
+// step adds the next slot that has a record. A lost or partial block counts as ingested, since its
+// place in the chain is known, but its slot is a gap.
 func (s *scan) step(slots *slotTable, e entry) {
-	lost := e.status == eventspb.SlotStatus_SLOT_STATUS_LOST
+	lost := e.status == eventspb.SlotStatus_SLOT_STATUS_LOST || e.status == eventspb.SlotStatus_SLOT_STATUS_PARTIAL
 	ingested := e.status == eventspb.SlotStatus_SLOT_STATUS_INGESTED || lost
 	if lost {
 		s.gaps = append(s.gaps, Gap{e.slot, e.slot})

@@ -149,6 +149,9 @@ const (
 	// Its block was ingested, and records of it may be among those that a repair of the log could not
 	// bring back: it is to be read again.
 	SlotStatus_SLOT_STATUS_LOST SlotStatus = 4
+	// Its block was read, but for something in it that could not be read: what could is in the log, and
+	// the slot is to be read again.
+	SlotStatus_SLOT_STATUS_PARTIAL SlotStatus = 5
 )
 
 // Enum value maps for SlotStatus.
@@ -159,6 +162,7 @@ var (
 		2: "SLOT_STATUS_SKIPPED",
 		3: "SLOT_STATUS_DEAD",
 		4: "SLOT_STATUS_LOST",
+		5: "SLOT_STATUS_PARTIAL",
 	}
 	SlotStatus_value = map[string]int32{
 		"SLOT_STATUS_UNSPECIFIED": 0,
@@ -166,6 +170,7 @@ var (
 		"SLOT_STATUS_SKIPPED":     2,
 		"SLOT_STATUS_DEAD":        3,
 		"SLOT_STATUS_LOST":        4,
+		"SLOT_STATUS_PARTIAL":     5,
 	}
 )
 
@@ -2767,9 +2772,12 @@ type SourceStatus struct {
 	FailedInputs uint64   `protobuf:"varint,7,opt,name=failed_inputs,json=failedInputs,proto3" json:"failed_inputs,omitempty"`
 	Failures     []string `protobuf:"bytes,8,rep,name=failures,proto3" json:"failures,omitempty"`
 	// Wall clock of the report, Unix milliseconds.
-	ReportedAtMs  int64 `protobuf:"varint,9,opt,name=reported_at_ms,json=reportedAtMs,proto3" json:"reported_at_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ReportedAtMs int64 `protobuf:"varint,9,opt,name=reported_at_ms,json=reportedAtMs,proto3" json:"reported_at_ms,omitempty"`
+	// Versions of transactions that this run met and does not read, ascending. The slots of their
+	// blocks are gaps.
+	UnreadVersions []uint32 `protobuf:"varint,10,rep,packed,name=unread_versions,json=unreadVersions,proto3" json:"unread_versions,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SourceStatus) Reset() {
@@ -2863,6 +2871,13 @@ func (x *SourceStatus) GetReportedAtMs() int64 {
 		return x.ReportedAtMs
 	}
 	return 0
+}
+
+func (x *SourceStatus) GetUnreadVersions() []uint32 {
+	if x != nil {
+		return x.UnreadVersions
+	}
+	return nil
 }
 
 // EnrichmentRequest asks for facts about a mint. Topic registry.enrichment-requests.v1, key: the
@@ -5067,7 +5082,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\rChainIdentity\x12!\n" +
 	"\fgenesis_hash\x18\x01 \x01(\fR\vgenesisHash\x12\x17\n" +
 	"\atold_by\x18\x02 \x01(\tR\x06toldBy\x12$\n" +
-	"\x0erecorded_at_ms\x18\x03 \x01(\x03R\frecordedAtMs\"\x90\x02\n" +
+	"\x0erecorded_at_ms\x18\x03 \x01(\x03R\frecordedAtMs\"\xb9\x02\n" +
 	"\fSourceStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x12\n" +
@@ -5077,7 +5092,9 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\ftoken_events\x18\x06 \x01(\x04R\vtokenEvents\x12#\n" +
 	"\rfailed_inputs\x18\a \x01(\x04R\ffailedInputs\x12\x1a\n" +
 	"\bfailures\x18\b \x03(\tR\bfailures\x12$\n" +
-	"\x0ereported_at_ms\x18\t \x01(\x03R\freportedAtMs\"\xb3\x01\n" +
+	"\x0ereported_at_ms\x18\t \x01(\x03R\freportedAtMs\x12'\n" +
+	"\x0funread_versions\x18\n" +
+	" \x03(\rR\x0eunreadVersions\"\xb3\x01\n" +
 	"\x11EnrichmentRequest\x12\x12\n" +
 	"\x04mint\x18\x01 \x01(\fR\x04mint\x129\n" +
 	"\x06reason\x18\x02 \x01(\x0e2!.mintlake.events.v1.RequestReasonR\x06reason\x12\x12\n" +
@@ -5274,14 +5291,15 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x14LEG_SOURCE_TRANSFERS\x10\x01\x12\x14\n" +
 	"\x10LEG_SOURCE_EVENT\x10\x02\x12\x12\n" +
 	"\x0eLEG_SOURCE_LOG\x10\x04\x12\x17\n" +
-	"\x13LEG_SOURCE_BALANCES\x10\b*\x88\x01\n" +
+	"\x13LEG_SOURCE_BALANCES\x10\b*\xa1\x01\n" +
 	"\n" +
 	"SlotStatus\x12\x1b\n" +
 	"\x17SLOT_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SLOT_STATUS_INGESTED\x10\x01\x12\x17\n" +
 	"\x13SLOT_STATUS_SKIPPED\x10\x02\x12\x14\n" +
 	"\x10SLOT_STATUS_DEAD\x10\x03\x12\x14\n" +
-	"\x10SLOT_STATUS_LOST\x10\x04*u\n" +
+	"\x10SLOT_STATUS_LOST\x10\x04\x12\x17\n" +
+	"\x13SLOT_STATUS_PARTIAL\x10\x05*u\n" +
 	"\x10StreamSlotStatus\x12\"\n" +
 	"\x1eSTREAM_SLOT_STATUS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cSTREAM_SLOT_STATUS_FINALIZED\x10\x01\x12\x1b\n" +

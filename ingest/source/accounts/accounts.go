@@ -3,8 +3,9 @@
 // In: accounts as transactions left them, with slot and signature, before their block. Out: blocks
 // with the accounts that their own transactions wrote. Guarantees: an update counts only with a
 // block that is passed on and contains its transaction. So an update of a slot that is never
-// confirmed, or of another fork, contributes nothing. Lost, repeated or late updates do not affect
-// others. Memory is bounded by MaxBytes.
+// confirmed, or of another fork, contributes nothing. The same transaction may be in two banks of a
+// slot: an update counts only if it is certain to be of the block's bank. Lost, repeated or late
+// updates do not affect others. Memory is bounded by MaxBytes.
 package accounts
 
 import (
@@ -47,12 +48,17 @@ type Buffer struct {
 	slots   map[uint64]*waiting
 	bytes   int
 	highest uint64
+	// session numbers the connections of the stream.
+	session uint64
 }
 
 // waiting are the updates of one slot, in the order in which they came.
 type waiting struct {
 	updates []chain.Account
 	bytes   int
+	// created counts the slot's banks without an ID that were created in session.
+	created int
+	session uint64
 }
 
 // NewBuffer makes an empty buffer; metrics may be nil.
@@ -60,21 +66,65 @@ func NewBuffer(metrics *source.Metrics) *Buffer {
 	return &Buffer{metrics: metrics, slots: map[uint64]*waiting{}}
 }
 
+// NewSession notes that the stream begins again, at another server perhaps. The numbers of banks
+// before have nothing to do with those after.
+func (b *Buffer) NewSession() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.session++
+}
+
+// Here returns the bank of an ID in this session; the zero value for ID 0.
+func (b *Buffer) Here(id uint64) chain.Bank {
+	if id == 0 {
+		return chain.Bank{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return chain.Bank{ID: id, Session: b.session}
+}
+
+// Created notes that a bank of the slot was created. If it is the slot's second one and has no ID,
+// updates without an ID cannot be told apart, so that none of them counts.
+func (b *Buffer) Created(slot uint64, bank chain.Bank) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bank.ID != 0 || b.far(slot) {
+		return
+	}
+	w := b.waiting(slot)
+	if w.session != b.session {
+		w.session, w.created = b.session, 0
+	}
+	w.created++
+}
+
+// far reports whether a slot is far from the highest block.
+func (b *Buffer) far(slot uint64) bool {
+	return b.highest > 0 && (slot > b.highest+ahead || slot+reach < b.highest)
+}
+
+// waiting returns the updates of a slot, with room for the first one.
+func (b *Buffer) waiting(slot uint64) *waiting {
+	w := b.slots[slot]
+	if w == nil {
+		w = &waiting{bytes: overhead}
+		b.slots[slot] = w
+		b.bytes += overhead
+	}
+	return w
+}
+
 // Add adds an update and copies its data. It drops an update that is too large, or whose slot is
 // far from the highest block. Beyond MaxBytes it drops the updates of the lowest slots.
 func (b *Buffer) Add(slot uint64, account *chain.Account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	far := b.highest > 0 && (slot > b.highest+ahead || slot+reach < b.highest)
-	if far || len(account.Data) > MaxData {
+	if b.far(slot) || len(account.Data) > MaxData {
 		b.count(Dropped, 1)
 		return
 	}
-	w := b.slots[slot]
-	if w == nil {
-		w = &waiting{}
-		b.slots[slot] = w
-	}
+	w := b.waiting(slot)
 	own := *account
 	own.Data = slices.Clone(account.Data)
 	w.updates = append(w.updates, own)
@@ -108,18 +158,48 @@ func (b *Buffer) count(result string, n int) {
 	}
 }
 
-// Join adds to a whole block the accounts that its transactions wrote, in the order of the
+// of returns the updates that are certain to be of a bank, which made the block. Those with an ID are
+// if it is the bank's; where the block has none, if all of them have the same. Those without an ID
+// are, unless the slot has two banks.
+func (w *waiting) of(bank chain.Bank) []chain.Account {
+	if bank.ID == 0 {
+		bank = w.only()
+	}
+	contested := w.created > 1
+	return slices.DeleteFunc(slices.Clone(w.updates), func(update chain.Account) bool {
+		if update.Bank.ID == 0 {
+			return contested
+		}
+		return update.Bank != bank
+	})
+}
+
+// only returns the bank of all updates with an ID; the zero value if they have several.
+func (w *waiting) only() (bank chain.Bank) {
+	for i := range w.updates {
+		switch of := w.updates[i].Bank; {
+		case of.ID == 0 || of == bank:
+		case bank.ID != 0:
+			return chain.Bank{}
+		default:
+			bank = of
+		}
+	}
+	return bank
+}
+
+// Join adds to a whole or partial block the accounts that its transactions wrote, in the order of the
 // transactions, each account once for a transaction. It removes the updates of the block's slot and
 // of slots below reach. A lone transaction gets no accounts.
 func (b *Buffer) Join(block *chain.Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if block.Whole {
+	if block.InLedger() {
 		b.highest = max(b.highest, block.Slot)
 	}
 	w := b.slots[block.Slot]
-	if w != nil && block.Whole {
-		block.Accounts = join(block.Transactions, w.updates)
+	if w != nil && block.InLedger() {
+		block.Accounts = join(block.Transactions, w.of(block.Bank))
 		b.count(Joined, len(block.Accounts))
 		b.count(Dropped, len(w.updates)-len(block.Accounts))
 		b.bytes -= w.bytes

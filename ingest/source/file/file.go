@@ -35,6 +35,8 @@ type Config struct {
 	// Speed slows the replay to so many times the original speed, by the recording's clock or else
 	// by block time. Pauses of more than 30 s on that clock count as 30 s. 0 = as fast as it can.
 	Speed float64
+	// Reader says up to which version transactions are read.
+	Reader parse.Reader
 }
 
 // Deps are the source's collaborators. A nil Logger logs nothing; a nil Registerer exports no
@@ -173,11 +175,11 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 	var blocks []*chain.Block
 	if in.format == confirmedBlock {
 		var b *chain.Block
-		if b, err = parse.ConfirmedBlock(data, *in.slot); err == nil {
+		if b, err = r.cfg.Reader.ConfirmedBlock(data, *in.slot); err == nil {
 			blocks = append(blocks, b)
 		}
 	} else {
-		blocks, err = parse.JSON(data, in.slot)
+		blocks, err = r.cfg.Reader.JSON(data, in.slot)
 	}
 	r.log.Debug("file read", "file", in.path, "blocks", len(blocks))
 	for _, b := range blocks {
@@ -191,7 +193,7 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 // deliver passes on one block, after the slots that its parent link skips. A whole block waits
 // until it is time for it, unless the ledger has it. A lone transaction is passed on at once.
 func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
-	if b.Whole && b.BlockTime > 0 && r.cfg.Speed > 0 && !r.ledger.Ingested(b.Slot, b.Blockhash) {
+	if b.InLedger() && b.BlockTime > 0 && r.cfg.Speed > 0 && !r.ledger.Ingested(b.Slot, b.Blockhash) {
 		if err := r.pace.wait(ctx, time.Unix(b.BlockTime, 0)); err != nil {
 			return err
 		}
@@ -199,7 +201,7 @@ func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 	var steps []order.Step
 	// A recorded block is on the chain, so its parent link proves that the slots between have no
 	// block.
-	if b.Whole && b.ParentSlot != nil && b.Slot-*b.ParentSlot <= maxSkips {
+	if b.InLedger() && b.ParentSlot != nil && b.Slot-*b.ParentSlot <= maxSkips {
 		for slot := *b.ParentSlot + 1; slot < b.Slot; slot++ {
 			steps = append(steps, order.Step{Kind: order.Skip, From: slot})
 		}

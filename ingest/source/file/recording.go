@@ -46,7 +46,7 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	n := 0
 	for message := range in.messages {
 		s.metrics.Message(len(message))
-		u, err := parse.GeyserUpdate(message)
+		u, err := s.cfg.Reader.GeyserUpdate(message)
 		if err != nil {
 			p.garbage(n, err)
 		} else if err := p.play(ctx, u); err != nil {

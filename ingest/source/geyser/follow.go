@@ -75,6 +75,7 @@ func (f *follower) follow(ctx context.Context) error {
 		before := f.line.Tip()
 		f.received, f.useful, f.replayKnown, f.progress = 0, 0, false, time.Time{}
 		f.asked = false
+		f.buffer.NewSession()
 		err := f.session(ctx)
 		var end *ended
 		switch {
@@ -198,7 +199,7 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 		f.progress = now
 		f.answered(now)
 	}
-	u, err := parse.GeyserUpdate(message)
+	u, err := f.cfg.Reader.GeyserUpdate(message)
 	if err != nil {
 		return f.undecodable(ctx, err)
 	}
@@ -212,11 +213,16 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 		}
 		return nil
 	}
-	if u.Kind == parse.Account {
+	switch {
+	case u.Kind == parse.Account:
+		u.Account.Bank = f.buffer.Here(u.Account.Bank.ID)
 		f.buffer.Add(u.Slot, u.Account)
 		return nil
-	}
-	if u.Kind != parse.Block && u.Kind != parse.Slot {
+	case u.Kind == parse.Slot && u.Status == parse.SlotCreatedBank:
+		f.buffer.Created(u.Slot, u.Bank)
+	case u.Kind == parse.Block:
+		u.Block.Bank = f.buffer.Here(u.Block.Bank.ID)
+	case u.Kind != parse.Slot:
 		return nil
 	}
 	f.useful++

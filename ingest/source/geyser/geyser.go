@@ -25,6 +25,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/accounts"
 	"github.com/mintlake/mintlake/ingest/source/order"
+	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/repair"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas"
@@ -60,6 +61,8 @@ type Config struct {
 	// firstPause is the pause after a first failure. It doubles, with jitter, up to MaxPause.
 	// Defaults 250 ms and 30 s.
 	firstPause, MaxPause time.Duration
+	// Reader says up to which version transactions are read.
+	Reader parse.Reader
 	// maxMessageBytes bounds one message, after decompression. Default 128 MiB.
 	maxMessageBytes int
 	// maxWaiting and maxWait bound how many blocks wait for a parent that has not come, and for how

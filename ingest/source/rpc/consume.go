@@ -12,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/repair"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // maxWalk bounds how many missing parents of a block are fetched, one after another.
@@ -101,7 +102,11 @@ func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 	r.given[slot] = true
 	reason := "malformed"
 	var rpc *solana.RPCError
-	if errors.As(err, &rpc) {
+	var version *txwire.VersionError
+	switch {
+	case errors.As(err, &version):
+		reason = "version"
+	case errors.As(err, &rpc):
 		reason = "rpc_error"
 	}
 	r.metrics.Refused(reason)
@@ -146,7 +151,7 @@ func (r *run) add(ctx context.Context, b *chain.Block) error {
 	}
 	for walk := 0; r.line.Waiting() > 0; walk++ {
 		parent := *b.ParentSlot
-		if walk < maxWalk && parent >= r.from && !r.given[parent] {
+		if walk < maxWalk && parent >= r.from && !r.given[parent] && !r.partial.enough(parent) {
 			found, err := r.block(ctx, parent, false)
 			switch {
 			case ctx.Err() != nil:

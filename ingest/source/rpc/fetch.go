@@ -57,6 +57,9 @@ func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *
 			return err
 		}
 		for i, slot := range slots {
+			if r.partial.enough(slot) {
+				continue
+			}
 			j := &job{slot: slot, known: slot <= r.resume, done: make(chan struct{}), through: slot}
 			if i == len(slots)-1 {
 				j.through = last
@@ -135,9 +138,13 @@ const maxGarbage = 3
 
 // block fetches a block or only its header, and parses it.
 func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chain.Block, error) {
-	opts := solana.BlockOptions{Commitment: s.cfg.Commitment, HeaderOnly: headerOnly}
+	highest := s.cfg.Reader.Highest()
+	opts := solana.BlockOptions{Commitment: s.cfg.Commitment, HeaderOnly: headerOnly, MaxVersion: &highest}
 	for try := 1; ; try++ {
 		raw, err := retry(ctx, s, func() ([]byte, error) { return s.client.GetBlock(ctx, slot, opts) })
+		if version, ok := solana.UnsupportedVersion(err); ok && !headerOnly {
+			return s.withheld(ctx, slot, version)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -146,10 +153,11 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 		if headerOnly {
 			b, err = parse.BlockHeaderJSON(raw, slot)
 		} else {
-			b, err = parse.BlockJSON(raw, slot)
+			b, err = s.cfg.Reader.BlockJSON(raw, slot)
 		}
 		if err == nil {
 			b.ReceivedAt = time.Now()
+			s.partial.note(b)
 			return b, nil
 		}
 		s.metrics.Garbage()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/order"
+	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/repair"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/solana/slottime"
@@ -59,6 +60,8 @@ type Config struct {
 	repairReach uint64
 	// firstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
 	firstPause time.Duration
+	// Reader says up to which version transactions are asked for and read.
+	Reader parse.Reader
 }
 
 func (c Config) withDefaults() Config {
@@ -86,6 +89,7 @@ type Source struct {
 	log     *slog.Logger
 	metrics *source.Metrics
 	refused *refusals
+	partial *partial
 }
 
 var _ source.Source = (*Source)(nil)
@@ -105,8 +109,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
-	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error"}})
-	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}}
+	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error", "version"}})
+	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -169,7 +173,8 @@ func (s *Source) read(ctx context.Context, r *run) error {
 }
 
 // Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it. A
-// slot that cannot be had is refused once, however often it is read.
+// slot that cannot be had is refused once, however often it is read. One of which asking again
+// brings nothing is not asked for, see partial.
 func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
 	return s.readRange(ctx, from, to, ledger, sink, sink.Progress)
 }

@@ -38,7 +38,7 @@ var _ source.Sink = (*Sink)(nil)
 
 // Block remembers b, unless the ledger has it.
 func (s *Sink) Block(ctx context.Context, b *chain.Block) (known bool, err error) {
-	if b.Whole && s.Ledger.Ingested(b.Slot, b.Blockhash) {
+	if b.InLedger() && s.Ledger.Ingested(b.Slot, b.Blockhash) {
 		return true, ctx.Err()
 	}
 	s.mu.Lock()

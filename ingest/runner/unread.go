@@ -1,0 +1,147 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/deadletter"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// Reasons why a transaction could not be read: values of a metric's label.
+const (
+	unreadVersion   = "version"
+	unreadMalformed = "malformed"
+)
+
+var unreadReasons = []string{unreadVersion, unreadMalformed}
+
+const (
+	// maxLetters is how many unread transactions of a run get a dead letter each. Of those after
+	// them, every maxLetters-th does. A new version of transactions may be in every block.
+	maxLetters = 1000
+	// maxPartial bounds the partial blocks that a run remembers. At the bound it forgets all.
+	maxPartial = 1 << 16
+)
+
+// unread is what a run knows of what it could not read.
+type unread struct {
+	mu sync.Mutex
+	// partial are the blocks of this run, by slot: a filler of gaps reads them again and again.
+	partial map[uint64]partialBlock
+	blocks  uint
+	letters uint64
+}
+
+// partialBlock is a block of which something could not be read.
+type partialBlock struct {
+	hash   pubkey.Key
+	unread int
+}
+
+// news reports whether this run has not had the block with as few unread transactions.
+func (u *unread) news(block *chain.Block) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := partialBlock{block.Blockhash, len(block.Unread)}
+	if before, ok := u.partial[block.Slot]; ok && before.hash == now.hash && before.unread <= now.unread {
+		return false
+	}
+	if u.partial == nil || len(u.partial) >= maxPartial {
+		u.partial = make(map[uint64]partialBlock)
+	}
+	u.partial[block.Slot] = now
+	return true
+}
+
+// letter reports whether the next unread transaction gets a dead letter.
+func (u *unread) letter() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.letters++
+	return u.letters <= maxLetters || u.letters%maxLetters == 0
+}
+
+// logged reports whether the next partial block is logged: the first, second, fourth, eighth … are.
+func (u *unread) logged() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.blocks++
+	return bits.OnesCount(u.blocks) == 1
+}
+
+// partial counts a block of which something could not be read, lists it among the failures, and
+// makes the dead letters.
+func (s *sink) partial(block *chain.Block, j *job) {
+	r := s.runner
+	var reasons []string
+	for i := range block.Unread {
+		one := &block.Unread[i]
+		reason := r.meet(one.Err)
+		r.metrics.unread.WithLabelValues(reason).Inc()
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+			r.metrics.partial.WithLabelValues(reason).Inc()
+		}
+		if r.unread.letter() {
+			j.letters = append(j.letters, letterOf(block, one, receivedAtHeader(j.receivedAt)))
+		}
+	}
+	first := &block.Unread[0]
+	name := unreadName(block.Slot, first)
+	if more := len(block.Unread) - 1; more > 0 {
+		name = fmt.Sprintf("%s and %d more", name, more)
+	}
+	r.status.refuse(name + ": " + shorten(first.Err.Error()))
+	if r.unread.logged() {
+		r.log.Warn("a part of a block cannot be read; its slot is a gap", "source", s.kind, "slot", block.Slot, "unread", len(block.Unread), "err", first.Err)
+	}
+}
+
+// unreadName names an unread transaction, as far as it is known.
+func unreadName(slot uint64, one *chain.Unread) string {
+	name := fmt.Sprintf("slot %d", slot)
+	if one.Index >= 0 {
+		name += fmt.Sprintf(", transaction %d", one.Index)
+	}
+	if one.Signature != (chain.Signature{}) {
+		name += " " + base58.Encode(one.Signature[:])
+	}
+	return name
+}
+
+func letterOf(block *chain.Block, one *chain.Unread, header kafka.Header) kafka.Record {
+	return deadletter.OfBytes(deadLetterSource, shorten(one.Err.Error()), unreadName(block.Slot, one), one.Raw, header)
+}
+
+// meet returns the metric label for why something could not be read. It notes a version that is not
+// read. All errors of inputs come by here.
+func (r *Runner) meet(err error) (reason string) {
+	var version *txwire.VersionError
+	if !errors.As(err, &version) {
+		return unreadMalformed
+	}
+	r.status.meet(version.Version)
+	return unreadVersion
+}
+
+// CheckVersions returns an error that names the versions of transactions that this run met and does
+// not read; nil if there are none, or no runner.
+func (r *Runner) CheckVersions() error {
+	if r == nil {
+		return nil
+	}
+	versions := r.status.message().GetUnreadVersions()
+	if len(versions) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the chain has transactions of versions that this process does not read, %d: their blocks are gaps until an upgrade", versions)
+}
