@@ -44,10 +44,10 @@ type system struct {
 	// ingest is nil if this process does not ingest, or elects a leader.
 	ingest   *ingestRoom
 	reads    atomic.Pointer[runner.Runner] // the runner of the room that ingests now, or did last
-	images   *images      // nil until a room needs them
-	together bool         // the API runs in this process too
-	apiURL   string       // of the API in this process; empty without one
-	swapURL  atomic.Value // string: the same of the swap API, if it is on loopback
+	images   *images                       // nil until a room needs them
+	together bool                          // the API runs in this process too
+	apiURL   string                        // of the API in this process; empty without one
+	swapURL  atomic.Value                  // string: the same of the swap API, if it is on loopback
 	// refilling is true while the tables are far behind the log. A progress line of their own
 	// replaces the live line then.
 	refilling atomic.Bool

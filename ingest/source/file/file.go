@@ -117,6 +117,9 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 		read += uint64(max(in.size, 0))
 		sink.Progress(read, total)
 	}
+	if err := r.player.end(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("read recordings: %w", err)
+	}
 	return nil
 }
 

@@ -49,7 +49,7 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 		u, err := s.cfg.Reader.GeyserUpdate(message)
 		if err != nil {
 			p.garbage(n, err)
-		} else if err := p.play(ctx, u); err != nil {
+		} else if err := p.play(ctx, u, len(message)); err != nil {
 			return &sinkError{err}
 		}
 		if u.Block == nil { // a block borrows the message
@@ -155,6 +155,7 @@ type player struct {
 	carrier *order.Carrier
 	pace    *pacer
 	buffer  *accounts.Buffer
+	gate    gate
 	bad     int
 	first   error
 }
@@ -179,9 +180,10 @@ func (p *player) reason() error {
 	return fmt.Errorf("%w (and %d more bad messages)", p.first, p.bad-1)
 }
 
-// play waits until it is time for a message and passes it on. Blocks and slot statuses go through
-// the line, accounts into the buffer, and lone transactions at once to the sink.
-func (p *player) play(ctx context.Context, u parse.Update) error {
+// play waits until it is time for a message of size bytes and passes it on. Blocks and lone
+// transactions go through the gate, blocks and slot statuses through the line, accounts into the
+// buffer.
+func (p *player) play(ctx context.Context, u parse.Update, size int) error {
 	at := u.CreatedAt
 	if at.IsZero() && u.Kind == parse.Block && u.Block.BlockTime > 0 {
 		at = time.Unix(u.Block.BlockTime, 0)
@@ -189,34 +191,67 @@ func (p *player) play(ctx context.Context, u parse.Update) error {
 	if err := p.pace.wait(ctx, at); err != nil {
 		return err
 	}
-	var steps []order.Step
 	switch u.Kind { //nolint:exhaustive // the other kinds say nothing about blocks
-	case parse.Block:
-		u.Block.ReceivedAt = time.Now()
-		var repeated bool
-		if steps, repeated = p.line.Add(u.Block, time.Time{}); repeated {
-			p.metrics.Repeated()
-		}
-		if p.line.Stuck(time.Time{}) {
-			steps = append(steps, p.line.Release()...)
-		}
+	case parse.Block, parse.Transaction:
+		u.Block.Bank = p.buffer.Here(u.Block.Bank.ID)
+		return p.deliver(ctx, p.gate.content(u, size))
 	case parse.Account:
+		u.Account.Bank = p.buffer.Here(u.Account.Bank.ID)
 		p.buffer.Add(u.Slot, u.Account)
-	case parse.Transaction:
-		steps = []order.Step{{Kind: order.Deliver, Block: u.Block}}
 	case parse.Slot:
-		switch {
-		case u.Status == parse.SlotDead:
-			steps = p.line.SlotDead(u.Slot)
-		case u.Status == parse.SlotFinalized && u.Parent != nil:
-			steps = p.line.Finalized(u.Slot, *u.Parent)
+		if err := p.deliver(ctx, p.gate.status(u)); err != nil {
+			return err
 		}
-	}
-	if err := p.carrier.Carry(ctx, steps); err != nil {
-		return err
-	}
-	if u.Kind == parse.Slot && u.Status == parse.SlotFinalized {
-		return p.carrier.Finalized(ctx, u.Slot)
+		return p.status(ctx, u)
 	}
 	return nil
+}
+
+// deliver passes on what the gate lets through.
+func (p *player) deliver(ctx context.Context, updates []parse.Update) error {
+	for _, u := range updates {
+		steps := []order.Step{{Kind: order.Deliver, Block: u.Block}}
+		if u.Kind == parse.Block {
+			u.Block.ReceivedAt = time.Now()
+			var repeated bool
+			if steps, repeated = p.line.Add(u.Block, time.Time{}); repeated {
+				p.metrics.Repeated()
+			}
+			if p.line.Stuck(time.Time{}) {
+				steps = append(steps, p.line.Release()...)
+			}
+		}
+		if err := p.carrier.Carry(ctx, steps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// status passes on what follows from a slot's status.
+func (p *player) status(ctx context.Context, u parse.Update) error {
+	var steps []order.Step
+	switch {
+	case u.Status == parse.SlotCreatedBank:
+		p.buffer.Created(u.Slot, u.Bank)
+	case u.Status == parse.SlotDead:
+		steps = p.line.SlotDead(u.Slot)
+	case u.Status == parse.SlotFinalized && u.Parent != nil:
+		steps = p.line.Finalized(u.Slot, *u.Parent)
+	}
+	if err := p.carrier.Carry(ctx, steps); err != nil || u.Status != parse.SlotFinalized {
+		return err
+	}
+	return p.carrier.Finalized(ctx, u.Slot)
+}
+
+// end passes on what is left when all recordings are read.
+func (p *player) end(ctx context.Context) error {
+	if err := p.deliver(ctx, p.gate.end()); err != nil {
+		return err
+	}
+	if p.gate.dropped > 0 {
+		p.log.Info("messages of banks that the recordings do not show as confirmed are left out", "messages", p.gate.dropped)
+	}
+	return p.carrier.Carry(ctx, p.line.Flush())
 }
