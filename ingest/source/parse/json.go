@@ -82,11 +82,8 @@ type document struct {
 }
 
 func (d *document) refuse(err error) {
-	if errors.Is(err, jsonwalk.ErrSyntax) {
-		err = fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
 	if d.failed++; d.failed <= maxReasons {
-		d.reasons = append(d.reasons, err)
+		d.reasons = append(d.reasons, orSyntax(err))
 	}
 }
 
@@ -175,6 +172,14 @@ func (b *builder) jsonReason(r jsonwalk.Reader, err error) error {
 		if version := b.jsonVersion(&at, &message{}); errors.Is(version, ErrUnsupported) {
 			return version
 		}
+	}
+	return orSyntax(err)
+}
+
+// orSyntax marks an error of jsonwalk as malformed.
+func orSyntax(err error) error {
+	if errors.Is(err, jsonwalk.ErrSyntax) {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return err
 }

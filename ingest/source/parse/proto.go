@@ -195,7 +195,7 @@ func (b *builder) protoVersion(m *message, config *txwire.Config) error {
 		b.checkLimits(&txwire.Transaction{
 			Version: txwire.V1, Config: *config, Keys: b.rawKeys,
 			Signatures: make([][]byte, m.signatures), Instructions: make([]txwire.Instruction, len(b.scratch)),
-		}, b.wireSize(m.signatures))
+		}, b.wireSize(m.signatures, config))
 		return b.checkVersion(txwire.V1)
 	case m.versioned && !m.hasLookups:
 		b.block.Unclear++
@@ -206,10 +206,18 @@ func (b *builder) protoVersion(m *message, config *txwire.Config) error {
 	return nil
 }
 
-// wireSize is how many bytes a message of version 1 with the scratch's keys and instructions has in
-// the network's format, but for the values of its config.
-func (b *builder) wireSize(signatures int) int {
+// wireSize is how many bytes a transaction of version 1 with the scratch's keys and instructions has
+// in the network's format.
+func (b *builder) wireSize(signatures int, config *txwire.Config) int {
 	size := 42 + len(b.rawKeys)*txwire.KeySize + signatures*txwire.SignatureSize
+	if config.PriorityFee != nil {
+		size += 8
+	}
+	for _, value := range []*uint32{config.ComputeUnitLimit, config.LoadedAccountsDataSizeLimit, config.HeapSize} {
+		if value != nil {
+			size += 4
+		}
+	}
 	for i := range b.scratch {
 		size += 4 + len(b.scratch[i].Accounts) + len(b.scratch[i].Data)
 	}
