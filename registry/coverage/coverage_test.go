@@ -224,6 +224,31 @@ func BenchmarkCoverageOfAWeekAfterBackfill(b *testing.B) {
 	}
 }
 
+// TestPartialSlots: a slot whose block could not be read whole is a gap, wherever it lies, and its
+// block takes its place in the chain.
+func TestPartialSlots(t *testing.T) {
+	const first, last = 10, 20
+	for partial := uint64(first); partial <= last; partial++ {
+		l := coverage.New()
+		record := func(slot uint64, status eventspb.SlotStatus) *eventspb.SlotRecord {
+			parent := slot - 2 // every other slot has no block
+			return &eventspb.SlotRecord{Slot: slot, ParentSlot: &parent, Status: status, Blockhash: make([]byte, 32)}
+		}
+		partial := partial / 2 * 2
+		for slot := uint64(first); slot <= last; slot += 2 {
+			status := eventspb.SlotStatus_SLOT_STATUS_INGESTED
+			if slot == partial {
+				status = eventspb.SlotStatus_SLOT_STATUS_PARTIAL
+			}
+			l.Apply(record(slot, status))
+		}
+		require.False(t, l.Ingested(partial, [32]byte{}))
+		require.Equal(t, coverage.Coverage{FromSlot: first, ToSlot: last, Gaps: []coverage.Gap{{FromSlot: partial, ToSlot: partial}}}, l.Coverage())
+		l.Apply(record(partial, eventspb.SlotStatus_SLOT_STATUS_INGESTED))
+		require.Equal(t, coverage.Coverage{FromSlot: first, ToSlot: last, Gaps: []coverage.Gap{}}, l.Coverage())
+	}
+}
+
 // TestLostSlots: a slot of which the log lost records is a gap until its block is ingested again,
 // wherever it lies.
 func TestLostSlots(t *testing.T) {
