@@ -6,7 +6,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
+
+// TestUnreadVersions: versions of transactions that ingest does not read are among the reasons, and
+// take readiness away from nobody. The next run of ingest may read them.
+func TestUnreadVersions(t *testing.T) {
+	log, c := filled()
+	s := collector(t, c, log)
+	c.view.Source = &eventspb.SourceStatus{Kind: "rpc", UnreadVersions: []uint32{2, 3}}
+	s.make(t.Context())
+	document := s.Get(t.Context())
+	require.True(t, document.Ready)
+	require.Len(t, document.Reasons, 2)
+	require.Contains(t, document.Reasons[0], "version 2")
+	require.Nil(t, document.Pipeline.Error)
+	c.view.Source = &eventspb.SourceStatus{Kind: "rpc"}
+	s.make(t.Context())
+	require.Empty(t, s.Get(t.Context()).Reasons)
+}
 
 // TestVanishedTopics: a topic that is missing twice in a row is gone, whichever it is; one of those
 // that make the registry takes readiness away.

@@ -107,7 +107,8 @@ type Config struct {
 	Ingest struct {
 		Standby bool          `koanf:"standby" usage:"elect one of the ingest processes of a stream; the others stand by. Of mintlake ingest only"`
 		Session time.Duration `koanf:"session" usage:"how long a silent leader stays in office; brokers allow 6s to 30m unless told otherwise"`
-		// MaxTransactionVersion is below the highest that the code reads only in tests and emergencies.
+		// MaxTransactionVersion is below the highest that the code reads only in tests and
+		// emergencies.
 		MaxTransactionVersion int `koanf:"max_transaction_version" usage:"highest version of transactions that is asked for and read; a block with a higher one is a gap until this is raised or Mintlake is upgraded"`
 	} `koanf:"ingest"`
 	Enrich struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -67,6 +68,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"kafka.compression":       func(c *Config) { c.Kafka.Compression = "rar" },
 		"ingest.session":          func(c *Config) { c.Ingest.Session = time.Millisecond },
 		"missing_per_minute":      func(c *Config) { c.Enrich.MissingPerMinute = -1 },
+		"max_transaction_version": func(c *Config) { c.Ingest.MaxTransactionVersion = int(txwire.Highest) + 1 },
 		"projector.bulk_lag":      func(c *Config) { c.Projector.BulkLag = 0 },
 		"projector.fold_every":    func(c *Config) { c.Projector.FoldEvery = 0 },
 		"swaps.signature_days":    func(c *Config) { c.Swaps.SignatureDays = -1 },

@@ -41,8 +41,8 @@ type Block struct {
 	// OverLimit counts transactions that have more of something than the runtime allows. They are
 	// read like the others.
 	OverLimit int
-	// Unclear counts transactions that are version 0 or 1, as the source does not tell the two apart.
-	// They are read as version 0, which makes no difference to what they do.
+	// Unclear counts transactions that are version 0 or 1, as the source does not tell the two
+	// apart. They are read as version 0, which makes no difference to what they do.
 	Unclear int
 	// Bank is the bank that made the block.
 	Bank Bank

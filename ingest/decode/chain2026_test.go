@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/parse"
 )
 
-// rewritten returns a block of which 42 % of the transactions were rewritten as version 1, in one of
-// its forms.
+// rewritten returns a block of which 42 % of the transactions were rewritten as version 1, in one
+// of its forms.
 func rewritten(t testing.TB, slot, folder, form string) *chain.Block {
 	t.Helper()
 	rel := "data/chain-2026/blocks/" + folder + "/" + form + "/" + slot

@@ -18,8 +18,8 @@ type output struct {
 	events       int
 	legs         int
 	// records are those that depend on the block alone: dead letters of what could not be read,
-	// token events, swaps, facts from accounts and enrichment requests. introduce and introducePools add those that depend on earlier
-	// blocks.
+	// token events, swaps, facts from accounts and enrichment requests. introduce and
+	// introducePools add those that depend on earlier blocks.
 	records []kafka.Record
 	// mints are the mints that the block introduces or mentions, each once.
 	mints []mention

@@ -122,8 +122,8 @@ func ledgerStatus(block *chain.Block) eventspb.SlotStatus {
 	return eventspb.SlotStatus_SLOT_STATUS_INGESTED
 }
 
-// slotRecord returns the ledger's line of a whole or partial block. Decoding adds the numbers of events and
-// legs.
+// slotRecord returns the ledger's line of a whole or partial block. Decoding adds the numbers of
+// events and legs.
 func slotRecord(block *chain.Block, kind string) *eventspb.SlotRecord {
 	record := &eventspb.SlotRecord{
 		Slot: block.Slot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),

@@ -17,8 +17,8 @@ type sink struct {
 	index    int
 }
 
-// Block submits a block, unless the ledger has it. A partial block is known, too, if this run had as
-// much of it before. It returns an error if the block is of another chain, see checkLink.
+// Block submits a block, unless the ledger has it. A partial block is known, too, if this run had
+// as much of it before. It returns an error if the block is of another chain, see checkLink.
 func (s *sink) Block(ctx context.Context, block *chain.Block) (known bool, err error) {
 	if block.InLedger() && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
 		return true, ctx.Err()

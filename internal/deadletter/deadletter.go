@@ -47,8 +47,8 @@ func OfInput(source, reason, name string, headers ...kafka.Header) kafka.Record 
 	}, headers)
 }
 
-// OfBytes returns the dead letter of a part of an input, such as a transaction of a block. name names
-// it, and value is the part as it came.
+// OfBytes returns the dead letter of a part of an input, such as a transaction of a block. name
+// names it, and value is the part as it came.
 func OfBytes(source, reason, name string, value []byte, headers ...kafka.Header) kafka.Record {
 	hash := sha256.Sum256(value)
 	return encode(&eventspb.DeadLetter{

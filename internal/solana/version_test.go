@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
-// TestTheHighestVersionIsAskedFor: of blocks and of transactions, unless a block's caller says less.
+// TestTheHighestVersionIsAskedFor: of blocks and of transactions, unless a block's caller says
+// less.
 func TestTheHighestVersionIsAskedFor(t *testing.T) {
 	var asked []any
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

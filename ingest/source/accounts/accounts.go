@@ -158,9 +158,9 @@ func (b *Buffer) count(result string, n int) {
 	}
 }
 
-// of returns the updates that are certain to be of a bank, which made the block. Those with an ID are
-// if it is the bank's; where the block has none, if all of them have the same. Those without an ID
-// are, unless the slot has two banks.
+// of returns the updates that are certain to be of a bank, which made the block. Those with an ID
+// are if it is the bank's; where the block has none, if all of them have the same. Those without an
+// ID are, unless the slot has two banks.
 func (w *waiting) of(bank chain.Bank) []chain.Account {
 	if bank.ID == 0 {
 		bank = w.only()
@@ -188,9 +188,9 @@ func (w *waiting) only() (bank chain.Bank) {
 	return bank
 }
 
-// Join adds to a whole or partial block the accounts that its transactions wrote, in the order of the
-// transactions, each account once for a transaction. It removes the updates of the block's slot and
-// of slots below reach. A lone transaction gets no accounts.
+// Join adds to a whole or partial block the accounts that its transactions wrote, in the order of
+// the transactions, each account once for a transaction. It removes the updates of the block's slot
+// and of slots below reach. A lone transaction gets no accounts.
 func (b *Buffer) Join(block *chain.Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,16 +12,17 @@ const (
 	maxHeldBytes = 256 << 20
 )
 
-// gate holds back what a recording has at commitment processed, blocks and lone transactions, until a
-// status shows that their bank is confirmed: a slot can have several banks, of which at most one is
-// on the chain. Servers tell at processed what a bank has, and then that it is processed; at
-// confirmed they tell it after that. Such content passes at once, and so does that of a slot without
-// any status before: the recording tells nothing of its banks. The gate opens for good if no slot is
-// confirmed while maxHeldSlots are held. The zero value is ready for use.
+// gate holds back what a recording has at commitment processed, blocks and lone transactions, until
+// a status shows that their bank is confirmed: a slot can have several banks, of which at most one
+// is on the chain. Servers tell at processed what a bank has, and then that it is processed; at
+// confirmed they tell it after that. Such content passes at once, and so does that of a slot
+// without any status before: the recording tells nothing of its banks. The gate opens for good if
+// no slot is confirmed while maxHeldSlots are held. The zero value is ready for use.
 type gate struct {
 	slots map[uint64]*held
 	bytes int
-	// confirmed means that the recording shows which slots are confirmed, and open that it does not.
+	// confirmed means that the recording shows which slots are confirmed, and open that it does
+	// not.
 	confirmed, open bool
 	highest         uint64
 	// dropped counts messages of slots or banks that were not confirmed.
@@ -45,7 +46,8 @@ type heldUpdate struct {
 	size int
 }
 
-// content takes a block or a lone transaction of size bytes. It returns what is to be passed on now.
+// content takes a block or a lone transaction of size bytes. It returns what is to be passed on
+// now.
 func (g *gate) content(u parse.Update, size int) []parse.Update {
 	h := g.slots[u.Slot]
 	if h == nil || g.open {
@@ -106,8 +108,8 @@ func (g *gate) slot(slot uint64) *held {
 	return h
 }
 
-// confirm marks a slot as confirmed and appends what was held of its bank to out, behind that of its
-// ancestors, which are confirmed with it. What was held of its other banks is dropped.
+// confirm marks a slot as confirmed and appends what was held of its bank to out, behind that of
+// its ancestors, which are confirmed with it. What was held of its other banks is dropped.
 func (g *gate) confirm(out []parse.Update, slot uint64, h *held, bank uint64, parent *uint64) []parse.Update {
 	if h.confirmed {
 		return out

@@ -184,8 +184,8 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 	return w.err
 }
 
-// protoVersion tells versions apart. A config, even an empty one, makes version 1. Servers older than
-// yellowstone-grpc 15.1 send none: without lookups, their version 1 looks like version 0.
+// protoVersion tells versions apart. A config, even an empty one, makes version 1. Servers older
+// than yellowstone-grpc 15.1 send none: without lookups, their version 1 looks like version 0.
 func (b *builder) protoVersion(m *message, config *txwire.Config) error {
 	switch {
 	case config != nil && m.hasLookups:
@@ -206,8 +206,8 @@ func (b *builder) protoVersion(m *message, config *txwire.Config) error {
 	return nil
 }
 
-// wireSize is how many bytes a transaction of version 1 with the scratch's keys and instructions has
-// in the network's format.
+// wireSize is how many bytes a transaction of version 1 with the scratch's keys and instructions
+// has in the network's format.
 func (b *builder) wireSize(signatures int, config *txwire.Config) int {
 	size := 42 + len(b.rawKeys)*txwire.KeySize + signatures*txwire.SignatureSize
 	if config.PriorityFee != nil {

@@ -33,8 +33,8 @@ const (
 	// maxAsked is how often a source asks for a block of which something cannot be read. Another
 	// server may answer better.
 	maxAsked = 3
-	// maxPartial bounds the slots that are remembered. At the bound all of them are forgotten. It is
-	// more than a day's slots of 400 ms.
+	// maxPartial bounds the slots that are remembered. At the bound all of them are forgotten. It
+	// is more than a day's slots of 400 ms.
 	maxPartial = 1 << 18
 )
 
