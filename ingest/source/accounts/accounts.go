@@ -97,6 +97,14 @@ func (b *Buffer) Created(slot uint64, bank chain.Bank) {
 		w.session, w.created = b.session, 0
 	}
 	w.created++
+	b.bound()
+}
+
+// bound drops the updates of the lowest slots while there are more than MaxBytes.
+func (b *Buffer) bound() {
+	for b.bytes > MaxBytes {
+		b.drop(b.lowest())
+	}
 }
 
 // far reports whether a slot is far from the highest block.
@@ -130,9 +138,7 @@ func (b *Buffer) Add(slot uint64, account *chain.Account) {
 	w.updates = append(w.updates, own)
 	w.bytes += len(own.Data) + overhead
 	b.bytes += len(own.Data) + overhead
-	for b.bytes > MaxBytes {
-		b.drop(b.lowest())
-	}
+	b.bound()
 }
 
 func (b *Buffer) lowest() (slot uint64) {

@@ -3,8 +3,8 @@
 // In: files, or folders of them (one level deep). Out: files with a slot in the name in slot order,
 // then the other files and the recordings in the order of their paths. Guarantees: a file that
 // cannot be read is refused with its reason, and the others go on. Memory is bounded by two files
-// of maxFileBytes and, for recordings, by four messages and the 65 blocks at most that wait for a
-// parent. Blocks that the ledger knows are not passed on again.
+// of maxFileBytes and, for recordings, by four messages, the 65 blocks at most that wait for a
+// parent, and what waits in the gate. Blocks that the ledger knows are not passed on again.
 package file
 
 import (

@@ -10,6 +10,8 @@ import (
 const (
 	maxHeldSlots = 512
 	maxHeldBytes = 256 << 20
+	// maxBanks bounds the banks of a slot that are told apart.
+	maxBanks = 64
 )
 
 // gate holds back what a recording has at commitment processed, blocks and lone transactions, until
@@ -79,16 +81,21 @@ func (g *gate) status(u parse.Update) []parse.Update {
 		if u.Bank.ID == 0 && len(h.created) > 0 {
 			g.discard(h, func(held *heldUpdate) bool { return held.Block.Bank.ID == 0 })
 		}
-		if !slices.Contains(h.created, u.Bank.ID) || u.Bank.ID == 0 {
-			h.created = append(h.created, u.Bank.ID)
-		}
+		note(&h.created, u.Bank.ID)
 	case parse.SlotProcessed:
-		h.processed = append(h.processed, u.Bank.ID)
+		note(&h.processed, u.Bank.ID)
 	case parse.SlotConfirmed, parse.SlotFinalized:
 		g.confirmed = true
 		return g.confirm(nil, u.Slot, h, u.Bank.ID, u.Parent)
 	}
 	return g.bound()
+}
+
+// note adds a bank to a list, each once.
+func note(banks *[]uint64, bank uint64) {
+	if !slices.Contains(*banks, bank) && len(*banks) < maxBanks {
+		*banks = append(*banks, bank)
+	}
 }
 
 // slot returns what is known of a slot; nil if the slot is so old that it was forgotten.

@@ -39,6 +39,13 @@ func requireSound(t *testing.T, b *chain.Block, size int) {
 		}
 	}
 	require.LessOrEqual(t, calls, size+1, "more instructions than bytes")
+	require.LessOrEqual(t, len(b.Transactions)+len(b.Unread), maxTransactions)
+	require.False(t, b.Whole && b.Partial())
+	for i := range b.Unread {
+		require.Error(t, b.Unread[i].Err)
+		requireKnown(t, b.Unread[i].Err)
+		require.LessOrEqual(t, len(b.Unread[i].Raw), size)
+	}
 }
 
 func requireKnown(t *testing.T, err error) {
@@ -92,7 +99,12 @@ func FuzzGeyserUpdate(f *testing.F) {
 		f.Add(marshal(f, b.Update()))
 		f.Add(marshal(f, b.AccountUpdates()[0]))
 	}
+	v1 := sourcetest.NewChain(1000, 1)[0].Update()
+	for _, tx := range v1.GetBlock().Transactions {
+		tx.Transaction.Message.Config = &pb.TransactionConfig{PriorityFee: new(uint64), HeapSize: new(uint32)}
+	}
 	for _, u := range []*pb.SubscribeUpdate{
+		v1,
 		{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: &pb.SubscribeUpdateSlot{Slot: 7, Parent: &parent, Status: 6}}},
 		{UpdateOneof: &pb.SubscribeUpdate_BlockMeta{BlockMeta: &pb.SubscribeUpdateBlockMeta{Slot: 7, ParentSlot: 6, Blockhash: "11111111111111111111111111111111"}}},
 		{UpdateOneof: &pb.SubscribeUpdate_Pong{Pong: &pb.SubscribeUpdatePong{Id: 1}}},
@@ -151,9 +163,11 @@ func FuzzWire(f *testing.F) {
 	f.Add(legacy)
 	f.Add(append(append(slices.Clone(legacy[:65]), 0x80), append(legacy[65:], 1, 32, 1, 0, 1, 1)...))
 	f.Add(append([]byte{0}, make([]byte, 200)...))
+	v1 := append([]byte{0x81, 1, 0, 0, 0x0f, 0, 0, 0}, make([]byte, 32)...)
+	f.Add(append(append(v1, 1, 2), make([]byte, 64+16+4+64)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var tx chain.Transaction
-		_, err := (&builder{}).wireTransaction(&tx, data)
+		_, err := Reader{}.builder().wireTransaction(&tx, data)
 		requireKnown(t, err)
 		if err == nil {
 			require.LessOrEqual(t, len(tx.Keys), maxKeys)

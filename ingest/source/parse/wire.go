@@ -1,9 +1,6 @@
 package parse
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -50,35 +47,4 @@ func (b *builder) wireTransaction(tx *chain.Transaction, data []byte) (m message
 	}
 	b.checkLimits(w, len(data))
 	return m, nil
-}
-
-// refusal returns the error for a transaction that txwire does not read.
-func (b *builder) refusal(err error) error {
-	var version *txwire.VersionError
-	if errors.As(err, &version) {
-		return b.unknownVersion(uint64(version.Version))
-	}
-	return malformed("%v", err)
-}
-
-// checkVersion returns an error if the version is above the highest that is to be read.
-func (b *builder) checkVersion(v txwire.Version) error {
-	if v > b.highest {
-		return b.unknownVersion(uint64(v))
-	}
-	return nil
-}
-
-// unknownVersion is the error for a transaction of a version that is not read. Every form ends up
-// here.
-func (b *builder) unknownVersion(v uint64) error {
-	return fmt.Errorf("%w: %w", ErrUnsupported, &txwire.VersionError{Version: uint8(min(v, 255)), Highest: b.highest})
-}
-
-// checkLimits counts a transaction of version 1 that is above one of the runtime's limits. It is
-// read all the same: nodes may have raised the limit.
-func (b *builder) checkLimits(w *txwire.Transaction, size int) {
-	if w.Version >= txwire.V1 && w.CheckLimits(size) != nil {
-		b.block.OverLimit++
-	}
 }
