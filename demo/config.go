@@ -29,7 +29,12 @@ type Config struct {
 	maxTokens int
 	// Wallets is how many wallets trade; default 512.
 	Wallets int
-	// SlotTime is the time of a slot; default 400 ms.
+	// V1 is the share of version-1 transactions, in percent; default 40. NoV1 means none.
+	V1 int
+	// Votes makes the chain as it was before Alpenglow: with vote transactions, and final after 31
+	// slots.
+	Votes bool
+	// SlotTime is the time of a slot; default 200 ms.
 	SlotTime time.Duration
 	// GenesisSlot is where the history begins; default StartSlot.
 	GenesisSlot uint64
@@ -52,6 +57,14 @@ type Config struct {
 	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block;
 	// defaults 0.
 	ForkRate, SkipRate float64
+	// Switched and Dead say every how many slots a block is replaced by another of its slot, and
+	// every how many a slot is declared dead and has a block later all the same; 0 means never.
+	Switched, Dead uint64
+	// WithoutBankIDs makes a Geyser server that does not say which bank it tells of.
+	WithoutBankIDs bool
+	// Future, if set, returns whether getBlock says of a slot's block that it has a transaction of a
+	// version that nobody knows yet. It is for tests.
+	Future func(slot uint64) bool
 	// maxSlots ends production after that many slots; 0 is endless.
 	maxSlots uint64
 	// RealTime makes a slot every SlotTime; otherwise slots are made as fast as they can be.
@@ -74,6 +87,9 @@ type Config struct {
 
 // Anchor fixes the block time of a slot.
 type Anchor = chain.Anchor
+
+// NoV1 in Config.V1 means no transactions of version 1.
+const NoV1 = chain.NoV1
 
 const defaultTokens = 300
 
@@ -152,7 +168,28 @@ func (c *Config) sourceFields() map[string]func(string) error {
 			return nil
 		}
 	}
+	yes := func(to *bool, means bool) func(string) error {
+		return func(s string) error {
+			v, err := strconv.ParseBool(s)
+			if err != nil {
+				return errors.New("must be true or false")
+			}
+			*to = v == means
+			return nil
+		}
+	}
 	return map[string]func(string) error{
+		"votes": yes(&c.Votes, true), "bank_ids": yes(&c.WithoutBankIDs, false), "switched": number(&c.Switched), "dead": number(&c.Dead),
+		"v1": func(s string) error {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 0 || n > 100 {
+				return errors.New("must be a whole number from 0 to 100")
+			}
+			if c.V1 = n; n == 0 {
+				c.V1 = NoV1
+			}
+			return nil
+		},
 		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.maxTokens), "wallets": whole(&c.Wallets),
 		"start_slot": number(&c.StartSlot), "genesis_slot": number(&c.GenesisSlot), "parent_slot": number(&c.ParentSlot),
 		"max_slots": number(&c.maxSlots), "fork_rate": rate(&c.ForkRate), "skip_rate": rate(&c.SkipRate), "history": whole(&c.ledger.Blocks), "history_txs": whole(&c.ledger.Transactions),
@@ -166,7 +203,7 @@ func (c *Config) sourceFields() map[string]func(string) error {
 		},
 		"slot_time": func(s string) (err error) {
 			if c.SlotTime, err = time.ParseDuration(s); err != nil {
-				return errors.New("must be a duration such as 400ms")
+				return errors.New("must be a duration such as 200ms")
 			}
 			return nil
 		},
@@ -178,6 +215,7 @@ func (c Config) withDefaults() Config {
 	c.GenesisSlot = cmp.Or(c.GenesisSlot, c.StartSlot)
 	c.GeyserAddr = cmp.Or(c.GeyserAddr, "127.0.0.1:0")
 	c.HTTPAddr = cmp.Or(c.HTTPAddr, "127.0.0.1:0")
+	c.ledger.Votes = c.Votes
 	return c
 }
 
@@ -188,6 +226,7 @@ func (c Config) withDefaults() Config {
 func (c Config) chain(baseURL string, now time.Time) chain.Config {
 	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.maxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
 		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.genesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,
+		V1: c.V1, Votes: c.Votes, Switched: c.Switched, Dead: c.Dead,
 		BaseURL: baseURL, Anchors: c.Anchors}.WithDefaults()
 	if !c.RealTime || !c.genesisTime.IsZero() {
 		return out

@@ -15,9 +15,9 @@ func TestParseSource(t *testing.T) {
 		require.Equal(t, 300, c.Tokens)
 		require.True(t, c.RealTime)
 	}
-	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&slot_time=100ms&fork_rate=0&skip_rate=0.1&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
+	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&slot_time=100ms&fork_rate=0&skip_rate=0.1&v1=0&votes=true&switched=50&dead=70&bank_ids=false&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
 	require.NoError(t, err)
-	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, maxSlots: 7, StartSlot: 500, ParentSlot: 480,
+	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, V1: NoV1, Votes: true, Switched: 50, Dead: 70, WithoutBankIDs: true, maxSlots: 7, StartSlot: 500, ParentSlot: 480,
 		publicBaseURL: "http://x.test", RealTime: true}, c)
 }
 
@@ -29,10 +29,12 @@ func TestParseSourceTellsEveryProblem(t *testing.T) {
 		"demo:?tps=-3&tokens=-1":                      {"tps -3: must be 1 to", "tokens -1: must be 0 to"},
 		"demo:?tps=1&tps=2":                           {"tps: given 2 times"},
 		"demo:?fork_rate=2":                           {"fork_rate 2: must be 0 to 0.5"},
-		"demo:?slot_time=fast":                        {"must be a duration such as 400ms"},
+		"demo:?slot_time=fast":                        {"must be a duration such as 200ms"},
 		"demo:?base_url=ftp://x":                      {"must be an http or https URL"},
 		"demo:?start_slot=10&parent_slot=10":          {"parent_slot 10: must be below"},
 		"demo:?genesis_slot=100&start_slot=50":        {"start_slot 50: must not be below genesis_slot 100"},
+		"demo:?v1=101&votes=yes&bank_ids=2":           {`v1="101": must be a whole number from 0 to 100`, `votes="yes": must be true or false`, `bank_ids="2"`},
+		"demo:?switched=3&dead=2":                     {"switched 3: must be 0, or 5", "dead 2: must be 0, or 5"},
 		"demo:?history=5":                             {"history 5: must be 100 to"},
 		"demo:?%zz":                                   {"invalid URL escape"},
 		"file:x":                                      {"must have the scheme demo"},
@@ -102,7 +104,7 @@ func TestFastForwardKeepsTheLastSlots(t *testing.T) {
 		for _, tx := range b.Txs {
 			require.NotEmpty(t, tx.Signatures)
 		}
-		require.Nil(t, call(t, n, nil, "getBlock", slot, opt("encoding", "base64", "maxSupportedTransactionVersion", 0)))
+		require.Nil(t, call(t, n, nil, "getBlock", slot, opt("encoding", "base64", "maxSupportedTransactionVersion", 1)))
 	}
 	require.NotZero(t, last)
 }
@@ -119,7 +121,7 @@ func TestResumedClock(t *testing.T) {
 	for slot := uint64(1000); slot < 1500+resumeMargin; slot++ {
 		require.Equal(t, a.TimeMS(slot), b.TimeMS(slot))
 	}
-	require.Equal(t, again.UnixMilli()+resumeMargin*400, b.TimeMS(1500+resumeMargin))
+	require.Equal(t, again.UnixMilli()+resumeMargin*200, b.TimeMS(1500+resumeMargin))
 	require.NoError(t, b.Validate())
 	cfg.StartSlot, cfg.Anchors = 1510, b.Anchors
 	require.NoError(t, cfg.chain("", again.Add(-2*time.Hour)).Validate(), "a clock set back does not turn time around")

@@ -71,7 +71,7 @@ func TestWriteBlocksWritesWhatGetBlockGives(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		var raw json.RawMessage
-		require.Nil(t, call(t, n, &raw, "getBlock", slot, opt("encoding", "base64", "maxSupportedTransactionVersion", 0)))
+		require.Nil(t, call(t, n, &raw, "getBlock", slot, opt("encoding", "base64", "maxSupportedTransactionVersion", 1)))
 		require.True(t, bytes.Equal(file, raw), "slot %d", slot)
 	}
 	_, err = WriteBlocks(dir, cfg, 1, 2)

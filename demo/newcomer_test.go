@@ -103,7 +103,7 @@ func TestTokenAccountsByOwner(t *testing.T) {
 		require.Equal(t, "spl-token", parsed.Program)
 		require.Equal(t, "account", parsed.Parsed.Type)
 		require.Equal(t, owner, parsed.Parsed.Info.Owner)
-		require.Equal(t, "initialized", parsed.Parsed.Info.State)
+		require.Contains(t, []string{"initialized", "frozen"}, parsed.Parsed.Info.State)
 		require.NotNil(t, parsed.Parsed.Info.TokenAmount.UIAmount, "0 and not null")
 		require.Equal(t, parsed.Parsed.Info.IsNative, parsed.Parsed.Info.RentExemptReserve != nil)
 	}

@@ -86,12 +86,13 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval},
+	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval, WithoutBankIDs: n.cfg.WithoutBankIDs},
 		geyser.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer})
 	if err != nil {
 		return err
 	}
-	rs, err := rpc.New(rpc.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer, Submitter: n, GenesisHash: n.GenesisHash()})
+	rs, err := rpc.New(rpc.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer, Submitter: n, GenesisHash: n.GenesisHash(),
+		Future: n.cfg.Future, Chain: n.gen.Config()})
 	if err != nil {
 		return err
 	}
@@ -140,10 +141,8 @@ func (n *Node) build(ctx context.Context) error {
 			n.ledger.Forward(s)
 			continue
 		}
-		if s.Block != nil {
-			if err := s.Block.Sign(); err != nil {
-				return err
-			}
+		if err := s.Sign(); err != nil {
+			return err
 		}
 		n.ledger.Add(s)
 	}

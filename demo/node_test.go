@@ -97,7 +97,7 @@ func call(t testing.TB, n *Node, out any, method string, params ...any) map[stri
 }
 
 func testConfig() Config {
-	return Config{Seed: 3, TPS: 200, Tokens: 40, Wallets: 32, Manual: true, ForkRate: 0.1, SkipRate: 0.1, StartSlot: 1000}
+	return Config{Seed: 3, TPS: 400, Tokens: 40, Wallets: 32, Manual: true, ForkRate: 0.1, SkipRate: 0.1, StartSlot: 1000}
 }
 
 func TestBlocksOverGeyserEqualGetBlock(t *testing.T) {
@@ -125,7 +125,7 @@ func TestBlocksOverGeyserEqualGetBlock(t *testing.T) {
 			Blockhash    string
 			Transactions []struct{ Transaction []string }
 		}
-		require.Nil(t, call(t, n, &got, "getBlock", b.GetSlot(), map[string]any{"encoding": "base64", "maxSupportedTransactionVersion": 0, "commitment": "confirmed"}))
+		require.Nil(t, call(t, n, &got, "getBlock", b.GetSlot(), map[string]any{"encoding": "base64", "maxSupportedTransactionVersion": 1, "commitment": "confirmed"}))
 		require.Equal(t, b.GetBlockhash(), got.Blockhash)
 		require.Len(t, got.Transactions, len(b.GetTransactions()))
 	}

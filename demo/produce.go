@@ -26,7 +26,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		slot:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_demo_slot", Help: "Newest slot made."}),
 		behind:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_demo_behind_seconds", Help: "How far block production lags behind its clock."}),
 	}
-	for _, kind := range []chain.Kind{chain.Live, chain.Dead, chain.Orphaned, chain.Skipped} {
+	for _, kind := range []chain.Kind{chain.Live, chain.Dead, chain.Orphaned, chain.Replaced, chain.Skipped} {
 		m.slots.WithLabelValues(kindName(kind))
 	}
 	for _, c := range []prometheus.Collector{m.slots, m.transactions, m.slot, m.behind} {
@@ -45,6 +45,8 @@ func kindName(k chain.Kind) string {
 		return "dead"
 	case chain.Orphaned:
 		return "orphaned"
+	case chain.Replaced:
+		return "replaced"
 	case chain.Skipped:
 		return "skipped"
 	}
@@ -73,11 +75,31 @@ func (n *Node) produce(ctx context.Context) error {
 		if err := n.step(); err != nil {
 			return err
 		}
+		if err := n.certify(ctx, made, start.Add(time.Duration(made)*slotTime)); err != nil {
+			return err
+		}
 	}
 	n.ledger.Settle()
 	close(n.done)
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// certified is how long after its block a slot is final (about 150 ms on mainnet since Alpenglow).
+const certified = 150 * time.Millisecond
+
+// certify waits until the newest slot is final, mostly before the next one begins. One in eight
+// takes longer: it is final with a later one.
+func (n *Node) certify(ctx context.Context, made uint64, due time.Time) error {
+	if !n.cfg.RealTime || n.cfg.Votes || made%8 == 7 {
+		return nil
+	}
+	after := min(certified, n.gen.Config().SlotTime*3/4)
+	if err := pause.For(ctx, time.Until(due.Add(after))); err != nil {
+		return err
+	}
+	n.ledger.Certify(n.ledger.Last())
+	return nil
 }
 
 // Step makes count slots at once. It fails unless Config.Manual is set. Call it after WaitReady.
@@ -106,16 +128,16 @@ func (n *Node) step() error {
 		}
 	}
 	n.mu.Unlock()
-	if s.Block != nil {
-		if err := s.Block.Sign(); err != nil {
-			return err
-		}
+	if err := s.Sign(); err != nil {
+		return err
 	}
 	n.ledger.Add(s)
-	n.metrics.slots.WithLabelValues(kindName(s.Kind)).Inc()
 	n.metrics.slot.Set(float64(s.Number))
-	if s.Kind == chain.Live {
-		n.metrics.transactions.Add(float64(len(s.Block.Txs)))
+	for _, one := range append(s.Again, s) {
+		n.metrics.slots.WithLabelValues(kindName(one.Kind)).Inc()
+		if one.Kind == chain.Live {
+			n.metrics.transactions.Add(float64(len(one.Block.Txs)))
+		}
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 
 // WriteBlocks generates the chain of cfg and writes the live blocks of the slots from..to (both
 // included) into dir as SLOT.json.gz, each the result of getBlock with base64 transactions. It
-// returns the slots written. Slots before `from` are generated but not written.
+// returns the slots written. Slots before `from` are generated but not written, and so is a block
+// that takes another's place after the slot `to`.
 func WriteBlocks(dir string, cfg Config, from, to uint64) ([]uint64, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -33,13 +34,15 @@ func WriteBlocks(dir string, cfg Config, from, to uint64) ([]uint64, error) {
 	var out []uint64
 	for gen.NextSlot() <= to {
 		s, _ := gen.Next(nil)
-		if s.Number < from || s.Kind != chain.Live {
-			continue
+		for _, live := range append(s.Again, s) {
+			if live.Number < from || live.Kind != chain.Live {
+				continue
+			}
+			if err := writeBlock(dir, live.Block); err != nil {
+				return out, err
+			}
+			out = append(out, live.Number)
 		}
-		if err := writeBlock(dir, s.Block); err != nil {
-			return out, err
-		}
-		out = append(out, s.Number)
 	}
 	return out, nil
 }

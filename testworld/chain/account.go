@@ -1,6 +1,11 @@
 package chain
 
-import "github.com/mintlake/mintlake/testworld/layout"
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // Account is one account's state. It is immutable once a block has published it: a change makes a
 // new Account.
@@ -18,9 +23,22 @@ type Write struct {
 	Account *Account
 }
 
-// RentExempt is the lamports that keep an account of size data bytes alive: (size + 128) * 6960,
-// Solana's default rent.
-func RentExempt(size int) uint64 { return uint64(size+128) * 6960 }
+// The rent: lamports that a byte costs once, in an account that has accountOverhead bytes besides
+// its data (SIMD-0437, its second step; solana-rent 4.5.0).
+const (
+	rentPerByte     = 5080
+	accountOverhead = 128
+)
+
+// RentExempt is the lamports that keep an account of size data bytes alive.
+func RentExempt(size int) uint64 { return uint64(size+accountOverhead) * rentPerByte }
+
+// rentSysvar is the data of the rent sysvar: lamports a byte, the threshold, which is 1.0 since
+// SIMD-0194, and the percentage that is burned.
+func rentSysvar() []byte {
+	d := binary.LittleEndian.AppendUint64(nil, rentPerByte)
+	return append(binary.LittleEndian.AppendUint64(d, math.Float64bits(1)), 50)
+}
 
 // state has the accounts at the tip, and a journal to undo the writes of a dead fork.
 type state struct {

@@ -13,14 +13,13 @@ type actor struct {
 	plan   func(g *Generator, r *rand.Rand) *plan
 }
 
-// mix is what the transactions of a slot are, in parts of a thousand.
+// mix is what the transactions of a slot are without votes, in parts of 1000 less votesOf1000.
 var mix = []actor{
 	{510, planSwap},
 	{10, planPool},
 	{120, planTokenTransfer},
 	{10, planOddity},
 	{70, planSOLTransfer},
-	{60, planVote},
 	{45, (*Generator).planCreation},
 	{45, planSupply},
 	{15, planAuthority},
@@ -30,10 +29,19 @@ var mix = []actor{
 	{80, planFailure},
 }
 
+// votesOf1000 is how many transactions of a thousand are votes, on a chain that has them.
+const votesOf1000 = 60
+
 // plan lets a random actor of the mix plan a transaction. If that finds nothing to do, SOL is
 // transferred.
 func (g *Generator) plan(r *rand.Rand) *plan {
 	n := r.IntN(1000)
+	if n >= 1000-votesOf1000 {
+		if g.cfg.Votes {
+			return planVote(g, r)
+		}
+		n = r.IntN(1000 - votesOf1000)
+	}
 	for _, a := range mix {
 		if n < a.weight {
 			if p := a.plan(g, r); p != nil {

@@ -29,7 +29,12 @@ type Config struct {
 	MaxTokens int
 	// Wallets is how many wallets trade; default 512.
 	Wallets int
-	// SlotTime is the block time from one slot to the next; default 400 ms.
+	// V1 is the share of version-1 transactions among those that are no votes, in percent; default
+	// 40. NoV1 means none.
+	V1 int
+	// Votes puts vote transactions into the blocks, as before Alpenglow.
+	Votes bool
+	// SlotTime is the block time from one slot to the next; default 200 ms.
 	SlotTime time.Duration
 	// GenesisSlot is the first slot of the history; default 400,000,000.
 	GenesisSlot uint64
@@ -44,6 +49,9 @@ type Config struct {
 	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; 0
 	// means none.
 	ForkRate, SkipRate float64
+	// Switched and Dead say every how many slots a block is Replaced by another of its slot, and
+	// every how many a slot is declared dead and has a block later all the same; 0 means never.
+	Switched, Dead uint64
 	// BaseURL is where metadata URIs point, without a trailing slash; default
 	// https://demo.mintlake.invalid.
 	BaseURL string
@@ -54,6 +62,9 @@ type Anchor struct {
 	Slot   uint64 `json:"slot"`
 	TimeMS int64  `json:"time_ms"`
 }
+
+// NoV1 in Config.V1 means a chain without transactions of version 1.
+const NoV1 = -1
 
 // Limits of Config.
 const (
@@ -73,8 +84,11 @@ func (c Config) WithDefaults() Config {
 	if c.Wallets == 0 {
 		c.Wallets = 512
 	}
+	if c.V1 == 0 {
+		c.V1 = 40
+	}
 	if c.SlotTime == 0 {
-		c.SlotTime = 400 * time.Millisecond
+		c.SlotTime = 200 * time.Millisecond
 	}
 	if c.GenesisSlot == 0 {
 		c.GenesisSlot = 400_000_000
@@ -103,6 +117,9 @@ func (c Config) Validate() error {
 	check(c.Tokens >= 0 && c.Tokens <= maxTokens, "tokens %d: must be 0 to %d", c.Tokens, maxTokens)
 	check(c.MaxTokens >= 1 && c.MaxTokens <= maxTokens, "max_tokens %d: must be 1 to %d", c.MaxTokens, maxTokens)
 	check(c.Wallets >= 8 && c.Wallets <= maxWallets, "wallets %d: must be 8 to %d", c.Wallets, maxWallets)
+	check(c.V1 >= NoV1 && c.V1 <= 100, "v1 %d: must be 0 to 100 percent", c.V1)
+	check(c.Switched == 0 || c.Switched >= minBetween, "switched %d: must be 0, or %d slots at least", c.Switched, minBetween)
+	check(c.Dead == 0 || c.Dead >= minBetween, "dead %d: must be 0, or %d slots at least", c.Dead, minBetween)
 	check(c.SlotTime >= time.Millisecond && c.SlotTime <= time.Minute, "slot_time %s: must be 1ms to 1m", c.SlotTime)
 	check(c.ForkRate >= 0 && c.ForkRate <= 0.5, "fork_rate %g: must be 0 to 0.5", c.ForkRate)
 	check(c.SkipRate >= 0 && c.SkipRate <= 0.5, "skip_rate %g: must be 0 to 0.5", c.SkipRate)

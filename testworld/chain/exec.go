@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 )
@@ -14,6 +13,13 @@ const signatureFee = 5000
 const (
 	maxComputeLimit = 1_400_000
 	maxComputePrice = 1_000_000_000_000
+)
+
+// What a transaction may load: Solana's MAX_LOADED_ACCOUNTS_DATA_SIZE_BYTES, and what each account
+// counts besides its data (SIMD-0186).
+const (
+	maxLoaded          = 64 << 20
+	loadedAccountBytes = 64
 )
 
 // maxDepth is how deep programs may call each other; an outer instruction has depth 1.
@@ -51,6 +57,12 @@ func (e *programError) Error() string {
 		return "instruction modified data of a read-only account"
 	case ErrInvalidRealloc:
 		return "Failed to reallocate account data"
+	case ErrBudgetExceeded:
+		return "Computational budget exceeded"
+	case ErrEnvironmentSetup:
+		return "Failed to create program execution environment"
+	case ErrFailedToComplete:
+		return "exceeded CUs meter at BPF instruction"
 	case ErrInvalidSeeds:
 		return "Provided seeds do not result in a valid address"
 	default:
@@ -146,7 +158,6 @@ type machine struct {
 	grown    int // bytes allocated by this transaction
 	limit    uint64
 	used     uint64
-	price    uint64
 }
 
 // execute runs tx, fills its Meta and Writes and changes the state. If the payer cannot pay the
@@ -170,6 +181,29 @@ func (x *machine) execute(tx *Tx) error {
 		return err
 	}
 	payer := x.accs[0]
+	if tx.Meta.Loaded = x.loaded(); tx.Meta.Loaded > tx.Message.loadedLimit() {
+		tx.Meta.Err = &TxError{Kind: ErrLoadedSize}
+		x.finish(tx)
+		return nil
+	}
+	x.runAll(tx, payer)
+	x.finish(tx)
+	return nil
+}
+
+// loaded returns how many bytes of accounts the transaction loads.
+func (x *machine) loaded() (n uint64) {
+	for i := range x.accs {
+		if o := x.accs[i].orig; o != nil {
+			n += loadedAccountBytes + uint64(len(o.Data))
+		}
+	}
+	return n
+}
+
+// runAll runs the instructions. If one fails, or an account is left short of rent, only the payer's
+// fee stays.
+func (x *machine) runAll(tx *Tx, payer loadedAccount) {
 	for i := range tx.Message.Instructions {
 		x.inner = nil
 		err := x.outer(&tx.Message.Instructions[i])
@@ -191,8 +225,6 @@ func (x *machine) execute(tx *Tx) error {
 			tx.Meta.Err = &TxError{Index: uint8(at), Kind: ErrRent}
 		}
 	}
-	x.finish(tx)
-	return nil
 }
 
 // checkWritable refuses an instruction that changed an account which the transaction does not lock
@@ -230,30 +262,10 @@ func txError(index uint8, err error) *TxError {
 	return &TxError{Index: index, Kind: pe.kind, Custom: pe.custom}
 }
 
-// chargeFee reads the compute budget and takes the fee from the payer. It fails if the payer cannot
-// pay.
+// chargeFee takes the fee from the payer. It fails if the payer cannot pay.
 func (x *machine) chargeFee() error {
-	x.limit, x.price = 0, 0
-	other := uint64(0)
-	for i := range x.msg.Instructions {
-		ix := &x.msg.Instructions[i]
-		if x.keys[ix.Program] != ComputeBudgetProgram {
-			other++
-			continue
-		}
-		switch {
-		case len(ix.Data) == 5 && ix.Data[0] == 2:
-			x.limit = uint64(binary.LittleEndian.Uint32(ix.Data[1:]))
-		case len(ix.Data) == 9 && ix.Data[0] == 3:
-			x.price = binary.LittleEndian.Uint64(ix.Data[1:])
-		}
-	}
-	if x.limit == 0 {
-		x.limit = max(other, 1) * defaultComputeLimit
-	}
-	x.limit = min(x.limit, maxComputeLimit)
-	x.price = min(x.price, maxComputePrice)
-	fee := signatureFee*uint64(x.msg.Header[0]) + (x.limit*x.price+999_999)/1_000_000
+	x.limit = x.msg.ComputeLimit()
+	fee := x.msg.Fee()
 	if x.accs[0].cur.Lamports < fee {
 		return fmt.Errorf("charge fee: payer %s has %d lamports, needs %d", x.keys[0], x.accs[0].cur.Lamports, fee)
 	}
@@ -317,7 +329,8 @@ func (x *machine) outer(ix *CompiledInstruction) error {
 }
 
 // process runs a frame's program and writes the log lines that the runtime would. Using more
-// compute units than the limit does not fail: the number is only capped.
+// compute units than the limit does not fail: the number is only capped. But without any, no
+// program runs.
 func (x *machine) process(programIndex uint8, f *frame) error {
 	p := x.programs[x.keys[programIndex]]
 	if p == nil {
@@ -326,11 +339,14 @@ func (x *machine) process(programIndex uint8, f *frame) error {
 	f.p = p
 	x.log(p.invoke[f.depth-1])
 	start := x.used
-	err := p.run(x, f)
+	err := x.withoutUnits(p)
+	if err == nil {
+		err = p.run(x, f)
+	}
 	if x.used > x.limit {
 		x.used = x.limit
 	}
-	if !p.builtin {
+	if !p.builtin && !isKind(err, ErrEnvironmentSetup) {
 		b := make([]byte, 0, len(p.use)+40)
 		b = strconv.AppendUint(append(b, p.use...), x.used-start, 10)
 		b = strconv.AppendUint(append(b, " of "...), x.limit-start, 10)
@@ -342,6 +358,28 @@ func (x *machine) process(programIndex uint8, f *frame) error {
 	}
 	x.log(p.success)
 	return nil
+}
+
+// withoutUnits is the error of a program that may use no compute units; nil if it may use some. A
+// heap above 32 KiB costs units before the program starts.
+func (x *machine) withoutUnits(p *program) error {
+	heap := x.msg.Config.HeapSize
+	switch {
+	case x.limit > 0:
+		return nil
+	case p.builtin:
+		return fail(ErrBudgetExceeded)
+	case heap != nil && *heap > minHeap:
+		x.log("Failed to create SBF VM: Computational budget exceeded")
+		return fail(ErrEnvironmentSetup)
+	}
+	return fail(ErrFailedToComplete)
+}
+
+// isKind returns whether a program failed with that kind of error.
+func isKind(err error, kind ErrorKind) bool {
+	pe, ok := err.(*programError) //nolint:errorlint // programs return it bare
+	return ok && pe.kind == kind
 }
 
 // call is a CPI: it records the inner instruction and runs it one level deeper.

@@ -7,20 +7,24 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
-// slotsPerEpoch is mainnet's.
-const slotsPerEpoch = 432_000
+// SlotsPerEpoch is mainnet's.
+const SlotsPerEpoch = 432_000
 
 // Kind is what became of a slot.
 type Kind uint8
 
 // Live blocks make the ledger. Dead blocks were seen and then declared dead; Orphaned ones lost
-// their fork silently, as on mainnet; a Skipped slot never had a block.
+// their fork silently, as on mainnet; Replaced ones too, to another block of their slot or of a slot
+// before. A Skipped slot never had a block.
 const (
 	Live Kind = iota
 	Dead
 	Orphaned
+	Replaced
 	Skipped
 )
 
@@ -41,6 +45,22 @@ type Slot struct {
 	Number uint64
 	Kind   Kind
 	Block  *Block
+	// Again are live blocks of slots before, in their order, which come before this slot's: another
+	// block of those slots was Dead or Replaced.
+	Again []Slot
+}
+
+// Sign signs all blocks of the slot.
+func (s *Slot) Sign() error {
+	for i := range s.Again {
+		if err := s.Again[i].Block.Sign(); err != nil {
+			return err
+		}
+	}
+	if s.Block == nil {
+		return nil
+	}
+	return s.Block.Sign()
 }
 
 // plan is a transaction before compilation; done runs after it succeeded on the live chain.
@@ -85,6 +105,7 @@ type Generator struct {
 	owed           float64 // fraction of a transaction carried to the next slot
 	replay         []held  // transactions of blocks that lost
 	genesis        []Write
+	banks
 }
 
 // New makes the chain at genesis.
@@ -144,28 +165,54 @@ func (c Config) TimeMS(slot uint64) int64 {
 	return at + c.SlotTime.Microseconds()*int64(slot-from)/1000
 }
 
-// Next makes the next slot. The submitted transactions, which must be signed, come first in a live
-// block; taken is their number, and 0 for a slot that is not live. One whose payer cannot pay is
-// taken, but dropped. The block's own transactions are unsigned until Sign.
+// Next makes the next slot. The submitted transactions, which must be signed, come first in its
+// first live block; taken is their number, and 0 if there is no such block. One whose payer cannot
+// pay is taken, but dropped. The blocks' own transactions are unsigned until Sign.
 func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	slot := g.next
 	g.next++
+	if g.lose(slot); len(g.losing) > 0 {
+		s, g.losing = g.losing[0], g.losing[1:]
+		return s, 0
+	}
+	s = Slot{Number: slot}
+	live := func(n uint64, r *rand.Rand) Slot {
+		out := Slot{Number: n, Kind: Live, Block: g.live(n, r, submitted[taken:])}
+		taken = len(submitted)
+		return out
+	}
+	for i, n := range g.redo {
+		// The block that won may have fewer successors than the one that lost.
+		if r := g.rng(n); i == 0 || r.IntN(4) > 0 {
+			s.Again = append(s.Again, live(n, r))
+		}
+	}
+	g.redo = g.redo[:0]
 	r := g.rng(slot)
-	kind := g.kind(r, slot)
-	s = Slot{Number: slot, Kind: kind}
-	if kind == Skipped {
-		return s, 0
-	}
-	b := &Block{Slot: slot, Parent: g.parent, Height: g.height + 1, ParentHash: g.hash, Hash: g.blockHash(slot, g.hash),
-		Time: g.BlockTime(slot), Leader: g.validators[slot/4%uint64(len(g.validators))].identity.Key}
-	s.Block = b
-	g.x.slot, g.x.now, g.x.epoch = slot, b.Time, slot/slotsPerEpoch
-	if kind != Live {
+	switch s.Kind = g.kind(r, slot); s.Kind {
+	case Skipped:
+	case Live:
+		s.Block = live(slot, r).Block
+	case Dead, Orphaned, Replaced:
+		s.Block = g.enter(slot, g.parent, g.height, g.hash)
 		g.st.begin()
-		g.fill(b, r, g.count(r)/2+1, true)
+		g.fill(s.Block, r, g.count(r)/2+1, true)
 		g.st.rollback()
-		return s, 0
 	}
+	return s, taken
+}
+
+// enter makes an empty block of a slot on a parent, and lets the machine run in it.
+func (g *Generator) enter(slot, parent, height uint64, on Hash) *Block {
+	b := &Block{Slot: slot, Parent: parent, Height: height + 1, ParentHash: on, Hash: g.blockHash(slot, on),
+		Time: g.BlockTime(slot), Leader: g.validators[slot/4%uint64(len(g.validators))].identity.Key}
+	g.x.slot, g.x.now, g.x.epoch = slot, b.Time, slot/SlotsPerEpoch
+	return b
+}
+
+// live makes the block of a slot that the chain goes on with.
+func (g *Generator) live(slot uint64, r *rand.Rand, submitted []*Tx) *Block {
+	b := g.enter(slot, g.parent, g.height, g.hash)
 	for _, tx := range submitted {
 		if g.x.execute(tx) == nil {
 			b.Txs = append(b.Txs, tx)
@@ -173,7 +220,7 @@ func (g *Generator) Next(submitted []*Tx) (s Slot, taken int) {
 	}
 	g.fill(b, r, g.count(r), false)
 	g.parent, g.height, g.hash = slot, b.Height, b.Hash
-	return s, len(submitted)
+	return b
 }
 
 // kind draws what becomes of a slot. The first two are live, so that there is a chain.
@@ -215,21 +262,30 @@ func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
 		burst := min(g.pending, max(200, n))
 		g.pending -= burst
 		for range burst {
-			g.run(b, g.planCreation(r), fork)
+			g.run(b, r, g.planCreation(r), fork)
 		}
 	}
 	for range n {
-		g.run(b, g.plan(r), fork)
+		g.run(b, r, g.plan(r), fork)
 	}
 }
 
 // run compiles a plan and puts its transaction into the block; nothing for no plan.
-func (g *Generator) run(b *Block, p *plan, fork bool) {
+func (g *Generator) run(b *Block, r *rand.Rand, p *plan, fork bool) {
 	if p == nil {
 		return
 	}
 	p.signers = append(p.signers, p.payer)
-	msg, err := compile(p.payer.Key, p.ixs, p.v0, p.tables, b.ParentHash)
+	var msg Message
+	var err error
+	switch v1 := r.IntN(100) < g.cfg.V1; {
+	case v1 && p.fits():
+		msg, err = p.compileV1(r, b.ParentHash)
+	case p.v0:
+		msg, err = compile(p.payer.Key, p.ixs, txwire.V0, p.tables, b.ParentHash)
+	default:
+		msg, err = compile(p.payer.Key, p.ixs, txwire.Legacy, nil, b.ParentHash)
+	}
 	if err != nil {
 		// a bug in an actor, found by every test
 		panic(fmt.Sprintf("chain: a planned transaction does not compile: %v", err))
@@ -238,13 +294,16 @@ func (g *Generator) run(b *Block, p *plan, fork bool) {
 	g.include(b, tx, p, fork)
 }
 
-// include executes a transaction and puts it into the block. On a fork it also holds it, to be run
-// again on the chain that wins, and does not call the plan's done.
+// include executes a transaction and puts it into the block. On a fork it does not call the plan's
+// done. If the chain that wins has its blockhash, it also holds it, to be run again there.
 func (g *Generator) include(b *Block, tx *Tx, p *plan, fork bool) {
 	if g.x.execute(tx) != nil {
 		return // the payer cannot pay: a node drops such a transaction
 	}
 	b.Txs = append(b.Txs, tx)
+	if fork && b.ParentHash != g.hash {
+		return
+	}
 	if fork {
 		g.replay = append(g.replay, held{msg: tx.Message, plan: p})
 		return

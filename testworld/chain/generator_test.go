@@ -1,13 +1,17 @@
 package chain
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"slices"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 func testConfig() Config {
@@ -16,6 +20,9 @@ func testConfig() Config {
 
 // digest hashes every byte a reader of the chain could see.
 func digest(h hash.Hash, s Slot) {
+	for _, again := range s.Again {
+		digest(h, again)
+	}
 	fmt.Fprintf(h, "%d %d;", s.Number, s.Kind)
 	if s.Block == nil {
 		return
@@ -43,9 +50,7 @@ func run(t *testing.T, cfg Config, slots int) [32]byte {
 	h := sha256.New()
 	for range slots {
 		s, _ := g.Next(nil)
-		if s.Block != nil {
-			require.NoError(t, s.Block.Sign())
-		}
+		require.NoError(t, s.Sign())
 		digest(h, s)
 	}
 	return [32]byte(h.Sum(nil))
@@ -58,43 +63,90 @@ func TestSameSeedSameBytes(t *testing.T) {
 	require.NotEqual(t, run(t, testConfig(), 2), run(t, other, 2))
 }
 
-func TestSolanaGoDecodesEveryTransaction(t *testing.T) {
-	g, err := New(testConfig())
+// TestEveryTransactionIsReal: its bytes are read by the codec of the product, and those of older
+// versions by solana-go too. They have the parts that the chain says, and the signatures verify.
+func TestEveryTransactionIsReal(t *testing.T) {
+	cfg := testConfig()
+	cfg.Votes = true
+	g, err := New(cfg)
 	require.NoError(t, err)
-	count, failed, v0, lookups := 0, 0, 0, 0
-	for range 30 {
+	count, failed, lookups, long, full, budgets, heaps := 0, 0, 0, 0, 0, 0, 0
+	versions := map[txwire.Version]int{}
+	for range 60 {
 		s, _ := g.Next(nil)
 		if s.Block == nil {
 			continue
 		}
 		require.NoError(t, s.Block.Sign())
 		for _, tx := range s.Block.Txs {
-			wire := tx.Wire()
-			require.LessOrEqual(t, len(wire), 1232)
-			got, err := solana.TransactionFromBytes(wire)
-			require.NoError(t, err)
-			require.NoError(t, got.VerifySignatures())
-			back, err := got.MarshalBinary()
-			require.NoError(t, err)
-			require.Equal(t, wire, back)
-			require.Equal(t, len(tx.Message.AccountKeys()), len(tx.Meta.Pre))
+			requireReal(t, tx)
 			count++
+			versions[tx.Message.Version]++
 			if tx.Meta.Err != nil {
 				failed++
-			}
-			if tx.Message.Versioned {
-				v0++
 			}
 			if len(tx.Message.Lookups) > 0 {
 				lookups++
 			}
+			if tx.Message.Version != txwire.V1 {
+				continue
+			}
+			require.False(t, tx.Vote)
+			switch size := len(tx.Wire()); {
+			case size == 4096:
+				full++
+			case size > 1232:
+				long++
+			}
+			if slices.Contains(tx.Message.Keys, ComputeBudgetProgram) {
+				budgets++
+			}
+			if tx.Message.Config.HeapSize != nil {
+				heaps++
+			}
 		}
 	}
-	require.Greater(t, count, 1000)
+	require.Greater(t, count, 3000)
 	require.Greater(t, failed, count/50)
 	require.Less(t, failed, count/8)
-	require.Greater(t, v0, count/5)
 	require.Greater(t, lookups, count/50)
+	require.InDelta(t, 0.4*0.94, float64(versions[txwire.V1])/float64(count), 0.03)
+	require.Greater(t, versions[txwire.V0], count/8)
+	require.Greater(t, versions[txwire.Legacy], count/8)
+	require.Positive(t, long)
+	require.Positive(t, full)
+	require.Positive(t, budgets)
+	require.Positive(t, heaps)
+}
+
+// requireReal checks the bytes of one transaction.
+func requireReal(t *testing.T, tx *Tx) {
+	t.Helper()
+	wire := tx.Wire()
+	var got txwire.Transaction
+	require.NoError(t, got.Parse(wire))
+	require.NoError(t, got.CheckLimits(len(wire)))
+	back, err := got.Append(nil)
+	require.NoError(t, err)
+	require.Equal(t, wire, back)
+	message := MessageOf(&got)
+	message.LoadedWritable, message.LoadedReadonly = tx.Message.LoadedWritable, tx.Message.LoadedReadonly
+	require.Equal(t, tx.Message.Serialize(), message.Serialize())
+	require.Equal(t, tx.Message.AccountKeys(), message.AccountKeys())
+	require.Len(t, tx.Meta.Pre, len(tx.Message.AccountKeys()))
+	require.Equal(t, tx.Message.Fee(), tx.Meta.Fee)
+	signed := wire[1+64*len(tx.Signatures):]
+	if got.Version == txwire.V1 {
+		require.EqualValues(t, 0x81, wire[0])
+		signed = wire[:len(wire)-64*len(tx.Signatures)]
+	} else {
+		old, err := solana.TransactionFromBytes(wire)
+		require.NoError(t, err)
+		require.NoError(t, old.VerifySignatures())
+	}
+	for i := range tx.Signatures {
+		require.True(t, ed25519.Verify(tx.Message.Keys[i][:], signed, tx.Signatures[i][:]))
+	}
 }
 
 // Lamports are neither made nor lost but for the fee, in every transaction.

@@ -40,6 +40,26 @@ type pool struct {
 
 type validator struct{ identity, vote *Signer }
 
+// validators is how many a chain has.
+const validators = 21
+
+func deriveValidator(seed, i uint64) *validator {
+	return &validator{identity: deriveSigner(seed, "identity", i), vote: deriveSigner(seed, "vote", i)}
+}
+
+// Validator is a validator of a chain: the address that it produces blocks with, and its vote
+// account.
+type Validator struct{ Identity, Vote Key }
+
+// Validators lists the validators of the chain with that seed.
+func Validators(seed uint64) (out []Validator) {
+	for i := range uint64(validators) {
+		v := deriveValidator(seed, i)
+		out = append(out, Validator{v.identity.Key, v.vote.Key})
+	}
+	return out
+}
+
 const (
 	lamportsPerSOL = 1_000_000_000
 	maxHolders     = 32
@@ -51,8 +71,8 @@ func (g *Generator) buildGenesis() {
 	g.genesisPrograms()
 	g.treasury = deriveSigner(g.cfg.Seed, "treasury", 0)
 	g.place(g.treasury.Key, &Account{Lamports: 400_000_000 * lamportsPerSOL})
-	for i := range uint64(21) {
-		v := &validator{identity: deriveSigner(g.cfg.Seed, "identity", i), vote: deriveSigner(g.cfg.Seed, "vote", i)}
+	for i := range uint64(validators) {
+		v := deriveValidator(g.cfg.Seed, i)
 		g.validators = append(g.validators, v)
 		g.place(v.identity.Key, &Account{Lamports: 5_000 * lamportsPerSOL})
 		g.place(v.vote.Key, &Account{Lamports: RentExempt(3762), Owner: VoteProgram, Data: make([]byte, 3762)})
@@ -94,6 +114,8 @@ func (g *Generator) genesisPrograms() {
 		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
 	}
 	g.place(CPMMAuthority, &Account{Lamports: 50 * lamportsPerSOL})
+	rent := rentSysvar()
+	g.place(RentSysvar, &Account{Lamports: RentExempt(len(rent)), Owner: SysvarOwner, Data: rent})
 }
 
 // genesisToken places a mint without supply, and its metadata.

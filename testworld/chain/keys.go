@@ -41,6 +41,7 @@ var (
 	NativeMint            = Key(solana.WrappedSol)
 	USDCMint              = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	RentSysvar            = Key(solana.SysVarRentPubkey)
+	SysvarOwner           = pubkey.MustParse("Sysvar1111111111111111111111111111111111111")
 	NativeLoader          = pubkey.MustParse("NativeLoader1111111111111111111111111111111")
 	UpgradeableLoader     = Key(solana.BPFLoaderUpgradeableProgramID)
 	cpmmCreatePoolFeeDest = pubkey.MustParse("DNXgeM9EiiaAbaWvwjHj9fQQLAX5ZsfHyvmYUNRAdNC8")

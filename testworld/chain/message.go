@@ -2,6 +2,8 @@ package chain
 
 import (
 	"fmt"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // AccountMeta names an account of an instruction and the rights that the instruction asks for.
@@ -32,11 +34,13 @@ type Lookup struct {
 	Readonly []byte
 }
 
-// Message is a legacy or v0 message. Header is (required signatures, read-only signed, read-only
+// Message is a message of any version. Header is (required signatures, read-only signed, read-only
 // unsigned).
 type Message struct {
-	Versioned    bool
-	Header       [3]uint8
+	Version txwire.Version
+	Header  [3]uint8
+	// Config is that of a version-1 message; no other has one.
+	Config       txwire.Config
 	Keys         []Key
 	Blockhash    Hash
 	Instructions []CompiledInstruction
@@ -59,13 +63,13 @@ type keyFlags struct {
 }
 
 // compile orders the accounts as the runtime demands (payer, signers, then by writability) and
-// packs the instructions. In a versioned message, each account that neither signs nor is called is
-// taken from the first table that has it.
-func compile(payer Key, ixs []Instruction, versioned bool, tables []*Table, blockhash Hash) (Message, error) {
+// packs the instructions. In a message of version 0, each account that neither signs nor is called
+// is taken from the first table that has it.
+func compile(payer Key, ixs []Instruction, version txwire.Version, tables []*Table, blockhash Hash) (Message, error) {
 	flags := collect(payer, ixs)
-	m := Message{Versioned: versioned, Blockhash: blockhash}
+	m := Message{Version: version, Blockhash: blockhash}
 	loaded := make([]bool, len(flags))
-	if versioned {
+	if version == txwire.V0 {
 		m.lookUp(flags, loaded, tables)
 	}
 	order := func(signer, writable bool) uint8 {
@@ -214,45 +218,50 @@ func (m *Message) IsWritable(i int) bool {
 	}
 }
 
-// Serialize gives the wire form that is signed.
+// Serialize gives the wire form that is signed. It panics if the format cannot have the message,
+// which is a bug of who made it.
 func (m *Message) Serialize() []byte {
-	out := make([]byte, 0, 512)
-	if m.Versioned {
-		out = append(out, 0x80)
-	}
-	out = append(out, m.Header[:]...)
-	out = appendShort(out, len(m.Keys))
-	for i := range m.Keys {
-		out = append(out, m.Keys[i][:]...)
-	}
-	out = append(out, m.Blockhash[:]...)
-	out = appendShort(out, len(m.Instructions))
-	for i := range m.Instructions {
-		ix := &m.Instructions[i]
-		out = append(out, ix.Program)
-		out = append(appendShort(out, len(ix.Accounts)), ix.Accounts...)
-		out = append(appendShort(out, len(ix.Data)), ix.Data...)
-	}
-	if !m.Versioned {
-		return out
-	}
-	out = appendShort(out, len(m.Lookups))
-	for i := range m.Lookups {
-		l := &m.Lookups[i]
-		out = append(out, l.Table[:]...)
-		out = append(appendShort(out, len(l.Writable)), l.Writable...)
-		out = append(appendShort(out, len(l.Readonly)), l.Readonly...)
+	out, err := m.wire().AppendMessage(make([]byte, 0, 512))
+	if err != nil {
+		panic(fmt.Sprintf("chain: a message cannot be written: %v", err))
 	}
 	return out
 }
 
-// appendShort writes Solana's compact-u16 length.
-func appendShort(b []byte, n int) []byte {
-	for n >= 0x80 {
-		b = append(b, byte(n)|0x80)
-		n >>= 7
+// wire is the message as txwire has it. It shares its memory.
+func (m *Message) wire() *txwire.Transaction {
+	out := &txwire.Transaction{Version: m.Version, Header: txwire.Header{Signers: m.Header[0], ReadonlySigners: m.Header[1], ReadonlyOthers: m.Header[2]},
+		Config: m.Config, Keys: make([][]byte, len(m.Keys)), Lifetime: m.Blockhash[:], Instructions: make([]txwire.Instruction, len(m.Instructions))}
+	for i := range m.Keys {
+		out.Keys[i] = m.Keys[i][:]
 	}
-	return append(b, byte(n))
+	for i := range m.Instructions {
+		out.Instructions[i] = txwire.Instruction(m.Instructions[i])
+	}
+	for i := range m.Lookups {
+		l := &m.Lookups[i]
+		out.Lookups = append(out.Lookups, txwire.Lookup{Table: l.Table[:], Writable: l.Writable, Readonly: l.Readonly})
+	}
+	return out
+}
+
+// MessageOf is the message of a transaction, without the addresses that its lookups load. It shares
+// the transaction's memory.
+func MessageOf(t *txwire.Transaction) Message {
+	h := t.Header
+	m := Message{Version: t.Version, Header: [3]uint8{h.Signers, h.ReadonlySigners, h.ReadonlyOthers}, Config: t.Config,
+		Keys: make([]Key, len(t.Keys)), Blockhash: Hash(t.Lifetime), Instructions: make([]CompiledInstruction, len(t.Instructions))}
+	for i := range t.Keys {
+		m.Keys[i] = Key(t.Keys[i])
+	}
+	for i := range t.Instructions {
+		m.Instructions[i] = CompiledInstruction(t.Instructions[i])
+	}
+	for i := range t.Lookups {
+		l := &t.Lookups[i]
+		m.Lookups = append(m.Lookups, Lookup{Table: Key(l.Table), Writable: l.Writable, Readonly: l.Readonly})
+	}
+	return m
 }
 
 // Mentions returns whether the transaction names the account, by lookup table or not.

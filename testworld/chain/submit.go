@@ -8,8 +8,11 @@ import (
 
 // Text is the error as a node words it in a simulation failure.
 func (e *TxError) Text() string {
-	if e.Kind == ErrRent {
+	switch e.Kind { //nolint:exhaustive // all others are of instructions
+	case ErrRent:
 		return "Transaction results in an account (" + utoa(uint64(e.Index)) + ") with insufficient funds for rent"
+	case ErrLoadedSize:
+		return "Transaction exceeded max loaded accounts data size cap"
 	}
 	return (&programError{kind: e.Kind, custom: e.Custom}).Error()
 }

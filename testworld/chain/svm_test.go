@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
@@ -75,7 +76,7 @@ func svmTx(id string, tx *Tx) svmLine {
 		}
 	}
 	switch {
-	case tx.Vote || !whole && tx.Meta.Err != nil:
+	case tx.Vote || !whole && tx.Meta.Err != nil, tx.Meta.Err != nil && tx.Meta.Err.Kind == ErrLoadedSize: // for which LiteSVM takes no fee
 		line.T = "sync"
 	case whole:
 		svmWhole(&line, tx)
@@ -94,7 +95,11 @@ func svmTx(id string, tx *Tx) svmLine {
 func svmWhole(line *svmLine, tx *Tx) {
 	line.T, line.Wire = "tx", base64.StdEncoding.EncodeToString(tx.Wire())
 	if e := tx.Meta.Err; e != nil {
-		line.Err = fmt.Sprintf("%d:plain %d", e.Index, e.Kind)
+		number := e.Kind
+		if number > ErrCustom {
+			number-- // LiteSVM counts them without Custom
+		}
+		line.Err = fmt.Sprintf("%d:plain %d", e.Index, number)
 		if e.Kind == ErrCustom {
 			line.Err = fmt.Sprintf("%d:custom %d", e.Index, e.Custom)
 		}
@@ -121,7 +126,7 @@ func svmSteps(tx *Tx) (out []string) {
 		for _, a := range ix.Accounts {
 			i.Accounts = append(i.Accounts, AccountMeta{Key: keys[a], Signer: all || tx.Message.IsSigner(int(a)), Writable: tx.Message.IsWritable(int(a))})
 		}
-		m, err := compile(payer, []Instruction{i}, false, nil, Hash{})
+		m, err := compile(payer, []Instruction{i}, txwire.Legacy, nil, Hash{})
 		if err != nil {
 			panic(err)
 		}
@@ -167,7 +172,7 @@ func writeSVMSample(t *testing.T, path string, slots int) {
 	enc := json.NewEncoder(w)
 	payer := deriveSigner(1, "svm payer", 0).Key
 	for _, a := range append(g.Genesis(), Write{Key: payer, Account: &Account{Lamports: 1 << 50}}) {
-		if a.Account.Executable || a.Account.Owner == VoteProgram {
+		if a.Account.Executable || a.Account.Owner == VoteProgram || a.Account.Owner == SysvarOwner {
 			continue
 		}
 		s := svmState(a)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 
@@ -29,7 +30,7 @@ func assigns(t *testing.T, g *Generator) []assigned {
 	add := func(what string, err *TxError, owner Key, instructions func(payer, fresh Key) (account Key, list []Instruction)) {
 		payer, fresh := g.wallets[len(list)], deriveSigner(1, "assigned", uint64(len(list)))
 		account, ixs := instructions(payer.Key, fresh.Key)
-		m, compileErr := compile(payer.Key, ixs, false, nil, g.hash)
+		m, compileErr := compile(payer.Key, ixs, txwire.Legacy, nil, g.hash)
 		require.NoError(t, compileErr)
 		tx := &Tx{Message: m, sign: []*Signer{payer, fresh, other}}
 		require.NoError(t, tx.signAll())

@@ -4,6 +4,8 @@ import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // InnerInstruction is a call that a program made; StackHeight is 2 for a direct call of an outer
@@ -30,7 +32,8 @@ type TokenBalance struct {
 }
 
 // TxError is why a transaction failed: the error of outer instruction Index. With Kind ErrRent, it
-// is the account with that index, which was left with too few lamports to exist.
+// is the account with that index, which was left with too few lamports to exist. ErrLoadedSize has
+// no index.
 type TxError struct {
 	Index  uint8
 	Kind   ErrorKind
@@ -58,9 +61,14 @@ const (
 	ErrReadonlyDataModified      ErrorKind = 15
 	ErrInvalidSeeds              ErrorKind = 35
 	ErrInvalidRealloc            ErrorKind = 36
+	ErrBudgetExceeded            ErrorKind = 37
+	ErrEnvironmentSetup          ErrorKind = 39
+	ErrFailedToComplete          ErrorKind = 40
 	// ErrRent is not an instruction error: it stands for
 	// TransactionError::InsufficientFundsForRent.
 	ErrRent ErrorKind = 1 << 16
+	// ErrLoadedSize stands for TransactionError::MaxLoadedAccountsDataSizeExceeded.
+	ErrLoadedSize ErrorKind = 1<<16 + 1
 )
 
 // Name is the variant's name as JSON-RPC writes it.
@@ -98,8 +106,16 @@ func (k ErrorKind) Name() string {
 		return "InvalidSeeds"
 	case ErrInvalidRealloc:
 		return "InvalidRealloc"
+	case ErrBudgetExceeded:
+		return "ComputationalBudgetExceeded"
+	case ErrEnvironmentSetup:
+		return "ProgramEnvironmentSetupFailure"
+	case ErrFailedToComplete:
+		return "ProgramFailedToComplete"
 	case ErrRent:
 		return "InsufficientFundsForRent"
+	case ErrLoadedSize:
+		return "MaxLoadedAccountsDataSizeExceeded"
 	}
 	return "GenericError"
 }
@@ -108,13 +124,20 @@ func (k ErrorKind) Name() string {
 const (
 	instructionError         = 8
 	insufficientFundsForRent = 31
+	loadedSizeExceeded       = 32
 )
 
+// OfInstruction returns whether an instruction failed, and not the transaction as a whole.
+func (e *TxError) OfInstruction() bool { return e.Kind < ErrRent }
+
 // Bincode is the error as the Geyser protocol carries it: TransactionError::InstructionError(index,
-// kind), or InsufficientFundsForRent.
+// kind), InsufficientFundsForRent or MaxLoadedAccountsDataSizeExceeded.
 func (e *TxError) Bincode() []byte {
-	if e.Kind == ErrRent {
+	switch e.Kind { //nolint:exhaustive // all others are of instructions
+	case ErrRent:
 		return append(binary.LittleEndian.AppendUint32(nil, insufficientFundsForRent), e.Index)
+	case ErrLoadedSize:
+		return binary.LittleEndian.AppendUint32(nil, loadedSizeExceeded)
 	}
 	b := binary.LittleEndian.AppendUint32(nil, instructionError)
 	b = append(b, e.Index)
@@ -136,6 +159,8 @@ type Meta struct {
 	PreTokens    []TokenBalance
 	PostTokens   []TokenBalance
 	ComputeUnits uint64
+	// Loaded is how many bytes of accounts it loaded.
+	Loaded uint64
 	// ReturnData is what the last program that returned data left, and ReturnProgram that program;
 	// nil if none did.
 	ReturnProgram Key
@@ -163,14 +188,22 @@ func (t *Tx) MessageBytes() []byte {
 	return t.raw
 }
 
-// Wire is the whole transaction as sent to a node: signatures, then the message.
-func (t *Tx) Wire() []byte {
-	msg := t.MessageBytes()
-	out := appendShort(make([]byte, 0, 3+64*len(t.Signatures)+len(msg)), len(t.Signatures))
+// Parts is the whole transaction as txwire has it. It shares the transaction's memory.
+func (t *Tx) Parts() *txwire.Transaction {
+	out := t.Message.wire()
 	for i := range t.Signatures {
-		out = append(out, t.Signatures[i][:]...)
+		out.Signatures = append(out.Signatures, t.Signatures[i][:])
 	}
-	return append(out, msg...)
+	return out
+}
+
+// Wire is the whole transaction as sent to a node. It panics as Serialize does.
+func (t *Tx) Wire() []byte {
+	out, err := t.Parts().Append(make([]byte, 0, 512))
+	if err != nil {
+		panic(fmt.Sprintf("chain: a transaction cannot be written: %v", err))
+	}
+	return out
 }
 
 // signAll fills the signatures of a transaction that the chain itself made; others keep theirs.

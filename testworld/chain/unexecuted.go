@@ -1,6 +1,9 @@
 package chain
 
-import "github.com/mintlake/mintlake/testworld/layout"
+import (
+	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/testworld/layout"
+)
 
 // Places of the keys of an Unexecuted transaction.
 const (
@@ -24,16 +27,22 @@ type Unexecuted struct {
 	Wrote  *layout.Mint
 	Failed bool
 	Vote   bool
+	// V1 makes it a transaction of version 1; otherwise it is a legacy one.
+	V1 bool
 }
 
 // unexecutedBalance is the lamports of each account of an Unexecuted transaction.
 const unexecutedBalance = 1_000_000_000
 
-// Tx makes the transaction: a legacy one, with one signer and one read-only key.
+// Tx makes the transaction, with one signer and one read-only key.
 func (u *Unexecuted) Tx(blockhash Hash) *Tx {
 	tx := &Tx{Signatures: []Signature{u.Signature}, Vote: u.Vote, Message: Message{
-		Header: [3]uint8{1, 0, 1}, Keys: u.Keys[:], Blockhash: blockhash, Instructions: u.Calls,
+		Version: txwire.Legacy, Header: [3]uint8{1, 0, 1}, Keys: u.Keys[:], Blockhash: blockhash, Instructions: u.Calls,
 	}}
+	if u.V1 {
+		units, loaded := uint32(defaultComputeLimit), uint32(maxLoaded)
+		tx.Message.Version, tx.Message.Config = txwire.V1, txwire.Config{ComputeUnitLimit: &units, LoadedAccountsDataSizeLimit: &loaded}
+	}
 	m := &tx.Meta
 	m.Fee, m.Logs = signatureFee, []string{"Program log: hi"}
 	for range u.Keys {

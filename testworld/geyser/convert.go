@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
+	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 
@@ -23,31 +24,10 @@ func convertBlock(b *chain.Block) *converted {
 	c := &converted{block: b, txs: make([]*pb.SubscribeUpdateTransactionInfo, len(b.Txs)), keys: make([][]chain.Key, len(b.Txs))}
 	for i, tx := range b.Txs {
 		c.keys[i] = tx.Message.AccountKeys()
-		c.txs[i] = &pb.SubscribeUpdateTransactionInfo{Signature: tx.Signatures[0][:], IsVote: tx.Vote, Transaction: convertTx(tx),
+		c.txs[i] = &pb.SubscribeUpdateTransactionInfo{Signature: tx.Signatures[0][:], IsVote: tx.Vote, Transaction: yellowstone.TransactionOf(tx.Parts()),
 			Meta: convertMeta(tx), Index: uint64(i)}
 	}
 	return c
-}
-
-func convertTx(tx *chain.Tx) *pb.Transaction {
-	m := &tx.Message
-	out := &pb.Transaction{Message: &pb.Message{Versioned: m.Versioned, RecentBlockhash: m.Blockhash[:], AccountKeys: keyBytes(m.Keys),
-		Header: &pb.MessageHeader{NumRequiredSignatures: uint32(m.Header[0]), NumReadonlySignedAccounts: uint32(m.Header[1]),
-			NumReadonlyUnsignedAccounts: uint32(m.Header[2])}}}
-	for i := range tx.Signatures {
-		out.Signatures = append(out.Signatures, tx.Signatures[i][:])
-	}
-	out.Message.Instructions = make([]*pb.CompiledInstruction, len(m.Instructions))
-	for i := range m.Instructions {
-		ix := &m.Instructions[i]
-		out.Message.Instructions[i] = &pb.CompiledInstruction{ProgramIdIndex: uint32(ix.Program), Accounts: ix.Accounts, Data: ix.Data}
-	}
-	for i := range m.Lookups {
-		l := &m.Lookups[i]
-		out.Message.AddressTableLookups = append(out.Message.AddressTableLookups, &pb.MessageAddressTableLookup{AccountKey: l.Table[:],
-			WritableIndexes: l.Writable, ReadonlyIndexes: l.Readonly})
-	}
-	return out
 }
 
 func keyBytes(keys []chain.Key) [][]byte {
@@ -191,6 +171,22 @@ func writes(b *chain.Block) iter.Seq[write] {
 				if !yield(write{w, version, tx.Signatures[0]}) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// lastWrites visits each account that the block wrote once, as the block left it, in the order of
+// these last writes.
+func lastWrites(b *chain.Block) iter.Seq[write] {
+	last := map[chain.Key]uint64{}
+	for w := range writes(b) {
+		last[w.Key] = w.version
+	}
+	return func(yield func(write) bool) {
+		for w := range writes(b) {
+			if last[w.Key] == w.version && !yield(w) {
+				return
 			}
 		}
 	}

@@ -47,6 +47,8 @@ type Config struct {
 	PingInterval time.Duration
 	// Buffer is how many events a subscriber may leave unread before it is cut off; default 4,096.
 	Buffer int
+	// WithoutBankIDs leaves bank ids out of all updates, as older servers do.
+	WithoutBankIDs bool
 }
 
 // Deps are the server's collaborators. Now stamps updates; nil means time.Now.

@@ -1,6 +1,8 @@
 package geyser
 
 import (
+	"iter"
+
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -13,6 +15,15 @@ type session struct {
 	srv    *Server
 	filter *filter
 	emit   func(*pb.SubscribeUpdate) error
+	bank   uint64 // of the block that is being sent; 0 if it is not told
+}
+
+// optional returns a number, or nil for 0.
+func optional(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 func (s *session) send(names []string, u *pb.SubscribeUpdate) error {
@@ -23,21 +34,27 @@ func (s *session) send(names []string, u *pb.SubscribeUpdate) error {
 	return s.emit(u)
 }
 
-// handle sends all updates that an event causes under the session's filter.
+// handle sends all updates that an event causes under the session's filter: the block's content
+// first, then the status.
 func (s *session) handle(ev ledger.Event) error {
-	if err := s.slot(ev); err != nil {
-		return err
-	}
-	if level, ok := levelOf(ev.Kind); !ok || level != s.filter.commitment {
-		return nil
-	}
-	c := s.srv.convert(ev.Entry.Block)
-	for _, step := range []func(*converted) error{s.accounts, s.transactions, s.entries, s.blocks, s.metas} {
-		if err := step(c); err != nil {
-			return err
+	if level, ok := levelOf(ev.Kind); ok && level == s.filter.commitment {
+		c := s.srv.convert(ev.Entry.Block)
+		s.bank = s.srv.bank(ev.Entry)
+		for _, step := range []func(*converted) error{s.accounts, s.transactions, s.entries, s.blocks, s.metas} {
+			if err := step(c); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return s.slot(ev)
+}
+
+// bank returns the id of a block's bank; 0 if the server tells none.
+func (s *Server) bank(e *ledger.Entry) uint64 {
+	if s.cfg.WithoutBankIDs {
+		return 0
+	}
+	return e.Bank
 }
 
 // levelOf returns the commitment that a slot reaches by an event; false if it reaches none.
@@ -85,9 +102,12 @@ func (s *session) slot(ev ledger.Event) error {
 		}
 	}
 	u := &pb.SubscribeUpdateSlot{Slot: ev.Slot, Status: statusOf(ev.Kind)}
-	if ev.Kind != ledger.SlotFirstShred && ev.Kind != ledger.SlotCompleted {
-		parent := ev.Entry.Block.Parent
-		u.Parent = &parent
+	switch ev.Kind {
+	case ledger.SlotFirstShred, ledger.SlotCompleted:
+	case ledger.SlotCreatedBank, ledger.SlotProcessed, ledger.SlotConfirmed, ledger.SlotFinalized:
+		u.Parent, u.BankId = &ev.Entry.Block.Parent, optional(s.srv.bank(ev.Entry))
+	case ledger.SlotDead: // names no bank
+		u.Parent = &ev.Entry.Block.Parent
 	}
 	if ev.Kind == ledger.SlotDead {
 		reason := "invalid block: duplicate entry hash (simulated)"
@@ -101,7 +121,7 @@ func (s *session) accounts(c *converted) error {
 	if len(s.filter.accounts) == 0 {
 		return nil
 	}
-	for w := range writes(c.block) {
+	for w := range s.writes(c.block) {
 		var to []string
 		for i := range s.filter.accounts {
 			if s.filter.accounts[i].match(w.Write) {
@@ -112,11 +132,20 @@ func (s *session) accounts(c *converted) error {
 			continue
 		}
 		if err := s.send(to, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{
-			Account: &pb.SubscribeUpdateAccount{Account: s.slice(w.info()), Slot: c.block.Slot}}}); err != nil {
+			Account: &pb.SubscribeUpdateAccount{Account: s.slice(w.info()), Slot: c.block.Slot, BankId: optional(s.bank)}}}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writes visits what the block's transactions wrote: at processed in their order, later each account
+// once, as the block left it.
+func (s *session) writes(b *chain.Block) iter.Seq[write] {
+	if s.filter.commitment == ledger.Processed {
+		return writes(b)
+	}
+	return lastWrites(b)
 }
 
 // slice cuts the account's data to the ranges that the client asked for. A range that reaches
@@ -152,11 +181,11 @@ func (s *session) transactions(c *converted) error {
 	}
 	for i, tx := range c.block.Txs {
 		if err := s.send(matching(s.filter.txs, tx, c.keys[i]), &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Transaction{
-			Transaction: &pb.SubscribeUpdateTransaction{Transaction: c.txs[i], Slot: c.block.Slot}}}); err != nil {
+			Transaction: &pb.SubscribeUpdateTransaction{Transaction: c.txs[i], Slot: c.block.Slot, BankId: s.bank}}}); err != nil {
 			return err
 		}
 		st := &pb.SubscribeUpdateTransactionStatus{Slot: c.block.Slot, Signature: tx.Signatures[0][:], IsVote: tx.Vote, Index: c.txs[i].Index,
-			Err: c.txs[i].Meta.Err}
+			Err: c.txs[i].Meta.Err, BankId: s.bank}
 		if err := s.send(matching(s.filter.statuses, tx, c.keys[i]), &pb.SubscribeUpdate{
 			UpdateOneof: &pb.SubscribeUpdate_TransactionStatus{TransactionStatus: st}}); err != nil {
 			return err
@@ -170,6 +199,7 @@ func (s *session) entries(c *converted) error {
 		return nil
 	}
 	for _, e := range entries(c.block) {
+		e.BankId = s.bank
 		if err := s.send(s.filter.entries, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Entry{Entry: e}}); err != nil {
 			return err
 		}
@@ -181,7 +211,9 @@ func (s *session) metas(c *converted) error {
 	if len(s.filter.metas) == 0 {
 		return nil
 	}
-	return s.send(s.filter.metas, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_BlockMeta{BlockMeta: blockMeta(c.block)}})
+	m := blockMeta(c.block)
+	m.BankId = s.bank
+	return s.send(s.filter.metas, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_BlockMeta{BlockMeta: m}})
 }
 
 // blocks sends the block once per filter, each with its own selection, as the real server does.
@@ -189,6 +221,7 @@ func (s *session) blocks(c *converted) error {
 	for i := range s.filter.blocks {
 		f := &s.filter.blocks[i]
 		u := blockUpdate(c.block)
+		u.BankId = s.bank
 		if f.txs {
 			u.Transactions = c.txs
 			if len(f.include) > 0 {
@@ -200,6 +233,9 @@ func (s *session) blocks(c *converted) error {
 		}
 		if f.entries {
 			u.Entries = entries(c.block)
+			for _, e := range u.Entries {
+				e.BankId = s.bank
+			}
 		}
 		if err := s.send([]string{f.name}, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: u}}); err != nil {
 			return err
@@ -219,7 +255,7 @@ func (c *converted) selected(include keySet) (out []*pb.SubscribeUpdateTransacti
 
 // blockAccounts returns the block's writes that the filter wants.
 func (s *session) blockAccounts(c *converted, f *blockFilter) (out []*pb.SubscribeUpdateAccountInfo) {
-	for w := range writes(c.block) {
+	for w := range s.writes(c.block) {
 		if _, ok := f.include[w.Key]; ok || len(f.include) == 0 {
 			out = append(out, s.slice(w.info()))
 		}

@@ -47,6 +47,14 @@ func (r *Reader) U32() uint32 {
 	return 0
 }
 
+// U64 reads eight bytes.
+func (r *Reader) U64() uint64 {
+	if b := r.Take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
 // Key reads an address.
 func (r *Reader) Key() (k Key) {
 	copy(k[:], r.Take(32))

@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mintlake/mintlake/testworld/chain"
@@ -34,8 +35,11 @@ type Config struct {
 	// 100,000: a transaction takes about 5 KB with its metas and account versions, so that is about
 	// 0.5 GB, or a quarter of an hour at 100 a second. minBlocks are always kept.
 	Blocks, Transactions int
+	// Votes makes a slot final 31 slots after its own, as before Alpenglow. Without them it is
+	// confirmed and final at one moment: when Certify says so, or else with the next slot.
+	Votes bool
 	// confirmLag and finalizeLag are the slots after which a slot is confirmed and finalized;
-	// defaults 1 and 31.
+	// defaults 1 and, with Votes, 31.
 	confirmLag, finalizeLag uint64
 }
 
@@ -56,6 +60,8 @@ func (e *UnavailableError) Error() string {
 type Entry struct {
 	Kind  chain.Kind
 	Block *chain.Block
+	// Bank is the number of the bank in which the node replayed the block, from 1.
+	Bank uint64
 	// overlay is what a live block wrote, until the block is finalized.
 	overlay map[chain.Key]*chain.Account
 	level   Commitment
@@ -109,6 +115,7 @@ type Ledger struct {
 	tips        [3]*Entry // the newest live block, by commitment
 	pendingDead *Entry    // a block of a fork, declared dead with the next slot
 	last        uint64
+	banks       uint64 // created so far
 	total       uint64 // transactions of all live blocks
 	genesisSlot uint64
 	subs        map[*Subscription]struct{}
@@ -126,7 +133,10 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 		cfg.confirmLag = 1
 	}
 	if cfg.finalizeLag == 0 {
-		cfg.finalizeLag = 31
+		cfg.finalizeLag = 1
+		if cfg.Votes {
+			cfg.finalizeLag = 31
+		}
 	}
 	l := &Ledger{cfg: cfg, slots: map[uint64]*Entry{}, signatures: map[uint64]txRef{}, hashes: map[chain.Hash]uint64{},
 		base: make(map[chain.Key]*chain.Account, len(genesis)), subs: map[*Subscription]struct{}{}, genesisSlot: genesisSlot}
@@ -136,31 +146,50 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 	return l
 }
 
-// Add takes the next slot, which moves the commitment of the older ones. A block that is not live
-// counts as dead when the next slot comes. Subscribers then get SlotDead for chain.Dead, but not
-// for chain.Orphaned.
+// Add takes the next slot, which moves the commitment of the older ones. A block that is Dead or
+// Orphaned counts as dead when the next slot comes. Subscribers then get SlotDead for chain.Dead,
+// but not for chain.Orphaned. A block of Slot.Again takes the place of its slot's first one.
 func (l *Ledger) Add(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = s.Number
-	if s.Block != nil {
-		e := &Entry{Kind: s.Kind, Block: s.Block}
-		l.store(e)
-		for _, k := range []EventKind{SlotFirstShred, SlotCreatedBank, SlotCompleted, SlotProcessed} {
-			l.publish(Event{Kind: k, Slot: s.Number, Entry: e})
-		}
-	}
 	if d := l.pendingDead; d != nil {
 		d.dead, l.pendingDead = true, nil
 		if d.Kind == chain.Dead {
 			l.publish(Event{Kind: SlotDead, Slot: d.Block.Slot, Entry: d})
 		}
 	}
-	if s.Block != nil && s.Kind != chain.Live {
+	for _, again := range s.Again {
+		l.put(again)
+	}
+	if s.Block != nil {
+		l.put(s)
+	}
+	if s.Kind == chain.Dead || s.Kind == chain.Orphaned {
 		l.pendingDead = l.slots[s.Number]
 	}
-	l.advance(s.Number)
+	l.settle(s.Number-min(s.Number, l.cfg.confirmLag), s.Number-min(s.Number, l.cfg.finalizeLag))
 	l.trim()
+}
+
+// put stores a block and tells of its bank. Of a second block of a slot only the bank is told, as
+// the shreds came before.
+func (l *Ledger) put(s chain.Slot) {
+	l.banks++
+	e := &Entry{Kind: s.Kind, Block: s.Block, Bank: l.banks}
+	second := l.store(e)
+	for _, k := range []EventKind{SlotFirstShred, SlotCreatedBank, SlotCompleted, SlotProcessed} {
+		if !second || k == SlotCreatedBank || k == SlotProcessed {
+			l.publish(Event{Kind: k, Slot: s.Number, Entry: e})
+		}
+	}
+}
+
+// Certify confirms and finalizes the live blocks up to a slot, as a certificate of Alpenglow does.
+func (l *Ledger) Certify(slot uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle(slot, slot)
 }
 
 // Forward takes a slot of the past whose block is not kept: its writes are final at once, and the
@@ -169,9 +198,17 @@ func (l *Ledger) Forward(s chain.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = s.Number
-	if s.Kind != chain.Live {
-		return
+	for _, again := range s.Again {
+		l.forward(again)
 	}
+	if s.Kind == chain.Live {
+		l.forward(s)
+	}
+	l.genesisSlot = s.Number + 1
+}
+
+// forward makes the writes of a live block final.
+func (l *Ledger) forward(s chain.Slot) {
 	l.total += uint64(len(s.Block.Txs))
 	for _, tx := range s.Block.Txs {
 		for _, w := range tx.Writes {
@@ -182,22 +219,27 @@ func (l *Ledger) Forward(s chain.Slot) {
 			}
 		}
 	}
-	l.genesisSlot = s.Number + 1
 }
 
 // Settle confirms and finalizes every live block, as time would if no more were made.
 func (l *Ledger) Settle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.advance(l.last + l.cfg.confirmLag + l.cfg.finalizeLag)
+	l.settle(l.last, l.last)
 }
 
-// store adds a block. A live one becomes the tip, and its writes are an overlay until it is
-// finalized.
-func (l *Ledger) store(e *Entry) {
+// store adds a block, and returns whether it is a second one of its slot: then the first one is
+// forgotten. A live one becomes the tip, and its writes are an overlay until it is finalized.
+func (l *Ledger) store(e *Entry) (second bool) {
 	slot := e.Block.Slot
+	if first := l.slots[slot]; first != nil {
+		second = true
+		l.transCount -= len(first.Block.Txs)
+	} else {
+		at, _ := slices.BinarySearch(l.order, slot)
+		l.order = slices.Insert(l.order, at, slot)
+	}
 	l.slots[slot] = e
-	l.order = append(l.order, slot)
 	l.transCount += len(e.Block.Txs)
 	for i, tx := range e.Block.Txs {
 		if e.Kind == chain.Live && len(tx.Signatures) > 0 {
@@ -205,7 +247,7 @@ func (l *Ledger) store(e *Entry) {
 		}
 	}
 	if e.Kind != chain.Live {
-		return
+		return second
 	}
 	e.overlay = make(map[chain.Key]*chain.Account, 4*len(e.Block.Txs))
 	for _, tx := range e.Block.Txs {
@@ -218,17 +260,18 @@ func (l *Ledger) store(e *Entry) {
 	l.hashes[e.Block.Hash] = e.Block.Height
 	l.unrooted = append(l.unrooted, e)
 	l.tips[Processed] = e
+	return second
 }
 
-// advance confirms and finalizes what is old enough at slot now.
-func (l *Ledger) advance(now uint64) {
+// settle confirms the live blocks up to one slot and finalizes those up to another.
+func (l *Ledger) settle(confirmed, final uint64) {
 	for _, e := range l.unrooted {
-		if e.level < Confirmed && e.Block.Slot+l.cfg.confirmLag <= now {
+		if e.level < Confirmed && e.Block.Slot <= confirmed {
 			e.level, l.tips[Confirmed] = Confirmed, e
 			l.publish(Event{Kind: SlotConfirmed, Slot: e.Block.Slot, Entry: e})
 		}
 	}
-	for len(l.unrooted) > 0 && l.unrooted[0].Block.Slot+l.cfg.finalizeLag <= now {
+	for len(l.unrooted) > 0 && l.unrooted[0].Block.Slot <= final {
 		e := l.unrooted[0]
 		l.unrooted = l.unrooted[1:]
 		for k, a := range e.overlay {

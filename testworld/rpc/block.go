@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/ledger"
@@ -21,6 +22,9 @@ func getBlock(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkEncoding(); err != nil {
+		return nil, err
+	}
 	c, err := o.level()
 	if err != nil {
 		return nil, err
@@ -31,6 +35,11 @@ func getBlock(s *Server, params []json.RawMessage) (any, error) {
 	b, level, ok := s.ledger.Block(slot)
 	switch {
 	case ok && level >= c:
+		if s.future != nil && s.future(slot) && o.hasVersions() {
+			if err := o.checkVersion(futureVersion); err != nil {
+				return nil, err
+			}
+		}
 		return encodeBlock(b, &o)
 	case slot < s.ledger.First():
 		return nil, &jsonrpc.Error{Code: codeBlockCleanedUp, Message: fmt.Sprintf("Block %d cleaned up, does not exist on node. First available block: %d", slot, s.ledger.First())}
@@ -38,6 +47,14 @@ func getBlock(s *Server, params []json.RawMessage) (any, error) {
 		return nil, &jsonrpc.Error{Code: codeBlockNotAvailable, Message: fmt.Sprintf("Block not available for slot %d", slot)}
 	}
 	return nil, &jsonrpc.Error{Code: codeSlotSkipped, Message: fmt.Sprintf("Slot %d was skipped, or missing due to ledger jump to recent snapshot", slot)}
+}
+
+// futureVersion is the version that blocks of Deps.Future are said to have.
+const futureVersion = txwire.Highest + 1
+
+// hasVersions returns whether the answer has transactions, whose versions matter.
+func (o *options) hasVersions() bool {
+	return o.TransactionDetails != "none" && o.TransactionDetails != "signatures"
 }
 
 // blockOptions decodes the second parameter: an object, or only the encoding as a string.
@@ -66,11 +83,12 @@ type Block struct {
 }
 
 type rewardJSON struct {
-	Commission  *uint8 `json:"commission"`
-	Lamports    int64  `json:"lamports"`
-	PostBalance uint64 `json:"postBalance"`
-	Pubkey      string `json:"pubkey"`
-	RewardType  string `json:"rewardType"`
+	Commission  *uint8  `json:"commission"`
+	BPS         *uint16 `json:"commissionBps"`
+	Lamports    int64   `json:"lamports"`
+	PostBalance uint64  `json:"postBalance"`
+	Pubkey      string  `json:"pubkey"`
+	RewardType  string  `json:"rewardType"`
 }
 
 // encodeBlock gives a block with as much of its transactions as the options ask for.
@@ -88,7 +106,7 @@ func encodeBlock(b *chain.Block, o *options) (*Block, error) {
 			out.Signatures[i] = tx.Signatures[0].String()
 		}
 		return out, nil
-	case "", "full", "accounts":
+	case "", "full", detailsAccounts:
 	default:
 		return nil, jsonrpc.InvalidParams("unknown variant `%s`, expected one of `full`, `signatures`, `none`, `accounts`", o.TransactionDetails)
 	}
@@ -111,7 +129,7 @@ func Encode(b *chain.Block) ([]byte, error) { return encode(b, "full") }
 func EncodeHeader(b *chain.Block) ([]byte, error) { return encode(b, "none") }
 
 func encode(b *chain.Block, details string) ([]byte, error) {
-	v := uint8(0)
+	v := uint8(txwire.Highest)
 	r, err := encodeBlock(b, &options{AccountOptions: jsonrpc.AccountOptions{Encoding: "base64"}, TransactionDetails: details, MaxSupportedTransactionVersion: &v})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func testServer(t testing.TB) (*Server, *chain.Block) {
 		l.Add(s)
 		last = s.Block
 	}
-	srv, err := New(Deps{Ledger: l, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), Submitter: chainSubmitter{g}, GenesisHash: g.GenesisHash()})
+	srv, err := New(Deps{Ledger: l, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), Submitter: chainSubmitter{g}, GenesisHash: g.GenesisHash(), Chain: g.Config()})
 	require.NoError(t, err)
 	return srv, last
 }
@@ -71,7 +71,7 @@ func FuzzSend(f *testing.F) {
 	f.Add([]byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		text := base64.StdEncoding.EncodeToString(wire)
-		raw, _, err := decodeTransaction(text, "base64")
+		raw, err := decodeTransaction(text, "base64")
 		if err != nil {
 			var e *jsonrpc.Error
 			if !errors.As(err, &e) {

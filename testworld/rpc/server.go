@@ -20,7 +20,6 @@ import (
 // Codes of Solana (rpc-client-api, custom_error.rs).
 const (
 	codePreflight          = -32002
-	codeSignatureFailure   = -32003
 	codeBlockNotAvailable  = -32004
 	codeSlotSkipped        = -32007
 	codeLongTermSkipped    = -32009
@@ -44,6 +43,11 @@ type Deps struct {
 	Registerer  prometheus.Registerer
 	Submitter   Submitter
 	GenesisHash chain.Hash
+	// Future, if set, returns whether the block of a slot is said to have a transaction of a version
+	// above txwire.Highest: a client that does not ask for that version gets -32015.
+	Future func(slot uint64) bool
+	// Chain is the configuration of the chain in the ledger, with its defaults filled in.
+	Chain chain.Config
 }
 
 // Server is an http.Handler.
@@ -52,6 +56,8 @@ type Server struct {
 	ledger  *ledger.Ledger
 	submit  Submitter
 	genesis chain.Hash
+	future  func(slot uint64) bool
+	chain   chain.Config
 }
 
 // method answers one call; params is the raw array, never nil.
@@ -61,7 +67,7 @@ type method func(s *Server, params []json.RawMessage) (any, error)
 func New(deps Deps) (*Server, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_demo_rpc_requests_total",
 		Help: "JSON-RPC calls by method and outcome."}, []string{"method", "outcome"})
-	s := &Server{ledger: deps.Ledger, submit: deps.Submitter, genesis: deps.GenesisHash, Handler: &jsonrpc.Handler{
+	s := &Server{ledger: deps.Ledger, submit: deps.Submitter, genesis: deps.GenesisHash, future: deps.Future, chain: deps.Chain, Handler: &jsonrpc.Handler{
 		Methods: map[string]jsonrpc.Method{}, Log: deps.Logger,
 		Count: func(method, outcome string) { requests.WithLabelValues(method, outcome).Inc() },
 	}}
@@ -92,5 +98,7 @@ func methods() map[string]method {
 		"getFeeForMessage": getFeeForMessage, "getTokenAccountsByOwner": getTokenAccountsByOwner, "getTokenAccountsByDelegate": getTokenAccountsByDelegate,
 		"getTokenLargestAccounts": getTokenLargestAccounts, "getRecentPrioritizationFees": getRecentPrioritizationFees, "requestAirdrop": requestAirdrop,
 		"getSupply": getSupply, "getTransactionCount": getTransactionCount,
+		"getEpochSchedule": getEpochSchedule, "getVoteAccounts": getVoteAccounts, "getAgGenesisCert": getAgGenesisCert,
+		"getRecentPerformanceSamples": getRecentPerformanceSamples,
 	}
 }

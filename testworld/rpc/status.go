@@ -8,9 +8,6 @@ import (
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
-// slotsPerEpoch is mainnet's.
-const slotsPerEpoch = 432_000
-
 func getSlot(s *Server, params []json.RawMessage) (any, error) {
 	_, c, err := s.optsAt(params, 0)
 	if err != nil {
@@ -51,8 +48,8 @@ func getEpochInfo(s *Server, params []json.RawMessage) (any, error) {
 	if b := s.ledger.Tip(c); b != nil {
 		height = b.Height
 	}
-	return map[string]any{"absoluteSlot": slot, "blockHeight": height, "epoch": slot / slotsPerEpoch, "slotIndex": slot % slotsPerEpoch,
-		"slotsInEpoch": slotsPerEpoch, "transactionCount": s.ledger.TransactionCount(c)}, nil
+	return map[string]any{"absoluteSlot": slot, "blockHeight": height, "epoch": slot / chain.SlotsPerEpoch, "slotIndex": slot % chain.SlotsPerEpoch,
+		"slotsInEpoch": chain.SlotsPerEpoch, "transactionCount": s.ledger.TransactionCount(c)}, nil
 }
 
 func getTransactionCount(s *Server, params []json.RawMessage) (any, error) {

@@ -3,18 +3,62 @@ package rpc
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/mr-tron/base58"
 
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
+// detailsAccounts is the value of transactionDetails that asks for accounts and balances only.
+const detailsAccounts = "accounts"
+
 type txJSON struct {
-	Meta        *metaJSON `json:"meta"`
-	Transaction any       `json:"transaction"`
-	Version     any       `json:"version,omitempty"`
+	Meta *metaJSON
+	// Short is set in place of Meta for detailsAccounts.
+	Short       *shortMeta
+	Transaction any
+	// Version is not set if the client did not say which it supports.
+	Version any
+	// Place is set by getTransaction.
+	Place *placeJSON
+}
+
+// placeJSON is where a transaction is.
+type placeJSON struct {
+	Slot      uint64 `json:"slot"`
+	BlockTime int64  `json:"blockTime"`
+	Index     int    `json:"transactionIndex"`
+}
+
+// MarshalJSON writes the transaction as nodes do.
+func (t *txJSON) MarshalJSON() ([]byte, error) {
+	out := struct {
+		*placeJSON
+		Meta        any `json:"meta"`
+		Transaction any `json:"transaction"`
+		Version     any `json:"version,omitempty"`
+	}{t.Place, t.Meta, t.Transaction, t.Version}
+	if t.Short != nil {
+		out.Meta = t.Short
+	}
+	return json.Marshal(out)
+}
+
+// shortMeta is the meta with detailsAccounts.
+type shortMeta struct {
+	Err          any           `json:"err"`
+	Fee          uint64        `json:"fee"`
+	PostBalances []uint64      `json:"postBalances"`
+	PostTokens   []balanceJSON `json:"postTokenBalances"`
+	PreBalances  []uint64      `json:"preBalances"`
+	PreTokens    []balanceJSON `json:"preTokenBalances"`
+	Rewards      []rewardJSON  `json:"rewards,omitzero"`
+	Status       any           `json:"status"`
 }
 
 type metaJSON struct {
@@ -35,8 +79,8 @@ type metaJSON struct {
 }
 
 type innerJSON struct {
-	Index        uint8    `json:"index"`
-	Instructions []ixJSON `json:"instructions"`
+	Index        uint8 `json:"index"`
+	Instructions []any `json:"instructions"`
 }
 
 type ixJSON struct {
@@ -79,31 +123,73 @@ func tokenAmount(n uint64, decimals uint8) amountJSON {
 	return out
 }
 
-// encodeTx encodes a transaction as the options ask. It refuses a v0 transaction unless the options
-// set maxSupportedTransactionVersion.
+// unsupported is the error for a transaction of a version that the client does not read.
+func unsupported(v uint8) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: codeUnsupportedVersion, Message: fmt.Sprintf("Transaction version (%d) is not supported by the requesting client. "+
+		"Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": %d", v, v)}
+}
+
+// checkEncoding refuses base58 to a client that reads version 1: most of these would be too long.
+func (o *options) checkEncoding() error {
+	if most := o.MaxSupportedTransactionVersion; most != nil && *most >= uint8(txwire.V1) && (o.Encoding == "base58" || o.Encoding == "binary") {
+		return invalid("base58 encoding is not supported with maxSupportedTransactionVersion >= 1")
+	}
+	return nil
+}
+
+// checkVersion refuses a transaction of a version above maxSupportedTransactionVersion. Without
+// that, only legacy ones are supported.
+func (o *options) checkVersion(v txwire.Version) error {
+	most := txwire.Legacy
+	if m := o.MaxSupportedTransactionVersion; m != nil {
+		most = txwire.Version(min(*m, math.MaxInt8))
+	}
+	if v > most {
+		return unsupported(uint8(v))
+	}
+	return nil
+}
+
+// encodeTx encodes a transaction as the options ask.
 func encodeTx(tx *chain.Tx, o *options) (*txJSON, error) {
-	if tx.Message.Versioned && o.MaxSupportedTransactionVersion == nil {
-		return nil, &jsonrpc.Error{Code: codeUnsupportedVersion,
-			Message: "Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": 0"}
+	if err := o.checkVersion(tx.Message.Version); err != nil {
+		return nil, err
 	}
 	out := &txJSON{Meta: encodeMeta(tx)}
-	if o.MaxSupportedTransactionVersion != nil {
-		out.Version = "legacy"
-		if tx.Message.Versioned {
-			out.Version = 0
-		}
-	} else {
+	switch v := tx.Message.Version; {
+	case o.MaxSupportedTransactionVersion == nil:
 		out.Meta.Loaded = nil
+	case v == txwire.Legacy:
+		out.Version = v.String()
+	default:
+		out.Version = v
+	}
+	rewards := o.Rewards == nil || *o.Rewards
+	if !rewards {
+		out.Meta.Rewards = nil
+	}
+	if o.TransactionDetails == detailsAccounts {
+		out.Transaction = map[string]any{"signatures": signatures(tx), "accountKeys": parsedKeys(tx)}
+		short := &shortMeta{Err: out.Meta.Err, Fee: out.Meta.Fee, PostBalances: out.Meta.PostBalances, PostTokens: out.Meta.PostTokens,
+			PreBalances: out.Meta.PreBalances, PreTokens: out.Meta.PreTokens, Status: out.Meta.Status}
+		if rewards {
+			short.Rewards = []rewardJSON{}
+		}
+		out.Short, out.Meta = short, nil
+		return out, nil
 	}
 	switch o.Encoding {
 	case "base64":
 		out.Transaction = jsonrpc.Base64(tx.Wire())
 	case "base58":
 		out.Transaction = []string{base58.Encode(tx.Wire()), "base58"}
+	case "binary":
+		out.Transaction = base58.Encode(tx.Wire())
 	case "", "json":
 		out.Transaction = encodeMessage(tx)
 	case "jsonParsed":
-		return nil, jsonrpc.InvalidParams("encoding jsonParsed is not offered by this node: use json, base64 or base58")
+		out.Transaction = parseMessage(tx)
+		out.Meta.Inner, out.Meta.Loaded = parseInner(tx), nil
 	default:
 		return nil, jsonrpc.InvalidParams("unknown variant `%s`, expected one of `base64`, `base58`, `json`, `jsonParsed`", o.Encoding)
 	}
@@ -115,8 +201,11 @@ func encodeErr(e *chain.TxError) any {
 	if e == nil {
 		return nil
 	}
-	if e.Kind == chain.ErrRent {
+	switch {
+	case e.Kind == chain.ErrRent:
 		return map[string]any{e.Kind.Name(): map[string]uint8{"account_index": e.Index}}
+	case !e.OfInstruction():
+		return e.Kind.Name()
 	}
 	var detail any = e.Kind.Name()
 	if e.Kind == chain.ErrCustom {
@@ -142,7 +231,7 @@ func encodeMeta(tx *chain.Tx) *metaJSON {
 		out.ReturnData = &returnJSON{Program: m.ReturnProgram.String(), Data: [2]string{base64.StdEncoding.EncodeToString(m.ReturnData), "base64"}}
 	}
 	for i := range m.Inner {
-		in := innerJSON{Index: m.Inner[i].Index}
+		in := innerJSON{Index: m.Inner[i].Index, Instructions: []any{}}
 		for j := range m.Inner[i].Instructions {
 			ix := &m.Inner[i].Instructions[j]
 			h := int(ix.StackHeight)
@@ -177,12 +266,16 @@ func encodeIx(ix *chain.CompiledInstruction, height *int) ixJSON {
 	return ixJSON{Accounts: accounts, Data: base58.Encode(ix.Data), Program: ix.Program, StackHeight: height}
 }
 
+func signatures(tx *chain.Tx) []string {
+	out := make([]string, len(tx.Signatures))
+	for i := range out {
+		out[i] = tx.Signatures[i].String()
+	}
+	return out
+}
+
 func encodeMessage(tx *chain.Tx) any {
 	m := &tx.Message
-	sigs := make([]string, len(tx.Signatures))
-	for i := range sigs {
-		sigs[i] = tx.Signatures[i].String()
-	}
 	outer := 1
 	ixs := make([]ixJSON, len(m.Instructions))
 	for i := range ixs {
@@ -192,15 +285,24 @@ func encodeMessage(tx *chain.Tx) any {
 		"accountKeys": keyStrings(m.Keys), "recentBlockhash": m.Blockhash.String(), "instructions": ixs,
 		"header": map[string]uint8{"numRequiredSignatures": m.Header[0], "numReadonlySignedAccounts": m.Header[1], "numReadonlyUnsignedAccounts": m.Header[2]},
 	}
-	if m.Versioned {
+	encodeVersion(m, msg)
+	return map[string]any{"signatures": signatures(tx), "message": msg}
+}
+
+// encodeVersion adds what only messages of one version have.
+func encodeVersion(m *chain.Message, to map[string]any) {
+	switch m.Version {
+	case txwire.Legacy:
+	case txwire.V0:
 		lookups := make([]map[string]any, len(m.Lookups))
 		for i := range m.Lookups {
 			l := &m.Lookups[i]
 			lookups[i] = map[string]any{"accountKey": l.Table.String(), "writableIndexes": ints(l.Writable), "readonlyIndexes": ints(l.Readonly)}
 		}
-		msg["addressTableLookups"] = lookups
+		to["addressTableLookups"] = lookups
+	case txwire.V1:
+		to["transactionConfig"] = m.Config
 	}
-	return map[string]any{"signatures": sigs, "message": msg}
 }
 
 func ints(b []byte) []int {
@@ -224,6 +326,9 @@ func getTransaction(s *Server, params []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkEncoding(); err != nil {
+		return nil, err
+	}
 	c, err := confirmedAtLeast(&o)
 	if err != nil {
 		return nil, err
@@ -232,9 +337,11 @@ func getTransaction(s *Server, params []json.RawMessage) (any, error) {
 	if !ok || f.Level < c {
 		return nil, nil
 	}
+	o.TransactionDetails, o.Rewards = "", nil // getTransaction has no such options
 	t, err := encodeTx(f.Tx(), &o)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"slot": f.Block.Slot, "blockTime": f.Block.Time, "transaction": t.Transaction, "meta": t.Meta, "version": t.Version}, nil
+	t.Place = &placeJSON{Slot: f.Block.Slot, BlockTime: f.Block.Time, Index: f.Index}
+	return t, nil
 }

@@ -10,10 +10,11 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
-const { LiteSVM, FailedTransactionMetadata } = require("litesvm");
+const { LiteSVM, FailedTransactionMetadata, Rent } = require("litesvm");
 const { getTransactionDecoder, lamports } = require("@solana/kit");
 
 const svm = new LiteSVM().withSigverify(false).withBlockhashCheck(false).withTransactionHistory(0n).withLogBytesLimit(undefined);
+svm.setRent(new Rent(5080n, 1, 50)); // that of the test world, which is mainnet's
 const decoder = getTransactionDecoder();
 const result = { transactions: 0, steps: 0, accounts: 0, inner: 0, failed: 0, units: {}, mismatches: [] };
 const hex = (b) => Buffer.from(b).toString("hex");
