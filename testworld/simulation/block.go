@@ -20,6 +20,10 @@ type Block struct {
 	chain.Block
 	// states are the mints' accounts after the block.
 	states map[pubkey.Key]layout.Mint
+	// made are the transactions before they were executed.
+	made []chain.Unexecuted
+	// Bank is the id of the bank in which the provider replayed the block; 0 if it tells none.
+	Bank uint64
 	// The forms of the block, each made when it is first asked for.
 	update, full, header func() []byte
 	accounts             func() [][]byte
@@ -53,12 +57,20 @@ func (m *minter) block(slot uint64, parent *Block, salt string) *Block {
 		if m.votes {
 			b.Txs = append(b.Txs, vote(slot, salt, byte(i)).Tx(parent.Hash))
 		}
-		t := m.token(slot, salt, byte(i))
-		run(t, b.states)
-		b.Txs = append(b.Txs, t.Tx(parent.Hash))
+		b.add(*m.token(slot, salt, byte(i)), parent.Hash)
 	}
 	return b
 }
+
+// add executes a transaction in the block.
+func (b *Block) add(t chain.Unexecuted, blockhash chain.Hash) {
+	b.made = append(b.made, t)
+	run(&t, b.states)
+	b.Txs = append(b.Txs, t.Tx(blockhash))
+}
+
+// shareOfV1 of 256 transactions are of version 1: 40 %.
+const shareOfV1 = 102
 
 func signature(slot uint64, salt string, i byte) (s chain.Signature) {
 	a, b := chain.MadeUp(salt+"sig", slot, i), chain.MadeUp(salt+"nature", slot, i)
@@ -79,6 +91,7 @@ func (m *minter) token(slot uint64, salt string, i byte) *chain.Unexecuted {
 	mint := mintKey(m.rng.Uint64N(mints))
 	decimals := mint[0] % 10
 	t := &chain.Unexecuted{Signature: signature(slot, salt, i), Failed: m.rng.IntN(10) == 0}
+	t.V1 = t.Signature[0] < shareOfV1
 	inner := m.rng.IntN(3) == 0
 	t.Keys = [4]pubkey.Key{chain.MadeUp("authority", 1), chain.MadeUp("account", m.rng.Uint64N(5)), mint, chain.TokenProgram}
 	balance := true
@@ -119,6 +132,7 @@ func (b *Block) Update() []byte { return b.update() }
 
 func (b *Block) encodeUpdate() []byte {
 	block := geyser.Update(&b.Block, func(tx *chain.Tx) bool { return !tx.Vote })
+	block.BankId = b.Bank
 	return marshal(&pb.SubscribeUpdate{Filters: []string{"mintlake"}, UpdateOneof: &pb.SubscribeUpdate_Block{Block: block}})
 }
 

@@ -88,49 +88,73 @@ func (p *Provider) Now() time.Duration { return time.Since(p.began) }
 
 // statuses adds the statuses of a slot with a block to the timeline. A skipped slot has none.
 func (p *Provider) statuses(s *Slot, rng *rand.Rand) {
-	say := func(at time.Duration, st pb.SlotStatus, parent *uint64) {
+	say := func(at time.Duration, st pb.SlotStatus, b *Block) {
 		if p.plan.Statuses == StatusNone || p.plan.Statuses == StatusSome && rng.IntN(2) == 0 {
 			return
 		}
 		if p.plan.StatusDelay > 0 {
 			at += time.Duration(rng.Int64N(int64(p.plan.StatusDelay)))
 		}
-		p.timeline = append(p.timeline, moment{at: at, slot: s.Number, data: marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{
-			Slot: &pb.SubscribeUpdateSlot{Slot: s.Number, Parent: parent, Status: st}}})})
+		u := &pb.SubscribeUpdateSlot{Slot: s.Number, Status: st}
+		if b != nil {
+			u.Parent = &b.Parent
+		}
+		if b != nil && st != pb.SlotStatus_SLOT_DEAD { // which names no bank
+			u.BankId = optional(b.Bank)
+		}
+		p.timeline = append(p.timeline, moment{at: at, slot: s.Number, data: marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: u}})})
 	}
 	if s.Block == nil {
 		return
 	}
-	parent, step := &s.Block.Parent, p.world.SlotTime/4
-	say(s.Begins, pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED, nil)
-	say(s.Begins+step, pb.SlotStatus_SLOT_CREATED_BANK, parent)
-	if s.Fate == Dead {
-		say(s.Begins+2*step, pb.SlotStatus_SLOT_DEAD, parent)
-		return
+	step, first := p.world.SlotTime/4, s.Block
+	if s.First != nil {
+		first = s.First
 	}
-	say(s.Begins+3*step, pb.SlotStatus_SLOT_COMPLETED, nil)
-	say(s.Begins+4*step, pb.SlotStatus_SLOT_PROCESSED, parent)
+	say(s.Begins, pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED, nil)
+	say(s.Begins+step, pb.SlotStatus_SLOT_CREATED_BANK, first)
+	if s.Fate == Dead || s.FirstDied {
+		say(s.Begins+2*step, pb.SlotStatus_SLOT_DEAD, first)
+	} else {
+		say(s.Begins+3*step, pb.SlotStatus_SLOT_COMPLETED, nil)
+		say(s.Begins+4*step, pb.SlotStatus_SLOT_PROCESSED, first)
+	}
+	if s.First != nil {
+		say(s.Again, pb.SlotStatus_SLOT_CREATED_BANK, s.Block)
+		say(s.Again+p.world.replay(), pb.SlotStatus_SLOT_PROCESSED, s.Block)
+	}
 	if s.Fate != OnChain {
 		return
 	}
 	if !p.world.Alpenglow || rng.IntN(2) == 0 { // fast finalisation skips confirmation
-		say(s.Confirmed, pb.SlotStatus_SLOT_CONFIRMED, parent)
+		say(s.Confirmed, pb.SlotStatus_SLOT_CONFIRMED, s.Block)
 	}
-	say(s.Finalized, pb.SlotStatus_SLOT_FINALIZED, parent)
+	say(s.Finalized, pb.SlotStatus_SLOT_FINALIZED, s.Block)
 }
 
-// accounts adds the account updates of the slot's block to the timeline. With AccountsConfirmed
+// accounts adds the account updates of the slot's blocks to the timeline. With AccountsConfirmed
 // they come when the block is confirmed, and only of blocks that are. With AccountsEarly they come
-// at some moment of the slot, also of blocks that are never confirmed.
+// at some moment of the slot, also of blocks that are never confirmed; those of a slot with two
+// banks while their bank is replayed.
 func (p *Provider) accounts(s *Slot, rng *rand.Rand) {
+	early := p.plan.Accounts == AccountsEarly
 	if s.Block == nil || p.plan.Accounts == AccountsConfirmed && s.Fate != OnChain {
 		return
 	}
 	at := s.Confirmed
-	if p.plan.Accounts == AccountsEarly {
+	if early {
 		at = s.Begins + time.Duration(rng.Int64N(int64(p.world.SlotTime)))
 	}
-	for _, data := range s.Block.AccountUpdates() {
+	if early && s.First != nil {
+		p.account(s, s.First, s.Begins+p.world.SlotTime/4+1)
+		at = s.Again + p.world.replay()/2
+	}
+	p.account(s, s.Block, at)
+}
+
+// account adds the account updates of a block to the timeline.
+func (p *Provider) account(s *Slot, b *Block, at time.Duration) {
+	for _, data := range b.AccountUpdates() {
 		p.timeline = append(p.timeline, moment{at: at, slot: s.Number, account: true, data: data})
 	}
 }

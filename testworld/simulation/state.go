@@ -89,6 +89,7 @@ func (b *Block) AccountUpdates() [][]byte { return b.accounts() }
 
 func (b *Block) encodeAccounts() (updates [][]byte) {
 	for _, account := range geyser.AccountUpdates(&b.Block) {
+		account.BankId = optional(b.Bank)
 		updates = append(updates, marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Account{Account: account}}))
 	}
 	return updates

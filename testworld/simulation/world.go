@@ -37,6 +37,11 @@ type Slot struct {
 	Fate   Fate
 	// Block is nil if the slot was skipped.
 	Block *Block
+	// First is a block that was replayed before Block and set aside for it, without a word or, if
+	// FirstDied is set, after the slot was declared dead. Again is when that happened.
+	First     *Block
+	FirstDied bool
+	Again     time.Duration
 	// Begins is when the slot begins. Confirmed and Finalized are when its block is. All count from
 	// the beginning of the world.
 	Begins, Confirmed, Finalized time.Duration
@@ -45,8 +50,7 @@ type Slot struct {
 // World is a cluster's history.
 type World struct {
 	Seed uint64
-	// Alpenglow: slots of 200 ms, no vote transactions, confirmed after one slot and final soon
-	// after.
+	// Alpenglow: slots of 200 ms, no vote transactions, confirmed and final at one moment.
 	Alpenglow bool
 	SlotTime  time.Duration
 	Slots     []*Slot
@@ -65,10 +69,14 @@ const calmTime = 25 * time.Second
 // calm ones for calmTime. The first and the last slot always have a block of the chain.
 func NewWorld(seed uint64, slots int) *World {
 	rng := random(seed, 1)
-	w := &World{Seed: seed, Alpenglow: rng.IntN(3) == 0, SlotTime: 400 * time.Millisecond}
+	return newWorld(seed, slots, rng.IntN(3) == 0, rng)
+}
+
+func newWorld(seed uint64, slots int, alpenglow bool, rng *rand.Rand) *World {
+	w := &World{Seed: seed, Alpenglow: alpenglow, SlotTime: 400 * time.Millisecond}
 	settle := 32
 	if w.Alpenglow {
-		w.SlotTime, settle = 200*time.Millisecond, 2
+		w.SlotTime, settle = 200*time.Millisecond, 0
 	}
 	calmSlots := int(calmTime / w.SlotTime)
 	slots += calmSlots
