@@ -88,6 +88,10 @@ type Config struct {
 // Anchor fixes the block time of a slot.
 type Anchor = chain.Anchor
 
+// ChainVersion is the version of the code that makes the chain. Another one makes other blocks of the
+// same settings.
+const ChainVersion = 2
+
 // NoV1 in Config.V1 means no transactions of version 1.
 const NoV1 = chain.NoV1
 

@@ -31,11 +31,13 @@ const demoFirstSlot = 400_000_000
 
 // demoState is a file in the data folder from which a restart continues the same chain.
 type demoState struct {
-	Source      string `json:"source"`
-	GenesisSlot uint64 `json:"genesis_slot"`
-	ParentSlot  uint64 `json:"parent_slot"`
-	Slot        uint64 `json:"slot"`
-	HTTPAddr    string `json:"http_addr"`
+	Source string `json:"source"`
+	// ChainVersion is that of the code that made the chain; 0 in the files of earlier versions.
+	ChainVersion int    `json:"chain_version"`
+	GenesisSlot  uint64 `json:"genesis_slot"`
+	ParentSlot   uint64 `json:"parent_slot"`
+	Slot         uint64 `json:"slot"`
+	HTTPAddr     string `json:"http_addr"`
 	// GenesisHash identifies the chain, even after its settings have changed. It is zero in the
 	// files of earlier versions.
 	GenesisHash pubkey.Key `json:"genesis_hash"`
@@ -134,7 +136,7 @@ func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bo
 // chain is lost, the next chain has another hash, and the rooms of the data folder refuse it.
 func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	_, _ = rand.Read(cfg.GenesisHash[:]) // never fails
-	state := demoState{Source: source, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
+	state := demoState{Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
 	// Synced to disk before the first block: if a power cut lost the hash, the rooms would refuse
 	// the next chain.
 	return state, state.write(path, durable.Replace)
@@ -152,8 +154,8 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 	return nil
 }
 
-// nextDemo continues the same chain. If that would take too long, the settings have changed, or its
-// address is not free, it begins another chain after the last slot. That chain has the genesis hash
+// nextDemo continues the same chain. If that would take too long, the settings or the code have
+// changed, or its address is not free, it begins another chain after the last slot. That chain has the genesis hash
 // of the last one, so the rooms accept it.
 func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoState {
 	cfg.StartSlot = last.Slot + 1
@@ -161,13 +163,13 @@ func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoSt
 		last.HTTPAddr = "" // a free one
 	}
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
-	if free && last.Source == source && cfg.StartSlot-last.GenesisSlot <= maxFastForward {
+	if free && last.Source == source && last.ChainVersion == demo.ChainVersion && cfg.StartSlot-last.GenesisSlot <= maxFastForward {
 		cfg.GenesisSlot, cfg.ParentSlot, cfg.Anchors = last.GenesisSlot, last.ParentSlot, last.Anchors
 		return last
 	}
 	cfg.GenesisSlot, cfg.ParentSlot = cfg.StartSlot, last.Slot
 	cfg.Seed ^= cfg.StartSlot // other tokens than before
-	return demoState{Source: source, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash}
+	return demoState{Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash}
 }
 
 // rememberDemo writes the state every second. After a kill it is up to a second old: those slots

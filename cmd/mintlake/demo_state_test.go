@@ -73,3 +73,16 @@ func TestADemoWhoseAddressIsTakenTakesAnother(t *testing.T) {
 	require.Equal(t, again.GenesisHash, moved.GenesisHash)
 	require.Equal(t, moved.GenesisSlot, run().GenesisSlot, "that one goes on")
 }
+
+// TestAChainOfOtherCodeIsNotMadeAgain: its blocks would be others.
+func TestAChainOfOtherCodeIsNotMadeAgain(t *testing.T) {
+	last := demoState{Source: "demo:", ChainVersion: demo.ChainVersion, GenesisSlot: 400, ParentSlot: 399, Slot: 500}
+	cfg := demo.Config{}
+	require.Equal(t, last, nextDemo(last, "demo:", &cfg, true))
+	require.EqualValues(t, 400, cfg.GenesisSlot)
+	last.ChainVersion--
+	next := nextDemo(last, "demo:", &cfg, true)
+	require.EqualValues(t, 501, next.GenesisSlot)
+	require.Equal(t, demo.ChainVersion, next.ChainVersion)
+	require.EqualValues(t, 500, cfg.ParentSlot)
+}

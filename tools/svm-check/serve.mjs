@@ -11,11 +11,10 @@ import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
-const { LiteSVM, FailedTransactionMetadata, Rent } = require("litesvm");
+const { LiteSVM, FailedTransactionMetadata } = require("litesvm");
 const { getTransactionDecoder, getAddressDecoder, getCompiledTransactionMessageDecoder, lamports } = require("@solana/kit");
 
 const svm = new LiteSVM().withSigverify(false).withBlockhashCheck(false).withTransactionHistory(0n).withLogBytesLimit(undefined);
-svm.setRent(new Rent(5080n, 1, 50)); // that of the test world, which is mainnet's
 const decoder = getTransactionDecoder();
 const messages = getCompiledTransactionMessageDecoder();
 const addresses = getAddressDecoder();

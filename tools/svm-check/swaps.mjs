@@ -9,11 +9,10 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
-const { LiteSVM, FailedTransactionMetadata, Rent } = require("litesvm");
+const { LiteSVM, FailedTransactionMetadata } = require("litesvm");
 const { getTransactionDecoder, lamports } = require("@solana/kit");
 
 const svm = new LiteSVM().withSigverify(false).withBlockhashCheck(false).withTransactionHistory(0n).withLogBytesLimit(undefined);
-svm.setRent(new Rent(5080n, 1, 50)); // that of the test world, which is mainnet's
 const decoder = getTransactionDecoder();
 const result = { cases: 0, units: {}, mismatches: [], wrong: 0 };
 const bytes = (s) => Buffer.from(s ?? "", "base64");
