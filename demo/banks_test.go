@@ -20,6 +20,9 @@ type modelBank struct {
 	accounts         map[chain.Key]string
 }
 
+// content is what is compared of an account.
+func content(lamports uint64, data []byte) string { return fmt.Sprintf("%d %x", lamports, data) }
+
 // modelClient applies what the stream tells, in its order. A second bank of a slot sets the first
 // one aside with all that is built on it.
 type modelClient struct {
@@ -88,7 +91,7 @@ func (c *modelClient) apply(u *pb.SubscribeUpdate) {
 	case u.GetAccount() != nil:
 		a := u.GetAccount()
 		require.Equal(c.t, c.ids, a.BankId != nil)
-		c.bank(a.GetSlot(), a.GetBankId()).accounts[chain.Key(a.GetAccount().GetPubkey())] = fmt.Sprint(a.GetAccount().GetLamports(), a.GetAccount().GetData())
+		c.bank(a.GetSlot(), a.GetBankId()).accounts[chain.Key(a.GetAccount().GetPubkey())] = content(a.GetAccount().GetLamports(), a.GetAccount().GetData())
 	case u.GetTransaction() != nil:
 		tx := u.GetTransaction()
 		b := c.bank(tx.GetSlot(), tx.GetBankId())
@@ -131,9 +134,9 @@ func (c *modelClient) requireChain(l *ledger.Ledger) {
 	}
 	accounts, _ := l.Accounts(keys, ledger.Confirmed)
 	for i, a := range accounts {
-		want := fmt.Sprint(0, []byte{})
+		want := content(0, nil)
 		if a != nil {
-			want = fmt.Sprint(a.Lamports, a.Data)
+			want = content(a.Lamports, a.Data)
 		}
 		require.Equal(c.t, want, state[keys[i]], "account %s", keys[i])
 	}

@@ -2,9 +2,17 @@ package chain
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/mintlake/mintlake/internal/solana/txwire"
+)
+
+// What a transaction may load: Solana's MAX_LOADED_ACCOUNTS_DATA_SIZE_BYTES, and what each account
+// counts besides its data (SIMD-0186).
+const (
+	maxLoaded          = 64 << 20
+	loadedAccountBytes = 64
 )
 
 // ComputePrice returns what the message offers per compute unit, in micro-lamports; 0 if it does
@@ -94,4 +102,43 @@ func (m *Message) loadedLimit() uint64 {
 		return 0
 	}
 	return min(uint64(*m.Config.LoadedAccountsDataSizeLimit), maxLoaded)
+}
+
+// loaded returns how many bytes of accounts the transaction loads.
+func (x *machine) loaded() (n uint64) {
+	for i := range x.accs {
+		if o := x.accs[i].orig; o != nil {
+			n += loadedAccountBytes + uint64(len(o.Data))
+		}
+	}
+	return n
+}
+
+// chargeFee takes the fee from the payer. It fails if the payer cannot pay.
+func (x *machine) chargeFee() error {
+	x.limit = x.msg.ComputeLimit()
+	fee := x.msg.Fee()
+	if x.accs[0].cur.Lamports < fee {
+		return fmt.Errorf("charge fee: payer %s has %d lamports, needs %d", x.keys[0], x.accs[0].cur.Lamports, fee)
+	}
+	x.meta.Fee = fee
+	x.accs[0].cur.Lamports -= fee
+	x.accs[0].dirty = true
+	return nil
+}
+
+// withoutUnits is the error of a program that may use no compute units; nil if it may use some. A
+// heap above 32 KiB costs units before the program starts.
+func (x *machine) withoutUnits(p *program) error {
+	heap := x.msg.Config.HeapSize
+	switch {
+	case x.limit > 0:
+		return nil
+	case p.builtin:
+		return fail(ErrBudgetExceeded)
+	case heap != nil && *heap > minHeap:
+		x.log("Failed to create SBF VM: Computational budget exceeded")
+		return fail(ErrEnvironmentSetup)
+	}
+	return fail(ErrFailedToComplete)
 }

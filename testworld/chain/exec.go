@@ -15,13 +15,6 @@ const (
 	maxComputePrice = 1_000_000_000_000
 )
 
-// What a transaction may load: Solana's MAX_LOADED_ACCOUNTS_DATA_SIZE_BYTES, and what each account
-// counts besides its data (SIMD-0186).
-const (
-	maxLoaded          = 64 << 20
-	loadedAccountBytes = 64
-)
-
 // maxDepth is how deep programs may call each other; an outer instruction has depth 1.
 const maxDepth = 5
 
@@ -191,16 +184,6 @@ func (x *machine) execute(tx *Tx) error {
 	return nil
 }
 
-// loaded returns how many bytes of accounts the transaction loads.
-func (x *machine) loaded() (n uint64) {
-	for i := range x.accs {
-		if o := x.accs[i].orig; o != nil {
-			n += loadedAccountBytes + uint64(len(o.Data))
-		}
-	}
-	return n
-}
-
 // runAll runs the instructions. If one fails, or an account is left short of rent, only the payer's
 // fee stays.
 func (x *machine) runAll(tx *Tx, payer loadedAccount) {
@@ -260,19 +243,6 @@ func txError(index uint8, err error) *TxError {
 		return &TxError{Index: index, Kind: ErrInvalidInstructionData}
 	}
 	return &TxError{Index: index, Kind: pe.kind, Custom: pe.custom}
-}
-
-// chargeFee takes the fee from the payer. It fails if the payer cannot pay.
-func (x *machine) chargeFee() error {
-	x.limit = x.msg.ComputeLimit()
-	fee := x.msg.Fee()
-	if x.accs[0].cur.Lamports < fee {
-		return fmt.Errorf("charge fee: payer %s has %d lamports, needs %d", x.keys[0], x.accs[0].cur.Lamports, fee)
-	}
-	x.meta.Fee = fee
-	x.accs[0].cur.Lamports -= fee
-	x.accs[0].dirty = true
-	return nil
 }
 
 // revert undoes everything but the fee; payer is the payer's account after the fee.
@@ -358,22 +328,6 @@ func (x *machine) process(programIndex uint8, f *frame) error {
 	}
 	x.log(p.success)
 	return nil
-}
-
-// withoutUnits is the error of a program that may use no compute units; nil if it may use some. A
-// heap above 32 KiB costs units before the program starts.
-func (x *machine) withoutUnits(p *program) error {
-	heap := x.msg.Config.HeapSize
-	switch {
-	case x.limit > 0:
-		return nil
-	case p.builtin:
-		return fail(ErrBudgetExceeded)
-	case heap != nil && *heap > minHeap:
-		x.log("Failed to create SBF VM: Computational budget exceeded")
-		return fail(ErrEnvironmentSetup)
-	}
-	return fail(ErrFailedToComplete)
 }
 
 // isKind returns whether a program failed with that kind of error.

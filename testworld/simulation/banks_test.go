@@ -73,7 +73,7 @@ func follow(t *testing.T, w *simulation.World, ids bool) {
 	defer provider.Stop()
 	conn, err := grpc.NewClient("passthrough:///provider", grpc.WithContextDialer(provider.Dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // the test is over
+	defer conn.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	stream, err := pb.NewGeyserClient(conn).Subscribe(ctx)
