@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/demo"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
 // jsonBlock is what getBlock answers with encoding base64: what filters look at.
@@ -57,26 +60,11 @@ func readJSONBlock(t testing.TB, path string, slot uint64) (list []*pb.Subscribe
 		require.NoError(t, json.Unmarshal(raw, &block))
 	}
 	for i, x := range block.Transactions {
-		tx, err := solana.TransactionFromBase64(x.Transaction[0])
+		wire, err := base64.StdEncoding.DecodeString(x.Transaction[0])
 		require.NoError(t, err)
-		message := &pb.Message{Versioned: tx.Message.IsVersioned(), RecentBlockhash: tx.Message.RecentBlockhash[:], Header: &pb.MessageHeader{
-			NumRequiredSignatures:       uint32(tx.Message.Header.NumRequiredSignatures),
-			NumReadonlySignedAccounts:   uint32(tx.Message.Header.NumReadonlySignedAccounts),
-			NumReadonlyUnsignedAccounts: uint32(tx.Message.Header.NumReadonlyUnsignedAccounts),
-		}}
-		vote := false
-		for _, k := range tx.Message.AccountKeys {
-			message.AccountKeys = append(message.AccountKeys, k.Bytes())
-			vote = vote || k == solana.VoteProgramID
-		}
-		for _, ix := range tx.Message.Instructions {
-			accounts := make([]byte, len(ix.Accounts))
-			for j, a := range ix.Accounts {
-				accounts[j] = byte(a)
-			}
-			message.Instructions = append(message.Instructions, &pb.CompiledInstruction{
-				ProgramIdIndex: uint32(ix.ProgramIDIndex), Accounts: accounts, Data: ix.Data})
-		}
+		var tx txwire.Transaction
+		require.NoError(t, tx.Parse(wire))
+		vote := slices.ContainsFunc(tx.Keys, func(key []byte) bool { return bytes.Equal(key, solana.VoteProgramID[:]) })
 		meta := &pb.TransactionStatusMeta{LogMessages: x.Meta.LogMessages,
 			PreTokenBalances: balancesOf(x.Meta.PreTokenBalances), PostTokenBalances: balancesOf(x.Meta.PostTokenBalances)}
 		for _, k := range x.Meta.LoadedAddresses.Writable {
@@ -88,13 +76,8 @@ func readJSONBlock(t testing.TB, path string, slot uint64) (list []*pb.Subscribe
 		if x.Meta.Err != nil {
 			meta.Err = &pb.TransactionError{Err: []byte{0, 0, 0, 0}}
 		}
-		signatures := make([][]byte, len(tx.Signatures))
-		for j, s := range tx.Signatures {
-			signatures[j] = s[:]
-		}
 		list = append(list, &pb.SubscribeUpdateTransaction{Slot: slot, Transaction: &pb.SubscribeUpdateTransactionInfo{
-			Signature: signatures[0], IsVote: vote, Index: uint64(i), Meta: meta,
-			Transaction: &pb.Transaction{Signatures: signatures, Message: message},
+			Signature: tx.Signatures[0], IsVote: vote, Index: uint64(i), Meta: meta, Transaction: yellowstone.TransactionOf(&tx),
 		}})
 	}
 	return list
