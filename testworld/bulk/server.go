@@ -213,7 +213,7 @@ func (a *answerWriter) account(e entry) {
 	}
 	a.line = append(a.line[:0], `{"account":{"data":["`...)
 	a.line = base64.StdEncoding.AppendEncode(a.line, part)
-	a.line = append(a.line, `","base64"],"executable":false,"lamports":1461600,"owner":"`...)
+	a.line = append(a.line, `","base64"],"executable":false,"lamports":1066800,"owner":"`...)
 	a.line = append(a.line, a.program...)
 	a.line = append(a.line, `","rentEpoch":18446744073709551615,"space":`...)
 	a.line = strconv.AppendInt(a.line, int64(len(a.data)), 10)

@@ -390,5 +390,5 @@ func (s *Server) IsBlockhashValid(_ context.Context, req *pb.IsBlockhashValidReq
 
 // GetVersion is a JSON text of the shape that the real server gives.
 func (s *Server) GetVersion(context.Context, *pb.GetVersionRequest) (*pb.GetVersionResponse, error) {
-	return &pb.GetVersionResponse{Version: `{"version":{"package":"mintlake-demo","version":"1.0.0","proto":"10.1.0","solana":"3.0.0","git":"demo","rustc":"-","buildts":"-"},"extra":{"hostname":null}}`}, nil
+	return &pb.GetVersionResponse{Version: `{"version":{"package":"mintlake-demo","version":"1.0.0","proto":"14.0.1","solana":"4.3.2","git":"demo","rustc":"-","buildts":"-"},"extra":{"hostname":null}}`}, nil
 }

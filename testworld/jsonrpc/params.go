@@ -76,7 +76,7 @@ type Context struct {
 }
 
 // SolanaVersion is the version that the nodes claim to be.
-const SolanaVersion = "3.0.0"
+const SolanaVersion = "4.3.2"
 
 // WithContext returns a result that was read at a slot.
 func WithContext(slot uint64, value any) Contextual {

@@ -15,7 +15,7 @@ func main() {
 	dir := flag.String("dir", "", "folder that takes the files; made when it is absent")
 	first := flag.Uint64("first", 400_000_000, "first slot")
 	slots := flag.Uint64("slots", 100, "how many slots")
-	tps := flag.Int("tps", 250, "transactions a second")
+	tps := flag.Int("tps", 500, "transactions a second")
 	tokens := flag.Int("tokens", 500, "tokens at the start")
 	seed := flag.Uint64("seed", 7, "equal seeds give equal bytes")
 	flag.Parse()
