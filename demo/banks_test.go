@@ -172,7 +172,8 @@ func TestWhoAppliesWhatIsToldEndsWithTheChain(t *testing.T) {
 	}
 }
 
-// TestAccountsOnceAtConfirmed: at processed each write is told, at confirmed the last one of a block.
+// TestAccountsOnceAtConfirmed: at processed each write is told, at confirmed the last one in its
+// block.
 func TestAccountsOnceAtConfirmed(t *testing.T) {
 	n := start(t, testConfig())
 	require.NoError(t, n.Step(12))
@@ -187,7 +188,7 @@ func TestAccountsOnceAtConfirmed(t *testing.T) {
 				return out
 			}
 			if a := u.GetAccount(); a != nil {
-				out[fmt.Sprint(a.GetSlot(), a.GetAccount().GetPubkey())]++
+				out[fmt.Sprintf("%d %x", a.GetSlot(), a.GetAccount().GetPubkey())]++
 			}
 		}
 	}

@@ -62,8 +62,8 @@ type Config struct {
 	Switched, Dead uint64
 	// WithoutBankIDs makes a Geyser server that does not say which bank it tells of.
 	WithoutBankIDs bool
-	// Future, if set, returns whether getBlock says of a slot's block that it has a transaction of a
-	// version that nobody knows yet. It is for tests.
+	// Future, if set, returns whether getBlock says of a slot's block that it has a transaction of
+	// a version that nobody knows yet. It is for tests.
 	Future func(slot uint64) bool
 	// maxSlots ends production after that many slots; 0 is endless.
 	maxSlots uint64
@@ -88,8 +88,8 @@ type Config struct {
 // Anchor fixes the block time of a slot.
 type Anchor = chain.Anchor
 
-// ChainVersion is the version of the code that makes the chain. Another one makes other blocks of the
-// same settings.
+// ChainVersion is the version of the code that makes the chain. Another one makes other blocks of
+// the same settings.
 const ChainVersion = 2
 
 // NoV1 in Config.V1 means no transactions of version 1.
@@ -184,16 +184,7 @@ func (c *Config) sourceFields() map[string]func(string) error {
 	}
 	return map[string]func(string) error{
 		"votes": yes(&c.Votes, true), "bank_ids": yes(&c.WithoutBankIDs, false), "switched": number(&c.Switched), "dead": number(&c.Dead),
-		"v1": func(s string) error {
-			n, err := strconv.Atoi(s)
-			if err != nil || n < 0 || n > 100 {
-				return errors.New("must be a whole number from 0 to 100")
-			}
-			if c.V1 = n; n == 0 {
-				c.V1 = NoV1
-			}
-			return nil
-		},
+		"v1": percent(&c.V1),
 		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.maxTokens), "wallets": whole(&c.Wallets),
 		"start_slot": number(&c.StartSlot), "genesis_slot": number(&c.GenesisSlot), "parent_slot": number(&c.ParentSlot),
 		"max_slots": number(&c.maxSlots), "fork_rate": rate(&c.ForkRate), "skip_rate": rate(&c.SkipRate), "history": whole(&c.ledger.Blocks), "history_txs": whole(&c.ledger.Transactions),
@@ -211,6 +202,20 @@ func (c *Config) sourceFields() map[string]func(string) error {
 			}
 			return nil
 		},
+	}
+}
+
+// percent parses a share in percent. 0 is kept as NoV1, as 0 means the default.
+func percent(to *int) func(string) error {
+	return func(s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || n > 100 {
+			return errors.New("must be a whole number from 0 to 100")
+		}
+		if *to = n; n == 0 {
+			*to = NoV1
+		}
+		return nil
 	}
 }
 

@@ -155,8 +155,8 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 }
 
 // nextDemo continues the same chain. If that would take too long, the settings or the code have
-// changed, or its address is not free, it begins another chain after the last slot. That chain has the genesis hash
-// of the last one, so the rooms accept it.
+// changed, or its address is not free, it begins another chain after the last slot. That chain has
+// the genesis hash of the last one, so the rooms accept it.
 func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoState {
 	cfg.StartSlot = last.Slot + 1
 	if !free {

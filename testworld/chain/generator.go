@@ -18,8 +18,8 @@ const SlotsPerEpoch = 432_000
 type Kind uint8
 
 // Live blocks make the ledger. Dead blocks were seen and then declared dead; Orphaned ones lost
-// their fork silently, as on mainnet; Replaced ones too, to another block of their slot or of a slot
-// before. A Skipped slot never had a block.
+// their fork silently, as on mainnet; Replaced ones too, to another block of their slot or of an
+// earlier one. A Skipped slot never had a block.
 const (
 	Live Kind = iota
 	Dead

@@ -76,7 +76,9 @@ func svmTx(id string, tx *Tx) svmLine {
 		}
 	}
 	switch {
-	case tx.Vote || !whole && tx.Meta.Err != nil, tx.Meta.Err != nil && tx.Meta.Err.Kind == ErrLoadedSize: // for which LiteSVM takes no fee
+	case tx.Vote || !whole && tx.Meta.Err != nil:
+		line.T = "sync"
+	case tx.Meta.Err != nil && tx.Meta.Err.Kind == ErrLoadedSize: // for which LiteSVM takes no fee
 		line.T = "sync"
 	case whole:
 		svmWhole(&line, tx)

@@ -139,8 +139,8 @@ func (s *session) accounts(c *converted) error {
 	return nil
 }
 
-// writes visits what the block's transactions wrote: at processed in their order, later each account
-// once, as the block left it.
+// writes visits what the block's transactions wrote: at processed in their order, later each
+// account once, as the block left it.
 func (s *session) writes(b *chain.Block) iter.Seq[write] {
 	if s.filter.commitment == ledger.Processed {
 		return writes(b)

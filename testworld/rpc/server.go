@@ -43,8 +43,8 @@ type Deps struct {
 	Registerer  prometheus.Registerer
 	Submitter   Submitter
 	GenesisHash chain.Hash
-	// Future, if set, returns whether the block of a slot is said to have a transaction of a version
-	// above txwire.Highest: a client that does not ask for that version gets -32015.
+	// Future, if set, returns whether the block of a slot is said to have a transaction of a
+	// version above txwire.Highest: a client that does not ask for that version gets -32015.
 	Future func(slot uint64) bool
 	// Chain is the configuration of the chain in the ledger, with its defaults filled in.
 	Chain chain.Config

@@ -58,8 +58,8 @@ func (w *World) switchBanks(rng *rand.Rand) {
 	w.End = confirmed
 }
 
-// replay is how long the replay of a block takes that came before: less than a quarter of a slot for
-// two of them, as the next bank is created then.
+// replay is how long the replay of a second block takes: less than a quarter of a slot for two of
+// them, as the next bank is created then.
 func (w *World) replay() time.Duration { return w.SlotTime / 32 }
 
 // first makes the block of a slot that loses to the slot's own. It may have transactions of that
