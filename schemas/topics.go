@@ -17,6 +17,7 @@ const (
 	TopicEnrichmentRequests = "registry.enrichment-requests.v1"
 	TopicEnrichments        = "registry.enrichments.v1"
 	TopicDeadLetters        = "registry.dead-letters.v1"
+	TopicUnknowns           = "registry.unknowns.v1"
 	TopicGatewayKeys        = "gateway.keys.v1"
 	TopicGatewayUsage       = "gateway.usage.v1"
 )
@@ -82,6 +83,8 @@ const (
 	TypeStreamBlock = "stream_block"
 	// TypeStreamStatus is a StreamStatus on TopicTransactions.
 	TypeStreamStatus = "stream_status"
+	// TypeUnknown is an Unknown on TopicUnknowns.
+	TypeUnknown = "unknown"
 	// TypeKeyChange is a KeyChange on TopicGatewayKeys.
 	TypeKeyChange = "key_change"
 	// TypeUsage is a Usage on TopicGatewayUsage.
@@ -119,6 +122,7 @@ func Topics() []Topic {
 		{TopicEnrichmentRequests, 4, 7 * day, "mints whose facts are asked for"},
 		{TopicEnrichments, 4, 0, "facts that were read: accounts, off-chain metadata, logos"},
 		{TopicDeadLetters, 1, 30 * day, "what could not be processed, with its reason"},
+		{TopicUnknowns, 1, 30 * day, "what rooms met on the chain and do not know, with a sample of each"},
 		{TopicGatewayKeys, 1, 0, "changes of API keys: kept for ever and never compacted, as they are the log of who did what"},
 		{TopicGatewayUsage, 1, 30 * day, "what API keys used, by minute and method"},
 	}

@@ -19,6 +19,9 @@ const maxExtensions = 128
 // maxRawBytes bounds the bytes that are kept of an extension that this version does not know.
 const maxRawBytes = 1024
 
+// rawName is the attribute that has these bytes.
+const rawName = "raw"
+
 // Extension is one Token-2022 extension of a mint.
 type Extension struct {
 	// Type is the program's ExtensionType.
@@ -132,9 +135,20 @@ func pointedAt(value []byte) *pubkey.Key {
 	return &address
 }
 
+// RawExtension returns the bytes of an extension that was kept raw, because its type or its length
+// was unknown, or its metadata malformed; nil for any other.
+func RawExtension(set *eventspb.ExtensionSet) []byte {
+	attributes := set.GetAttributes()
+	if len(attributes) != 2 || attributes[0].GetName() != rawName {
+		return nil
+	}
+	value, _ := hex.DecodeString(attributes[0].GetValue())
+	return append(make([]byte, 0, len(value)+1), value...) // not nil
+}
+
 func rawAttributes(value []byte) []Attribute {
 	return []Attribute{
-		{Name: "raw", Value: hex.EncodeToString(value[:min(len(value), maxRawBytes)])},
+		{Name: rawName, Value: hex.EncodeToString(value[:min(len(value), maxRawBytes)])},
 		{Name: "raw_length", Value: strconv.Itoa(len(value))},
 	}
 }

@@ -4180,6 +4180,141 @@ func (x *Fact) GetValue() []byte {
 	return nil
 }
 
+// Unknown is something of the chain or of an upstream that this version does not know, as one
+// process met it. Topic registry.unknowns.v1, key: kind/name. The counts of all records add up.
+type Unknown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status,
+	// rpc_error_code or program_change.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31, token_2022 99 or -32099; other for what
+	// came after the 64 names that a process keeps of a kind.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Room that met it.
+	Source string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	// How often since the last record of this process about it.
+	Count uint64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	// Unix milliseconds, and the slots where they are known; else 0. First in this process.
+	FirstSeenMs int64  `protobuf:"varint,5,opt,name=first_seen_ms,json=firstSeenMs,proto3" json:"first_seen_ms,omitempty"`
+	LastSeenMs  int64  `protobuf:"varint,6,opt,name=last_seen_ms,json=lastSeenMs,proto3" json:"last_seen_ms,omitempty"`
+	FirstSlot   uint64 `protobuf:"varint,7,opt,name=first_slot,json=firstSlot,proto3" json:"first_slot,omitempty"`
+	LastSlot    uint64 `protobuf:"varint,8,opt,name=last_slot,json=lastSlot,proto3" json:"last_slot,omitempty"`
+	// The first one that this process met: up to 4,096 bytes of it, its length, and where it was: a
+	// signature, an account, a method. Only in the first record of the process about it.
+	Sample        []byte `protobuf:"bytes,9,opt,name=sample,proto3" json:"sample,omitempty"`
+	SampleBytes   uint64 `protobuf:"varint,10,opt,name=sample_bytes,json=sampleBytes,proto3" json:"sample_bytes,omitempty"`
+	SamplePlace   string `protobuf:"bytes,11,opt,name=sample_place,json=samplePlace,proto3" json:"sample_place,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unknown) Reset() {
+	*x = Unknown{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unknown) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unknown) ProtoMessage() {}
+
+func (x *Unknown) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
+func (*Unknown) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Unknown) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Unknown) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Unknown) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Unknown) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Unknown) GetFirstSeenMs() int64 {
+	if x != nil {
+		return x.FirstSeenMs
+	}
+	return 0
+}
+
+func (x *Unknown) GetLastSeenMs() int64 {
+	if x != nil {
+		return x.LastSeenMs
+	}
+	return 0
+}
+
+func (x *Unknown) GetFirstSlot() uint64 {
+	if x != nil {
+		return x.FirstSlot
+	}
+	return 0
+}
+
+func (x *Unknown) GetLastSlot() uint64 {
+	if x != nil {
+		return x.LastSlot
+	}
+	return 0
+}
+
+func (x *Unknown) GetSample() []byte {
+	if x != nil {
+		return x.Sample
+	}
+	return nil
+}
+
+func (x *Unknown) GetSampleBytes() uint64 {
+	if x != nil {
+		return x.SampleBytes
+	}
+	return 0
+}
+
+func (x *Unknown) GetSamplePlace() string {
+	if x != nil {
+		return x.SamplePlace
+	}
+	return ""
+}
+
 // KeyChange is one change of an API key. Topic gateway.keys.v1, key: product/name. All changes of a
 // key, in the order of the topic, make the key. No key is ever in it, only hashes.
 type KeyChange struct {
@@ -4210,7 +4345,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4357,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4370,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -4366,7 +4501,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4378,7 +4513,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4391,7 +4526,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -4432,7 +4567,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4444,7 +4579,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4457,7 +4592,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -4480,7 +4615,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4492,7 +4627,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4505,7 +4640,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -4539,7 +4674,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4551,7 +4686,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4564,7 +4699,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -4597,7 +4732,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4744,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4757,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -4709,7 +4844,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4721,7 +4856,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4734,7 +4869,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Usage) GetNode() string {
@@ -5226,7 +5361,22 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x04item\x18\x02 \x01(\fR\x04item\x12#\n" +
 	"\rposition_slot\x18\x03 \x01(\x06R\fpositionSlot\x12%\n" +
 	"\x0eposition_order\x18\x04 \x01(\x06R\rpositionOrder\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\xa9\x03\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\xbf\x02\n" +
+	"\aUnknown\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\x12\"\n" +
+	"\rfirst_seen_ms\x18\x05 \x01(\x03R\vfirstSeenMs\x12 \n" +
+	"\flast_seen_ms\x18\x06 \x01(\x03R\n" +
+	"lastSeenMs\x12\x1d\n" +
+	"\n" +
+	"first_slot\x18\a \x01(\x04R\tfirstSlot\x12\x1b\n" +
+	"\tlast_slot\x18\b \x01(\x04R\blastSlot\x12\x16\n" +
+	"\x06sample\x18\t \x01(\fR\x06sample\x12!\n" +
+	"\fsample_bytes\x18\n" +
+	" \x01(\x04R\vsampleBytes\x12!\n" +
+	"\fsample_place\x18\v \x01(\tR\vsamplePlace\"\xa9\x03\n" +
 	"\tKeyChange\x12\x18\n" +
 	"\aproduct\x18\x01 \x01(\tR\aproduct\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -5329,7 +5479,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -5375,15 +5525,16 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*TokenListEntry)(nil),         // 41: mintlake.events.v1.TokenListEntry
 	(*Facts)(nil),                  // 42: mintlake.events.v1.Facts
 	(*Fact)(nil),                   // 43: mintlake.events.v1.Fact
-	(*KeyChange)(nil),              // 44: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 45: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 46: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 47: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 48: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 49: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 50: mintlake.events.v1.Usage
-	nil,                            // 51: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 52: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*Unknown)(nil),                // 44: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 45: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 46: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 47: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 48: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 49: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 50: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 51: mintlake.events.v1.Usage
+	nil,                            // 52: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 53: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -5423,16 +5574,16 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	14, // 34: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
 	11, // 35: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
 	11, // 36: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	51, // 37: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	52, // 37: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	5,  // 38: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	52, // 39: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	53, // 39: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
 	43, // 40: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	45, // 41: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	46, // 42: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	47, // 43: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	48, // 44: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	49, // 45: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	49, // 46: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	46, // 41: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	47, // 42: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	48, // 43: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	49, // 44: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	50, // 45: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	50, // 46: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
 	47, // [47:47] is the sub-list for method output_type
 	47, // [47:47] is the sub-list for method input_type
 	47, // [47:47] is the sub-list for extension type_name
@@ -5480,7 +5631,7 @@ func file_mintlake_events_v1_events_proto_init() {
 	}
 	file_mintlake_events_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[38].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[39].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
@@ -5492,7 +5643,7 @@ func file_mintlake_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   47,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,104 @@
+package unknowns
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+const (
+	// tellEvery is how soon a new name is written.
+	tellEvery = time.Second
+	// tellAgain is the time between two records about one name.
+	tellAgain = 10 * time.Minute
+	// tellPatience bounds one write, and the pause after one that failed.
+	tellPatience = 5 * time.Second
+)
+
+// Run writes what is new in the book to registry.unknowns.v1 until ctx ends: a new name within
+// seconds, the growth of its count every ten minutes and at the end. If Kafka does not take it, it
+// tries again. It returns nil.
+func (b *Book) Run(ctx context.Context, producer kafka.RecordProducer) error {
+	for wait := tellEvery; pause.For(ctx, wait) == nil; {
+		wait = tellEvery
+		if err := b.tell(ctx, producer, tellAgain); err != nil && ctx.Err() == nil {
+			b.log.Warn("unknowns cannot be written: it is tried again", "err", err)
+			wait = tellPatience
+		}
+	}
+	if err := b.tell(context.WithoutCancel(ctx), producer, 0); err != nil {
+		b.log.Warn("unknowns cannot be written", "err", err)
+	}
+	return nil
+}
+
+// part is what a record says of an entry.
+type part struct {
+	e     *entry
+	count uint64 // of the entry, when the record was made
+}
+
+// tell writes the entries whose last record is at least again old.
+func (b *Book) tell(ctx context.Context, producer kafka.RecordProducer, again time.Duration) error {
+	parts, records := b.untold(again)
+	if len(parts) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellPatience)
+	defer cancel()
+	if err := producer.Produce(ctx, records...); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range parts {
+		p.e.told, p.e.toldAt = p.count, b.now()
+	}
+	return nil
+}
+
+func (b *Book) untold(again time.Duration) (parts []part, records []kafka.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, names := range b.kinds {
+		for _, e := range names {
+			if e.count > e.told && (e.told == 0 || b.now().Sub(e.toldAt) >= again) {
+				parts = append(parts, part{e, e.count})
+			}
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.e.key(), b.e.key()) })
+	for _, p := range parts {
+		records = append(records, p.e.record())
+	}
+	return parts, records
+}
+
+func (e *entry) key() string { return string(e.kind) + "/" + e.name }
+
+func (e *entry) record() kafka.Record {
+	message := &eventspb.Unknown{
+		Kind: string(e.kind), Name: e.name, Source: clean(e.first.Source), Count: e.count - e.told,
+		FirstSeenMs: e.firstSeen.UnixMilli(), LastSeenMs: e.lastSeen.UnixMilli(), FirstSlot: e.first.Slot, LastSlot: e.lastSlot,
+	}
+	if e.told == 0 {
+		message.Sample, message.SampleBytes, message.SamplePlace = e.first.Sample, uint64(e.sampleBytes), e.first.Place
+	}
+	// Marshal fails only for a text that is not valid UTF-8, and all are valid.
+	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+	return kafka.Record{
+		Topic: schemas.TopicUnknowns, Key: []byte(e.key()), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte(schemas.TypeUnknown)},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+		},
+	}
+}
