@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -102,6 +103,8 @@ type RereadDeps struct {
 	Consumer Consumer
 	Producer kafka.RecordProducer
 	RPC      RPC
+	// Unknowns counts extensions that are not known; may be nil.
+	Unknowns *unknowns.Book
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
@@ -122,6 +125,7 @@ type Rereader struct {
 	consumer Consumer
 	producer kafka.RecordProducer
 	rpc      RPC
+	unknowns *unknowns.Book
 	logger   *slog.Logger
 	now      func() time.Time
 	dirty    *dirtySet
@@ -149,7 +153,7 @@ func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 		deps.Clock = time.Now
 	}
 	r := &Rereader{
-		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, logger: deps.Logger, now: deps.Clock,
+		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, unknowns: deps.Unknowns, logger: deps.Logger, now: deps.Clock,
 		dirty: newDirtySet(cfg), pace: pause.Evenly(cfg.CallsPerSecond), uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}
 	var err error

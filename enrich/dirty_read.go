@@ -184,6 +184,7 @@ func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	if err := r.producer.Produce(ctx, records...); err != nil {
 		return fmt.Errorf("write re-read accounts: %w", err)
 	}
+	noteExtensions(r.unknowns, facts)
 	return nil
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -169,6 +170,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then nothing is traced.
 	Tracer *tracing.Tracer
+	// Unknowns counts extensions that are not known; may be nil.
+	Unknowns *unknowns.Book
 	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and sets received-at. No
 	// fact depends on it.
 	Clock func() time.Time
@@ -183,6 +186,7 @@ type Enricher struct {
 	fetcher  Fetcher
 	logger   *slog.Logger
 	tracer   *tracing.Tracer
+	unknowns *unknowns.Book
 	now      func() time.Time
 	metrics  *metrics
 	tracker  *tracker
@@ -218,7 +222,7 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	}
 	e := &Enricher{
 		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, fetcher: deps.Fetcher,
-		logger: deps.Logger, tracer: deps.Tracer, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.maxInFlight)),
+		logger: deps.Logger, tracer: deps.Tracer, unknowns: deps.Unknowns, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.maxInFlight)),
 		rpcCalls:    semaphore.NewWeighted(int64(cfg.rpcConcurrency)),
 		uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}

@@ -9,8 +9,10 @@ import (
 	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // source names this room in dead letters.
@@ -50,10 +52,20 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	if err := e.producer.Produce(ctx, records...); err != nil {
 		return fmt.Errorf("write enrichments: %w", err)
 	}
+	noteExtensions(e.unknowns, facts)
 	for _, fact := range facts {
 		e.metrics.facts.WithLabelValues(enrichment.Kind(fact)).Inc()
 	}
 	return nil
+}
+
+// noteExtensions counts the extensions of mints that are not known.
+func noteExtensions(book *unknowns.Book, facts []*eventspb.Enrichment) {
+	for _, fact := range facts {
+		if mint := fact.GetMintAccount(); mint != nil {
+			book.Extensions(mint, unknowns.Sighting{Source: source, Slot: fact.GetSlot(), Place: pubkey.Key(fact.GetMint()).String()})
+		}
+	}
 }
 
 // writeDeadLetter writes the request's dead letter.

@@ -38,6 +38,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/openapi"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/lookup"
@@ -146,6 +147,8 @@ type Deps struct {
 	// Tracer may be nil: then there are no spans.
 	Tracer *tracing.Tracer
 	Now    func() time.Time
+	// Unknowns counts what the stream of pools sends and is not known; may be nil.
+	Unknowns *unknowns.Book
 }
 
 // Server is the API.
@@ -271,7 +274,7 @@ func (s *Server) openMarket() (err error) {
 			d.Directory = &market.Directory{}
 		}
 		if s.held, err = state.New(s.cfg.State, state.Deps{
-			RPC: d.RPC, Venues: d.Venues, Lister: s.deps.Lister, Directory: d.Directory, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now,
+			RPC: d.RPC, Venues: d.Venues, Lister: s.deps.Lister, Directory: d.Directory, Logger: d.Logger, Registerer: d.Registerer, Now: d.Now, Unknowns: s.deps.Unknowns,
 			Observe: func(slot uint64) { s.market.Observe(slot) },
 			Steps:   s.trust.Step, Watched: s.trust.Watched(), Wrote: s.trust.Wrote, Live: s.trust.Live,
 		}); err != nil {

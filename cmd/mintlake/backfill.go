@@ -94,6 +94,7 @@ func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillO
 	if err := s.reachKafka(ctx); err != nil {
 		return err
 	}
+	s.tellUnknowns()
 	if err := s.checkChain(ctx); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	}
 	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
 		Producer: s.writers.For("ingest"), Ledger: s.newSlotLog(),
-		Logger: s.logger, Registerer: s.registerer,
+		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns,
 	})
 }
 

@@ -45,7 +45,7 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	if err != nil {
 		return nil, err
 	}
-	deps := runner.Deps{Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer}
+	deps := runner.Deps{Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer, Unknowns: s.unknowns}
 	if s.cfg.Stream.Publish && len(sources) > 0 {
 		if r.publisher, err = transactions.New(transactions.Config{Folder: filepath.Join(s.cfg.DataDir, spillFolder), SpillBytes: s.cfg.Stream.SpillBytes},
 			transactions.Deps{Producer: producer, Logger: s.logger, Registerer: registerer}); err != nil {
@@ -156,7 +156,7 @@ func (r *ingestRoom) stream(spec source.Spec) (source.Source, error) {
 }
 
 func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
-	client, err := solana.NewClient(solana.Config{Endpoints: []string{spec.Endpoint}}, solana.Deps{Logger: r.s.logger, Registerer: r.s.registerer})
+	client, err := solana.NewClient(solana.Config{Endpoints: []string{spec.Endpoint}}, r.s.solanaDeps())
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (s *system) startEnrich(_ context.Context) error {
 	}
 	cfg := enrich.DefaultConfig()
 	cfg.OffchainEnabled = s.cfg.Enrich.Offchain
-	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
+	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer, Unknowns: s.unknowns}
 	if s.rpc != nil {
 		deps.RPC = s.rpc
 	}
@@ -167,7 +167,7 @@ func (s *system) startRereads() error {
 	}
 	room, err := enrich.NewRereader(enrich.RereadConfig{
 		Quiet: s.cfg.Enrich.RereadQuiet, MaxWait: s.cfg.Enrich.RereadMaxWait, CallsPerSecond: float64(s.cfg.Enrich.RereadCalls),
-	}, enrich.RereadDeps{Consumer: consumer, Producer: s.writers.For("enrich"), RPC: s.rpc, Logger: s.logger, Registerer: s.registerer})
+	}, enrich.RereadDeps{Consumer: consumer, Producer: s.writers.For("enrich"), RPC: s.rpc, Unknowns: s.unknowns, Logger: s.logger, Registerer: s.registerer})
 	if err != nil {
 		return err
 	}
@@ -286,6 +286,7 @@ func (s *system) runAlone(ctx context.Context, clickhouse bool, start func(conte
 	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
 		return err
 	}
+	s.tellUnknowns()
 	if err := s.checkChain(ctx); err != nil {
 		return err
 	}

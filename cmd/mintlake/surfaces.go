@@ -93,7 +93,7 @@ func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Serv
 	if len(s.cfg.RPC.Upstream) > 0 {
 		client, err := solana.NewClient(solana.Config{
 			Endpoints: s.cfg.RPC.Upstream, Timeout: statusPatience, MaxElapsed: statusPatience, RequestsPerSecond: statusCalls, MaxBodyBytes: statusAnswer,
-		}, solana.Deps{Logger: s.logger, Registerer: s.registerer})
+		}, s.solanaDeps())
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (s *system) startSubscriptions(estimates *fees.Server) (*subscriptions.Serv
 		if len(s.cfg.RPC.UpstreamWS) > 0 {
 			if deps.Accounts, err = solana.NewClient(solana.Config{
 				Endpoints: s.cfg.RPC.Upstream, MaxElapsed: accountPatience, RequestsPerSecond: statusCalls, MaxBodyBytes: accountAnswer,
-			}, solana.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
+			}, s.solanaDeps()); err != nil {
 				return nil, err
 			}
 		}
@@ -156,7 +156,7 @@ func (s *system) startStream(ctx context.Context) error {
 		MaxSubscribers: s.cfg.Stream.MaxSubscribers, MaxConnections: s.cfg.Stream.MaxConnections,
 		MaxConnectionsPerAddress: s.cfg.Stream.MaxPerAddress, MaxReplays: s.cfg.Stream.MaxReplays,
 		CertFile: s.cfg.Stream.TLS.CertFile, KeyFile: s.cfg.Stream.TLS.KeyFile}, stream.Deps{
-		Keys: store, Offsets: s.admin, Logger: s.logger, Registerer: s.registerer,
+		Keys: store, Offsets: s.admin, Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns,
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: topics, Start: start, Name: "stream"},
 				s.kafka)

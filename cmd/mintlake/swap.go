@@ -32,10 +32,9 @@ func (s *system) startSwap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer}
+	deps := swap.Deps{Keys: store, Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer, Unknowns: s.unknowns}
 	if len(s.cfg.RPC.Upstream) > 0 {
-		client, err := solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience},
-			solana.Deps{Logger: s.logger, Registerer: s.registerer})
+		client, err := solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream, MaxElapsed: quotePatience}, s.solanaDeps())
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -35,9 +36,10 @@ type system struct {
 	rpc        *solana.Client // nil without an upstream
 	addresses  addresses
 	closers    []func()
-	demoGeyser string   // the source, if the demo chain runs in this process
-	demoRPC    string   // the URL of the demo chain's JSON-RPC
-	keys       *keyring // nil until a surface needs it
+	demoGeyser string         // the source, if the demo chain runs in this process
+	demoRPC    string         // the URL of the demo chain's JSON-RPC
+	keys       *keyring       // nil until a surface needs it
+	unknowns   *unknowns.Book // set by connect
 	stream     atomic.Pointer[stream.Server]
 	// administers is true if this process may serve the admin API: up and the gateway.
 	administers bool
@@ -90,6 +92,9 @@ func (s *system) connect() error {
 	}
 	s.closers = append(s.closers, s.admin.Close)
 	s.needKafka()
+	if s.unknowns, err = unknowns.New(s.logger, s.registerer); err != nil {
+		return err
+	}
 	return s.connectUpstream()
 }
 
@@ -107,12 +112,23 @@ func (s *system) connectUpstream() error {
 	if len(s.cfg.RPC.Upstream) == 0 {
 		return nil
 	}
-	client, err := solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream}, solana.Deps{Logger: s.logger, Registerer: s.registerer})
+	client, err := solana.NewClient(solana.Config{Endpoints: s.cfg.RPC.Upstream}, s.solanaDeps())
 	if err != nil {
 		return err
 	}
 	s.rpc = client
 	return nil
+}
+
+// tellUnknowns writes what the rooms of this process do not know to Kafka. It starts before the
+// rooms, so that it stops after them.
+func (s *system) tellUnknowns() {
+	s.lifecycle.start("unknowns", func(ctx context.Context) error { return s.unknowns.Run(ctx, s.writers.For("unknowns")) })
+}
+
+// solanaDeps returns the collaborators of JSON-RPC clients.
+func (s *system) solanaDeps() solana.Deps {
+	return solana.Deps{Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns}
 }
 
 func (s *system) openClickHouse(ctx context.Context) (driver.Conn, error) {

@@ -81,6 +81,7 @@ func (s *system) startAll(ctx context.Context) error {
 	if err := ensureTopics(ctx, s.cfg, s.admin); err != nil {
 		return err
 	}
+	s.tellUnknowns()
 	if err := s.checkChain(ctx); err != nil {
 		return err
 	}

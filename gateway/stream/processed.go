@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -210,6 +211,7 @@ func (p *processed) read(r received) error {
 		case f.isBytes(fieldUpdateBlockMeta):
 			handle = p.block
 		default: // pings, pongs
+			p.noteField(&f)
 			continue
 		}
 		p.came(r.at)
@@ -295,6 +297,7 @@ func (p *processed) status(value []byte) error {
 		return err
 	}
 	slot, bank := in.GetSlot(), in.GetBankId()
+	p.server.deps.Unknowns.Fields(in.ProtoReflect(), unknowns.Sighting{Source: unknownSource, Slot: slot})
 	switch status := in.GetStatus(); status {
 	case pb.SlotStatus_SLOT_PROCESSED:
 		p.told(slot, p.banks.executed(slot, bank, in.Parent))
@@ -310,6 +313,8 @@ func (p *processed) status(value []byte) error {
 	case pb.SlotStatus_SLOT_CONFIRMED, pb.SlotStatus_SLOT_FINALIZED:
 		p.banks.confirmed(slot, bank)
 		p.tellBanks()
+	default:
+		p.noteStatus(status, slot, value)
 	}
 	return nil
 }
@@ -328,6 +333,7 @@ func (p *processed) block(value []byte) error {
 	if err != nil {
 		return err
 	}
+	p.server.deps.Unknowns.Fields(in.ProtoReflect(), unknowns.Sighting{Source: unknownSource, Slot: in.GetSlot()})
 	block := &eventspb.StreamBlock{
 		Slot: in.GetSlot(), ParentSlot: &in.ParentSlot, Blockhash: hash, ParentBlockhash: parentHash, BlockTime: in.GetBlockTime().GetTimestamp(),
 		Executed: in.GetExecutedTransactionCount(),

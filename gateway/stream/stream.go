@@ -39,6 +39,7 @@ import (
 	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/tlsserver"
+	"github.com/mintlake/mintlake/internal/unknowns"
 )
 
 // Config of the stream. Zero values take the defaults named at each field.
@@ -166,6 +167,8 @@ type Deps struct {
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+	// Unknowns counts what the source's node sends and is not known; may be nil.
+	Unknowns *unknowns.Book
 }
 
 // Server is the stream.

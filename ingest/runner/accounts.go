@@ -55,6 +55,7 @@ func (r *Runner) addAccounts(out *output, j *job) error {
 			return err
 		}
 		out.records = append(out.records, record)
+		r.noteExtensions(fact)
 		r.metrics.facts.WithLabelValues(kind).Inc()
 	}
 	return nil

@@ -90,6 +90,7 @@ func (r *Runner) decodeBlock(j *job) (output, error) {
 			out.records = append(out.records, record)
 			out.events++
 			r.metrics.event(schemas.KindOf(event))
+			r.noteRaw(event)
 			found.event(event)
 			if request := metadataRequest(event, asked); request != nil {
 				if record, err = requestRecord(request, j.receivedAt); err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -116,6 +117,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then there are no spans, and no record carries a traceparent.
 	Tracer *tracing.Tracer
+	// Unknowns counts what the decoders do not know; may be nil.
+	Unknowns *unknowns.Book
 	// Clock gives received-at if a source does not, and the time of status records. Default
 	// time.Now.
 	Clock func() time.Time

@@ -27,6 +27,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/internal/unknowns"
 )
 
 // Config says which servers are asked, and bounds the calls. Zero values take the defaults named at
@@ -72,6 +73,8 @@ type Deps struct {
 	HTTPClient *http.Client
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+	// Unknowns counts error codes that are not documented.
+	Unknowns *unknowns.Book
 }
 
 // Client calls Solana JSON-RPC servers. Many goroutines may use it at once.
@@ -84,6 +87,8 @@ type Client struct {
 	calls   *semaphore.Weighted
 	large   *semaphore.Weighted // one response over largeAnswer is read at a time
 	metrics *metrics
+
+	unknowns *unknowns.Book
 }
 
 // largeAnswer is how much of a response each call reads at once. Only one call at a time may read
@@ -103,7 +108,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
 	c := &Client{cfg: cfg, log: deps.Logger, pool: p, rate: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
-		large: semaphore.NewWeighted(1), metrics: m}
+		large: semaphore.NewWeighted(1), metrics: m, unknowns: deps.Unknowns}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -234,6 +239,10 @@ func (c *Client) attempt(ctx context.Context, e *endpoint, method string, run fu
 	span.String("outcome", outcome(err))
 	span.EndWith(err)
 	c.metrics.observe(method, outcome(err), time.Since(began), size)
+	var rpc *RPCError
+	if errors.As(err, &rpc) && !DocumentedCode(rpc.Code) {
+		c.unknowns.Note(unknowns.RPCErrorCode, strconv.Itoa(rpc.Code), unknowns.Sighting{Source: "rpc_client", Place: method, Sample: []byte(rpc.Message)})
+	}
 	if ctx.Err() == nil {
 		trouble := err != nil && endpointTrouble(err)
 		c.pool.report(e, time.Now(), trouble, retryAfter(err))

@@ -28,6 +28,19 @@ const (
 	codeTooManyRequestsConventional = -32429 // and others its JSON-RPC-shaped cousin
 )
 
+// DocumentedCode returns whether an error code is one of JSON-RPC 2.0, one of a node, or an HTTP
+// status. The node's are those of agave's rpc-client-types/src/custom_error.rs without gaps, and
+// -32022, which 4.4 answers for an unknown identity.
+func DocumentedCode(code int) bool {
+	switch {
+	case code <= CodeBlockCleanedUp && code >= -32022, code >= 400 && code < 600, code == codeTooManyRequestsConventional:
+		return true
+	case code <= -32600 && code >= CodeInternal, code == -32700:
+		return true
+	}
+	return false
+}
+
 // RPCError is an error in a node's response. Message is the node's text: it is shown, and no code
 // depends on it, but that UnsupportedVersion takes a number from it.
 type RPCError struct {

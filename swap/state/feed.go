@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/market"
@@ -71,6 +72,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	Now        func() time.Time
 	Dial       func(ctx context.Context, address string) (net.Conn, error)
+	// Unknowns counts what the stream sends and is not known; may be nil.
+	Unknowns *unknowns.Book
 }
 
 // Feed holds, from a stream, the pools of the pairs that were asked for. Pair is safe for
@@ -261,6 +264,7 @@ func (f *Feed) follow(ctx context.Context) {
 
 // message handles one update of the stream.
 func (f *Feed) message(u *pb.SubscribeUpdate) {
+	f.noteFields(u)
 	switch m := u.GetUpdateOneof().(type) {
 	case *pb.SubscribeUpdate_Account:
 		f.metrics.updates.WithLabelValues("account").Inc()
@@ -282,7 +286,7 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 		f.metrics.updates.WithLabelValues("slot").Inc()
 		number, id := m.Slot.GetSlot(), m.Slot.GetBankId()
 		f.see(number)
-		switch m.Slot.GetStatus() { //nolint:exhaustive // the others do not change the state
+		switch status := m.Slot.GetStatus(); status { //nolint:exhaustive // noteStatus knows the others
 		case pb.SlotStatus_SLOT_CREATED_BANK:
 			if f.fold.Created(number, m.Slot.GetParent(), id) {
 				f.metrics.switches.Inc()
@@ -293,6 +297,8 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 			f.fold.Confirmed(number, id)
 		case pb.SlotStatus_SLOT_FINALIZED:
 			f.fold.Finalized(number, id)
+		default:
+			f.noteStatus(status, number)
 		}
 	}
 }

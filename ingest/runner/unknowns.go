@@ -1,0 +1,61 @@
+package runner
+
+import (
+	"fmt"
+
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/ingest/decode"
+	"github.com/mintlake/mintlake/ingest/decode/instruction"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// sourceName is the source of what ingest notes as unknown.
+const sourceName = "ingest"
+
+// noteRaw counts an instruction that no decoder reads; any other event is none.
+func (r *Runner) noteRaw(event *eventspb.TokenEvent) {
+	raw := event.GetRaw()
+	if raw == nil || r.deps.Unknowns == nil {
+		return
+	}
+	r.deps.Unknowns.Note(unknowns.Instruction, instructionName(event.GetProgramId(), raw), unknowns.Sighting{
+		Source: sourceName, Slot: event.GetPosition().GetSlot(), Place: base58.Encode(event.GetSignature()), Sample: raw.GetData(),
+	})
+}
+
+// instructionName returns the program's label, the instruction's number and the number behind it,
+// where instructions have one, and why it was not read, unless its number is unknown.
+func instructionName(program []byte, raw *eventspb.RawInstruction) string {
+	var label string
+	var first, last byte // the numbers behind which a second one stands
+	switch string(program) {
+	case string(tokenaccount.ProgramToken[:]):
+		label, first, last = decode.ProgramToken, 1, 0
+	case string(tokenaccount.ProgramToken2022[:]):
+		label, first, last = decode.ProgramToken2022, 26, 46
+	default:
+		label, first, last = decode.ProgramMetaplex, 41, 55
+	}
+	name, data := label, raw.GetData()
+	if len(data) > 0 {
+		name += fmt.Sprintf(" %d", data[0])
+		if len(data) > 1 && data[0] >= first && data[0] <= last {
+			name += fmt.Sprintf(".%d", data[1])
+		}
+	}
+	if reason := raw.GetReason(); reason != instruction.ErrUnknown.Error() {
+		name += ": " + reason
+	}
+	return name
+}
+
+// noteExtensions counts the extensions of a mint account that are not known.
+func (r *Runner) noteExtensions(fact *eventspb.Enrichment) {
+	if mint := fact.GetMintAccount(); mint != nil {
+		r.deps.Unknowns.Extensions(mint, unknowns.Sighting{Source: sourceName, Slot: fact.GetSlot(), Place: pubkey.Key(fact.GetMint()).String()})
+	}
+}
