@@ -14,6 +14,8 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
+	"github.com/mintlake/mintlake/internal/testkit/unknowntest"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -70,6 +72,17 @@ func TestOnARealBroker(t *testing.T) {
 	require.Eventually(t, func() bool { return n.get("/tokens/" + second).decode(t)["symbol"] == "TWO" }, hang, 5*time.Millisecond)
 	t.Logf("visible after %s", time.Since(begin))
 	require.Eventually(t, func() bool { return server.Status(t.Context()).Freshness.Count > 0 }, hang, 10*time.Millisecond)
+
+	book := unknowntest.New(t)
+	for _, kind := range unknowns.Kinds() {
+		book.Note(kind, "7", unknowns.Sighting{Source: "ingest", Slot: 9, Sample: []byte("bytes")})
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, book.Run(ended, producer)) // which writes everything at the end
+	require.Eventually(t, func() bool { return len(server.Status(t.Context()).Unknowns) == len(unknowns.Kinds()) }, hang, 10*time.Millisecond)
+	known, _ := n.get("/status").decode(t)["unknowns"].([]any)[0].(map[string]any)
+	require.Equal(t, []any{"7", 1.0, []any{"ingest"}, 9.0}, []any{known["name"], known["count"], known["sources"], known["last_slot"]})
 
 	produce(schemas.TopicSlots, schemas.SourceStatusKey, &eventspb.SourceStatus{Kind: "file", Done: true})
 	require.Eventually(t, func() bool {

@@ -217,7 +217,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer stop()
 		return s.serve(ctx, inner, s.newListener(bound))
 	})
-	for _, run := range []func(context.Context) error{s.replica.Run, s.requests.Run, s.status.Run, s.sweep, s.share, s.failures().Run, s.runLogos, s.runVolumes} {
+	for _, run := range []func(context.Context) error{s.replica.Run, s.requests.Run, s.status.Run, s.sweep, s.share, s.failures().Run, s.readUnknowns, s.runLogos, s.runVolumes} {
 		group.Go(func() error { return run(inner) })
 	}
 	group.Go(func() error {
@@ -228,6 +228,11 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("api: %w", err)
 	}
 	return nil
+}
+
+// readUnknowns keeps the unknowns of GET /status up to date.
+func (s *Server) readUnknowns(ctx context.Context) error {
+	return s.status.ReadUnknowns(ctx, s.deps.OpenTail)
 }
 
 // runVolumes keeps the replica's daily volumes up to date.

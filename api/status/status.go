@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica"
@@ -67,6 +68,9 @@ type Document struct {
 	// go on without them. ClickHouse is nil on a node that has none.
 	Kafka      Health      `json:"kafka"`
 	ClickHouse *ClickHouse `json:"clickhouse"`
+	// Unknowns are what rooms met within 30 days and do not know, the last seen first; at most
+	// maxUnknowns, never nil.
+	Unknowns []unknowns.Known `json:"unknowns"`
 }
 
 // Source is what ingest reports about its source.
@@ -164,6 +168,8 @@ type Collector struct {
 	// versions are those of transactions that ingest does not read.
 	versions []uint32
 
+	unknowns unknowns.Fold
+
 	clickhouse probe
 	watch      *topicWatch // nil if vanished topics are not noticed
 }
@@ -229,6 +235,8 @@ func (c *Collector) Get(ctx context.Context) Document {
 	document := c.recent(ctx)
 	reasons, lost := c.Reasons()
 	document.Ready, document.Reasons = c.copy.Ready() && !lost, reasons
+	document.Unknowns = c.unknowns.List(c.now())
+	document.Unknowns = document.Unknowns[:min(len(document.Unknowns), maxUnknowns)]
 	return document
 }
 

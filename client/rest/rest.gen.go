@@ -1605,6 +1605,29 @@ type Status struct {
 		TokenEvents  int `json:"token_events"`
 		Transactions int `json:"transactions"`
 	} `json:"source"`
+
+	// Unknowns What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each.
+	Unknowns []struct {
+		// Count How often; up to ten minutes behind for a name that is known already.
+		Count int `json:"count"`
+
+		// FirstSeenMs Epoch milliseconds.
+		FirstSeenMs int `json:"first_seen_ms"`
+
+		// FirstSlot Null where no slot is known.
+		FirstSlot *int `json:"first_slot"`
+
+		// Kind transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms.
+		Kind       string `json:"kind"`
+		LastSeenMs int    `json:"last_seen_ms"`
+		LastSlot   *int   `json:"last_slot"`
+
+		// Name Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31 or token_2022 99; other for what came after 64 names of a kind.
+		Name string `json:"name"`
+
+		// Sources Rooms that met it.
+		Sources []string `json:"sources"`
+	} `json:"unknowns"`
 }
 
 // StatusPast What the status said before.

@@ -83,6 +83,10 @@ func (a *ask) showStatus(s *rest.Status) error {
 		}
 		add("gaps", gaps, style)
 	}
+	if len(s.Unknowns) > 0 {
+		u := s.Unknowns[0]
+		add("unknowns", fmt.Sprintf("%s, last %s %s: see mintlake unknowns", terminal.Count(len(s.Unknowns)), terminal.Clean(u.Kind), terminal.Clean(u.Name)), terminal.Yellow)
+	}
 	a.health(add, "kafka", &s.Kafka)
 	if c := s.Clickhouse; c != nil {
 		a.health(add, "clickhouse", &rest.Health{Ok: c.Ok, SinceMs: c.SinceMs, Error: c.Error})

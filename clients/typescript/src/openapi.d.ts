@@ -986,6 +986,23 @@ export interface components {
                 slot: number | null;
                 hash: string | null;
             };
+            /** @description What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each. */
+            unknowns: {
+                /** @description transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms. */
+                kind: string;
+                /** @description Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31 or token_2022 99; other for what came after 64 names of a kind. */
+                name: string;
+                /** @description How often; up to ten minutes behind for a name that is known already. */
+                count: number;
+                /** @description Rooms that met it. */
+                sources: string[];
+                /** @description Epoch milliseconds. */
+                first_seen_ms: number;
+                last_seen_ms: number;
+                /** @description Null where no slot is known. */
+                first_slot: number | null;
+                last_slot: number | null;
+            }[];
         };
     };
     responses: {

@@ -1,0 +1,74 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+const (
+	// maxUnknowns bounds the unknowns in the document.
+	maxUnknowns = 100
+	// unknownsRead bounds how many of the last records are read of each partition at the start. A
+	// process writes one when it meets something new, and six an hour about what it meets often.
+	unknownsRead = 100_000
+	// unknownsBatch and unknownsWait bound a fetch.
+	unknownsBatch = 1000
+	unknownsWait  = 20 * time.Millisecond
+)
+
+// OpenTail reads topics from start on.
+type OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
+
+// ReadUnknowns reads registry.unknowns.v1 until ctx ends, then it returns nil. After an error it
+// goes on where it was.
+func (c *Collector) ReadUnknowns(ctx context.Context, open OpenTail) error {
+	delays := backoff.NewExponentialBackOff()
+	var next map[kafka.TopicPartition]int64
+	for ctx.Err() == nil {
+		err := c.readUnknowns(ctx, open, &next, delays.Reset)
+		if ctx.Err() != nil {
+			break
+		}
+		c.logger.Warn("unknowns are not read, trying again", "topic", schemas.TopicUnknowns, slog.Any("err", err))
+		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
+	}
+	return nil
+}
+
+// readUnknowns reads from next on, and keeps in it where to go on.
+func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[kafka.TopicPartition]int64, progress func()) error {
+	if *next == nil {
+		ends, err := c.offsets.EndOffsets(ctx, []string{schemas.TopicUnknowns})
+		if err != nil {
+			return fmt.Errorf("read end offsets: %w", err)
+		}
+		for tp, end := range ends {
+			ends[tp] = max(0, end-unknownsRead) // a tail begins with the first record that is left
+		}
+		*next = ends
+	}
+	tail, err := open([]string{schemas.TopicUnknowns}, *next)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer tail.Close()
+	for {
+		records, err := tail.FetchBatch(ctx, unknownsBatch, unknownsWait)
+		if err != nil {
+			return err
+		}
+		progress()
+		for i := range records {
+			c.unknowns.Add(records[i].Value)
+			(*next)[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] = records[i].Offset + 1
+		}
+	}
+}
