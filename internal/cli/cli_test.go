@@ -98,7 +98,8 @@ func canned(t *testing.T) *httptest.Server {
 			"pipeline":{"lag_records":3,"projector_lag":3,"enrich_lag":0,"api_lag":0,"topics":{},"error":null,"measured_at_ms":1,"last_known_lag_records":3,"last_known_age_ms":0},
 			"registry":{"tokens":1234567},"coverage":{"from_slot":400000001,"to_slot":400000123,"complete_to_slot":400000050,"gaps":[{"from_slot":400000051,"to_slot":400000060}],"gap_count":1},
 			"freshness":{"p50_ms":21,"p99_ms":85,"count":70},"root":{"slot":400000100,"hash":"9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"},
-			"kafka":{"ok":true,"since_ms":1,"error":null},"clickhouse":{"ok":false,"since_ms":%d,"error":"connection refused","damaged_parts":null,"damage_count":null}}`, since(5*time.Minute))
+			"kafka":{"ok":true,"since_ms":1,"error":null},"clickhouse":{"ok":false,"since_ms":%d,"error":"connection refused","damaged_parts":null,"damage_count":null},
+			"unknowns":[{"kind":"instruction","name":"spl_token 99","count":12,"sources":["ingest"],"first_seen_ms":1,"last_seen_ms":2,"first_slot":400000001,"last_slot":400000009}]}`, since(5*time.Minute))
 	})
 	answer("GET /api/v2/quote", func(r *http.Request) string {
 		if r.URL.Query().Get("amount_in") != "1500000000" {

@@ -11,8 +11,8 @@ import (
 // millions.
 const maxFields = 16
 
-// Fields counts the fields of a decoded message that its generated code lacks. It does not look into
-// the messages in it. It costs next to nothing if there are none.
+// Fields counts the fields of a decoded message that its generated code lacks. It does not look
+// into the messages in it. It costs next to nothing if there are none.
 func (b *Book) Fields(m protoreflect.Message, at Sighting) {
 	rest := m.GetUnknown()
 	if b == nil || len(rest) == 0 {

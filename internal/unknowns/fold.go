@@ -35,8 +35,8 @@ type Known struct {
 	SamplePlace string `json:"-"`
 }
 
-// Fold adds up records of registry.unknowns.v1. The zero value is an empty one. Its bounds are those
-// of a Book; kinds of newer writers share one kind.
+// Fold adds up records of registry.unknowns.v1. The zero value is an empty one. Its bounds are
+// those of a Book; kinds of newer writers share one kind.
 type Fold struct {
 	mu    sync.Mutex
 	kinds map[string]map[string]*Known

@@ -57,7 +57,7 @@ const (
 	MaxNames = 64
 	// MaxName is the most bytes of a name, and of a sample's place.
 	MaxName = 120
-	// MaxSample is the most bytes that are kept of a sample: a transaction of version 1 has as many.
+	// MaxSample is the most bytes that are kept of a sample: as many as a transaction has.
 	MaxSample = 4096
 	// Other is the name of what found no place among MaxNames.
 	Other = "other"

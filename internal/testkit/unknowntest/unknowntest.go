@@ -1,6 +1,6 @@
 // Package unknowntest looks into a book of unknowns as the topic's readers do.
 //
-// In: a book that a test's rooms note in. Out: what it tells. Guarantees: what was told is told once.
+// In: a book that a test's rooms note in. Out: what it tells. Guarantees: nothing is told twice.
 package unknowntest
 
 import (
