@@ -20,22 +20,31 @@ var (
 // PDA_MARKER).
 const pdaMarker = "ProgramDerivedAddress"
 
+// maxSeeds is the first capacity for seeds: those of Metaplex, which are derived most.
+const maxSeeds = len("metadata") + 2*32
+
 // MetaplexAddress returns the address of a mint's Metaplex metadata account: the program derived
-// address of ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). It costs one
-// SHA-256 and one curve check for each bump tried, two on average. ok is false if no bump gives an
-// address off the curve, which happens for one mint in 2^256.
+// address of ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). ok is as in
+// Derive.
 func MetaplexAddress(mint pubkey.Key) (address pubkey.Key, ok bool) {
-	seeds := make([]byte, 0, len("metadata")+2*32+1+32+len(pdaMarker))
-	seeds = append(seeds, "metadata"...)
-	seeds = append(seeds, ProgramMetaplex[:]...)
-	seeds = append(seeds, mint[:]...)
-	bumpAt := len(seeds)
-	seeds = append(seeds, 0)
-	seeds = append(seeds, ProgramMetaplex[:]...)
-	seeds = append(seeds, pdaMarker...)
+	return Derive(ProgramMetaplex, []byte("metadata"), ProgramMetaplex[:], mint[:])
+}
+
+// Derive returns a program derived address. It costs one SHA-256 and one curve check for each bump
+// tried, two on average. ok is false if no bump gives an address off the curve, which happens for
+// one list of seeds in 2^256.
+func Derive(program pubkey.Key, seeds ...[]byte) (address pubkey.Key, ok bool) {
+	hashed := make([]byte, 0, maxSeeds+1+len(program)+len(pdaMarker))
+	for _, seed := range seeds {
+		hashed = append(hashed, seed...)
+	}
+	bumpAt := len(hashed)
+	hashed = append(hashed, 0)
+	hashed = append(hashed, program[:]...)
+	hashed = append(hashed, pdaMarker...)
 	for bump := 255; bump >= 0; bump-- {
-		seeds[bumpAt] = byte(bump)
-		candidate := pubkey.Key(sha256.Sum256(seeds))
+		hashed[bumpAt] = byte(bump)
+		candidate := pubkey.Key(sha256.Sum256(hashed))
 		if _, err := new(edwards25519.Point).SetBytes(candidate[:]); err != nil {
 			return candidate, true
 		}

@@ -187,7 +187,7 @@ func (b *book) noteDeployments(marks map[venue.Key]mark, slot uint64, at time.Ti
 				r.early = r.early || was && len(r.builds) == 0
 				p.mark, p.sum = m, b.sums[p.program][m]
 			}
-			if m.code == (venue.Key{}) {
+			if m.Code == (venue.Key{}) {
 				p.sum = noCode
 			}
 			if p.sum == "" {
@@ -228,7 +228,7 @@ func (r *record) counts(slot uint64) bool {
 		return false
 	}
 	for _, p := range r.programs {
-		if slot <= p.mark.slot {
+		if slot <= p.mark.Slot {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
@@ -25,7 +26,7 @@ func TestAnOptionalFeatureIsQuotedOnBuildsThatAreKnownToHaveIt(t *testing.T) {
 	builds := []KnownBuild{known(sums["both"], 2|4), known(sums["one"], 4), known(sums["none"], 0)}
 	for name, allowed := range map[string][3]bool{"both": {true, true, true}, "one": {true, false, true}, "none": {true, false, false}, "first seen": {true, false, false}} {
 		b := newBook(venue.List{optional{}}, Terms{Matches: 1, Known: builds}, nil)
-		deployed := mark{loaderUpgradeable, 1, swaptest.Named("code"), dataCode}
+		deployed := mark{Loader: solana.LoaderUpgradeable, Slot: 1, Code: swaptest.Named("code"), At: solana.ProgramDataCode}
 		b.noteDeployments(map[venue.Key]mark{cpmm.Program: deployed}, 3, time.Now())
 		b.noteHash(cpmm.Program, deployed, sums[name], time.Now())
 		for i, features := range []venue.Features{1, 1 | 2, 4} {

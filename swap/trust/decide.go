@@ -83,7 +83,7 @@ func (b *book) accepts(r *record) bool {
 func (r *record) listPrograms() []Program {
 	list := make([]Program, len(r.programs))
 	for i, p := range r.programs {
-		list[i] = Program{p.program, p.mark.slot, p.sum}
+		list[i] = Program{p.program, p.mark.Slot, p.sum}
 	}
 	return list
 }
@@ -127,6 +127,6 @@ func (b *book) lacks(r *record) venue.Features {
 
 // redeployed returns the part of a message that names the program that was last deployed.
 func (r *record) redeployed() string {
-	last := slices.MaxFunc(r.programs, func(a, b deployed) int { return cmp.Compare(a.mark.slot, b.mark.slot) })
-	return fmt.Sprintf("its program %s was deployed anew in slot %d", last.program.String(), last.mark.slot)
+	last := slices.MaxFunc(r.programs, func(a, b deployed) int { return cmp.Compare(a.mark.Slot, b.mark.Slot) })
+	return fmt.Sprintf("its program %s was deployed anew in slot %d", last.program.String(), last.mark.Slot)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -172,7 +173,7 @@ func (t *Trust) readCode(program venue.Key, m mark) {
 	if err == nil {
 		t.noteHash(program, m, sum)
 	} else {
-		t.deps.Logger.Warn("an executable was not read", "program_id", program.String(), "slot", m.slot, "err", err)
+		t.deps.Logger.Warn("an executable was not read", "program_id", program.String(), "slot", m.Slot, "err", err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,7 +188,7 @@ func (t *Trust) readCode(program venue.Key, m mark) {
 // noteHash records the hash of an executable.
 func (t *Trust) noteHash(program venue.Key, m mark, sum string) {
 	t.book.noteHash(program, m, sum, t.deps.Now())
-	t.deps.Logger.Info("a program's build is known", "program_id", program.String(), "slot", m.slot, "sha256", sum)
+	t.deps.Logger.Info("a program's build is known", "program_id", program.String(), "slot", m.Slot, "sha256", sum)
 	t.mu.Lock()
 	t.dirty = true
 	t.mu.Unlock()
@@ -209,9 +210,9 @@ func (t *Trust) Wrote(w state.Write) {
 		t.lookSoon()
 		return
 	}
-	m := dataMark(w.Key, w.Account)
-	if m.at > 0 {
-		t.noteHash(program, m, Sum(w.Account.Data[m.at:]))
+	m := solana.ProgramDataDeployment(w.Key, w.Account)
+	if m.At > 0 {
+		t.noteHash(program, m, Sum(w.Account.Data[m.At:]))
 	}
 	t.noteDeployments(map[venue.Key]mark{program: m}, w.Slot)
 }

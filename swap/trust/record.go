@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/mintlake/mintlake/internal/durable"
+	"github.com/mintlake/mintlake/internal/solana"
 )
 
 // recordFile is the file in Config.Dir that has builds and proofs.
@@ -64,11 +65,8 @@ func (b *book) load(d document) error {
 			for _, p := range v.Programs {
 				// A known executable need not be read again.
 				if sums := b.sums[p.Program]; sums != nil && p.Slot > 0 && p.SHA256 != "" {
-					address, err := dataAddress(p.Program)
-					if err != nil {
-						return err
-					}
-					sums[mark{loaderUpgradeable, p.Slot, address, dataCode}] = p.SHA256
+					address, _ := solana.ProgramDataAddress(p.Program) // newPrograms found it
+					sums[mark{Loader: solana.LoaderUpgradeable, Slot: p.Slot, Code: address, At: solana.ProgramDataCode}] = p.SHA256
 				}
 			}
 		}

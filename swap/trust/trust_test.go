@@ -241,7 +241,7 @@ func TestARecordOfFewerPrograms(t *testing.T) {
 	require.NoError(t, b.load(document{documentFormat, map[string]map[string]*verdict{
 		cpmm.Name: {sum: {Basis: BasisFirst, Programs: []Program{{cpmm.Program, 1, sum}}}},
 	}}))
-	first, second := mark{loaderUpgradeable, 1, other, dataCode}, mark{loaderUpgradeable, 2, other, dataCode}
+	first, second := mark{Loader: solana.LoaderUpgradeable, Slot: 1, Code: other, At: solana.ProgramDataCode}, mark{Loader: solana.LoaderUpgradeable, Slot: 2, Code: other, At: solana.ProgramDataCode}
 	b.noteDeployments(map[venue.Key]mark{cpmm.Program: first, other: second}, 3, time.Now())
 	b.noteHash(cpmm.Program, first, sum, time.Now())
 	b.noteHash(other, second, "new", time.Now())
