@@ -110,6 +110,8 @@ type Config struct {
 		// MaxTransactionVersion is below the highest that the code reads only in tests and
 		// emergencies.
 		MaxTransactionVersion int `koanf:"max_transaction_version" usage:"highest version of transactions that is asked for and read; a block with a higher one is a gap until this is raised or Mintlake is upgraded"`
+		// ProgramCheck is short only in tests.
+		ProgramCheck time.Duration `koanf:"program_check" usage:"how often the upstream is asked whether programs that are decoded were deployed anew"`
 	} `koanf:"ingest"`
 	Enrich struct {
 		Offchain         bool          `koanf:"offchain" usage:"fetch off-chain metadata"`
@@ -161,7 +163,7 @@ func defaults() *Config {
 	c.ClickHouse.Addr = "127.0.0.1:8123"
 	c.Geyser.Commitment, c.Geyser.Accounts = "confirmed", true
 	c.Geyser.Silence, c.Geyser.MaxPause = 30*time.Second, 30*time.Second
-	c.Ingest.Standby, c.Ingest.Session = true, 6*time.Second
+	c.Ingest.Standby, c.Ingest.Session, c.Ingest.ProgramCheck = true, 6*time.Second, time.Hour
 	c.Ingest.MaxTransactionVersion = int(txwire.Highest)
 	c.Enrich.Offchain = true
 	c.Enrich.IPFSGateways, c.Enrich.ArweaveGateways = fetch.DefaultIPFSGateways(), fetch.DefaultArweaveGateways()
@@ -232,6 +234,9 @@ func (c *Config) validate() error {
 	}
 	if highest := int(txwire.Highest); c.Ingest.MaxTransactionVersion < 0 || c.Ingest.MaxTransactionVersion > highest {
 		bad("ingest.max_transaction_version", c.Ingest.MaxTransactionVersion, fmt.Sprintf("must be 0 to %d, the highest that this version of Mintlake reads", highest))
+	}
+	if c.Ingest.ProgramCheck < time.Second {
+		bad("ingest.program_check", c.Ingest.ProgramCheck, "must be at least 1s")
 	}
 	if c.Projector.BulkLag < 1 {
 		bad("projector.bulk_lag", c.Projector.BulkLag, "must be at least 1")

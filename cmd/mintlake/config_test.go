@@ -67,6 +67,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"swap.pools_ttl":          func(c *Config) { c.Swap.PoolsTTL = 0 },
 		"kafka.compression":       func(c *Config) { c.Kafka.Compression = "rar" },
 		"ingest.session":          func(c *Config) { c.Ingest.Session = time.Millisecond },
+		"ingest.program_check":    func(c *Config) { c.Ingest.ProgramCheck = 0 },
 		"missing_per_minute":      func(c *Config) { c.Enrich.MissingPerMinute = -1 },
 		"max_transaction_version": func(c *Config) { c.Ingest.MaxTransactionVersion = int(txwire.Highest) + 1 },
 		"projector.bulk_lag":      func(c *Config) { c.Projector.BulkLag = 0 },

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/ingest/programs"
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
@@ -27,6 +28,7 @@ type ingestRoom struct {
 	runner     *runner.Runner
 	publisher  *transactions.Publisher // nil when nothing is passed on to the stream
 	recordings *file.Recordings        // nil when nothing is recorded
+	programs   *programs.Watch         // nil without an upstream
 	finite     bool                    // the sources end by themselves, so progress is shown
 }
 
@@ -58,8 +60,25 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	if len(sources) > 0 {
 		s.readiness.add("versions", false, func(context.Context) error { return s.reads.Load().CheckVersions() })
 	}
+	if err == nil && s.rpc != nil {
+		r.programs, err = s.watchPrograms()
+	}
 	r.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
 	return r, err
+}
+
+// programsFile is the file, in the data folder, that remembers how programs were deployed.
+const programsFile = "programs.json"
+
+// watchPrograms notices new builds of the programs that ingest decodes. If the data folder cannot
+// be used, what is deployed while nothing runs goes unnoticed.
+func (s *system) watchPrograms() (*programs.Watch, error) {
+	name, err := s.cfg.dataPath(programsFile)
+	if err != nil {
+		s.logger.Warn("builds of programs are not remembered", "err", err)
+		name = ""
+	}
+	return programs.New(programs.Config{Every: s.cfg.Ingest.ProgramCheck, File: name}, programs.Deps{RPC: s.rpc, Unknowns: s.unknowns, Logger: s.logger})
 }
 
 // prepareIngest makes the room and lets it announce its status. It must be called before the API
@@ -89,6 +108,9 @@ func (s *system) startIngest(ctx context.Context) error {
 	}
 	if s.ingest.recordings != nil { // started before ingest, so that recording stops after ingest
 		s.lifecycle.start("recording", s.ingest.keepRecording)
+	}
+	if s.ingest.programs != nil {
+		s.lifecycle.start("programs", s.ingest.programs.Run)
 	}
 	s.lifecycle.start("ingest", s.ingest.runner.Run)
 	if s.ingest.finite {

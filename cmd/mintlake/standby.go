@@ -177,6 +177,9 @@ func (r *ingestRoom) run(ctx context.Context) error {
 	if r.recordings != nil {
 		run(r.keepRecording)
 	}
+	if r.programs != nil {
+		run(r.programs.Run)
+	}
 	err := r.runner.Announce(ctx)
 	if err == nil {
 		err = r.runner.Run(ctx)

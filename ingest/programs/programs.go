@@ -1,0 +1,219 @@
+// Package programs notices new builds of the programs that ingest decodes.
+//
+// In: how the programs are deployed, by RPC, once an hour. Out: an unknown for each program that
+// was deployed anew, with both slots and the hash of the new executable. Guarantees: with a file,
+// what was deployed while nothing ran is noticed at the next start. Programs that cannot be
+// deployed again have no slot, and are never told. An upstream that does not answer is asked again
+// an hour later; nothing else depends on it.
+package programs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/decode"
+	"github.com/mintlake/mintlake/ingest/decode/launchpads"
+	"github.com/mintlake/mintlake/ingest/decode/venues"
+	"github.com/mintlake/mintlake/internal/durable"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// RPC reads accounts. *solana.Client is one.
+type RPC interface {
+	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (slot uint64, accounts []*solana.Account, err error)
+}
+
+// Program is a program that ingest decodes.
+type Program struct {
+	// Name is its label in metrics.
+	Name    string
+	Program pubkey.Key
+}
+
+// Decoded returns the programs that ingest decodes, each once.
+func Decoded() []Program {
+	list := []Program{
+		{decode.ProgramToken, tokenaccount.ProgramToken}, {decode.ProgramToken2022, tokenaccount.ProgramToken2022},
+		{decode.ProgramMetaplex, tokenaccount.ProgramMetaplex},
+	}
+	add := func(name, program string) {
+		key := pubkey.MustParse(program)
+		if !slices.ContainsFunc(list, func(p Program) bool { return p.Program == key }) {
+			list = append(list, Program{name, key})
+		}
+	}
+	for _, v := range venues.All() {
+		add(v.Name, v.Program)
+	}
+	for _, a := range decode.Aggregators() {
+		add(a.Name, a.Program)
+	}
+	for _, l := range launchpads.All() {
+		add(l.Name, l.Program)
+	}
+	return list
+}
+
+// Config of a Watch. Zero values take the defaults named at each field.
+type Config struct {
+	// programs to watch. Default Decoded.
+	programs []Program
+	// Every is the time between two looks. Default 1 h.
+	Every time.Duration
+	// File remembers the deployments. If it is empty, those of the first look are the known ones.
+	File string
+}
+
+// Deps are the collaborators. RPC is required; Unknowns and Logger may be nil.
+type Deps struct {
+	RPC      RPC
+	Unknowns *unknowns.Book
+	Logger   *slog.Logger
+}
+
+// Watch looks at the programs now and then. It is for one goroutine.
+type Watch struct {
+	cfg  Config
+	deps Deps
+	data []pubkey.Key // the data account of each program
+	// slots are those of the deployments that are known, by program.
+	slots map[string]uint64
+}
+
+// New does no I/O.
+func New(cfg Config, deps Deps) (*Watch, error) {
+	if deps.RPC == nil {
+		return nil, errors.New("programs: an RPC client is required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.programs == nil {
+		cfg.programs = Decoded()
+	}
+	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Hour)
+	w := &Watch{cfg: cfg, deps: deps, slots: map[string]uint64{}}
+	for _, p := range cfg.programs {
+		data, ok := solana.ProgramDataAddress(p.Program)
+		if !ok {
+			return nil, fmt.Errorf("programs: %s has no data account", p.Program.String())
+		}
+		w.data = append(w.data, data)
+	}
+	return w, nil
+}
+
+// load reads the file. One that cannot be read counts as none.
+func (w *Watch) load() {
+	if w.cfg.File == "" {
+		return
+	}
+	content, err := os.ReadFile(w.cfg.File)
+	if err == nil {
+		err = json.Unmarshal(content, &w.slots)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.slots = map[string]uint64{}
+		w.deps.Logger.Warn("the known builds of programs cannot be read: those deployed now count as known", "file", w.cfg.File, "err", err)
+	}
+}
+
+// Run reads the file, and looks at the programs until ctx ends; then it returns nil.
+func (w *Watch) Run(ctx context.Context) error {
+	w.load()
+	for {
+		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+			w.deps.Logger.Warn("builds of programs were not read", "err", err)
+		}
+		if pause.For(ctx, w.cfg.Every) != nil {
+			return nil
+		}
+	}
+}
+
+// look reads how the programs are deployed, notes those that changed, and remembers all.
+func (w *Watch) look(ctx context.Context) error {
+	changed := false
+	for from := 0; from < len(w.data); from += solana.MaxAccountsPerCall / 2 {
+		to := min(from+solana.MaxAccountsPerCall/2, len(w.data))
+		deployments, err := w.read(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		for i, d := range deployments {
+			changed = w.see(ctx, w.cfg.programs[from+i], d) || changed
+		}
+	}
+	if !changed || w.cfg.File == "" {
+		return nil
+	}
+	content, err := json.MarshalIndent(w.slots, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(w.cfg.File, content)
+}
+
+// read reads how some of the programs are deployed, at most half of MaxAccountsPerCall.
+func (w *Watch) read(ctx context.Context, from, to int) ([]solana.Deployment, error) {
+	var keys []pubkey.Key
+	for i := from; i < to; i++ {
+		keys = append(keys, w.cfg.programs[i].Program, w.data[i])
+	}
+	_, accounts, err := w.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
+		Commitment: solana.Finalized, DataSlice: &solana.DataSlice{Length: solana.DeploymentDataSize},
+	})
+	if err != nil {
+		return nil, err
+	}
+	deployments := make([]solana.Deployment, to-from)
+	for i := range deployments {
+		deployments[i] = solana.DeploymentOf(keys[2*i], keys[2*i+1], accounts[2*i], accounts[2*i+1])
+	}
+	return deployments, nil
+}
+
+// change is the sample of an unknown.
+type change struct {
+	Program string `json:"program"`
+	OldSlot uint64 `json:"old_slot"`
+	NewSlot uint64 `json:"new_slot"`
+	// SHA256 is solana.ExecutableHash of the new build; empty if it could not be read.
+	SHA256 string `json:"sha256"`
+}
+
+// see takes in a deployment, and returns whether it is new. An older one than the known is of a
+// server that is behind.
+func (w *Watch) see(ctx context.Context, p Program, d solana.Deployment) bool {
+	address := p.Program.String()
+	known, seen := w.slots[address]
+	if d.Slot == 0 || seen && d.Slot <= known {
+		return false
+	}
+	w.slots[address] = d.Slot
+	if !seen {
+		return true
+	}
+	c := change{Program: address, OldSlot: known, NewSlot: d.Slot}
+	_, accounts, err := w.deps.RPC.GetMultipleAccounts(ctx, []pubkey.Key{d.Code}, solana.AccountOptions{Commitment: solana.Finalized})
+	if err != nil {
+		w.deps.Logger.Warn("the executable of a program was not read", "program_id", address, "slot", d.Slot, "err", err)
+	} else if executable, same := d.Executable(accounts[0]); same {
+		c.SHA256 = solana.ExecutableHash(executable)
+	}
+	sample, _ := json.Marshal(c) // texts and numbers only
+	w.deps.Unknowns.Note(unknowns.ProgramChange, p.Name, unknowns.Sighting{Source: "ingest", Slot: d.Slot, Place: address, Sample: sample})
+	return true
+}
