@@ -13,7 +13,6 @@ import (
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/ingest/source"
-	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/hosts"
@@ -173,11 +172,6 @@ func defaults() *Config {
 	c.Logos = defaultLogoConfig()
 	c.Log.Level, c.Log.Format = "info", "text"
 	return c
-}
-
-// reader returns how the sources read transactions.
-func (c *Config) reader() parse.Reader {
-	return parse.UpTo(txwire.Version(c.Ingest.MaxTransactionVersion))
 }
 
 // allTransactions reports whether the stream has all transactions, not only those of token

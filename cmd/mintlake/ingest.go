@@ -13,10 +13,12 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/ingest/source/geyser"
+	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
 // ingestRoom is ingest with what runs beside it.
@@ -79,6 +81,11 @@ func (s *system) watchPrograms() (*programs.Watch, error) {
 		name = ""
 	}
 	return programs.New(programs.Config{Every: s.cfg.Ingest.ProgramCheck, File: name}, programs.Deps{RPC: s.rpc, Unknowns: s.unknowns, Logger: s.logger})
+}
+
+// reader returns how the sources read transactions.
+func (s *system) reader() parse.Reader {
+	return parse.UpTo(txwire.Version(s.cfg.Ingest.MaxTransactionVersion)).Noting(s.unknowns)
 }
 
 // prepareIngest makes the room and lets it announce its status. It must be called before the API
@@ -151,7 +158,7 @@ func (r *ingestRoom) sources() ([]source.Source, error) {
 		return nil, errors.New("record: only a geyser+https://host:port stream can be recorded while it is ingested")
 	}
 	if len(paths) > 0 {
-		files, err := file.New(file.Config{Paths: paths, Speed: *speed, Reader: r.s.cfg.reader()}, file.Deps{Logger: r.s.logger, Registerer: r.registerer})
+		files, err := file.New(file.Config{Paths: paths, Speed: *speed, Reader: r.s.reader()}, file.Deps{Logger: r.s.logger, Registerer: r.registerer})
 		return []source.Source{files}, err
 	}
 	if len(specs) == 0 {
@@ -182,7 +189,7 @@ func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(r.s.cfg.commitmentOf(spec)), Reader: r.s.cfg.reader()},
+	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(r.s.cfg.commitmentOf(spec)), Reader: r.s.reader()},
 		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
 }
 
@@ -193,7 +200,7 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 	deps := geyser.Deps{Logger: r.s.logger, Registerer: r.registerer}
 	var err error
 	if r.s.rpc != nil {
-		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment), Reader: r.s.cfg.reader()},
+		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment), Reader: r.s.reader()},
 			rpc.Deps{Client: r.s.rpc, Logger: r.s.logger, Registerer: r.registerer})
 		if err != nil {
 			return nil, err
@@ -209,6 +216,6 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 		Endpoint: spec.Endpoint, Token: r.s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
 		NoAccountUpdates: !r.s.cfg.Geyser.Accounts, BlocksMeta: r.s.cfg.Record != "",
 		AllTransactions: r.s.cfg.allTransactions(), Silence: r.s.cfg.Geyser.Silence, MaxPause: r.s.cfg.Geyser.MaxPause,
-		Reader: r.s.cfg.reader(),
+		Reader: r.s.reader(),
 	}, deps)
 }

@@ -53,6 +53,8 @@ type processed struct {
 	// received has what the sessions receive, heard what the log says of slots.
 	received chan received
 	heard    chan heard
+	// scanner notes what the node sends and is not known.
+	scanner *unknowns.Scanner
 	// tip is the highest slot that has ended; 0 while there is none.
 	tip atomic.Uint64
 
@@ -103,6 +105,7 @@ func newProcessed(s *Server) (*processed, error) {
 	p := &processed{
 		server: s, cfg: cfg, upstream: yellowstone.Server{URL: url, Token: cfg.Token},
 		received: make(chan received, receivedAhead), heard: make(chan heard, receivedAhead), banks: newBanks(),
+		scanner: unknowns.NewScanner(s.deps.Unknowns, "stream", (&pb.SubscribeUpdate{}).ProtoReflect().Descriptor(), fieldUpdateTransaction),
 	}
 	return p, nil
 }
@@ -192,6 +195,7 @@ func (p *processed) take(r received) {
 		p.banks.reconnects()
 		return
 	}
+	p.scanner.Look(r.message)
 	if err := p.read(r); err != nil {
 		p.server.metrics.processed.bad.Inc()
 		p.server.deps.Logger.Debug("processed update left out", "err", err)
@@ -211,7 +215,6 @@ func (p *processed) read(r received) error {
 		case f.isBytes(fieldUpdateBlockMeta):
 			handle = p.block
 		default: // pings, pongs
-			p.noteField(&f)
 			continue
 		}
 		p.came(r.at)
@@ -297,7 +300,6 @@ func (p *processed) status(value []byte) error {
 		return err
 	}
 	slot, bank := in.GetSlot(), in.GetBankId()
-	p.server.deps.Unknowns.Fields(in.ProtoReflect(), unknowns.Sighting{Source: unknownSource, Slot: slot})
 	switch status := in.GetStatus(); status {
 	case pb.SlotStatus_SLOT_PROCESSED:
 		p.told(slot, p.banks.executed(slot, bank, in.Parent))
@@ -313,8 +315,6 @@ func (p *processed) status(value []byte) error {
 	case pb.SlotStatus_SLOT_CONFIRMED, pb.SlotStatus_SLOT_FINALIZED:
 		p.banks.confirmed(slot, bank)
 		p.tellBanks()
-	default:
-		p.noteStatus(status, slot, value)
 	}
 	return nil
 }
@@ -333,7 +333,6 @@ func (p *processed) block(value []byte) error {
 	if err != nil {
 		return err
 	}
-	p.server.deps.Unknowns.Fields(in.ProtoReflect(), unknowns.Sighting{Source: unknownSource, Slot: in.GetSlot()})
 	block := &eventspb.StreamBlock{
 		Slot: in.GetSlot(), ParentSlot: &in.ParentSlot, Blockhash: hash, ParentBlockhash: parentHash, BlockTime: in.GetBlockTime().GetTimestamp(),
 		Executed: in.GetExecutedTransactionCount(),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/deadletter"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -89,7 +90,7 @@ func (s *sink) Refused(ctx context.Context, name string, err error) {
 	r := s.runner
 	name, reason := shorten(name), shorten(err.Error())
 	r.metrics.refused.Inc()
-	r.meet(err)
+	r.meet(err, unknowns.Sighting{Place: name})
 	r.status.refuse(name + ": " + reason)
 	r.log.Warn("input refused", "source", s.kind, "input", name, "err", err)
 	record := deadletter.OfInput(deadLetterSource, reason, name, receivedAtHeader(r.deps.Clock()))

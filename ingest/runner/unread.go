@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/mr-tron/base58"
@@ -13,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -85,7 +87,7 @@ func (s *sink) partial(block *chain.Block, j *job) {
 	var reasons []string
 	for i := range block.Unread {
 		one := &block.Unread[i]
-		reason := r.meet(one.Err)
+		reason := r.meet(one.Err, unknowns.Sighting{Slot: block.Slot, Place: unreadName(block.Slot, one), Sample: one.Raw})
 		r.metrics.unread.WithLabelValues(reason).Inc()
 		if !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
@@ -123,13 +125,15 @@ func letterOf(block *chain.Block, one *chain.Unread, header kafka.Header) kafka.
 }
 
 // meet returns the metric label for why something could not be read. It notes a version that is not
-// read. All errors of inputs come by here.
-func (r *Runner) meet(err error) (reason string) {
+// read. All errors of inputs come by here. at is where; meet adds the source.
+func (r *Runner) meet(err error, at unknowns.Sighting) (reason string) {
 	var version *txwire.VersionError
 	if !errors.As(err, &version) {
 		return unreadMalformed
 	}
 	r.status.meet(version.Version)
+	at.Source = sourceName
+	r.deps.Unknowns.Note(unknowns.TransactionVersion, strconv.Itoa(int(version.Version)), at)
 	return unreadVersion
 }
 

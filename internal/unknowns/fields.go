@@ -35,19 +35,3 @@ func (b *Book) Field(message string, number protowire.Number, at Sighting) {
 		b.Note(ProtobufField, message+"."+strconv.Itoa(int(number)), at)
 	}
 }
-
-// Numbers are the numbers of a message's known fields: bit n is set for field n.
-type Numbers uint64
-
-// NumbersOf returns the field numbers of a message below 64.
-func NumbersOf(message protoreflect.MessageDescriptor) (numbers Numbers) {
-	for i := range message.Fields().Len() {
-		if number := message.Fields().Get(i).Number(); number < 64 {
-			numbers |= 1 << number
-		}
-	}
-	return numbers
-}
-
-// Has returns whether the message has a field of this number.
-func (n Numbers) Has(number protowire.Number) bool { return number < 64 && n&(1<<number) != 0 }

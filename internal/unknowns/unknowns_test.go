@@ -220,10 +220,4 @@ func TestFields(t *testing.T) {
 	require.Len(t, to.fold(), 2)
 	require.Equal(t, raw[:2], find(to.fold(), ProtobufField, "geyser.SubscribeUpdateSlot.9").Sample)
 	require.NotNil(t, find(to.fold(), ProtobufField, "geyser.SubscribeUpdateSlot.1000"))
-
-	numbers := NumbersOf(update.ProtoReflect().Descriptor())
-	require.True(t, numbers.Has(1))
-	require.True(t, numbers.Has(5), "bank_id")
-	require.False(t, numbers.Has(9))
-	require.False(t, numbers.Has(1000))
 }

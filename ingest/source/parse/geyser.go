@@ -67,6 +67,7 @@ func GeyserUpdate(data []byte) (u Update, err error) { return Reader{}.GeyserUpd
 
 // GeyserUpdate is like the function of that name.
 func (r Reader) GeyserUpdate(data []byte) (u Update, err error) {
+	r.scanner.Look(data)
 	w := walk{rest: data}
 	var createdAt time.Time
 	for w.next() {

@@ -13,8 +13,11 @@ import (
 	"fmt"
 	"strings"
 
+	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -84,10 +87,18 @@ func (l list) Unwrap() []error { return l }
 type Reader struct {
 	limited bool
 	highest txwire.Version
+	scanner *unknowns.Scanner
 }
 
 // UpTo returns a reader that does not read versions above highest.
 func UpTo(highest txwire.Version) Reader { return Reader{limited: true, highest: highest} }
+
+// Noting returns a reader that also notes what Geyser updates have and is not known. Into blocks and
+// transactions it looks now and then: see unknowns.Scanner.
+func (r Reader) Noting(book *unknowns.Book) Reader {
+	r.scanner = unknowns.NewScanner(book, "ingest", (&pb.SubscribeUpdate{}).ProtoReflect().Descriptor(), 4, 5)
+	return r
+}
 
 // Highest returns the highest version that is read.
 func (r Reader) Highest() txwire.Version {

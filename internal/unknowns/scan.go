@@ -1,0 +1,208 @@
+package unknowns
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const (
+	// scanEvery is how many blocks or transactions share one look into them, which takes a third of
+	// the time of parsing. What a newer server adds is in most of them, so the next look finds it.
+	scanEvery = 32
+	// scanDepth bounds how deep messages may lie in each other. Those of Geyser have 8 levels.
+	scanDepth = 16
+	// maxFound bounds how many different unknowns of one message are noted.
+	maxFound = 16
+	// maxNumber bounds the field numbers that a shape has: those of Geyser are below 32.
+	maxNumber = 64
+)
+
+// Scanner looks through encoded messages for fields that the generated code lacks, at any depth,
+// and for slot statuses and reward types that it has no name for. It is for readers that do not
+// decode their messages whole. Look may be called by many goroutines. A nil Scanner sees nothing.
+type Scanner struct {
+	book   *Book
+	source string
+	root   *shape
+	// sampled has a bit for each field of the root into which only some looks go.
+	sampled uint64
+	looks   atomic.Uint64
+}
+
+// shape is what is known of a type of messages.
+type shape struct {
+	name string
+	// known has a bit for each field. messages are the shapes of those that are messages, enums the
+	// enumerations that are checked.
+	known    uint64
+	messages [maxNumber]*shape
+	enums    [maxNumber]*enum
+	// slot is the number of the field slot; 0 if there is none.
+	slot protowire.Number
+}
+
+// enum is an enumeration whose unknown values are of a kind.
+type enum struct {
+	kind   Kind
+	values protoreflect.EnumValueDescriptors
+}
+
+// enumKinds are the enumerations that are checked, by their name in the package.
+var enumKinds = map[protoreflect.Name]Kind{"SlotStatus": SlotStatus, "RewardType": RewardType}
+
+// NewScanner returns a scanner of messages of one type; nil if book is. Into the fields sampled of
+// such a message only one look in scanEvery goes.
+func NewScanner(book *Book, source string, root protoreflect.MessageDescriptor, sampled ...protowire.Number) *Scanner {
+	if book == nil {
+		return nil
+	}
+	s := &Scanner{book: book, source: source, root: shapeOf(root, map[protoreflect.FullName]*shape{})}
+	for _, number := range sampled {
+		s.sampled |= 1 << number
+	}
+	return s
+}
+
+func shapeOf(m protoreflect.MessageDescriptor, made map[protoreflect.FullName]*shape) *shape {
+	if s := made[m.FullName()]; s != nil {
+		return s
+	}
+	s := &shape{name: string(m.FullName())}
+	made[m.FullName()] = s
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		number := field.Number()
+		if number >= maxNumber {
+			continue
+		}
+		s.known |= 1 << number
+		switch {
+		case field.Message() != nil:
+			s.messages[number] = shapeOf(field.Message(), made)
+		case field.Enum() != nil && enumKinds[field.Enum().Name()] != "":
+			s.enums[number] = &enum{enumKinds[field.Enum().Name()], field.Enum().Values()}
+		case field.Name() == "slot":
+			s.slot = number
+		}
+	}
+	return s
+}
+
+// found is an unknown of a message.
+type found struct {
+	kind   Kind
+	in     *shape
+	number int64 // of the field, or the value of the enumeration
+	sample []byte
+}
+
+// scan is one look.
+type scan struct {
+	deep bool
+	slot uint64
+	list []found
+}
+
+// Look looks through a message and notes what is unknown: each once, however often the message has
+// it. It ends where the message is malformed.
+func (s *Scanner) Look(message []byte) {
+	if s == nil {
+		return
+	}
+	look := scan{deep: s.looks.Load()%scanEvery == 0}
+	rest := message
+	for len(rest) > 0 {
+		number, kind, value, _, size := consume(rest)
+		if size < 0 {
+			break
+		}
+		sampled := number < maxNumber && s.sampled&(1<<number) != 0
+		if sampled {
+			s.looks.Add(1)
+		}
+		if !sampled || look.deep {
+			look.field(s.root, number, kind, value, 0, rest[:size], 0)
+		}
+		rest = rest[size:]
+	}
+	for _, f := range look.list {
+		at := Sighting{Source: s.source, Slot: look.slot, Sample: f.sample}
+		if f.kind == ProtobufField {
+			s.book.Field(f.in.name, protowire.Number(f.number), at)
+		} else {
+			s.book.Note(f.kind, strconv.FormatInt(f.number, 10), at)
+		}
+	}
+}
+
+// consume returns the first field of a message: the value of a length-delimited one, or of a varint.
+// size is that of the whole field; negative if it is malformed.
+func consume(d []byte) (number protowire.Number, kind protowire.Type, value []byte, n uint64, size int) {
+	// The usual field, of up to 127 bytes and a number below 16, needs no call.
+	if len(d) >= 2 && d[0] < 0x80 && d[0] >= 0x08 && d[0]&7 == uint8(protowire.BytesType) && d[1] < 0x80 && int(d[1]) <= len(d)-2 {
+		size = 2 + int(d[1])
+		return protowire.Number(d[0] >> 3), protowire.BytesType, d[2:size], 0, size
+	}
+	number, kind, tag := protowire.ConsumeTag(d)
+	if tag < 0 {
+		return 0, 0, nil, 0, tag
+	}
+	switch kind { //nolint:exhaustive // the others are skipped
+	case protowire.VarintType:
+		n, size = protowire.ConsumeVarint(d[tag:])
+	case protowire.BytesType:
+		value, size = protowire.ConsumeBytes(d[tag:])
+	default:
+		size = protowire.ConsumeFieldValue(number, kind, d[tag:])
+	}
+	if size < 0 {
+		return 0, 0, nil, 0, size
+	}
+	return number, kind, value, n, tag + size
+}
+
+// message looks through a message that lies depth levels deep.
+func (l *scan) message(in *shape, rest []byte, depth int) {
+	for len(rest) > 0 {
+		number, kind, value, n, size := consume(rest)
+		if size < 0 {
+			return
+		}
+		l.field(in, number, kind, value, n, rest[:size], depth)
+		rest = rest[size:]
+	}
+}
+
+func (l *scan) field(in *shape, number protowire.Number, kind protowire.Type, value []byte, n uint64, raw []byte, depth int) {
+	if number >= maxNumber || in.known&(1<<number) == 0 {
+		l.add(found{ProtobufField, in, int64(number), raw})
+		return
+	}
+	switch kind { //nolint:exhaustive // the others have nothing in them
+	case protowire.BytesType:
+		if child := in.messages[number]; child != nil && depth < scanDepth {
+			l.message(child, value, depth+1)
+		}
+	case protowire.VarintType:
+		if e := in.enums[number]; e != nil && e.values.ByNumber(protoreflect.EnumNumber(int32(n))) == nil {
+			l.add(found{e.kind, in, int64(int32(n)), raw})
+		}
+		if number == in.slot && l.slot == 0 {
+			l.slot = n
+		}
+	}
+}
+
+func (l *scan) add(f found) {
+	for i := range l.list {
+		if l.list[i].kind == f.kind && l.list[i].in == f.in && l.list[i].number == f.number {
+			return
+		}
+	}
+	if len(l.list) < maxFound {
+		l.list = append(l.list, f)
+	}
+}
