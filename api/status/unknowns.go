@@ -3,7 +3,6 @@ package status
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -37,7 +36,7 @@ func (c *Collector) ReadUnknowns(ctx context.Context, open OpenTail) error {
 		if ctx.Err() != nil {
 			break
 		}
-		c.logger.Warn("unknowns are not read, trying again", "topic", schemas.TopicUnknowns, slog.Any("err", err))
+		c.logger.Warn("unknowns are not read, trying again", "topic", schemas.TopicUnknowns, "err", err)
 		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
 	}
 	return nil

@@ -138,8 +138,8 @@ func (s *Scanner) Look(message []byte) {
 	}
 }
 
-// consume returns the first field of a message: the value of a length-delimited one, or of a varint.
-// size is that of the whole field; negative if it is malformed.
+// consume returns the first field of a message: the value of a length-delimited one, or of a
+// varint. size is that of the whole field; negative if it is malformed.
 func consume(d []byte) (number protowire.Number, kind protowire.Type, value []byte, n uint64, size int) {
 	// The usual field, of up to 127 bytes and a number below 16, needs no call.
 	if len(d) >= 2 && d[0] < 0x80 && d[0] >= 0x08 && d[0]&7 == uint8(protowire.BytesType) && d[1] < 0x80 && int(d[1]) <= len(d)-2 {
@@ -150,7 +150,7 @@ func consume(d []byte) (number protowire.Number, kind protowire.Type, value []by
 	if tag < 0 {
 		return 0, 0, nil, 0, tag
 	}
-	switch kind { //nolint:exhaustive // the others are skipped
+	switch kind {
 	case protowire.VarintType:
 		n, size = protowire.ConsumeVarint(d[tag:])
 	case protowire.BytesType:
@@ -181,7 +181,7 @@ func (l *scan) field(in *shape, number protowire.Number, kind protowire.Type, va
 		l.add(found{ProtobufField, in, int64(number), raw})
 		return
 	}
-	switch kind { //nolint:exhaustive // the others have nothing in them
+	switch kind {
 	case protowire.BytesType:
 		if child := in.messages[number]; child != nil && depth < scanDepth {
 			l.message(child, value, depth+1)
