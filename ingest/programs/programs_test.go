@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +22,15 @@ import (
 
 // chain has accounts, and counts the calls.
 type chain struct {
+	mu       sync.Mutex
 	accounts map[pubkey.Key]*solana.Account
 	calls    int
 	err      error
 }
 
 func (c *chain) GetMultipleAccounts(_ context.Context, keys []pubkey.Key, opts solana.AccountOptions) (uint64, []*solana.Account, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.calls++
 	if len(keys) > solana.MaxAccountsPerCall {
 		return 0, nil, errors.New("too many keys")
@@ -50,8 +54,17 @@ func (c *chain) deploy(t *testing.T, program pubkey.Key, slot uint64, code strin
 	require.True(t, ok)
 	data := binary.LittleEndian.AppendUint32(nil, 3)
 	data = append(binary.LittleEndian.AppendUint64(data, slot), make([]byte, 33)...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.accounts[program] = &solana.Account{Owner: solana.LoaderUpgradeable, Data: make([]byte, 36)}
 	c.accounts[address] = &solana.Account{Owner: solana.LoaderUpgradeable, Data: append(append(data, code...), make([]byte, 1000*len(code))...)}
+}
+
+// change changes the chain under its lock.
+func (c *chain) change(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do()
 }
 
 func key(n byte) pubkey.Key { return pubkey.Key{n, 1} }
@@ -76,7 +89,7 @@ func TestANewBuildIsNoted(t *testing.T) {
 		}
 		stop := run()
 		time.Sleep(2*time.Hour + time.Minute)
-		require.Equal(t, 3, rpc.calls, "one call a look")
+		rpc.change(func() { require.Equal(t, 3, rpc.calls, "one call a look") })
 		require.Empty(t, unknowntest.Noted(t, book))
 
 		rpc.deploy(t, key(2), 300, "second, which is longer")
@@ -88,7 +101,7 @@ func TestANewBuildIsNoted(t *testing.T) {
 		require.NoError(t, json.Unmarshal(noted["program_change/token"].Sample, &c))
 		require.Equal(t, change{key(2).String(), 100, 300, solana.ExecutableHash([]byte("second, which is longer"))}, c)
 
-		rpc.err = errors.New("away")
+		rpc.change(func() { rpc.err = errors.New("away") })
 		rpc.deploy(t, key(3), 400, "pool 2")
 		time.Sleep(time.Hour)
 		stop()
@@ -99,7 +112,7 @@ func TestANewBuildIsNoted(t *testing.T) {
 		rpc.deploy(t, key(3), 500, "pool 3")
 		time.Sleep(time.Hour + time.Minute)
 		require.Contains(t, unknowntest.Noted(t, book), "program_change/venue")
-		rpc.accounts = behind
+		rpc.change(func() { rpc.accounts = behind })
 		time.Sleep(time.Hour + time.Minute)
 		require.Empty(t, unknowntest.Noted(t, book))
 		stop()
