@@ -1574,7 +1574,7 @@ type Status struct {
 	// Ready What /readyz says.
 	Ready bool `json:"ready"`
 
-	// Reasons What is lost: Kafka topics that are gone. Empty while all is well.
+	// Reasons What is lost: Kafka topics that are gone, blocks with transactions of versions that ingest does not read. Empty while all is well.
 	Reasons  []string `json:"reasons"`
 	Registry struct {
 		// Tokens Tokens in this node's copy.

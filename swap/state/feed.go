@@ -286,7 +286,7 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 		f.metrics.updates.WithLabelValues("slot").Inc()
 		number, id := m.Slot.GetSlot(), m.Slot.GetBankId()
 		f.see(number)
-		switch status := m.Slot.GetStatus(); status { //nolint:exhaustive // noteStatus reads the others
+		switch status := m.Slot.GetStatus(); status {
 		case pb.SlotStatus_SLOT_CREATED_BANK:
 			if f.fold.Created(number, m.Slot.GetParent(), id) {
 				f.metrics.switches.Inc()

@@ -354,7 +354,8 @@ export interface paths {
         /**
          * Is the registry loaded
          * @description 503 until the copy of the registry is loaded and as far as the topics were when the node started. After that it goes back only while the node
-         *     stops, or when a Kafka topic that the registry is made of is gone: the message names it. `reasons` names other topics that are gone. Not limited.
+         *     stops, or when a Kafka topic that the registry is made of is gone: the message names it. `reasons` names other topics that are gone, and versions
+         *     of transactions that ingest does not read. Not limited.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -918,7 +919,7 @@ export interface components {
         Status: {
             /** @description What /readyz says. */
             ready: boolean;
-            /** @description What is lost: Kafka topics that are gone. Empty while all is well. */
+            /** @description What is lost: Kafka topics that are gone, blocks with transactions of versions that ingest does not read. Empty while all is well. */
             reasons: string[];
             /** @description What ingest says of itself. */
             source: {
