@@ -184,7 +184,7 @@ func (c *Config) sourceFields() map[string]func(string) error {
 	}
 	return map[string]func(string) error{
 		"votes": yes(&c.Votes, true), "bank_ids": yes(&c.WithoutBankIDs, false), "switched": number(&c.Switched), "dead": number(&c.Dead),
-		"v1": percent(&c.V1),
+		"v1":   percent(&c.V1),
 		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.maxTokens), "wallets": whole(&c.Wallets),
 		"start_slot": number(&c.StartSlot), "genesis_slot": number(&c.GenesisSlot), "parent_slot": number(&c.ParentSlot),
 		"max_slots": number(&c.maxSlots), "fork_rate": rate(&c.ForkRate), "skip_rate": rate(&c.SkipRate), "history": whole(&c.ledger.Blocks), "history_txs": whole(&c.ledger.Transactions),

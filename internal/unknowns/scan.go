@@ -181,7 +181,7 @@ func (l *scan) field(in *shape, number protowire.Number, kind protowire.Type, va
 		l.add(found{ProtobufField, in, int64(number), raw})
 		return
 	}
-	switch kind {
+	switch kind { //nolint:exhaustive // other fields have no message and no enum
 	case protowire.BytesType:
 		if child := in.messages[number]; child != nil && depth < scanDepth {
 			l.message(child, value, depth+1)

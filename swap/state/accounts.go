@@ -31,7 +31,8 @@ func (v version) together(w version) bool {
 	return v.read || v.transaction != 0 && v.transaction == w.transaction
 }
 
-// history has the versions of one account, one for each bank, by slot. Of a slot, a reading is last.
+// history has the versions of one account, one for each bank, by slot. Of a slot, a reading is
+// last.
 type history struct {
 	key      venue.Key
 	versions []version

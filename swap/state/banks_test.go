@@ -207,9 +207,9 @@ func (s *schedule) check() {
 	require.True(s.t, ok, "no bank of slot %d left the pools as they are quoted", snapshot.Slot)
 }
 
-// TestNoBankThatIsGivenUpIsQuoted: whatever banks a chain has, and however a server tells them, each
-// quote is of one bank that is not given up; the head follows what is confirmed; and at the end the
-// state is the confirmed chain's.
+// TestNoBankThatIsGivenUpIsQuoted: whatever banks a chain has, and however a server tells them,
+// each quote is of one bank that is not given up; the head follows what is confirmed; and at the
+// end the state is the confirmed chain's.
 func TestNoBankThatIsGivenUpIsQuoted(t *testing.T) {
 	for name, c := range map[string]stream{
 		"in order":             {ids: true, hashes: true},

@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// BenchmarkSlot feeds a slot of 500 swaps on 2,000 held pools, each of three writes, with its block and
-// its statuses, and publishes it.
+// BenchmarkSlot feeds a slot of 500 swaps on 2,000 held pools, each of three writes, with its block
+// and its statuses, and publishes it.
 func BenchmarkSlot(b *testing.B) {
 	f := NewFold(FoldConfig{}, venue.List{twin{}})
 	begin(f)

@@ -150,7 +150,8 @@ func TestACheckpointThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnotherChainWithTheSameSlotsIsReadAnew: its confirmed block behind the root names another hash.
+// TestAnotherChainWithTheSameSlotsIsReadAnew: its confirmed block behind the root names another
+// hash.
 func TestAnotherChainWithTheSameSlotsIsReadAnew(t *testing.T) {
 	c := quotable(t, "one").Checkpoint()
 	c.Hash = swaptest.Named("hash")

@@ -209,8 +209,9 @@ func (p *player) quoted(key venue.Key) (amount uint64, exists, ok bool) {
 	return found.Pools[0].Pool.(*twinPool).numbers[0], true, true
 }
 
-// TestSequencesOfBanks: of slots with several banks, the state has what the confirmed one left, with
-// bank ids and without. What a bank wrote that is given up leaves the quotes when the next is told.
+// TestSequencesOfBanks: of slots with several banks, the state has what the confirmed one left,
+// with bank ids and without. What a bank wrote that is given up leaves the quotes when the next is
+// told.
 func TestSequencesOfBanks(t *testing.T) {
 	for _, ids := range []bool{true, false} {
 		for _, s := range sequences(t) {

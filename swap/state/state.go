@@ -222,9 +222,9 @@ func (f *Fold) choose() {
 	}
 }
 
-// Read takes in accounts that one call read at the end of a slot, at commitment confirmed. They count
-// when the stream says which bank of the slot is confirmed. Accounts that were not yet subscribed to
-// in that slot are ignored.
+// Read takes in accounts that one call read at the end of a slot, at commitment confirmed. They
+// count when the stream says which bank of the slot is confirmed. Accounts that were not yet
+// subscribed to in that slot are ignored.
 func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account) {
 	if !f.tree.started || number < f.tree.first {
 		return

@@ -93,8 +93,8 @@ type Reader struct {
 // UpTo returns a reader that does not read versions above highest.
 func UpTo(highest txwire.Version) Reader { return Reader{limited: true, highest: highest} }
 
-// Noting returns a reader that also notes what Geyser updates have and is not known. Into blocks and
-// transactions it looks now and then: see unknowns.Scanner.
+// Noting returns a reader that also notes what Geyser updates have and is not known. Into blocks
+// and transactions it looks now and then: see unknowns.Scanner.
 func (r Reader) Noting(book *unknowns.Book) Reader {
 	r.scanner = unknowns.NewScanner(book, "ingest", (&pb.SubscribeUpdate{}).ProtoReflect().Descriptor(), 4, 5)
 	return r
