@@ -66,6 +66,9 @@ func FigureTables() (list []string) {
 // valued. A bucket is compared only if the log has every leg that counts in it: legs expire from
 // the log after 30 days, and a running node stores and values new ones.
 func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*TableReport, err error) {
+	// Minutes may be valued while the tables are compared, and others may get legs: so it is asked
+	// before and after that which are open. An error counts only where rows differ.
+	before, unknown := v.openMinutes(ctx)
 	for _, s := range figureSpecs() {
 		if !slices.Contains(tables, s.table) {
 			continue
@@ -82,11 +85,11 @@ func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*Tab
 	if !slices.ContainsFunc(reports, func(r *TableReport) bool { return len(r.Findings) > 0 && r.Findings[0].Unreadable == "" }) {
 		return reports, nil
 	}
-	// This comes after the comparison, so that it includes what was stored meanwhile.
-	open, err := v.openMinutes(ctx)
-	if err != nil {
+	after, err := v.openMinutes(ctx)
+	if err = cmp.Or(unknown, err); err != nil {
 		return nil, err
 	}
+	open := slices.Sorted(slices.Values(slices.Concat(before, after)))
 	for _, report := range reports {
 		i := slices.IndexFunc(figureSpecs(), func(s spec) bool { return s.table == report.Table })
 		if report.Findings, err = v.byDay(ctx, report.Findings, figureSpecs()[i].buckets, open); err != nil {
