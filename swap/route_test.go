@@ -1,10 +1,12 @@
 package swap
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
@@ -91,4 +93,27 @@ func TestStaleStateIsNeverQuoted(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.JSONEq(t, `{"statusCode":503,"error":"Service Unavailable","code":"stale_state","slot":1000,"chain_slot":1021,
 		"message":"the pools' state is of slot 1000, and the chain is at 1021: more than 20 slots behind"}`, string(body))
+}
+
+// TestACodedBodyIsRefused: a body is never decoded, whatever it claims to be: a few hundred bytes
+// can decode to a gigabyte.
+func TestACodedBodyIsRefused(t *testing.T) {
+	f := start(t, Config{}, chain())
+	var bomb bytes.Buffer
+	w := brotli.NewWriter(&bomb)
+	for range 16 {
+		_, err := w.Write(make([]byte, 1<<20))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	for _, coding := range []string{"br", "gzip", "deflate", "zstd", "gzip, br", "BR", "x-unknown"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/api/v2/swap", bytes.NewReader(bomb.Bytes()))
+		require.NoError(t, err)
+		request.Header.Set("X-API-KEY", f.key)
+		request.Header.Set("Content-Encoding", coding)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode, coding)
+	}
 }

@@ -206,6 +206,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"GET", "/v1/keys", "", []string{"Authorization", "Basic " + token}, 401, "required"},
 		{"GET", "/v1/keys", "", []string{"Host", "evil.example"}, 403, "host"},
 		{"POST", "/v1/keys", `{"product":"rpc","name":"a"}`, []string{"Content-Type", "text/plain"}, 415, "application/json"},
+		{"POST", "/v1/keys", `{"product":"rpc","name":"a"}`, []string{"Content-Encoding", "gzip"}, 415, "Content-Encoding"},
 		{"POST", "/v1/keys", `{"product":"rpc","name":"` + strings.Repeat("a", maxBody) + `"}`, nil, 413, "bytes"},
 		{"POST", "/v1/keys", `{"product":"rpc","name":"a","strams":1}`, nil, 400, "strams"},
 		{"POST", "/v1/keys", `{"product":"rpc","name":"a"} {}`, nil, 400, "one JSON object"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mintlake/mintlake/internal/httpjson"
@@ -58,6 +59,9 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	// this server never agrees. So pages of other origins cannot send a body.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return &publicError{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
+	}
+	if coded := r.Header.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
+		return &publicError{http.StatusUnsupportedMediaType, "Content-Encoding must not be set: a body must be sent as it is"}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError

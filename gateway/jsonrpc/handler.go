@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mintlake/mintlake/internal/keys"
@@ -194,6 +195,9 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	// application/json, the browser asks the endpoint (a CORS preflight), so only that is accepted.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
+	}
+	if coded := r.Header.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
+		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Encoding must not be set: a body must be sent as it is", nil)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.maxBodyBytes))
 	var tooLarge *http.MaxBytesError

@@ -63,8 +63,11 @@ func TestWhatIsRefusedNeverGoesUpstream(t *testing.T) {
 		require.Equal(t, want.code, parsed.Error.Code, body)
 		require.Contains(t, parsed.Error.Message, want.message)
 	}
-	status, _ := f.post(t, getSlot(1), "Content-Type", "text/plain")
-	require.Equal(t, http.StatusUnsupportedMediaType, status)
+	for name, value := range map[string]string{"Content-Type": "text/plain", "Content-Encoding": "br"} {
+		status, answer := f.post(t, getSlot(1), name, value)
+		require.Equal(t, http.StatusUnsupportedMediaType, status)
+		require.Contains(t, answer, name)
+	}
 	require.Zero(t, n.calls())
 }
 
