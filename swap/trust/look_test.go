@@ -117,8 +117,6 @@ func TestAnAccountThatIsResizedIsTheSameBuild(t *testing.T) {
 	require.True(t, s.quoted(tr))
 	for _, more := range []int{0, 10_240, 3} {
 		slot := s.deploy(string(code) + strings.Repeat("\x00", more))
-		require.NoError(t, tr.Check(t.Context(), slot+1))
-		require.False(t, s.quoted(tr), "until the executable is read")
 		s.look(tr)
 		require.True(t, s.quoted(tr))
 		require.Equal(t, []Program{{cpmm.Program, slot, Sum(code)}}, tr.Report(cpmm.Name).Programs)
