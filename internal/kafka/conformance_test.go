@@ -340,9 +340,11 @@ func TestEnsureTopics(t *testing.T) {
 
 	spec.Config = forever
 	require.NoError(t, admin.EnsureTopics(ctx, []kafka.TopicSpec{spec}))
-	settings, err = admin.TopicConfig(ctx, "ensured")
-	require.NoError(t, err)
-	require.Equal(t, "-1", settings["retention.ms"], "an existing topic gets the new retention")
+	// A broker of Apache Kafka answers what it has read of the controller's log, which may be late.
+	require.Eventually(t, func() bool {
+		settings, err = admin.TopicConfig(ctx, "ensured")
+		return err == nil && settings["retention.ms"] == "-1"
+	}, 30*time.Second, 100*time.Millisecond, "an existing topic gets the new retention: %v, %v", settings, err)
 
 	spec.Partitions = 4
 	err = admin.EnsureTopics(ctx, []kafka.TopicSpec{spec, other})

@@ -75,7 +75,7 @@ for (let kill = 1; kill <= 2; kill++) {
 const last = highest() - 1;
 let wanted = 0;
 for (const slot of await rpc('getBlocks', first, last, { commitment: 'confirmed' })) {
-  const block = await rpc('getBlock', slot, { encoding: 'json', transactionDetails: 'full', rewards: false, commitment: 'confirmed', maxSupportedTransactionVersion: 0 });
+  const block = await rpc('getBlock', slot, { encoding: 'json', transactionDetails: 'full', rewards: false, commitment: 'confirmed', maxSupportedTransactionVersion: 1 });
   for (const { transaction, meta } of block.transactions) {
     const loaded = meta.loadedAddresses ?? { writable: [], readonly: [] };
     const wants = [...transaction.message.accountKeys, ...loaded.writable, ...loaded.readonly].includes(USDC);
