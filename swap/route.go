@@ -192,7 +192,8 @@ func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
 // answered before. The answer is that of a quote, always with the transaction. It does not execute
 // the swap: the specification only names the path.
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
-	// fiber's own Body would decode a coded body without a bound: 663 bytes of br can be a gigabyte.
+	// fiber's own Body would decode a coded body without a bound: 663 bytes of br can be a
+	// gigabyte.
 	if coded := c.Get(fiber.HeaderContentEncoding); coded != "" && !strings.EqualFold(coded, "identity") {
 		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
 	}
