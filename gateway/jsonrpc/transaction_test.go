@@ -1,12 +1,10 @@
 package jsonrpc
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,20 +27,9 @@ type vector struct {
 	} `json:"expect"`
 }
 
-func vectors(t *testing.T, name string) (list []vector) {
+func vectors(t *testing.T, name string) []vector {
 	t.Helper()
-	file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/"+name+".jsonl"))
-	require.NoError(t, err)
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v vector
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		list = append(list, v)
-	}
-	require.NoError(t, lines.Err())
-	return list
+	return testkit.SharedLines[vector](t, "data/chain-2026/transactions/"+name+".jsonl")
 }
 
 func (v *vector) params() string { return fmt.Sprintf(`[%q,{"encoding":"base64"}]`, v.Base64) }

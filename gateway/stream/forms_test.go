@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
@@ -37,14 +36,7 @@ type vector struct {
 // runtime refuses, as Geyser sends them.
 func vectors(t testing.TB, name string) (list []vector) {
 	t.Helper()
-	file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/"+name+".jsonl"))
-	require.NoError(t, err)
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v vector
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
+	for _, v := range testkit.SharedLines[vector](t, "data/chain-2026/transactions/"+name+".jsonl") {
 		var read txwire.Transaction
 		if read.Parse(v.Base64) != nil {
 			continue
@@ -53,7 +45,6 @@ func vectors(t testing.TB, name string) (list []vector) {
 			Signature: tx{number: 1}.signature(), Transaction: yellowstone.TransactionOf(&read), Index: uint64(len(list)), Meta: &pb.TransactionStatusMeta{Fee: 5000}}}
 		list = append(list, v)
 	}
-	require.NoError(t, lines.Err())
 	return list
 }
 

@@ -7,6 +7,8 @@
 package testkit
 
 import (
+	"bufio"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,6 +27,30 @@ func Shared(t testing.TB, rel string) string {
 		t.Skipf("shared data %s is not here: put the shared folder beside the repository to run this test", rel)
 	}
 	return path
+}
+
+// SharedLines returns what a file of the shared data folder has, as Shared finds it: a JSON value
+// on each line, of a megabyte at most.
+func SharedLines[T any](t testing.TB, rel string) (list []T) {
+	t.Helper()
+	file, err := os.Open(Shared(t, rel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var value T
+		if err := json.Unmarshal(lines.Bytes(), &value); err != nil {
+			t.Fatalf("%s: line %d: %v", rel, len(list)+1, err)
+		}
+		list = append(list, value)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatalf("%s: %v", rel, err)
+	}
+	return list
 }
 
 // Root returns the module's root: the first folder with a go.mod, from the working directory

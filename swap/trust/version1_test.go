@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"os"
@@ -18,27 +17,21 @@ import (
 
 // TestVersion1IsParsed: all 73 transactions that Solana's own crates agree on.
 func TestVersion1IsParsed(t *testing.T) {
-	file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/valid.jsonl"))
-	require.NoError(t, err)
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	count := 0
-	for ; lines.Scan(); count++ {
-		var v struct {
-			Name   string
-			Base64 []byte
-			Expect struct {
-				ID           string   `json:"txid"`
-				AccountKeys  []string `json:"accountKeys"`
-				Instructions []struct {
-					Accounts []int  `json:"accounts"`
-					Data     string `json:"data"`
-					Program  int    `json:"programIdIndex"`
-				} `json:"instructions"`
-			}
+	type vector struct {
+		Name   string
+		Base64 []byte
+		Expect struct {
+			ID           string   `json:"txid"`
+			AccountKeys  []string `json:"accountKeys"`
+			Instructions []struct {
+				Accounts []int  `json:"accounts"`
+				Data     string `json:"data"`
+				Program  int    `json:"programIdIndex"`
+			} `json:"instructions"`
 		}
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
+	}
+	list := testkit.SharedLines[vector](t, "data/chain-2026/transactions/valid.jsonl")
+	for _, v := range list {
 		balances := make([]uint64, len(v.Expect.AccountKeys))
 		raw, err := json.Marshal(map[string]any{
 			"slot": 7, "version": 1, "transaction": []string{base64.StdEncoding.EncodeToString(v.Base64), "base64"},
@@ -62,8 +55,7 @@ func TestVersion1IsParsed(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, lines.Err())
-	require.Equal(t, 73, count)
+	require.Len(t, list, 73)
 }
 
 // said is what a transaction did, whatever the order of its accounts is.

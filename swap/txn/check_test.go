@@ -1,9 +1,6 @@
 package txn
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,18 +16,13 @@ import (
 func TestWhatNodesRefuseIsNotBuilt(t *testing.T) {
 	require.Equal(t, txwire.V0.MaxBytes(), MaxBytes)
 	for name, want := range map[string]int{"valid": 73, "invalid": 53} {
-		file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/"+name+".jsonl"))
-		require.NoError(t, err)
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 1<<20)
-		count, above := 0, 0
-		for ; lines.Scan(); count++ {
-			var v struct {
-				Name    string
-				Base64  []byte
-				Runtime *string
-			}
-			require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
+		type vector struct {
+			Name    string
+			Base64  []byte
+			Runtime *string
+		}
+		list, above := testkit.SharedLines[vector](t, "data/chain-2026/transactions/"+name+".jsonl"), 0
+		for _, v := range list {
 			err := check(v.Base64)
 			if name == "valid" {
 				require.NoError(t, err, v.Name)
@@ -42,9 +34,7 @@ func TestWhatNodesRefuseIsNotBuilt(t *testing.T) {
 				above++
 			}
 		}
-		require.NoError(t, lines.Err())
-		require.NoError(t, file.Close())
-		require.Equal(t, want, count)
+		require.Len(t, list, want)
 		if name == "invalid" {
 			require.Equal(t, 14, above)
 		}

@@ -1,7 +1,6 @@
 package parse_test
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
@@ -243,18 +242,9 @@ type vector struct {
 	Runtime *string `json:"runtime"`
 }
 
-func vectors(t testing.TB, name string) (all []vector) {
+func vectors(t testing.TB, name string) []vector {
 	t.Helper()
-	data, err := os.ReadFile(testkit.Shared(t, "data/chain-2026/transactions/"+name))
-	require.NoError(t, err)
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v vector
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		all = append(all, v)
-	}
-	return all
+	return testkit.SharedLines[vector](t, "data/chain-2026/transactions/"+name)
 }
 
 // blockOf returns a getBlock result with transactions in base64.

@@ -1,11 +1,9 @@
 package txwire_test
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"os"
 	"testing"
 
 	"github.com/mr-tron/base58"
@@ -40,19 +38,9 @@ type vector struct {
 	} `json:"expect"`
 }
 
-func vectors(t *testing.T, name string) (list []vector) {
-	file, err := os.Open(testkit.Shared(t, "data/chain-2026/transactions/"+name+".jsonl"))
-	require.NoError(t, err)
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v vector
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		list = append(list, v)
-	}
-	require.NoError(t, lines.Err())
-	return list
+func vectors(t *testing.T, name string) []vector {
+	t.Helper()
+	return testkit.SharedLines[vector](t, "data/chain-2026/transactions/"+name+".jsonl")
 }
 
 func texts(list [][]byte) []string {
