@@ -174,7 +174,7 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 	if err := s.limit(c, r); err != nil {
 		return err
 	}
-	if coded := c.Get(fiber.HeaderContentEncoding); r.method == fiber.MethodPost && coded != "" && !strings.EqualFold(coded, "identity") {
+	if coded := c.Get(fiber.HeaderContentEncoding); r.method == fiber.MethodPost && framing.Coded(coded) {
 		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
 	}
 	if r.needsReplica && !s.replica.Ready() {

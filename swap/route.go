@@ -6,7 +6,6 @@ import (
 	"path"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -194,7 +193,7 @@ func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	// fiber's own Body would decode a coded body without a bound: 663 bytes of br can be a
 	// gigabyte.
-	if coded := c.Get(fiber.HeaderContentEncoding); coded != "" && !strings.EqualFold(coded, "identity") {
+	if coded := c.Get(fiber.HeaderContentEncoding); framing.Coded(coded) {
 		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
 	}
 	fields, err := bodyFields(c.Request().Body())

@@ -6,9 +6,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/httpjson"
 	"github.com/mintlake/mintlake/internal/keys"
 )
@@ -60,7 +60,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return &publicError{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
 	}
-	if coded := r.Header.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
+	if framing.Coded(r.Header.Get("Content-Encoding")) {
 		return &publicError{http.StatusUnsupportedMediaType, "Content-Encoding must not be set: a body must be sent as it is"}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

@@ -8,9 +8,9 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/panics"
@@ -196,7 +196,7 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
 	}
-	if coded := r.Header.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
+	if framing.Coded(r.Header.Get("Content-Encoding")) {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Encoding must not be set: a body must be sent as it is", nil)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.maxBodyBytes))
