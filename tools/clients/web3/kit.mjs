@@ -30,14 +30,18 @@ const sendAndConfirm = sendAndConfirmTransactionFactory({ rpc, rpcSubscriptions 
 // Version 1 has a config in place of instructions of the Compute Budget program.
 const config = { computeUnitLimit: 10_000, loadedAccountsDataSizeLimit: 64 * 1024, priorityFeeLamports: 77n };
 const signatures = [];
+// Each transfer has an amount of its own: with the same blockhash, equal ones would be one transaction.
+let sent = 0n;
 for (const version of [0, 1]) {
   for (const commitment of ['processed', 'confirmed', 'finalized']) {
     const { value: latest } = await rpc.getLatestBlockhash({ commitment: 'confirmed' }).send();
+    const amount = 1_000_000n + sent;
+    sent += amount;
     const message = pipe(
       createTransactionMessage({ version }),
       (m) => setTransactionMessageFeePayerSigner(wallet, m),
       (m) => setTransactionMessageLifetimeUsingBlockhash(latest, m),
-      (m) => appendTransactionMessageInstruction(transfer(1_000_000n), m),
+      (m) => appendTransactionMessageInstruction(transfer(amount), m),
       (m) => (version === 1 ? setTransactionMessageConfig(config, m) : m),
     );
     const transaction = await signTransactionMessageWithSigners(message);
@@ -49,7 +53,7 @@ for (const version of [0, 1]) {
     signatures[version] = signature;
   }
 }
-assert.equal((await rpc.getBalance(other.address, { commitment: 'confirmed' }).send()).value, 6_000_000n);
+assert.equal((await rpc.getBalance(other.address, { commitment: 'confirmed' }).send()).value, sent);
 for (const encoding of ['json', 'jsonParsed']) {
   const read = await rpc.getTransaction(signatures[1], { encoding, commitment: 'confirmed', maxSupportedTransactionVersion: 1 }).send();
   assert.equal(read.version, 1);

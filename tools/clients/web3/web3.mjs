@@ -18,14 +18,17 @@ const latest = await connection.getLatestBlockhash();
 assert.equal((await within(90, 'airdrop', connection.confirmTransaction({ signature: airdrop, ...latest }, 'confirmed'))).value.err, null);
 assert.equal(await connection.getBalance(wallet.publicKey, 'confirmed'), 5 * LAMPORTS_PER_SOL);
 
-// Sent and confirmed, at each commitment.
+// Sent and confirmed, at each commitment. Equal transfers with the same blockhash would be one transaction.
+let sent = 0;
 for (const commitment of ['processed', 'confirmed', 'finalized']) {
   const options = { commitment, preflightCommitment: 'processed' };
-  const signature = await within(90, `transfer, ${commitment}`, sendAndConfirmTransaction(connection, transfer(1_000_000), [wallet], options));
+  const amount = 1_000_000 + sent;
+  sent += amount;
+  const signature = await within(90, `transfer, ${commitment}`, sendAndConfirmTransaction(connection, transfer(amount), [wallet], options));
   const { value } = await connection.getSignatureStatus(signature);
   assert.equal(value.err, null);
 }
-assert.equal(await connection.getBalance(other, 'confirmed'), 3_000_000);
+assert.equal(await connection.getBalance(other, 'confirmed'), sent);
 
 // A whole block, of which two in five transactions are of version 1. Without the version it is refused.
 const whole = await within(90, 'a block with version 1', until(90, 'a block with version 1', async () => {
