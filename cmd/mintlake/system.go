@@ -40,6 +40,7 @@ type system struct {
 	demoRPC    string         // the URL of the demo chain's JSON-RPC
 	keys       *keyring       // nil until a surface needs it
 	unknowns   *unknowns.Book // set by connect
+	answers    *solana.Budget // of all JSON-RPC clients together
 	stream     atomic.Pointer[stream.Server]
 	// administers is true if this process may serve the admin API: up and the gateway.
 	administers bool
@@ -68,7 +69,7 @@ func newSystem(cfg *Config, logger *slog.Logger) *system {
 	registerer.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerer.MustRegister(processMetrics(cfg)...)
 	return &system{
-		cfg: cfg, logger: logger, registerer: registerer, lifecycle: newLifecycle(logger, cfg.StopTimeout), readiness: newReadiness(registerer),
+		cfg: cfg, logger: logger, registerer: registerer, lifecycle: newLifecycle(logger, cfg.StopTimeout), readiness: newReadiness(registerer), answers: solana.NewBudget(),
 	}
 }
 
@@ -128,7 +129,7 @@ func (s *system) tellUnknowns() {
 
 // solanaDeps returns the collaborators of JSON-RPC clients.
 func (s *system) solanaDeps() solana.Deps {
-	return solana.Deps{Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns}
+	return solana.Deps{Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Budget: s.answers}
 }
 
 func (s *system) openClickHouse(ctx context.Context) (driver.Conn, error) {

@@ -2,8 +2,9 @@
 //
 // In: calls. Out: results, raw or typed. Guarantees: calls go round-robin over the healthy
 // endpoints. They are retried with back-off if, and only if, Retryable says so. They never exceed
-// the configured rate and concurrency, and never hold more than the configured number of bytes of a
-// response. No URL with its key ever reaches a log line or an error text.
+// the configured rate and concurrency. A response is bounded by what was asked for, and all
+// responses of a process together by a Budget. No URL with its key ever reaches a log line or an
+// error text.
 package solana
 
 import (
@@ -13,10 +14,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -51,8 +52,9 @@ type Config struct {
 	// firstPause is the pause before the second attempt; it doubles, with jitter, up to 5 s.
 	// Default 200 ms.
 	firstPause time.Duration
-	// MaxBodyBytes bounds one response after decompression. Default 256 MiB. ProgramAccounts, which
-	// keeps nothing of a response, is not bounded by it.
+	// MaxBodyBytes bounds one response after decompression, beside the bound of its method. Default
+	// 128 MiB, as for a block of a Geyser stream. ProgramAccounts, which keeps nothing of a
+	// response, is not bounded by it.
 	MaxBodyBytes int64
 }
 
@@ -63,7 +65,7 @@ func (c Config) withDefaults() Config {
 	c.firstPause = cmp.Or(max(c.firstPause, 0), 200*time.Millisecond)
 	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 16)
 	c.MaxAttempts = cmp.Or(max(c.MaxAttempts, 0), 8)
-	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 256<<20)
+	c.MaxBodyBytes = cmp.Or(max(c.MaxBodyBytes, 0), 128<<20)
 	return c
 }
 
@@ -75,6 +77,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Unknowns counts error codes that are not documented.
 	Unknowns *unknowns.Book
+	// Budget bounds the responses of all clients that share it; nil for one of its own.
+	Budget *Budget
 }
 
 // Client calls Solana JSON-RPC servers. Many goroutines may use it at once.
@@ -85,16 +89,11 @@ type Client struct {
 	pool    *pool
 	rate    *rate.Limiter
 	calls   *semaphore.Weighted
-	large   *semaphore.Weighted // one response over largeAnswer is read at a time
+	budget  *Budget
 	metrics *metrics
 
 	unknowns *unknowns.Book
 }
-
-// largeAnswer is how much of a response each call reads at once. Only one call at a time may read
-// more: otherwise sixteen calls could hold sixteen times MaxBodyBytes, and twice that while their
-// buffers grow.
-const largeAnswer = 16 << 20
 
 // NewClient checks the endpoints and registers metrics; it does no I/O.
 func NewClient(cfg Config, deps Deps) (*Client, error) {
@@ -108,13 +107,17 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
 	c := &Client{cfg: cfg, log: deps.Logger, pool: p, rate: pause.Evenly(cfg.RequestsPerSecond), calls: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
-		large: semaphore.NewWeighted(1), metrics: m, unknowns: deps.Unknowns}
+		budget: deps.Budget, metrics: m, unknowns: deps.Unknowns}
+	if c.budget == nil {
+		c.budget = NewBudget()
+	}
 	if deps.HTTPClient != nil {
 		c.http = *deps.HTTPClient
 	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport := base.Clone()
 		// The default of two would close connections that the next call needs.
 		transport.MaxIdleConnsPerHost = cfg.maxConcurrent
+		transport.MaxResponseHeaderBytes = smallAnswer
 		c.http.Transport = transport
 	}
 	// A redirect would send a request, whose URL may have a key, to any server that the response
@@ -126,7 +129,17 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	return c, nil
 }
 
+// request is what a call asks for, at whichever endpoint.
 type request struct {
+	method string
+	body   []byte
+	// bound is the most that the response may have, in bytes.
+	bound int64
+	// use gets the result. It is valid until use returns, unless use keeps it.
+	use func(result []byte) error
+}
+
+type wireRequest struct {
 	Version string `json:"jsonrpc"`
 	ID      int    `json:"id"`
 	Method  string `json:"method"`
@@ -134,7 +147,7 @@ type request struct {
 }
 
 func encode(method string, params []any) ([]byte, error) {
-	body, err := json.Marshal(request{Version: "2.0", ID: 1, Method: method, Params: params})
+	body, err := json.Marshal(wireRequest{Version: "2.0", ID: 1, Method: method, Params: params})
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", method, err)
 	}
@@ -142,9 +155,16 @@ func encode(method string, params []any) ([]byte, error) {
 }
 
 // Call performs method and decodes its result into result, a pointer. A *json.RawMessage gets it
-// undecoded; nil drops it. Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or
-// the context's; see Retryable and SkippedSlot.
+// undecoded; nil drops it. A result that does not decode is asked for again, as is null, except for
+// a *json.RawMessage. Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or the
+// context's; see Retryable and SkippedSlot.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
+	return c.call(ctx, method, params, boundOf(method), func(text []byte) error { return decode(text, result) })
+}
+
+// call performs method and passes the result to use. The response may have bound bytes at most. An
+// error of use counts as the endpoint's: it decides whether the result is asked for again.
+func (c *Client) call(ctx context.Context, method string, params []any, bound int64, use func(result []byte) error) error {
 	body, err := encode(method, params)
 	if err != nil {
 		return err
@@ -153,81 +173,93 @@ func (c *Client) Call(ctx context.Context, method string, params []any, result a
 		return err
 	}
 	defer c.calls.Release(1)
-	raw, err := c.retry(ctx, method, body)
-	if err != nil {
+	if err := c.retry(ctx, request{method, body, min(bound, c.cfg.MaxBodyBytes), use}); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
+	return nil
+}
+
+// decode decodes the text of a result into a pointer, as Call says. What an earlier attempt decoded
+// before it failed does not stay.
+func decode(text []byte, result any) error {
 	switch out := result.(type) {
 	case nil:
 		return nil
 	case *json.RawMessage:
-		*out = raw
+		if !json.Valid(text) {
+			return fmt.Errorf("%w: the result is no JSON", ErrMalformed)
+		}
+		*out = text
 		return nil
 	}
-	if err := json.Unmarshal(raw, result); err != nil {
-		return fmt.Errorf("%s: %w: decode result: %w", method, ErrMalformed, err)
+	if string(text) == "null" {
+		return fmt.Errorf("%w: the result is null", ErrMalformed)
 	}
+	fresh := reflect.New(reflect.TypeOf(result).Elem())
+	if err := json.Unmarshal(text, fresh.Interface()); err != nil {
+		return fmt.Errorf("%w: decode result: %w", ErrMalformed, err)
+	}
+	reflect.ValueOf(result).Elem().Set(fresh.Elem())
 	return nil
 }
 
 // retry attempts a request until it succeeds, fails with an error that is not retryable, or the
 // limits of Config are reached. Before it pauses, it tries each endpoint once if another one may do
 // better.
-func (c *Client) retry(ctx context.Context, method string, body []byte) (json.RawMessage, error) {
+func (c *Client) retry(ctx context.Context, r request) error {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = c.cfg.firstPause, 5*time.Second
 	tried := map[*endpoint]bool{}
 	var last error
-	tries := func() (json.RawMessage, error) {
+	tries := func() (struct{}, error) {
 		for {
 			if err := pause.Await(ctx, c.rate); err != nil {
-				return nil, backoff.Permanent(err)
+				return struct{}{}, backoff.Permanent(err)
 			}
 			e := c.pool.pick(time.Now(), tried)
-			raw, err := c.once(ctx, e, method, body)
+			err := c.once(ctx, e, r)
 			if err == nil {
-				return raw, nil
+				return struct{}{}, nil
 			}
 			tried[e], last = true, err
 			fresh := len(tried) < len(c.pool.endpoints)
 			switch {
 			case ctx.Err() != nil:
-				return nil, backoff.Permanent(ctx.Err())
+				return struct{}{}, backoff.Permanent(ctx.Err())
 			case fresh && (Retryable(err) || elsewhere(err)):
 				continue // another endpoint may answer at once
 			case !Retryable(err):
-				return nil, backoff.Permanent(err)
+				return struct{}{}, backoff.Permanent(err)
 			}
 			clear(tried)
 			if wait := retryAfter(err); wait > 0 {
-				return nil, &backoff.RetryAfterError{Duration: min(wait, maxRest)}
+				return struct{}{}, &backoff.RetryAfterError{Duration: min(wait, maxRest)}
 			}
-			return nil, err
+			return struct{}{}, err
 		}
 	}
-	raw, err := backoff.Retry(ctx, tries, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
+	_, err := backoff.Retry(ctx, tries, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
 		backoff.WithMaxElapsedTime(c.cfg.MaxElapsed))
 	switch {
 	case err == nil:
-		return raw, nil
+		return nil
 	case ctx.Err() != nil || last == nil:
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return nil, last
+	return last
 }
 
 // once makes one attempt at one endpoint.
-func (c *Client) once(ctx context.Context, e *endpoint, method string, body []byte) (raw json.RawMessage, err error) {
-	err = c.attempt(ctx, e, method, func() (int, error) {
+func (c *Client) once(ctx context.Context, e *endpoint, r request) error {
+	return c.attempt(ctx, e, r.method, func() (size int, err error) {
 		within, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 		defer cancel()
-		err := c.post(within, e, body, func(resp *http.Response) (err error) {
-			raw, err = c.result(within, e, resp)
+		err = c.post(within, e, r.body, func(resp *http.Response) (err error) {
+			size, err = c.result(within, e, resp, r)
 			return err
 		})
-		return len(raw), err
+		return size, err
 	})
-	return raw, err
 }
 
 // attempt runs one attempt at one endpoint, which returns how many bytes it read. It traces and
@@ -253,14 +285,6 @@ func (c *Client) attempt(ctx context.Context, e *endpoint, method string, run fu
 	return err
 }
 
-type answer struct {
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
 // post sends one request and passes the response to read.
 func (c *Client) post(ctx context.Context, e *endpoint, body []byte, read func(resp *http.Response) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
@@ -274,52 +298,6 @@ func (c *Client) post(ctx context.Context, e *endpoint, body []byte, read func(r
 	}
 	defer func() { _ = resp.Body.Close() }()
 	return read(resp)
-}
-
-// result reads a whole response and returns its result. A JSON-RPC error counts before the HTTP
-// status, except that status 429 is always an *HTTPError.
-func (c *Client) result(ctx context.Context, e *endpoint, resp *http.Response) (json.RawMessage, error) {
-	data, err := c.readAll(ctx, resp)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.redacted, err)
-	}
-	var ans answer
-	parsed := json.Unmarshal(data, &ans)
-	switch {
-	case parsed == nil && ans.Error != nil && resp.StatusCode != http.StatusTooManyRequests:
-		return nil, &RPCError{Code: ans.Error.Code, Message: clip(ans.Error.Message, 300)}
-	case resp.StatusCode != http.StatusOK:
-		return nil, &HTTPError{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"))}
-	case parsed != nil:
-		return nil, fmt.Errorf("%w from %s: %w", ErrMalformed, e.redacted, parsed)
-	case ans.Result == nil:
-		return nil, fmt.Errorf("%w from %s: neither result nor error", ErrMalformed, e.redacted)
-	}
-	return ans.Result, nil
-}
-
-// readAll reads the body, which may have MaxBodyBytes at most.
-func (c *Client) readAll(ctx context.Context, resp *http.Response) ([]byte, error) {
-	limit := c.cfg.MaxBodyBytes
-	first := min(limit+1, largeAnswer)
-	buf := bytes.NewBuffer(make([]byte, 0, max(512, min(resp.ContentLength, first)+512)))
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, first))
-	if err == nil && n == largeAnswer {
-		if err := c.large.Acquire(ctx, 1); err != nil {
-			return nil, &transportError{fmt.Errorf("%w: %w", errTurn, err)}
-		}
-		defer c.large.Release(1)
-		var more int64
-		more, err = buf.ReadFrom(io.LimitReader(resp.Body, limit+1-n))
-		n += more
-	}
-	switch {
-	case err != nil:
-		return nil, &transportError{fmt.Errorf("read answer: %w", scrub(err))}
-	case n > limit:
-		return nil, fmt.Errorf("%w: answer over %d bytes", ErrMalformed, limit)
-	}
-	return buf.Bytes(), nil
 }
 
 // scrub removes the URL, which may contain a key, from an error of net/http.

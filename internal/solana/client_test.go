@@ -1,12 +1,10 @@
 package solana
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -27,7 +25,7 @@ func server(t *testing.T, h func(w http.ResponseWriter, method string, call int)
 	t.Helper()
 	var calls atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var req request
+		var req wireRequest
 		if json.NewDecoder(r.Body).Decode(&req) != nil {
 			http.Error(w, "bad request", http.StatusBadRequest)
 			return
@@ -173,54 +171,6 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	require.False(t, followed.Load())
 }
 
-func TestBodyIsBoundedAfterDecompression(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		if _, err := fmt.Fprintf(z, `{"jsonrpc":"2.0","id":1,"result":"%s"}`, strings.Repeat("a", 1<<20)); err != nil {
-			return // the client stops reading an answer that is too long
-		}
-		if err := z.Close(); err != nil {
-			t.Logf("end of the compressed answer: %v", err)
-		}
-	}))
-	t.Cleanup(s.Close)
-	err := client(t, Config{Endpoints: []string{s.URL}, MaxBodyBytes: 1 << 16, MaxAttempts: 1}).Call(t.Context(), "getBlock", nil, nil)
-	require.ErrorIs(t, err, ErrMalformed)
-	var got string
-	require.NoError(t, client(t, Config{Endpoints: []string{s.URL}}).Call(t.Context(), "getBlock", nil, &got))
-	require.Len(t, got, 1<<20)
-}
-
-// TestLargeAnswersTakeTurns: while one is being read, another one waits and small ones do not.
-func TestLargeAnswersTakeTurns(t *testing.T) {
-	size := largeAnswer
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":"%s"}`, strings.Repeat("a", size))
-	}))
-	t.Cleanup(s.Close)
-	c := client(t, Config{Endpoints: []string{s.URL}})
-	require.NoError(t, c.large.Acquire(t.Context(), 1)) // another call reads
-	waiting, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	require.ErrorIs(t, c.Call(waiting, "getBlock", nil, nil), context.DeadlineExceeded)
-	late, end := context.WithDeadline(t.Context(), time.Now())
-	defer end()
-	_, err := c.readAll(late, &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("a", size+1)))})
-	require.ErrorIs(t, err, errTurn)
-	require.False(t, endpointTrouble(err), "the endpoint answered")
-	require.Equal(t, "canceled", outcome(err))
-	c.large.Release(1)
-	var got string
-	require.NoError(t, c.Call(t.Context(), "getBlock", nil, &got))
-	require.Len(t, got, size)
-
-	require.NoError(t, c.large.Acquire(t.Context(), 1))
-	size = 1000
-	require.NoError(t, c.Call(t.Context(), "getBlock", nil, &got))
-	require.Len(t, got, size)
-}
-
 // getSlots makes calls at the same time and returns how long they took together.
 func getSlots(t *testing.T, c *Client, calls int) time.Duration {
 	t.Helper()
@@ -310,8 +260,6 @@ func TestNullIsNeverASkippedSlot(t *testing.T) {
 	require.Error(t, err)
 	require.False(t, SkippedSlot(err))
 	require.True(t, Retryable(err))
-	_, err = c.GetTransaction(t.Context(), "sig", "")
-	require.ErrorIs(t, err, ErrNotFound)
 }
 
 func TestTwoClientsShareARegistry(t *testing.T) {

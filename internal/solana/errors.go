@@ -23,6 +23,10 @@ const (
 	CodeMinContextSlotNotReached   = -32016
 	CodeLongTermStorageUnreachable = -32019
 	CodeInternal                   = -32603
+	codeExcludedFromIndex          = -32010
+	codeInvalidRequest             = -32600
+	codeMethodNotFound             = -32601
+	codeInvalidParams              = -32602
 	// several providers put the HTTP status into the JSON-RPC code
 	codeTooManyRequests             = 429
 	codeTooManyRequestsConventional = -32429 // and others its JSON-RPC-shaped cousin
@@ -50,15 +54,20 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("rpc error %d: %s", e.Code, e.Message) }
 
-// HTTPError is a response with another HTTP status than 200 and without a JSON-RPC error.
-// RetryAfter is 0 if the server named none.
+// HTTPError is a response with another HTTP status than 200. RetryAfter is 0 if the server named
+// none. Detail is the JSON-RPC error in its body, to be shown; empty if there is none.
 type HTTPError struct {
 	Status     int
 	RetryAfter time.Duration
+	Detail     string
 }
 
 func (e *HTTPError) Error() string {
-	return fmt.Sprintf("http status %d %s", e.Status, http.StatusText(e.Status))
+	text := fmt.Sprintf("http status %d %s", e.Status, http.StatusText(e.Status))
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
 }
 
 // ErrMalformed is a response that was too large or not JSON-RPC. Another endpoint, or the same one
@@ -71,28 +80,46 @@ type transportError struct{ err error }
 func (e *transportError) Error() string { return e.err.Error() }
 func (e *transportError) Unwrap() error { return e.err }
 
-// Retryable reports whether the same call may succeed later. It decides by JSON-RPC code, by HTTP
-// status, or because the connection failed, never by message text. The end of a context is not
-// retryable.
+// Retryable reports whether the same read may succeed later. It decides by JSON-RPC code, by HTTP
+// status, or because the connection failed, never by message text. All codes and statuses are
+// retryable but those of final and finalStatus. The end of a context is not retryable.
 func Retryable(err error) bool {
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
-		switch rpc.Code {
-		case CodeBlockNotAvailable, CodeNodeUnhealthy, CodeBlockStatusNotAvailableYet, CodeMinContextSlotNotReached,
-			CodeLongTermStorageUnreachable, CodeInternal, codeTooManyRequests, codeTooManyRequestsConventional:
-			return true
-		}
-		return false
+		return !final(rpc.Code)
 	}
 	var status *HTTPError
 	if errors.As(err, &status) {
-		return status.Status == http.StatusTooManyRequests || status.Status == http.StatusRequestTimeout || status.Status >= 500
+		return !finalStatus(status.Status)
 	}
 	var transport *transportError
 	if errors.As(err, &transport) {
 		return !errors.Is(err, context.Canceled)
 	}
 	return errors.Is(err, ErrMalformed)
+}
+
+// final reports whether a JSON-RPC code is a node's last word about a read: what the chain has
+// there, or that it does not take such a call. Providers also put an HTTP status into the code, as
+// it is or behind -32000.
+func final(code int) bool {
+	switch code {
+	case CodeBlockCleanedUp, CodeSlotSkipped, CodeLongTermStorageSlotSkipped, codeExcludedFromIndex, CodeHistoryNotAvailable,
+		CodeUnsupportedVersion, codeInvalidRequest, codeMethodNotFound, codeInvalidParams:
+		return true
+	}
+	return finalStatus(code) || code <= -32400 && code > -32600 && finalStatus(-32000-code)
+}
+
+// finalStatus reports whether an HTTP status refuses the call for good, as its shape, its address
+// or its key are wrong.
+func finalStatus(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusPermanentRedirect, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		return true
+	}
+	return false
 }
 
 // SkippedSlot reports whether the node has no block for a slot because nobody produced one. The
@@ -124,11 +151,12 @@ func UnsupportedVersion(err error) (version uint8, ok bool) {
 }
 
 // elsewhere reports whether another endpoint may answer, although this one never will: for example
-// it has deleted old history, or refuses the key.
+// it has deleted old history, does not offer the method, or refuses the key. What the chain has in
+// a slot is no matter of the endpoint.
 func elsewhere(err error) bool {
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
-		return rpc.Code == CodeBlockCleanedUp || rpc.Code == CodeHistoryNotAvailable
+		return !SkippedSlot(err) && rpc.Code != CodeUnsupportedVersion
 	}
 	var status *HTTPError
 	return errors.As(err, &status)

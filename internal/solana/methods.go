@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 
+	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -47,16 +47,18 @@ func (c *Client) GetSlot(ctx context.Context, commitment Commitment) (uint64, er
 }
 
 // GetGenesisHash returns the genesis hash, which identifies the chain.
-func (c *Client) GetGenesisHash(ctx context.Context) (pubkey.Key, error) {
+func (c *Client) GetGenesisHash(ctx context.Context) (hash pubkey.Key, err error) {
 	var text string
-	if err := c.Call(ctx, "getGenesisHash", nil, &text); err != nil {
-		return pubkey.Key{}, err
-	}
-	hash, err := pubkey.Parse(text)
-	if err == nil {
-		return hash, nil
-	}
-	return pubkey.Key{}, fmt.Errorf("getGenesisHash: %w: %.50q is no hash", ErrMalformed, text)
+	err = c.call(ctx, "getGenesisHash", nil, smallAnswer, func(result []byte) error {
+		err := decode(result, &text)
+		if err == nil {
+			if hash, err = pubkey.Parse(text); err != nil {
+				err = fmt.Errorf("%w: %.50q is no hash", ErrMalformed, text)
+			}
+		}
+		return err
+	})
+	return hash, err
 }
 
 // BlockOptions are the options of GetBlock. The zero value asks for finalized, base64, no rewards,
@@ -82,11 +84,6 @@ type options struct {
 	Filters            []Filter   `json:"filters,omitempty"`
 }
 
-func versioned(commitment Commitment, highest txwire.Version) options {
-	asked := int8(highest)
-	return options{Commitment: commitment, Encoding: "base64", MaxVersion: &asked}
-}
-
 // GetBlock returns the raw result of getBlock. If the slot has no block, SkippedSlot is true for
 // the error.
 func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (json.RawMessage, error) {
@@ -94,41 +91,39 @@ func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (
 	if opts.MaxVersion != nil {
 		highest = *opts.MaxVersion
 	}
-	o := versioned(opts.Commitment, highest)
-	o.TransactionDetails, o.Rewards = "full", &no
+	asked := int8(highest)
+	o := options{Commitment: opts.Commitment, Encoding: "base64", MaxVersion: &asked, TransactionDetails: "full", Rewards: &no}
 	if opts.HeaderOnly {
 		o.TransactionDetails = "none"
 	}
-	// Null means "not confirmed yet", never "skipped". If it were taken for skipped, a block would
-	// be lost silently.
-	return c.raw(ctx, "getBlock", slot, o, &RPCError{Code: CodeBlockNotAvailable, Message: "the node answered null"})
-}
-
-// ErrNotFound is returned if the node does not know the signature at that commitment.
-var ErrNotFound = errors.New("not found")
-
-// GetTransaction returns the raw result of getTransaction (base64), or ErrNotFound.
-func (c *Client) GetTransaction(ctx context.Context, signature string, commitment Commitment) (json.RawMessage, error) {
-	return c.raw(ctx, "getTransaction", signature, versioned(commitment, txwire.Highest), ErrNotFound)
-}
-
-// raw calls a method and returns its raw result. If that is null, it returns the error absent.
-func (c *Client) raw(ctx context.Context, method string, what any, o options, absent error) (json.RawMessage, error) {
+	bound := int64(unbounded)
+	if opts.HeaderOnly {
+		bound = headerAnswer
+	}
 	var raw json.RawMessage
-	if err := c.Call(ctx, method, []any{what, o}, &raw); err != nil {
-		return nil, err
-	}
-	if string(raw) == "null" {
-		return nil, fmt.Errorf("%s: %w", method, absent)
-	}
-	return raw, nil
+	err := c.call(ctx, "getBlock", []any{slot, o}, bound, func(text []byte) error {
+		// Null means "not confirmed yet", never "skipped". If it were taken for skipped, a block
+		// would be lost silently.
+		if string(text) == "null" {
+			return &RPCError{Code: CodeBlockNotAvailable, Message: "the node answered null"}
+		}
+		if text[0] != '{' {
+			return fmt.Errorf("%w: the block is no object", ErrMalformed)
+		}
+		raw = text
+		return nil
+	})
+	return raw, err
 }
 
-// GetBlocks returns the slots in [from, to] that have a block, ascending. Nodes allow at most
-// 500,000 slots per call.
+// maxSlots is the limit that nodes set for getBlocks.
+const maxSlots = 500_000
+
+// GetBlocks returns the slots in [from, to] that have a block, ascending: at most maxSlots.
 func (c *Client) GetBlocks(ctx context.Context, from, to uint64, commitment Commitment) ([]uint64, error) {
 	var slots []uint64
-	err := c.Call(ctx, "getBlocks", []any{from, to, options{Commitment: commitment}}, &slots)
+	bound := smallAnswer + int64(min(to-min(from, to), maxSlots))*slotBytes
+	err := c.call(ctx, "getBlocks", []any{from, to, options{Commitment: commitment}}, bound, func(text []byte) error { return decode(text, &slots) })
 	return slots, err
 }
 
@@ -161,10 +156,10 @@ type Account struct {
 }
 
 type wireAccount struct {
-	Owner      string   `json:"owner"`
-	Lamports   uint64   `json:"lamports"`
-	Data       []string `json:"data"`
-	Executable bool     `json:"executable"`
+	Owner      string    `json:"owner"`
+	Lamports   uint64    `json:"lamports"`
+	Data       [2]string `json:"data"`
+	Executable bool      `json:"executable"`
 }
 
 // GetMultipleAccounts reads up to MaxAccountsPerCall accounts at one slot. accounts[i] belongs to
@@ -177,41 +172,83 @@ func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opt
 	for i := range keys {
 		names[i] = keys[i].String()
 	}
-	var res struct {
-		Context struct {
-			Slot uint64 `json:"slot"`
-		} `json:"context"`
-		Value []*wireAccount `json:"value"`
+	length := uint64(accountData)
+	if opts.DataSlice != nil {
+		length = opts.DataSlice.Length
 	}
-	if err := c.Call(ctx, "getMultipleAccounts", []any{names, opts.wire()}, &res); err != nil {
+	err = c.call(ctx, "getMultipleAccounts", []any{names, opts.wire()}, accountsBytes(len(keys), length), func(text []byte) (err error) {
+		contextSlot, accounts, err = readAccounts(text, len(keys), length)
+		return err
+	})
+	if err != nil {
 		return 0, nil, err
 	}
-	if len(res.Value) != len(keys) {
-		return 0, nil, fmt.Errorf("getMultipleAccounts: %w: %d accounts for %d keys", ErrMalformed, len(res.Value), len(keys))
-	}
-	accounts = make([]*Account, len(keys))
-	for i, w := range res.Value {
-		if w == nil {
-			continue
-		}
-		if accounts[i], err = w.account(); err != nil {
-			return 0, nil, fmt.Errorf("getMultipleAccounts: %w: account %s: %w", ErrMalformed, names[i], err)
-		}
-	}
-	return res.Context.Slot, accounts, nil
+	return contextSlot, accounts, nil
 }
 
-func (w *wireAccount) account() (*Account, error) {
+// readAccounts reads the result of getMultipleAccounts for n keys. It stops at the first account
+// too many: an account takes more memory than the three bytes that it may have in the text.
+func readAccounts(text []byte, n int, length uint64) (contextSlot uint64, accounts []*Account, err error) {
+	var at *struct {
+		Slot uint64 `json:"slot"`
+	}
+	r := jsonwalk.New(text)
+	err = r.Object(func(key []byte) error {
+		switch string(key) {
+		case "context":
+			raw, err := r.Raw()
+			if err == nil {
+				err = json.Unmarshal(raw, &at)
+			}
+			return err
+		case "value":
+			accounts = make([]*Account, 0, n)
+			return r.Array(func(i int) error {
+				if i == n {
+					return fmt.Errorf("more than %d accounts", n)
+				}
+				raw, err := r.Raw()
+				if err != nil {
+					return err
+				}
+				account, err := readAccount(raw, length)
+				accounts = append(accounts, account)
+				if err != nil {
+					return fmt.Errorf("account %d: %w", i, err)
+				}
+				return nil
+			})
+		}
+		return r.Skip()
+	})
+	switch {
+	case err != nil:
+		return 0, nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	case at == nil || len(accounts) != n:
+		return 0, nil, fmt.Errorf("%w: %d accounts for %d keys, or no context", ErrMalformed, len(accounts), n)
+	}
+	return at.Slot, accounts, nil
+}
+
+// readAccount reads an account with up to length bytes of data; nil for null.
+func readAccount(raw []byte, length uint64) (*Account, error) {
+	var w *wireAccount
+	if err := json.Unmarshal(raw, &w); err != nil || w == nil {
+		return nil, err
+	}
 	a := &Account{Lamports: w.Lamports, Executable: w.Executable}
 	var err error
 	if a.Owner, err = pubkey.Parse(w.Owner); err != nil {
 		return nil, fmt.Errorf("owner: %w", err)
 	}
-	if len(w.Data) != 2 || w.Data[1] != "base64" {
+	if w.Data[1] != "base64" {
 		return nil, fmt.Errorf("data is not [base64, \"base64\"]")
 	}
 	if a.Data, err = base64.StdEncoding.DecodeString(w.Data[0]); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
+	}
+	if uint64(len(a.Data)) > length {
+		return nil, fmt.Errorf("%d bytes of data where %d were asked for", len(a.Data), length)
 	}
 	return a, nil
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -78,8 +77,7 @@ func (c *Client) list(ctx context.Context, e *endpoint, body []byte, use func(pu
 	counted := &countingReader{idle: idle, patience: c.cfg.Timeout}
 	err = c.post(within, e, body, func(resp *http.Response) error {
 		if resp.StatusCode != http.StatusOK {
-			_, err := c.result(within, e, resp)
-			return err
+			return Refused(resp)
 		}
 		counted.Reader = resp.Body
 		return readListing(counted, use)
@@ -157,11 +155,11 @@ func refusedListing(in io.Reader) error {
 	if err != nil {
 		return &transportError{fmt.Errorf("read answer: %w", scrub(err))}
 	}
-	var ans answer
-	if json.Unmarshal(text, &ans) == nil && ans.Error != nil {
-		return &RPCError{Code: ans.Error.Code, Message: clip(ans.Error.Message, 300)}
+	ans, err := readAnswer(text)
+	if err == nil {
+		err = ans.err()
 	}
-	return fmt.Errorf("%w: neither result nor error", ErrMalformed)
+	return cmp.Or(err, ErrMalformed)
 }
 
 // skipSpace returns the next byte that is no white space.

@@ -13,8 +13,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana/txwire"
 )
 
-// TestTheHighestVersionIsAskedFor: of blocks and of transactions, unless a block's caller says
-// less.
+// TestTheHighestVersionIsAskedFor: unless a block's caller says less.
 func TestTheHighestVersionIsAskedFor(t *testing.T) {
 	var asked []any
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,12 +29,10 @@ func TestTheHighestVersionIsAskedFor(t *testing.T) {
 	c := client(t, Config{Endpoints: []string{s.URL}})
 	_, err := c.GetBlock(t.Context(), 1, BlockOptions{})
 	require.NoError(t, err)
-	_, err = c.GetTransaction(t.Context(), "x", Confirmed)
-	require.NoError(t, err)
 	old := txwire.V0
 	_, err = c.GetBlock(t.Context(), 1, BlockOptions{MaxVersion: &old})
 	require.NoError(t, err)
-	require.Equal(t, []any{float64(txwire.Highest), float64(txwire.Highest), 0.}, asked)
+	require.Equal(t, []any{float64(txwire.Highest), 0.}, asked)
 }
 
 func TestUnsupportedVersion(t *testing.T) {
