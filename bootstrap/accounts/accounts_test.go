@@ -241,6 +241,28 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestTheStatusCountsBeforeTheBody: what a server says while it has trouble is no last word. That
+// its answer would be too large counts with every status.
+func TestTheStatusCountsBeforeTheBody(t *testing.T) {
+	c := bulk.NewChain(300, 9)
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable, 520} {
+		for _, code := range []int{-32601, -32602, -32010, -32029, -32012} {
+			fake := &bulk.Server{Chain: c, Before: func(call int64, _ string, w http.ResponseWriter) bool {
+				if call > 1 {
+					return false
+				}
+				w.WriteHeader(status)
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":%d,"message":"busy"},"id":1}`, code)
+				return true
+			}}
+			cfg := configOf(t, serve(t, fake)).WithAttempts(3)
+			cfg.Kinds = []string{accounts.KindToken2022Plain}
+			_, err := run(t, cfg, newLog())
+			require.NoError(t, err, "%d with %d", code, status)
+		}
+	}
+}
+
 func TestKafkaErrorEndsTheRunAndTheNextGoesOn(t *testing.T) {
 	c := bulk.NewChain(3000, 9)
 	fake := &bulk.Server{Chain: c}

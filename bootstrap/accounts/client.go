@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -136,28 +135,15 @@ type cutOffError struct{ err error }
 func (e *cutOffError) Error() string { return "answer cut off: " + e.err.Error() }
 func (e *cutOffError) Unwrap() error { return e.err }
 
-// maxRefusal is how many bytes of an error's body are read.
-const maxRefusal = 64 << 10
-
-// maxRetryAfter is how long a server may ask to wait, in seconds.
-const maxRetryAfter = 3600
-
-// refused returns the error of an answer whose status is not OK: the JSON-RPC error in the body if
-// there is one, except with status 429, whose Retry-After counts.
+// refused returns the error of an answer whose status is not OK. The status counts before the body,
+// unless that says that the answer would be too large.
 func refused(resp *http.Response) error {
-	status := &solana.HTTPError{Status: resp.StatusCode}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		status.RetryAfter = time.Duration(min(seconds, maxRetryAfter)) * time.Second
+	err := solana.Refused(resp)
+	var status *solana.HTTPError
+	if errors.As(err, &status) && status.Told != nil && status.Status != http.StatusTooManyRequests && tooLarge(status.Told) {
+		return status.Told
 	}
-	if resp.StatusCode == http.StatusTooManyRequests {
-		return status
-	}
-	_, err := decodeAnswer(io.LimitReader(resp.Body, maxRefusal), func(uint64, *account) error { return errMalformed })
-	var rpc *solana.RPCError
-	if errors.As(err, &rpc) {
-		return rpc
-	}
-	return status
+	return err
 }
 
 // broken returns the error of a failed connection, without its URL. It is errSilent if ctx was

@@ -163,16 +163,11 @@ func Refused(resp *http.Response) error {
 	refused := &HTTPError{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"))}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // without a body the status says enough
 	ans, err := readAnswer(body)
-	if err != nil || ans.failure == nil {
+	if err != nil || !errors.As(ans.err(), &refused.Told) {
 		return refused
 	}
-	var told *RPCError
-	switch {
-	case !errors.As(ans.err(), &told):
-	case resp.StatusCode == http.StatusBadRequest:
-		return told
-	default:
-		refused.Detail = told.Error()
+	if resp.StatusCode == http.StatusBadRequest {
+		return refused.Told
 	}
 	return refused
 }

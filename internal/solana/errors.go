@@ -55,17 +55,17 @@ type RPCError struct {
 func (e *RPCError) Error() string { return fmt.Sprintf("rpc error %d: %s", e.Code, e.Message) }
 
 // HTTPError is a response with another HTTP status than 200. RetryAfter is 0 if the server named
-// none. Detail is the JSON-RPC error in its body, to be shown; empty if there is none.
+// none. Told is the JSON-RPC error in its body, which does not count; nil if there is none.
 type HTTPError struct {
 	Status     int
 	RetryAfter time.Duration
-	Detail     string
+	Told       *RPCError
 }
 
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("http status %d %s", e.Status, http.StatusText(e.Status))
-	if e.Detail != "" {
-		text += ": " + e.Detail
+	if e.Told != nil {
+		text += ": " + e.Told.Error()
 	}
 	return text
 }
