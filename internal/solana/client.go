@@ -137,6 +137,8 @@ type request struct {
 	bound int64
 	// use gets the result. It is valid until use returns, unless use keeps it.
 	use func(result []byte) error
+	// again is as for callWhile.
+	again func(error) bool
 }
 
 type wireRequest struct {
@@ -165,6 +167,12 @@ func (c *Client) Call(ctx context.Context, method string, params []any, result a
 // call performs method and passes the result to use. The response may have bound bytes at most. An
 // error of use counts as the endpoint's: it decides whether the result is asked for again.
 func (c *Client) call(ctx context.Context, method string, params []any, bound int64, use func(result []byte) error) error {
+	return c.callWhile(ctx, Retryable, method, params, bound, use)
+}
+
+// callWhile is like call; again reports for which errors all endpoints are asked again after a
+// pause.
+func (c *Client) callWhile(ctx context.Context, again func(error) bool, method string, params []any, bound int64, use func(result []byte) error) error {
 	body, err := encode(method, params)
 	if err != nil {
 		return err
@@ -173,7 +181,7 @@ func (c *Client) call(ctx context.Context, method string, params []any, bound in
 		return err
 	}
 	defer c.calls.Release(1)
-	if err := c.retry(ctx, request{method, body, min(bound, c.cfg.MaxBodyBytes), use}); err != nil {
+	if err := c.retry(ctx, request{method, body, min(bound, c.cfg.MaxBodyBytes), use, again}); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
@@ -203,9 +211,8 @@ func decode(text []byte, result any) error {
 	return nil
 }
 
-// retry attempts a request until it succeeds, fails with an error that is not retryable, or the
-// limits of Config are reached. Before it pauses, it tries each endpoint once if another one may do
-// better.
+// retry attempts a request until it succeeds, its error is not to be tried again, or the limits of
+// Config are reached. Before it pauses, it tries each endpoint once if another one may do better.
 func (c *Client) retry(ctx context.Context, r request) error {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = c.cfg.firstPause, 5*time.Second
@@ -228,7 +235,7 @@ func (c *Client) retry(ctx context.Context, r request) error {
 				return struct{}{}, backoff.Permanent(ctx.Err())
 			case fresh && (Retryable(err) || elsewhere(err)):
 				continue // another endpoint may answer at once
-			case !Retryable(err):
+			case !r.again(err):
 				return struct{}{}, backoff.Permanent(err)
 			}
 			clear(tried)

@@ -130,6 +130,13 @@ func SkippedSlot(err error) bool {
 	return errors.As(err, &rpc) && (rpc.Code == CodeSlotSkipped || rpc.Code == CodeLongTermStorageSlotSkipped)
 }
 
+// BlockNotAvailable reports whether the node does not have the block of a slot, and does not say
+// that there is none: it may come, or the slot was skipped.
+func BlockNotAvailable(err error) bool {
+	var rpc *RPCError
+	return errors.As(err, &rpc) && (rpc.Code == CodeBlockNotAvailable || rpc.Code == CodeBlockStatusNotAvailableYet)
+}
+
 // versionInMessage is where agave's text of CodeUnsupportedVersion has the version (rpc-client-api,
 // custom_error.rs).
 var versionInMessage = regexp.MustCompile(`^Transaction version \(([0-9]{1,3})\)`)

@@ -71,6 +71,9 @@ type BlockOptions struct {
 	Commitment Commitment
 	// HeaderOnly leaves the transactions out.
 	HeaderOnly bool
+	// NoWait asks each endpoint once for a block that the node does not have, see
+	// BlockNotAvailable. Without it, the call waits for the block within the client's limits.
+	NoWait bool
 }
 
 type options struct {
@@ -100,8 +103,12 @@ func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (
 	if opts.HeaderOnly {
 		bound = headerAnswer
 	}
+	again := Retryable
+	if opts.NoWait {
+		again = func(err error) bool { return Retryable(err) && !BlockNotAvailable(err) }
+	}
 	var raw json.RawMessage
-	err := c.call(ctx, "getBlock", []any{slot, o}, bound, func(text []byte) error {
+	err := c.callWhile(ctx, again, "getBlock", []any{slot, o}, bound, func(text []byte) error {
 		// Null means "not confirmed yet", never "skipped". If it were taken for skipped, a block
 		// would be lost silently.
 		if string(text) == "null" {

@@ -78,14 +78,14 @@ func (r *run) progress(slot uint64) {
 }
 
 // take handles one fetched slot. A block that cannot be had is refused, and the run goes on, unless
-// the error is hopeless.
+// the error is hopeless and no block has ever come.
 func (r *run) take(ctx context.Context, j *job) error {
 	switch {
 	case j.err == nil:
 		return r.add(ctx, j.block)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case hopeless(j.err):
+	case hopeless(j.err) && !r.worked.Load():
 		return fmt.Errorf("slot %d: %w", j.slot, j.err)
 	case solana.SkippedSlot(j.err):
 		return nil // believed only if the next block's parent link agrees

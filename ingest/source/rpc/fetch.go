@@ -38,9 +38,9 @@ func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *
 		return err
 	}
 	for r.cfg.To == nil || next <= *r.cfg.To {
-		tip, err := retry(ctx, r.Source, func() (uint64, error) { return r.client.GetSlot(ctx, r.cfg.Commitment) })
+		tip, err := r.tip(ctx)
 		if err != nil {
-			return fmt.Errorf("look at the tip: %w", err)
+			return err
 		}
 		if r.cfg.To != nil {
 			tip = min(tip, *r.cfg.To)
@@ -89,11 +89,7 @@ func (r *run) first(ctx context.Context) (uint64, error) {
 	case r.resume > 0:
 		return r.resume + 1, nil
 	}
-	tip, err := retry(ctx, r.Source, func() (uint64, error) { return r.client.GetSlot(ctx, r.cfg.Commitment) })
-	if err != nil {
-		return 0, fmt.Errorf("look at the tip: %w", err)
-	}
-	return tip, nil
+	return r.tip(ctx)
 }
 
 // slots returns the slots in [from, to] that have a block, or all slots if the server answers
@@ -101,8 +97,7 @@ func (r *run) first(ctx context.Context) (uint64, error) {
 func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
 	listed, err := retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
 	if err != nil {
-		var rpc *solana.RPCError
-		if !errors.As(err, &rpc) {
+		if ctx.Err() != nil {
 			return nil, fmt.Errorf("list blocks: %w", err)
 		}
 		for slot := from; slot <= to; slot++ {
@@ -158,6 +153,7 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 		if err == nil {
 			b.ReceivedAt = time.Now()
 			s.partial.note(b)
+			s.worked.Store(true)
 			return b, nil
 		}
 		s.metrics.Garbage()
@@ -171,19 +167,23 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 }
 
 // retry calls ask, with growing pauses, until ask succeeds, its error cannot be retried, or ctx
-// ends. If the server answers with an error (RPCError), ask is repeated for cfg.patience only. The
-// client has already retried within its own bounds.
+// ends. What a server answers with an error (RPCError) is repeated for cfg.patience only, and so is
+// a call that fails while the server answers others. The client has already retried within its own
+// bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
 	began, wait := time.Now(), s.cfg.firstPause
 	for {
 		out, err := ask()
 		var rpc *solana.RPCError
+		late := time.Since(began) > s.cfg.patience
 		switch {
 		case err == nil:
 			return out, nil
 		case ctx.Err() != nil:
 			return out, ctx.Err()
-		case !solana.Retryable(err), errors.As(err, &rpc) && time.Since(began) > s.cfg.patience:
+		case !solana.Retryable(err) && !(hopeless(err) && s.worked.Load()):
+			return out, err
+		case late && (errors.As(err, &rpc) || s.answers(ctx)):
 			return out, err
 		}
 		s.metrics.Reconnect("rpc_error")
@@ -191,11 +191,39 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 		if err := pause.For(ctx, wait); err != nil {
 			return out, err
 		}
-		wait = min(2*wait, 15*time.Second)
+		wait = min(2*wait, maxWait)
 	}
 }
 
-// hopeless reports whether every other call will fail in the same way.
+// maxWait is the longest pause between two calls of retry.
+const maxWait = 15 * time.Second
+
+// answers reports whether the server tells its slot now.
+func (s *Source) answers(ctx context.Context) bool {
+	_, err := s.client.GetSlot(ctx, s.cfg.Commitment)
+	return err == nil
+}
+
+// tip returns the highest slot. It waits until the server tells it: only one that refuses the call
+// for good, and has given no block yet, is an error.
+func (s *Source) tip(ctx context.Context) (uint64, error) {
+	for {
+		tip, err := retry(ctx, s, func() (uint64, error) { return s.client.GetSlot(ctx, s.cfg.Commitment) })
+		switch {
+		case err == nil:
+			return tip, nil
+		case ctx.Err() != nil, !solana.Retryable(err) && !s.worked.Load():
+			return 0, fmt.Errorf("look at the tip: %w", err)
+		}
+		s.log.Warn("the server does not tell its slot, still asking", "err", err)
+		if err := pause.For(ctx, maxWait); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// hopeless reports whether the server refuses the call as it refuses all calls with a wrong key or
+// address. One that has worked before may do so again.
 func hopeless(err error) bool {
 	var status *solana.HTTPError
 	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden || status.Status == http.StatusNotFound)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,8 +52,8 @@ type Config struct {
 	// poll is the time between checks of the tip. Default slottime.Default, a slot.
 	poll time.Duration
 	// patience is how long a call is repeated that the server answers with an error, such as for a
-	// block that it does not have yet. Default 2 min. A server that cannot be reached at all is
-	// asked for ever.
+	// block that it does not have yet, or that fails while others do not. Default 2 min. A server
+	// that cannot be reached at all is asked for ever, and the tip is.
 	patience time.Duration
 	// repairEvery and repairReach are how often and how far back gaps are looked for while the tip
 	// is followed. Defaults 10 s and the slots of a day.
@@ -90,6 +91,8 @@ type Source struct {
 	metrics *source.Metrics
 	refused *refusals
 	partial *partial
+	// worked means that the server has given a block.
+	worked *atomic.Bool
 }
 
 var _ source.Source = (*Source)(nil)
@@ -110,7 +113,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
 	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error", "version"}})
-	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{}}
+	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{}, worked: &atomic.Bool{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -121,8 +124,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 func (s *Source) Kind() string { return s.cfg.kind }
 
 // Run reads the range and returns nil, also when ctx ends. Without To it returns only then. It
-// returns an error of the sink, or if the server refuses every call (wrong key, method not
-// offered). Progress counts slots; the total is 0 if the tip is followed.
+// returns an error of the sink, or if the server refuses the first calls for good (wrong key,
+// method not offered). Progress counts slots; the total is 0 if the tip is followed.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	if s.cfg.To == nil {
 		return s.follow(ctx, ledger, sink)
