@@ -49,6 +49,8 @@ type Fetcher interface {
 	Document(ctx context.Context, uri string) (*fetch.Response, error)
 	// Host returns the name of the host that serves uri. URIs of one host share its limit.
 	Host(uri string) string
+	// Groups returns the wider groups of that host, which share the workers, see hostqueue.
+	Groups(uri string) []string
 }
 
 // Config configures an Enricher. Zero durations and numbers take the default.

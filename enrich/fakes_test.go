@@ -255,6 +255,12 @@ func (w *web) Host(uri string) string {
 	return host
 }
 
+// Groups has the last two labels of the host.
+func (w *web) Groups(uri string) []string {
+	labels := strings.Split(w.Host(uri), ".")
+	return []string{"domain " + strings.Join(labels[max(len(labels)-2, 0):], ".")}
+}
+
 func (w *web) fetched(uri string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -324,7 +330,9 @@ func (w *world) start(t testing.TB) (e *Enricher, stop func() error) {
 	if w.rpc != nil && deps.RPC == nil {
 		deps.RPC = w.rpc
 	}
-	deps.Fetcher = w.web
+	if deps.Fetcher == nil {
+		deps.Fetcher = w.web
+	}
 	e, err := New(w.cfg, deps)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -55,7 +55,7 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	s := &offchainStage{
 		e: e, turns: newKeyed(byMint), waits: newWaits(e.cfg.maxInFlight), parsing: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 	}
-	s.queues = hostqueue.New[*job](func(host string) int {
+	s.queues = hostqueue.New[*job](e.cfg.offchainWorkers, func(host string) int {
 		if gatewayHosts[host] {
 			return e.cfg.perGateway
 		}
@@ -84,7 +84,7 @@ func (s *offchainStage) submit(j *job) {
 	}
 }
 
-func (s *offchainStage) queue(j *job) { s.queues.Push(s.e.fetcher.Host(j.uri), j) }
+func (s *offchainStage) queue(j *job) { s.queues.Push(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j) }
 
 func (s *offchainStage) finish(j *job) {
 	s.e.complete(j)
@@ -98,12 +98,12 @@ func (s *offchainStage) run(ctx context.Context) error {
 	for range s.e.cfg.offchainWorkers {
 		group.Go(func() error {
 			for {
-				j, release, err := s.queues.Pop(ctx)
+				turn, err := s.queues.Pop(ctx)
 				if err != nil {
 					return err
 				}
-				err = s.work(ctx, j)
-				release()
+				err = s.work(fetch.WithAdmission(ctx, turn.Join), turn.Job)
+				turn.Release()
 				if err != nil {
 					return err
 				}
@@ -181,7 +181,7 @@ func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	}
 	left := s.e.cfg.hostPatience - time.Since(j.firstAttempt)
 	refused := failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown
-	if refused && failed.DownFor < s.e.cfg.hostPatience {
+	if failed.Unasked(s.e.cfg.hostPatience) && failed.DownFor < s.e.cfg.hostPatience {
 		j.attempts--
 		delay := max(failed.RetryAfter, s.e.cfg.retryDelay)
 		return delay, delay < left

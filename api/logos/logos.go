@@ -16,10 +16,10 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/hostqueue"
 	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
@@ -45,8 +45,8 @@ type Store interface {
 type Config struct {
 	// wait is how long a request waits for an image that the node does not have. Default 200 ms.
 	wait time.Duration
-	// fetches is how many such images are fetched at one time. Beyond that, a request gets the
-	// fallback at once. Default 64.
+	// fetches is how many such images are fetched at one time; one domain or address never takes
+	// more than it leaves free. Beyond that, a request gets the fallback at once. Default 64.
 	fetches int
 	// retryAfter is how long a URL is left alone after a failure that may pass. After any other
 	// failure it is six times as long, after a final one 240 times. Default 30 s.
@@ -75,7 +75,7 @@ type Service struct {
 	deps    Deps
 	metrics *metrics
 	index   *index
-	fetches *semaphore.Weighted
+	fetches *hostqueue.Places
 	failed  *lru.Cache[string, time.Time] // until when each URL is left alone
 }
 
@@ -100,7 +100,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.Now = time.Now
 	}
 	failed, _ := lru.New[string, time.Time](failedURLs) // fails only for a size below 1
-	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: semaphore.NewWeighted(int64(cfg.fetches)), failed: failed}
+	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: hostqueue.NewPlaces(cfg.fetches), failed: failed}
 	var err error
 	s.metrics, err = newMetrics(deps.Registerer, s.index)
 	return s, err
@@ -182,17 +182,20 @@ func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs
 // fetch fetches the image, and returns whether it came in time. The fetch goes on after the request
 // has stopped waiting. If too many fetches are under way, it begins none and returns false.
 func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool {
-	if !s.fetches.TryAcquire(1) {
+	url, now := request.URL, s.deps.Now
+	join, release, ok := s.fetches.Take()
+	if !ok {
 		return false
 	}
-	url, now := request.URL, s.deps.Now
 	done := make(chan bool, 1)
 	go func() {
-		defer s.fetches.Release(1)
-		_, err := s.deps.Loader.Load(context.WithoutCancel(ctx), imageload.Request{URL: url, Anew: known.purge > 0})
+		defer release()
+		_, err := s.deps.Loader.Load(fetch.WithAdmission(context.WithoutCancel(ctx), join), imageload.Request{URL: url, Anew: known.purge > 0})
 		if err != nil {
 			wait := s.cfg.retryAfter
 			switch {
+			case fetch.ClassOf(err) == fetch.ClassHostBusy:
+				wait = min(wait, time.Second) // the URL was not tried
 			case fetch.ClassOf(err).Final():
 				wait *= 240 // two hours: the bytes were refused, and will be
 			case !fetch.Retryable(err):

@@ -118,7 +118,7 @@ func (s *system) startLogos(together bool) error {
 	cfg := &s.cfg.Logos
 	machine, err := logos.New(logos.Config{Workers: cfg.Workers, PerHost: cfg.PerHost, Retry: cfg.Retry, MaxRetry: max(cfg.Retry, 7*24*time.Hour), Recheck: cfg.Recheck},
 		logos.Deps{
-			Offsets: s.admin, Producer: s.writers.For("enrich"), Loader: made.loader, Host: made.fetcher.Host, Logger: s.logger, Registerer: s.registerer,
+			Offsets: s.admin, Producer: s.writers.For("enrich"), Loader: made.loader, Host: made.fetcher.Host, Groups: made.fetcher.Groups, Logger: s.logger, Registerer: s.registerer,
 			OpenTail: func() (kafka.TailReader, error) { return s.openEnrichments("logos") },
 		})
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 // work makes checks until ctx ends or Kafka refuses for good.
 func (m *Machine) work(ctx context.Context) error {
 	for {
-		j, release, err := m.queue.Pop(ctx)
+		turn, err := m.queue.Pop(ctx)
 		if err != nil {
 			return err
 		}
-		m.metrics.started(m.deps.Now().Sub(j.due))
-		err = m.check(ctx, j.mint)
-		release()
+		m.metrics.started(m.deps.Now().Sub(turn.Job.due))
+		err = m.check(fetch.WithAdmission(ctx, turn.Join), turn.Job.mint)
+		turn.Release()
 		if err != nil {
 			return err
 		}
@@ -79,14 +79,15 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 }
 
 // another reports whether to try again before a fact is written, and after which delay. A pause
-// that the host asked for costs no attempt, and neither does a short outage. A longer outage costs
-// an attempt, though no request is made.
+// that the host asked for costs no attempt, and neither does a short outage, nor that its domain or
+// address has its share of the workers. A longer outage costs an attempt, though no request is
+// made.
 func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	var failed *fetch.Error
 	switch {
 	case !errors.As(err, &failed) || !fetch.Retryable(err):
 		return 0, false
-	case failed.Class == fetch.ClassHostPaused:
+	case failed.Class == fetch.ClassHostPaused, failed.Class == fetch.ClassHostBusy:
 		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience:
 		// A short outage, of the host or of our network, must not make broken logos of all that
@@ -107,12 +108,11 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	return jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
 }
 
-// free reports whether a failure costs no attempt: no request was made, because the host asked for
-// a pause or is down for a short time.
+// free reports whether a failure costs no attempt: no request was made, for a reason that passes
+// soon.
 func (m *Machine) free(err error) bool {
 	var failed *fetch.Error
-	return errors.As(err, &failed) &&
-		(failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience)
+	return errors.As(err, &failed) && failed.Unasked(m.cfg.downPatience)
 }
 
 // conclude makes the fact of a check. It also decides when the next check is due. What is known of

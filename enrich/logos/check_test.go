@@ -2,6 +2,7 @@ package logos
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -154,5 +155,39 @@ func TestARefusedPictureIsLeftAlone(t *testing.T) {
 		require.Equal(t, []any{registry.LogoBroken, string(class)}, []any{w.status(t, "a"), first.GetErrorClass()})
 		wait := time.UnixMilli(first.GetNextCheckAtMs()).Sub(time.UnixMilli(first.GetCheckedAtMs()))
 		require.Greater(t, wait, 5*24*time.Hour)
+	}
+}
+
+// TestASlowDomainLeavesWorkersToOthers, however many names it has. And a check that found its
+// address busy is made again, at no cost.
+func TestASlowDomainLeavesWorkersToOthers(t *testing.T) {
+	w := newWorld()
+	over := make(chan struct{})
+	var mu sync.Mutex
+	busy := map[string]int{}
+	w.serve = func(request imageload.Request) (*imageload.Image, error) {
+		if groupsOf(request.URL)[0] == "slow.test" {
+			<-over
+			return good("x"), nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if busy[request.URL]++; busy[request.URL] < 8 {
+			return nil, &fetch.Error{Class: fetch.ClassHostBusy, RetryAfter: time.Second}
+		}
+		return good("x"), nil
+	}
+	defer close(over)
+	for i := range 40 {
+		w.document(t, fmt.Sprint("slow", i), fmt.Sprintf("https://n%d.slow.test/", i))
+	}
+	w.start(t)
+	require.Eventually(t, func() bool { return w.loaded("https://n0.slow.test/") == 1 }, 30*time.Second, time.Millisecond)
+	for i := range 20 {
+		w.document(t, fmt.Sprint("quick", i), fmt.Sprintf("https://n%d.test/", i))
+	}
+	for i := range 20 {
+		w.await(t, fmt.Sprint("quick", i), 1)
+		require.Equal(t, registry.LogoOK, w.status(t, fmt.Sprint("quick", i)))
 	}
 }

@@ -93,6 +93,9 @@ type Deps struct {
 	// Host returns the name of the host that serves a URL. URLs of one host share its limit. It is
 	// (*fetch.Fetcher).Host.
 	Host func(url string) string
+	// Groups returns the wider groups that share the workers, see hostqueue. It is
+	// (*fetch.Fetcher).Groups, and may be nil.
+	Groups func(url string) []string
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -138,8 +141,11 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
+	if deps.Groups == nil {
+		deps.Groups = func(string) []string { return nil }
+	}
 	m := &Machine{cfg: cfg, deps: deps, table: newTable(), wake: make(chan struct{}, 1)}
-	m.queue = hostqueue.New[job](func(host string) int {
+	m.queue = hostqueue.New[job](cfg.Workers, func(host string) int {
 		if host == "ipfs" || host == "ar" {
 			return cfg.perGateway
 		}
@@ -314,7 +320,7 @@ func (m *Machine) schedule(ctx context.Context) error {
 				wait = min(wait, left)
 				break
 			}
-			m.queue.Push(m.deps.Host(url), j)
+			m.queue.Push(m.deps.Host(url), m.deps.Groups(url), j)
 		}
 		timer.Reset(max(wait, time.Millisecond))
 	}

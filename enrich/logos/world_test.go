@@ -117,7 +117,7 @@ func (w *world) start(t testing.TB) (stop func() error) {
 	t.Helper()
 	m, err := New(w.cfg, Deps{
 		Offsets: w.topic, OpenTail: func() (kafka.TailReader, error) { return &reader{t: w.topic}, nil }, Producer: w.topic, Loader: w,
-		Host: hostOf, Registerer: prometheus.NewRegistry(), Now: w.now,
+		Host: hostOf, Groups: groupsOf, Registerer: prometheus.NewRegistry(), Now: w.now,
 	})
 	require.NoError(t, err)
 	w.mu.Lock()
@@ -144,6 +144,12 @@ func hostOf(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	return host
+}
+
+// groupsOf has the last two labels of the host.
+func groupsOf(url string) []string {
+	labels := strings.Split(hostOf(url), ".")
+	return []string{strings.Join(labels[max(len(labels)-2, 0):], ".")}
 }
 
 // states folds the topic as the registry does.

@@ -130,8 +130,9 @@ func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *R
 		defer cancel()
 	}
 	response, failed := f.get(bounded, u, found, request)
-	// A request that lost the race and was canceled says nothing about its host.
-	if failed == nil || !errors.Is(ctx.Err(), context.Canceled) {
+	// A request that lost the race and was canceled, or was not admitted, says nothing about its
+	// host.
+	if failed == nil || failed.Class != ClassHostBusy && !errors.Is(ctx.Err(), context.Canceled) {
 		f.health.report(host, url, failed)
 	}
 	return response, failed

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Resolver looks up the addresses of a host. *net.Resolver is one.
@@ -23,16 +25,20 @@ const maxAddresses = 4
 // dialer resolves a name once, checks the addresses, and connects to one that it has checked, so
 // DNS rebinding gains nothing. The transport reaches the network through it only.
 type dialer struct {
-	resolver Resolver
-	allowed  map[string]bool
-	timeout  time.Duration
+	resolver  Resolver
+	allowed   map[string]bool
+	isGateway func(host string) bool
+	timeout   time.Duration
+	// addresses are where hosts (host:port) were last connected to.
+	addresses *lru.Cache[string, netip.Addr]
 	// connect opens a connection to a checked address. Tests replace it, to put a local server
 	// behind public addresses.
 	connect func(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error)
 }
 
-func newDialer(resolver Resolver, allowed map[string]bool, timeout time.Duration) *dialer {
-	d := &dialer{resolver: resolver, allowed: allowed, timeout: timeout}
+func newDialer(resolver Resolver, allowed map[string]bool, isGateway func(host string) bool, timeout time.Duration) *dialer {
+	addresses, _ := lru.New[string, netip.Addr](rememberedAddresses) // fails only for a size below 1
+	d := &dialer{resolver: resolver, allowed: allowed, isGateway: isGateway, timeout: timeout, addresses: addresses}
 	d.connect = d.dialAddress
 	return d
 }
@@ -60,6 +66,12 @@ func (d *dialer) DialContext(ctx context.Context, network, address string) (net.
 		}
 		if tried++; tried > maxAddresses {
 			break
+		}
+		if !d.isGateway(strings.ToLower(address)) {
+			d.addresses.Add(strings.ToLower(address), candidate)
+			if err := admit(ctx, addressGroup(candidate)); err != nil {
+				return nil, err
+			}
 		}
 		conn, err := d.connect(ctx, candidate, port, private)
 		if err == nil {

@@ -61,6 +61,9 @@ const (
 	// ClassHostDown is a fetch that made no request: the host failed several times in a row and its
 	// next trial is not due.
 	ClassHostDown Class = "host_down"
+	// ClassHostBusy is a fetch that made no request, or not to the end of its redirects: others
+	// wait, and the host's domain or address has its share of the fetches under way.
+	ClassHostBusy Class = "host_busy"
 	// ClassCanceled is a fetch whose caller went away; it says nothing about the URI.
 	ClassCanceled Class = "canceled"
 	// ClassOK is no failure; ClassOf(nil).
@@ -72,7 +75,7 @@ func Classes() []Class {
 	return []Class{
 		ClassOK, ClassBadURL, ClassRefusedAddress, ClassDNS, ClassConnection, ClassTLS, ClassTimeout, ClassRedirects, ClassHTTPStatus,
 		ClassTooLarge, ClassBadEncoding, ClassNotJSON, ClassErrorBody, ClassNotImage, ClassBadImage, ClassImageBounds, ClassImageBudget, ClassDecoder, ClassWrongContent,
-		ClassHostPaused, ClassHostDown, ClassCanceled,
+		ClassHostPaused, ClassHostDown, ClassHostBusy, ClassCanceled,
 	}
 }
 
@@ -82,8 +85,8 @@ type Error struct {
 	Class Class
 	// Status of the answer when Class is ClassHTTPStatus, else 0.
 	Status int
-	// RetryAfter is how long the server asked us to wait; 0 if it did not. For ClassHostPaused and
-	// ClassHostDown it is how long the host is not asked yet.
+	// RetryAfter is how long the server asked us to wait; 0 if it did not. For ClassHostPaused,
+	// ClassHostDown and ClassHostBusy it is how long the host is not asked yet.
 	RetryAfter time.Duration
 	// DownFor is how long the host has been failing when Class is ClassHostDown. When it is
 	// ClassHostPaused, DownFor is how long the host has answered nothing but requests for a pause.
@@ -132,6 +135,12 @@ func ClassOf(err error) Class {
 	}
 }
 
+// Unasked reports whether the failure says nothing of the content and passes soon, because no
+// request was made: the host asked for a pause, is busy, or is down for less than patience.
+func (e *Error) Unasked(patience time.Duration) bool {
+	return e.Class == ClassHostPaused || e.Class == ClassHostBusy || e.Class == ClassHostDown && e.DownFor < patience
+}
+
 // Retryable reports whether the same fetch may succeed soon without anyone changing anything.
 func Retryable(err error) bool {
 	var failed *Error
@@ -142,7 +151,7 @@ func Retryable(err error) bool {
 	case ClassDNS:
 		var dns *net.DNSError
 		return !errors.As(failed.Err, &dns) || !dns.IsNotFound
-	case ClassConnection, ClassTimeout, ClassBadEncoding, ClassHostPaused, ClassHostDown, ClassDecoder:
+	case ClassConnection, ClassTimeout, ClassBadEncoding, ClassHostPaused, ClassHostDown, ClassHostBusy, ClassDecoder:
 		return true
 	case ClassHTTPStatus:
 		return retryableStatus(failed.Status, failed.Gateway)

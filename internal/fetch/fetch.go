@@ -187,7 +187,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	if f.metrics, err = newMetrics(cfg.Purpose, deps.Registerer); err != nil {
 		return nil, err
 	}
-	f.dialer = newDialer(deps.Resolver, f.allowed, cfg.connectTimeout)
+	f.dialer = newDialer(deps.Resolver, f.allowed, f.isGateway, cfg.connectTimeout)
 	if deps.Connect != nil {
 		f.dialer.connect = func(ctx context.Context, address netip.Addr, port string, _ bool) (net.Conn, error) {
 			return deps.Connect(ctx, address, port)
@@ -195,7 +195,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	}
 	f.transport = newTransport(f.dialer, cfg)
 	f.client = &http.Client{
-		Transport:     newHostLimit(f.transport, f.limitOf),
+		Transport:     newHostLimit(f.transport, f.limitOf, f.groupsOf),
 		CheckRedirect: f.checkRedirect,
 		// No cookie jar, on purpose.
 	}
@@ -204,12 +204,8 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 
 // limitOf is how many requests may be under way to a host:port.
 func (f *Fetcher) limitOf(host string) int {
-	for _, gateways := range [][]*url.URL{f.ipfs, f.arweave} {
-		for _, gateway := range gateways {
-			if hostPort(gateway) == host {
-				return f.cfg.perGateway
-			}
-		}
+	if f.isGateway(host) {
+		return f.cfg.perGateway
 	}
 	return f.cfg.PerHost
 }

@@ -13,8 +13,9 @@ import (
 // counts until its response's body is closed. A host's entry is removed when no request holds its
 // semaphore or waits for it.
 type hostLimit struct {
-	next  http.RoundTripper
-	limit func(host string) int
+	next   http.RoundTripper
+	limit  func(host string) int
+	groups func(host string) []string
 
 	mu    sync.Mutex
 	hosts map[string]*hostEntry
@@ -25,13 +26,20 @@ type hostEntry struct {
 	users    int // requests that hold the semaphore or wait for it
 }
 
-func newHostLimit(next http.RoundTripper, limit func(host string) int) *hostLimit {
-	return &hostLimit{next: next, limit: limit, hosts: map[string]*hostEntry{}}
+func newHostLimit(next http.RoundTripper, limit func(host string) int, groups func(host string) []string) *hostLimit {
+	return &hostLimit{next: next, limit: limit, groups: groups, hosts: map[string]*hostEntry{}}
 }
 
 // RoundTrip implements http.RoundTripper.
 func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
-	release, err := h.acquire(request.Context(), hostPort(request.URL))
+	host := hostPort(request.URL)
+	// Before the wait for the host's limit: a redirect leads to hosts that the caller did not know.
+	for _, group := range h.groups(host) {
+		if err := admit(request.Context(), group); err != nil {
+			return nil, err
+		}
+	}
+	release, err := h.acquire(request.Context(), host)
 	if err != nil {
 		return nil, err
 	}

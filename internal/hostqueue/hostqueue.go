@@ -1,12 +1,15 @@
 // Package hostqueue shares workers among hosts.
 //
-// In: jobs, each with the host that it is for. Out: the same jobs; the hosts take turns, and at
-// most a few jobs of each host are under way at once. Guarantees: a slow host occupies as many
-// workers as its limit and no more, however long its queue is; jobs of one host come in order.
+// In: jobs, each with the host that it is for and the groups that the host belongs to, such as its
+// registrable domain and its address. Out: the same jobs; the hosts take turns.
+// Guarantees: at most a few jobs of each host are under way at once. While others wait, a group
+// holds at most an eighth of the workers, so a slow server delays only its own jobs, however many
+// names it has. Jobs of one host come in order.
 package hostqueue
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -16,28 +19,41 @@ type Queue[T any] struct {
 
 	mu      sync.Mutex
 	cond    *sync.Cond
+	shares  shares
 	hosts   map[string]*host[T]
 	waiting int
-	ready   []*host[T] // hosts with a waiting job and fewer active ones than limit, each once
+	// ready are the hosts with a waiting job and fewer active ones than limit. parked are those of
+	// them that wait until a group has room. Each host is there once, in one of both.
+	ready  []*host[T]
+	parked []*lot[T]
 }
 
 type host[T any] struct {
 	name    string
 	limit   int
+	groups  []string
 	waiting []T
 	active  int  // jobs under way
-	listed  bool // is in Queue.ready
+	listed  bool // is in Queue.ready or Queue.parked
 }
 
-// New makes a queue. limit returns how many jobs of a host may be under way at once.
-func New[T any](limit func(host string) int) *Queue[T] {
-	q := &Queue[T]{limit: limit, hosts: map[string]*host[T]{}}
+// lot has the hosts that wait for one group. There are few lots: a group that is full holds places.
+type lot[T any] struct {
+	group string
+	hosts []*host[T]
+}
+
+// New makes a queue for this many workers. limit returns how many jobs of a host may be under way
+// at once.
+func New[T any](workers int, limit func(host string) int) *Queue[T] {
+	q := &Queue[T]{limit: limit, shares: newShares(workers), hosts: map[string]*host[T]{}}
 	q.cond = sync.NewCond(&q.mu)
 	return q
 }
 
-// Push adds a job.
-func (q *Queue[T]) Push(name string, job T) {
+// Push adds a job. groups are those of the host, as far as they are known; of a host without
+// groups only the limit counts.
+func (q *Queue[T]) Push(name string, groups []string, job T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.hosts[name]
@@ -45,6 +61,7 @@ func (q *Queue[T]) Push(name string, job T) {
 		h = &host[T]{name: name, limit: q.limit(name)}
 		q.hosts[name] = h
 	}
+	h.groups = groups
 	h.waiting = append(h.waiting, job)
 	q.waiting++
 	q.list(h)
@@ -57,6 +74,31 @@ func (q *Queue[T]) Waiting() int {
 	return q.waiting
 }
 
+// Remove takes out the jobs at the front of each host's queue, up to the first that expired does
+// not report.
+func (q *Queue[T]) Remove(expired func(job T) bool) (removed []T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, h := range q.hosts {
+		n := 0
+		for n < len(h.waiting) && expired(h.waiting[n]) {
+			n++
+		}
+		removed = append(removed, h.waiting[:n]...)
+		h.waiting = slices.Delete(h.waiting, 0, n)
+		q.waiting -= n
+		q.forget(h)
+	}
+	return removed
+}
+
+// forget drops a host that has nothing to do. One that is listed is dropped by take.
+func (q *Queue[T]) forget(h *host[T]) {
+	if h.active == 0 && len(h.waiting) == 0 && !h.listed {
+		delete(q.hosts, h.name)
+	}
+}
+
 // list puts the host into ready if a worker may take a job of it.
 func (q *Queue[T]) list(h *host[T]) {
 	if !h.listed && len(h.waiting) > 0 && h.active < h.limit {
@@ -66,9 +108,55 @@ func (q *Queue[T]) list(h *host[T]) {
 	}
 }
 
-// Pop waits for a job. The caller must call release when the job is done: until then it counts
-// against its host's limit. Pop returns ctx's error if ctx ends.
-func (q *Queue[T]) Pop(ctx context.Context) (job T, release func(), err error) {
+// park lets a host wait for room in a group. Its other groups may have room, for which it was
+// called: their next host is called instead.
+func (q *Queue[T]) park(h *host[T], group string) {
+	i := slices.IndexFunc(q.parked, func(l *lot[T]) bool { return l.group == group })
+	if i < 0 {
+		i = len(q.parked)
+		q.parked = append(q.parked, &lot[T]{group: group})
+	}
+	q.parked[i].hosts = append(q.parked[i].hosts, h)
+	for _, other := range h.groups {
+		if other != group {
+			q.call(other)
+		}
+	}
+}
+
+// call puts the first host that waits for the group back into ready, if the group has room.
+func (q *Queue[T]) call(group string) {
+	i := slices.IndexFunc(q.parked, func(l *lot[T]) bool { return l.group == group })
+	if _, full := q.shares.full([]string{group}, true); i < 0 || full {
+		return
+	}
+	q.ready = append(q.ready, q.unpark(i))
+	q.cond.Signal()
+}
+
+// unpark takes the first host out of a lot.
+func (q *Queue[T]) unpark(i int) *host[T] {
+	l := q.parked[i]
+	h := l.hosts[0]
+	l.hosts[0] = nil
+	if l.hosts = l.hosts[1:]; len(l.hosts) == 0 {
+		q.parked = slices.Delete(q.parked, i, i+1)
+	}
+	return h
+}
+
+// Turn is a job under way.
+type Turn[T any] struct {
+	Job T
+
+	q *Queue[T]
+	h *host[T]
+	m member
+}
+
+// Pop waits for a job. The caller must call Release when the job is done. Pop returns ctx's error
+// if ctx ends.
+func (q *Queue[T]) Pop(ctx context.Context) (*Turn[T], error) {
 	stop := context.AfterFunc(ctx, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -77,32 +165,89 @@ func (q *Queue[T]) Pop(ctx context.Context) (job T, release func(), err error) {
 	defer stop()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.ready) == 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		if turn := q.take(); turn != nil {
+			return turn, nil
+		}
 		q.cond.Wait()
 	}
-	if ctx.Err() != nil {
-		return job, nil, ctx.Err()
+	return nil, ctx.Err()
+}
+
+// take begins the next job; nil if none may begin. A host whose groups hold their share comes last.
+func (q *Queue[T]) take() *Turn[T] {
+	for len(q.ready) > 0 {
+		h := q.ready[0]
+		q.ready[0] = nil
+		q.ready = q.ready[1:]
+		group, full := q.shares.full(h.groups, true)
+		switch {
+		case len(h.waiting) == 0: // Remove has emptied it
+			q.unlist(h)
+		case full:
+			q.park(h, group)
+		default:
+			return q.begin(h)
+		}
 	}
-	h := q.ready[0]
-	q.ready[0] = nil
-	q.ready = q.ready[1:]
+	for i := 0; i < len(q.parked); {
+		h := q.parked[i].hosts[0]
+		_, full := q.shares.full(h.groups, false)
+		switch {
+		case len(h.waiting) == 0:
+			q.unlist(q.unpark(i))
+			return q.take() // it may have called others
+		case full:
+			i++
+		default:
+			return q.begin(q.unpark(i))
+		}
+	}
+	return nil
+}
+
+func (q *Queue[T]) unlist(h *host[T]) {
 	h.listed = false
+	q.forget(h)
+	for _, group := range h.groups {
+		q.call(group)
+	}
+}
+
+func (q *Queue[T]) begin(h *host[T]) *Turn[T] {
+	h.listed = false
+	t := &Turn[T]{Job: h.waiting[0], q: q, h: h, m: member{shares: &q.shares}}
 	var none T
-	job, h.waiting[0] = h.waiting[0], none
+	h.waiting[0] = none
 	h.waiting = h.waiting[1:]
 	h.active++
 	q.waiting--
+	q.shares.active++
+	t.m.enter(h.groups)
 	q.list(h)
-	return job, func() { q.release(h) }, nil
+	return t
 }
 
-func (q *Queue[T]) release(h *host[T]) {
+// Join counts the job for one more group, which was learned while it is under way. If Join returns
+// false, the group has no room and the job must not go on.
+func (t *Turn[T]) Join(group string) bool {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	return t.m.join(group, len(t.q.ready) > 0)
+}
+
+// Release ends the turn.
+func (t *Turn[T]) Release() {
+	q := t.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	h.active--
-	if h.active == 0 && len(h.waiting) == 0 {
-		delete(q.hosts, h.name)
-		return
+	t.m.leave()
+	t.h.active--
+	q.shares.active--
+	q.list(t.h)
+	q.forget(t.h)
+	for _, group := range t.m.groups {
+		q.call(group)
 	}
-	q.list(h)
+	q.cond.Signal() // a place is free: hosts that hold their share may take it
 }

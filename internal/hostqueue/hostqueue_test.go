@@ -12,7 +12,7 @@ import (
 )
 
 func TestHostQueuesShareWorkersFairly(t *testing.T) {
-	q := New[string](func(host string) int {
+	q := New[string](20, func(host string) int {
 		if host == "ipfs" {
 			return 5
 		}
@@ -20,7 +20,7 @@ func TestHostQueuesShareWorkersFairly(t *testing.T) {
 	})
 	const jobs = 400
 	for i := range jobs {
-		q.Push([]string{"a", "b", "c", "ipfs"}[i%4], []string{"a", "b", "c", "ipfs"}[i%4])
+		q.Push([]string{"a", "b", "c", "ipfs"}[i%4], nil, []string{"a", "b", "c", "ipfs"}[i%4])
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -31,17 +31,17 @@ func TestHostQueuesShareWorkersFairly(t *testing.T) {
 	for range 20 {
 		group.Go(func() {
 			for {
-				j, release, err := q.Pop(ctx)
+				turn, err := q.Pop(ctx)
 				if err != nil {
 					return
 				}
-				i := index[j]
+				i := index[turn.Job]
 				n := active[i].Add(1)
 				for old := most[i].Load(); n > old && !most[i].CompareAndSwap(old, n); old = most[i].Load() {
 				}
 				time.Sleep(100 * time.Microsecond)
 				active[i].Add(-1)
-				release()
+				turn.Release()
 				if done.Add(1) == jobs {
 					cancel()
 				}
@@ -62,18 +62,18 @@ func TestHostQueuesShareWorkersFairly(t *testing.T) {
 }
 
 func TestHostQueuesTakeTurns(t *testing.T) {
-	q := New[string](func(string) int { return 1 })
+	q := New[string](8, func(string) int { return 1 })
 	for i := range 3 {
-		q.Push("busy", fmt.Sprint("busy", i))
+		q.Push("busy", nil, fmt.Sprint("busy", i))
 	}
-	q.Push("other", "other")
-	first, _, err := q.Pop(context.Background())
+	q.Push("other", nil, "other")
+	first, err := q.Pop(context.Background())
 	require.NoError(t, err)
-	second, _, err := q.Pop(context.Background())
+	second, err := q.Pop(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, []string{"busy0", "other"}, []string{first, second})
+	require.Equal(t, []string{"busy0", "other"}, []string{first.Job, second.Job})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	_, _, err = q.Pop(ctx)
+	_, err = q.Pop(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "every host is at its limit")
 }

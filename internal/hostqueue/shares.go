@@ -1,0 +1,106 @@
+package hostqueue
+
+import "sync"
+
+// shares counts who holds how many of the places. It is not safe for concurrent use.
+type shares struct {
+	places, active int
+	held           map[string]int // places that each group holds
+}
+
+func newShares(places int) shares { return shares{places: max(places, 1), held: map[string]int{}} }
+
+// share is what one group may hold while others wait.
+func (s *shares) share() int { return max(s.places/8, 1) }
+
+// full returns the first of the groups that may hold no further place; false if all may. While
+// others wait, a group holds at most its share. Otherwise it takes free places too, as long as more
+// of them remain than it holds (a dynamic threshold): whoever comes next finds room.
+func (s *shares) full(groups []string, othersWait bool) (group string, is bool) {
+	for _, group := range groups {
+		if n := s.held[group]; n >= s.share() && (othersWait || n >= s.places-s.active) {
+			return group, true
+		}
+	}
+	return "", false
+}
+
+func (s *shares) hold(groups ...string) {
+	for _, group := range groups {
+		s.held[group]++
+	}
+}
+
+func (s *shares) leave(groups ...string) {
+	for _, group := range groups {
+		if s.held[group]--; s.held[group] == 0 {
+			delete(s.held, group)
+		}
+	}
+}
+
+// Places are shared like a Queue's workers, for callers that do not wait. Safe for concurrent use.
+type Places struct {
+	mu     sync.Mutex
+	shares shares
+}
+
+// NewPlaces makes n places.
+func NewPlaces(n int) *Places { return &Places{shares: newShares(n)} }
+
+// Take takes a place; false if there is none. Before its holder goes on to a server, it calls join
+// for the server's groups; it must not go on if join returns false. release gives the place back.
+func (p *Places) Take() (join func(group string) bool, release func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shares.active >= p.shares.places {
+		return nil, nil, false
+	}
+	p.shares.active++
+	m := &member{shares: &p.shares}
+	join = func(group string) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return m.join(group, false)
+	}
+	return join, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		m.leave()
+		p.shares.active--
+	}, true
+}
+
+// member is the holder of one place, with the groups that the place counts for.
+type member struct {
+	shares *shares
+	groups []string
+	left   bool
+}
+
+func (m *member) enter(groups []string) {
+	m.groups = append(m.groups, groups...)
+	m.shares.hold(groups...)
+}
+
+// join is enter for a group that was learned later, if it has room.
+func (m *member) join(group string, othersWait bool) bool {
+	if m.left {
+		return false
+	}
+	for _, known := range m.groups {
+		if known == group {
+			return true
+		}
+	}
+	if _, full := m.shares.full([]string{group}, othersWait); full {
+		return false
+	}
+	m.enter([]string{group})
+	return true
+}
+
+func (m *member) leave() {
+	m.left = true
+	m.shares.leave(m.groups...)
+}
