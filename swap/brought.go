@@ -2,7 +2,9 @@ package swap
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 )
 
 // memberBound is the key in fields under which expand keeps the threshold of a quote that was sent
@@ -49,6 +51,13 @@ func (f fields) expand() (fields, error) {
 	}
 	out := slices.DeleteFunc(slices.Clone(f), func(one field) bool { return one.name == name })
 	isJupiter := b.InAmount != "" || b.InputMint != ""
+	answered := reflect.TypeFor[Response]()
+	if isJupiter {
+		answered = reflect.TypeFor[jupiterQuote]()
+	}
+	if err := answeredBy(name, []byte(text), answered); err != nil {
+		return nil, err
+	}
 	if isJupiter {
 		// Jupiter's threshold is the least out, or with swapMode ExactOut the most in.
 		b.SourceMint, b.TargetMint, b.AmountIn, b.AmountOut = b.InputMint, b.OutputMint, b.InAmount, b.OutAmount
@@ -79,4 +88,50 @@ func (f fields) expand() (fields, error) {
 		return nil, badRequest("%s must be a quote as this API answered it: its threshold is missing", name)
 	}
 	return out, nil
+}
+
+// answeredBy returns an error if a JSON value has a member, at whatever depth, that answers of type
+// t do not have, or has one twice: what such a member asks for would be ignored. path names the
+// value in the error.
+func answeredBy(path string, value []byte, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	isObject, isArray := value[0] == '{', value[0] == '['
+	switch {
+	case !isObject && !isArray, t == reflect.TypeFor[json.RawMessage]():
+		return nil
+	case isArray && t.Kind() == reflect.Slice:
+		var entries []json.RawMessage
+		if err := json.Unmarshal(value, &entries); err != nil {
+			return badRequest(errBody)
+		}
+		for _, entry := range entries {
+			if err := answeredBy(path, entry, t.Elem()); err != nil {
+				return err
+			}
+		}
+		return nil
+	case isObject && t.Kind() == reflect.Struct:
+		members := membersOf(t)
+		return eachMember(value, func(name string, value json.RawMessage) error {
+			member, ok := members[name]
+			if !ok {
+				return badRequest("%s has the member %s, and no quote that this API answers has it", path, quoted(name))
+			}
+			return answeredBy(path+"."+name, value, member)
+		})
+	}
+	return badRequest("%s must be as this API answered it", path)
+}
+
+// membersOf returns the types of the members that a struct has as JSON, by their names.
+func membersOf(t reflect.Type) map[string]reflect.Type {
+	members := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			members[name] = f.Type
+		}
+	}
+	return members
 }

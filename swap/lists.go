@@ -42,6 +42,9 @@ const notCovered = "nothing proves its arithmetic here yet: its pools are not qu
 
 // getVenues is GET /api/v2/venues.
 func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
+	if err := onlyQuery(c); err != nil {
+		return err
+	}
 	programs := map[string]string{}
 	for _, v := range s.cfg.venues {
 		programs[v.Name()] = v.Program().String()
@@ -143,11 +146,8 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 
 // poolsQuery reads the parameters: a mint, and the mints with which its pools are listed.
 func (s *Server) poolsQuery(c *fiber.Ctx) (venue.Key, []venue.Key, error) {
-	args := c.Context().QueryArgs()
-	for _, name := range []string{fieldMint, fieldWith} {
-		if len(args.PeekMulti(name)) > 1 {
-			return venue.Key{}, nil, twice(name)
-		}
+	if err := onlyQuery(c, fieldMint, fieldWith); err != nil {
+		return venue.Key{}, nil, err
 	}
 	key, err := parseKey(fieldMint, c.Query(fieldMint))
 	if err != nil {

@@ -131,7 +131,7 @@ func (q *quotedIn) read(ctx context.Context, coin venue.Key) (in venue.Key, ttl 
 }
 
 // middles returns the mints that a route of a request may go through: the hubs, and the mints in
-// which its two tokens are quoted if they are coins of pump's.
+// which its two tokens are quoted if they are coins of pump's, unless only hubs are wanted.
 func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 	if r.onlyDirect {
 		return nil
@@ -145,7 +145,7 @@ func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 		}
 	}
 	add(s.cfg.hubs)
-	if s.covered[pumpcurve.Name] {
+	if s.covered[pumpcurve.Name] && !r.onlyHubs {
 		coins := make([]venue.Key, 0, 2)
 		for _, mint := range []venue.Key{r.source, r.target} {
 			if !slices.Contains(s.cfg.hubs, mint) { // a hub is no coin of pump's

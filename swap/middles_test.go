@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -204,4 +205,23 @@ func TestAHeldQuoteMakesNoCall(t *testing.T) {
 	require.Equal(t, before+2, calls())
 	ask(taxed, sol)
 	require.Equal(t, before+2, calls(), "and nobody waits for it again")
+}
+
+// TestOnlyHubs: a request may leave out routes through the mint in which pump quotes a token.
+func TestOnlyHubs(t *testing.T) {
+	c := chain()
+	other := swaptest.Named("other")
+	c.Mint(other, swaptest.TokenProgram, 6)
+	putCurve(t, c, coin, other)
+	for _, p := range [][2]venue.Key{{coin, other}, {other, swaptest.WrappedSOL}} {
+		c.CPMM(swaptest.Pool{Name: p[0].String(), Mints: p, Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 2500})
+	}
+	f := start(t, Config{hubs: []venue.Key{swaptest.WrappedSOL}}, c)
+	path := query(coin, swaptest.WrappedSOL, "1000000")
+	for _, more := range []string{"", "&only_hubs=false", "&restrictIntermediateTokens=false"} {
+		require.Len(t, f.quoteOK(t, path+more).Route, 2)
+	}
+	for _, more := range []string{"&only_hubs=true", "&restrictIntermediateTokens=true"} {
+		f.refused(t, http.MethodGet, path+more, "", http.StatusNotFound, "no pool trades")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -58,7 +59,10 @@ func TestAnswersConformToTheDocument(t *testing.T) {
 	status, body := f.do(t, http.MethodGet, "/openapi.json", "")
 	require.Equal(t, http.StatusOK, status)
 	var document struct {
-		Paths map[string]map[string]struct{ Parameters []struct{ Name string } }
+		Paths      map[string]map[string]struct{ Parameters []struct{ Name string } }
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
 	}
 	require.NoError(t, json.Unmarshal(body, &document))
 	var named []string
@@ -70,6 +74,14 @@ func TestAnswersConformToTheDocument(t *testing.T) {
 			require.True(t, slices.Contains(named, field), field)
 		}
 	}
+	var members []string
+	for _, field := range order {
+		members = append(members, field)
+		if alias := aliases[field]; alias != "" && !slices.Contains(members, alias) {
+			members = append(members, alias)
+		}
+	}
+	require.ElementsMatch(t, members, slices.Collect(maps.Keys(document.Components.Schemas["SwapRequest"].Properties)))
 	for path := range document.Paths {
 		status, _ := f.do(t, http.MethodDelete, path, "")
 		require.Contains(t, []int{http.StatusMethodNotAllowed, http.StatusNotFound}, status, fmt.Sprint(path))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -29,6 +30,7 @@ const (
 	fieldFee         = "fee_bps"
 	fieldTreasury    = "treasury"
 	fieldMaxAge      = "max_age_slots"
+	fieldOnlyHubs    = "only_hubs"
 	fieldQuote       = "quote"
 )
 
@@ -38,26 +40,14 @@ var aliases = map[string]string{
 	fieldSource: "inputMint", fieldTarget: "outputMint", fieldAmount: "amount", fieldAmountOut: "amount", fieldSlippage: "slippageBps",
 	fieldUser: "userPublicKey", fieldMode: "swapMode", fieldOnlyDirect: "onlyDirectRoutes", fieldExclude: "excludeDexes",
 	fieldMaxAccounts: "maxAccounts", fieldPriorityFee: "prioritizationFeeLamports", fieldFee: "platformFeeBps", fieldQuote: "quoteResponse",
+	fieldOnlyHubs: "restrictIntermediateTokens",
 }
 
 // order is the order in which parameters are checked.
 var order = []string{
-	fieldQuote, fieldFormat, fieldSource, fieldTarget, fieldMode, fieldAmount, fieldAmountOut, fieldSlippage, fieldUser, fieldOnlyDirect, fieldDexes,
-	fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge,
+	fieldQuote, fieldFormat, fieldSource, fieldTarget, fieldMode, fieldAmount, fieldAmountOut, fieldSlippage, fieldUser, fieldOnlyDirect, fieldOnlyHubs,
+	fieldDexes, fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge,
 }
-
-// known has all names of parameters, in both spellings, by themselves: a name that is found need
-// not be copied.
-var known = func() map[string]string {
-	names := map[string]string{}
-	for _, name := range order {
-		names[name] = name
-		if alias := aliases[name]; alias != "" {
-			names[alias] = alias
-		}
-	}
-	return names
-}()
 
 // fields are a request's parameters as text, by the name that the client used. An empty text means
 // that the parameter is absent. They are so few that a list is quicker than a map.
@@ -111,23 +101,40 @@ func (f fields) get(field string) (name, text string) {
 	return field, f.text(field)
 }
 
-// queryFields reads the parameters of a URL and ignores names that it does not know. It is an error
-// if a parameter is given twice, has an empty value although it may not, or is a quote.
+// isList are the parameters that are lists: texts with commas. A URL may also have one several
+// times, and a body an array.
+var isList = map[string]bool{fieldDexes: true, fieldExclude: true, aliases[fieldExclude]: true}
+
+// queryFields reads the parameters of a URL. It is an error if a name is not known, if a parameter
+// that is no list is given twice, has an empty value although it may not, or is a quote, and if the
+// request has a body.
 func queryFields(c *fiber.Ctx) (fields, error) {
+	if err := bodiless(c); err != nil {
+		return nil, err
+	}
 	args := c.Context().QueryArgs()
 	f := make(fields, 0, min(args.Len(), len(known)))
 	var err error
 	args.VisitAll(func(key, value []byte) {
-		name, ok := known[string(key)]
-		if !ok || err != nil {
+		if err != nil {
 			return
 		}
-		if f.has(name) {
-			err = twice(name)
-		} else if len(value) == 0 {
+		name, ok := known[string(key)]
+		if !ok {
+			err = unknownName(string(key), knownNames)
+			return
+		}
+		if len(value) == 0 {
 			err = filled(name)
 		}
-		f = append(f, field{name, string(value)})
+		switch given := f.has(name); {
+		case given && isList[name]:
+			f.with(name, f.text(name)+","+string(value))
+		case given:
+			err = twice(name)
+		default:
+			f = append(f, field{name, string(value)})
+		}
 	})
 	if _, text := f.get(fieldQuote); text != "" {
 		return nil, badRequest("%s belongs into the body of POST %s", fieldQuote, routeSwap)
@@ -150,51 +157,65 @@ func filled(name string) error {
 // errBody is the message for a body that is not a JSON object of parameters.
 const errBody = "the body must be a JSON object with src_mint, dst_mint, amount_in, slippage_bps and user_account, or with quote and user_account"
 
-// bodyFields reads a JSON object whose values are strings, numbers or booleans; quote may be an
-// object. Members that it does not know are ignored. Numbers keep their digits: an amount may
-// exceed what a double holds.
+// bodyFields reads a JSON object whose values are strings, numbers or booleans; a quote is an
+// object, and a list may be an array of strings. It is an error if a name is not known. Numbers
+// keep their digits: an amount may exceed what a double holds.
 func bodyFields(body []byte) (fields, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return nil, badRequest(errBody)
-	}
 	var f fields
+	err := eachMember(body, func(name string, value json.RawMessage) error {
+		if _, ok := known[name]; !ok {
+			return unknownName(name, knownNames)
+		}
+		text, err := textOf(name, value)
+		f = append(f, field{name, text})
+		return err
+	})
+	return f, err
+}
+
+// eachMember calls visit with each member of a JSON object, and returns the first error. It is an
+// error if the text is no JSON object, or has a member twice.
+func eachMember(object []byte, visit func(name string, value json.RawMessage) error) error {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return badRequest(errBody)
+	}
+	seen := map[string]bool{}
 	for decoder.More() {
 		token, err := decoder.Token()
 		name, ok := token.(string)
 		var value json.RawMessage
 		if err != nil || !ok || decoder.Decode(&value) != nil {
-			return nil, badRequest(errBody)
+			return badRequest(errBody)
 		}
-		if _, ok := known[name]; !ok {
-			continue
+		if seen[name] {
+			return twice(strings.Trim(quoted(name), `"`))
 		}
-		if f.has(name) {
-			return nil, twice(name)
+		seen[name] = true
+		if err := visit(name, value); err != nil {
+			return err
 		}
-		text, err := scalar(name, value)
-		if err != nil {
-			return nil, err
-		}
-		f = append(f, field{name, text})
 	}
 	if _, err := decoder.Token(); err != nil {
-		return nil, badRequest(errBody)
+		return badRequest(errBody)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, badRequest("the body must be one JSON object")
+		return badRequest("the body must be one JSON object")
 	}
-	return f, nil
+	return nil
 }
 
-// scalar returns the text of a member: a string, a number, a boolean, or the object of a quote.
-// null counts as absent.
-func scalar(name string, value json.RawMessage) (string, error) {
+// textOf returns the text of a member: a string, a number, a boolean, the entries of a list with
+// commas, or what else may be there as JSON. null counts as absent.
+func textOf(name string, value json.RawMessage) (string, error) {
 	isQuote := name == fieldQuote || name == aliases[fieldQuote]
+	_, isForeign := refusedNames[name]
 	switch first := value[0]; {
-	case isQuote && first == '{':
+	case first == 'n':
+		return "", nil
+	case isQuote && first == '{', isForeign && first != '"', harmless[name] != "":
 		return string(value), nil
-	case isQuote && first != 'n':
+	case isQuote:
 		return "", badRequest("%s must be a quote as this API answered it", name)
 	case first == '"':
 		var text string
@@ -205,12 +226,29 @@ func scalar(name string, value json.RawMessage) (string, error) {
 			return "", filled(name)
 		}
 		return text, nil
-	case first == 'n':
-		return "", nil
+	case first == '[' && isList[name]:
+		var entries []string
+		if json.Unmarshal(value, &entries) != nil || len(entries) == 0 || slices.Contains(entries, "") {
+			return "", badRequest("%s must be a list of names, or one text with commas", name)
+		}
+		return strings.Join(entries, ","), nil
+	case first == '{' && name == aliases[fieldPriorityFee]:
+		return "", plainFee(name, value)
 	case first == '{' || first == '[' || len(value) > maxScalar:
 		return "", badRequest("%s must be a string or a number", name)
 	}
 	return string(value), nil
+}
+
+// plainFee returns an error for a priority fee that is an object, as Jupiter takes it. It names the
+// first member that asks for something.
+func plainFee(name string, object []byte) error {
+	return eachMember(object, func(member string, value json.RawMessage) error {
+		if text := string(value); text != "null" && !slices.Contains(refusedNames[member].accepted, text) {
+			return invalid(quoted(name+"."+member), text, "must be absent: give "+name+" as a whole number of lamports")
+		}
+		return nil
+	})
 }
 
 // maxScalar is the most characters of a number.

@@ -30,7 +30,7 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 	bad := map[string][]string{
 		fieldSource: {"x", strings.Repeat("1", 45), "0OIl", "-1"}, fieldTarget: {"x", coin.String()}, fieldAmount: {"0", "-1", "1e3", "18446744073709551616", "0x10", " 1"},
 		fieldSlippage: {"-1", "10001", "1.5", "a"}, fieldUser: {"x", cpmm.Authority.String()}, fieldMode: {"in", "EXACT_IN"}, fieldFormat: {"json", ""},
-		fieldOnlyDirect: {"1", "yes"}, fieldDexes: {"nowhere", "raydium_cpmm,,", strings.Repeat("raydium_cpmm,", 40) + "raydium_cpmm"}, fieldExclude: {"raydium"},
+		fieldOnlyDirect: {"1", "yes"}, fieldOnlyHubs: {"0", "TRUE"}, fieldDexes: {"nowhere", "raydium_cpmm,,", strings.Repeat("raydium_cpmm,", 40) + "raydium_cpmm"}, fieldExclude: {"raydium"},
 		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "auto"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
 		fieldMaxAge: {"21", "-1", "1e2", ""},
 	}
@@ -48,7 +48,11 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 					continue
 				}
 				q.Add(name, value)
-				f.refused(t, http.MethodGet, "/api/v2/quote?"+q.Encode(), "", http.StatusBadRequest, name+" is given twice")
+				rule := name + " is given twice"
+				if isList[name] {
+					rule = name + " is " // they are one list
+				}
+				f.refused(t, http.MethodGet, "/api/v2/quote?"+q.Encode(), "", http.StatusBadRequest, rule)
 			}
 			if name != field && name != "" {
 				q := url.Values{field: {"1"}, name: {"1"}}

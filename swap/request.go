@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,6 +54,8 @@ type request struct {
 	// jupiter asks for the answer in Jupiter's format.
 	jupiter    bool
 	onlyDirect bool
+	// onlyHubs leaves out routes over the mints in which pump quotes its coins.
+	onlyHubs bool
 	// dexes are the only venues allowed, if it is not empty. excluded ones are never allowed.
 	dexes, excluded map[string]bool
 	maxAccounts     int
@@ -84,7 +87,7 @@ type parser struct {
 // parseRequest parses and checks the parameters. Its errors are 400s that name the field, its value
 // or that it is missing, and the rule. It reads nothing from the chain.
 func parseRequest(f fields, needUser bool) (*request, error) {
-	if err := f.once(); err != nil {
+	if err := cmp.Or(f.once(), f.honoured()); err != nil {
 		return nil, err
 	}
 	f, err := f.expand()
@@ -103,6 +106,7 @@ func parseRequest(f fields, needUser bool) (*request, error) {
 	p.amounts(r)
 	p.slippage(r)
 	r.onlyDirect = p.choice(fieldOnlyDirect, ruleBoolean, "true", "false") == "true"
+	r.onlyHubs = p.choice(fieldOnlyHubs, ruleBoolean, "true", "false") == "true"
 	r.dexes = p.venues(fieldDexes)
 	r.excluded = p.venues(fieldExclude)
 	r.maxAccounts = int(p.number(fieldMaxAccounts, maxAccounts, 1, maxAccounts))

@@ -196,6 +196,9 @@ func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	if coded := c.Get(fiber.HeaderContentEncoding); framing.Coded(coded) {
 		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
 	}
+	if name, given := firstArg(c); given {
+		return badRequest("%s is in the URL: the parameters of POST belong into the body", quoted(name))
+	}
 	fields, err := bodyFields(c.Request().Body())
 	if err != nil {
 		return err

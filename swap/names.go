@@ -1,0 +1,162 @@
+package swap
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/internal/nearest"
+)
+
+// foreign is a parameter of Jupiter's APIs that does something there which this API does not do. A
+// client that gives it would sign a transaction that is not the one it asked for, so it is refused.
+type foreign struct {
+	// accepted are the values, besides null, that ask for what happens anyway.
+	accepted []string
+	// instead says what happens here, or what to give.
+	instead string
+}
+
+// foreignPayer is also accepted if it is the user.
+const foreignPayer = "payer"
+
+const (
+	insteadFee  = "give fee_bps and treasury, the wallet whose associated account gets it"
+	insteadPay  = "give priority_fee, in lamports for the whole transaction"
+	insteadOwn  = "what is bought goes to the user's own accounts"
+	insteadSlip = "the slippage is what slippage_bps says"
+	insteadHops = "all routes that there are compete: see Routes in docs/swap.md"
+	insteadNone = "nothing is executed here: sign txn, and send it to a JSON-RPC server"
+)
+
+// refusedNames has the names of Jupiter's swap API (v6, v1) and Ultra API that are not honoured.
+// The table "Names that are refused" in docs/swap.md is the same.
+var refusedNames = map[string]foreign{
+	"asLegacyTransaction":                  {[]string{"false"}, "transactions are of version 0"},
+	"autoSlippage":                         {[]string{"false"}, insteadSlip},
+	"blockhashSlotsToExpiry":               {[]string{"150"}, "a transaction is valid until last_valid_block_height"},
+	"broadcastFeeType":                     {nil, insteadPay},
+	"closeAuthority":                       {nil, "the user closes the accounts that the transaction opens"},
+	"computeAutoSlippage":                  {[]string{"false"}, insteadSlip},
+	"computeUnitPriceMicroLamports":        {nil, insteadPay},
+	"destinationTokenAccount":              {nil, insteadOwn},
+	"dynamicSlippage":                      {[]string{"false"}, insteadSlip},
+	"excludeRouters":                       {nil, "give exclude_dexes"},
+	"feeAccount":                           {nil, insteadFee},
+	"forJitoBundle":                        {[]string{"false"}, "no venue is left out for bundles: give exclude_dexes"},
+	"jitoTipLamports":                      {[]string{"0"}, "no tip is paid"},
+	"keyedUiAccounts":                      {nil, "quotes are made of the chain's own state"},
+	"minimizeSlippage":                     {[]string{"false"}, insteadSlip},
+	"nativeDestinationAccount":             {nil, insteadOwn},
+	foreignPayer:                           {nil, "the user pays the fees and the rents"},
+	"preferLiquidDexes":                    {[]string{"false"}, "give dexes"},
+	"priorityFeeLamports":                  {nil, insteadPay},
+	"quoteArgs":                            {nil, insteadHops},
+	"quoteType":                            {nil, insteadHops},
+	"receiver":                             {nil, insteadOwn},
+	"referralAccount":                      {nil, insteadFee},
+	"referralFee":                          {nil, insteadFee},
+	"requestId":                            {nil, insteadNone},
+	"signedTransaction":                    {nil, insteadNone},
+	"taker":                                {nil, "give user_account"},
+	"tokenCategoryBasedIntermediateTokens": {[]string{"false"}, insteadHops},
+	"trackingAccount":                      {nil, "the transaction names no account for tracking"},
+	"useTokenLedger":                       {[]string{"false"}, "the amount is that of the request"},
+	"wrapAndUnwrapSol":                     {[]string{"true"}, "SOL is wrapped, and unwrapped where unwraps_sol says so"},
+}
+
+// harmless has names of the same APIs that change nothing here, whatever their value, and why. The
+// table "Names that change nothing" in docs/swap.md is the same.
+var harmless = map[string]string{ //nolint:gosec // G101: names with "Token" are no credentials
+	"allowOptimizedWrappedSolTokenAccount": "it allows what is not done",
+	"autoSlippageCollisionUsdValue":        "it belongs to autoSlippage, which is refused",
+	"correctLastValidBlockHeight":          "last_valid_block_height is always the right one",
+	"dynamicComputeUnitLimit":              "the limit always follows from the route",
+	"instructionVersion":                   "Jupiter's program is not called",
+	"maxAutoSlippageBps":                   "it belongs to autoSlippage, which is refused",
+	"programAuthorityId":                   "Jupiter's program is not called",
+	"skipUserAccountsRpcCalls":             "accounts that are there already are not opened again",
+	"supportDynamicIntermediateTokens":     "it only lets more routes compete",
+	"useSharedAccounts":                    "what is between two swaps lies in the user's own accounts",
+}
+
+// knownNames are all names that a request may have: first what is honoured. Those of refusedNames
+// are refused later, by their values.
+var knownNames = func() []string {
+	names := slices.Clone(order)
+	for _, name := range order {
+		if alias := aliases[name]; alias != "" {
+			names = append(names, alias)
+		}
+	}
+	return slices.Concat(names, slices.Sorted(maps.Keys(refusedNames)), slices.Sorted(maps.Keys(harmless)))
+}()
+
+// known has knownNames by themselves: a name that is found need not be copied.
+var known = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range knownNames {
+		names[name] = name
+	}
+	return names
+}()
+
+// unknownName returns a 400 for a name that no parameter of a route has. It does not repeat the
+// value, which may be a key at the wrong place.
+func unknownName(name string, names []string) *Error {
+	return badRequest("there is no parameter %s%s", quoted(name), nearest.Hint(name, names))
+}
+
+// bodiless returns an error for a GET with a body: nothing of it would count.
+func bodiless(c *fiber.Ctx) error {
+	if c.Method() == fiber.MethodGet && len(c.Request().Body()) > 0 {
+		return badRequest("a GET takes no body: its parameters belong into the URL")
+	}
+	return nil
+}
+
+// firstArg returns the name of a parameter in the URL, if there is one.
+func firstArg(c *fiber.Ctx) (name string, given bool) {
+	c.Context().QueryArgs().VisitAll(func(key, _ []byte) {
+		if !given {
+			name, given = string(key), true
+		}
+	})
+	return name, given
+}
+
+// onlyQuery returns an error if the URL has a parameter that is none of names or that is given
+// twice, or if a GET has a body.
+func onlyQuery(c *fiber.Ctx, names ...string) error {
+	err, seen := bodiless(c), map[string]bool{}
+	c.Context().QueryArgs().VisitAll(func(key, _ []byte) {
+		name := string(key)
+		switch {
+		case err != nil:
+		case !slices.Contains(names, name):
+			err = unknownName(name, names)
+		case seen[name]:
+			err = twice(name)
+		}
+		seen[name] = true
+	})
+	return err
+}
+
+// honoured returns an error for the first parameter that asks for what this API does not do.
+func (f fields) honoured() error {
+	_, user := f.get(fieldUser)
+	for i := range f {
+		name, text := f[i].name, f[i].text
+		other, ok := refusedNames[name]
+		switch {
+		case !ok || text == "" || slices.Contains(other.accepted, text), name == foreignPayer && text == user:
+		case other.accepted != nil:
+			return invalid(name, text, "must be "+other.accepted[0]+", or absent: "+other.instead)
+		default:
+			return invalid(name, text, "must be absent: "+other.instead)
+		}
+	}
+	return nil
+}
