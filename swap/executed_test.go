@@ -251,7 +251,7 @@ func (p *programs) after(before purse, r Response) purse {
 	}
 	all[r.TargetMint] += number(r.AmountOut)
 	for _, left := range r.Residual {
-		if left.Mint != r.SourceMint { // of the token in the middle
+		if left.Mint != r.SourceMint && left.Mint != r.TargetMint { // of the token in the middle
 			all[left.Mint] += number(left.AmountMax)
 		}
 	}

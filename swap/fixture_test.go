@@ -67,6 +67,17 @@ func (l *lockedBuffer) String() string {
 
 func start(t *testing.T, cfg Config, c *swaptest.Chain) *fixture {
 	t.Helper()
+	if c == nil {
+		return startOver(t, cfg, nil)
+	}
+	f := startOver(t, cfg, c)
+	f.chain = c
+	return f
+}
+
+// startOver starts a server over a JSON-RPC server; nil is none.
+func startOver(t *testing.T, cfg Config, rpc RPC) *fixture {
+	t.Helper()
 	key, hash := keys.Generate(keys.Swap)
 	store, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.Swap, Hash: hash})
 	require.NoError(t, err)
@@ -81,10 +92,7 @@ func start(t *testing.T, cfg Config, c *swaptest.Chain) *fixture {
 		cfg.Market.StateTTL, cfg.Market.PoolsTTL = 1, 1
 	}
 	log := &lockedBuffer{}
-	deps := Deps{Keys: store, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil))}
-	if c != nil {
-		deps.RPC = c
-	}
+	deps := Deps{Keys: store, RPC: rpc, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil))}
 	s, err := New(cfg, deps)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -95,7 +103,7 @@ func start(t *testing.T, cfg Config, c *swaptest.Chain) *fixture {
 		require.NoError(t, <-done)
 	})
 	<-s.Ready()
-	return &fixture{s, c, "http://" + s.Addr(), key, log}
+	return &fixture{s, nil, "http://" + s.Addr(), key, log}
 }
 
 func (f *fixture) do(t *testing.T, method, path, body string) (int, []byte) {

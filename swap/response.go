@@ -17,7 +17,8 @@ type Response struct {
 	// SwapMode is exact_in or exact_out.
 	SwapMode string `json:"swap_mode"`
 	// AmountIn is what the user sells. With exact_in it is the whole amount asked for, although a
-	// route over two pools may not use all of it: Residual has the rest.
+	// route over two pools may not use all of it: Residual has the rest. With exact_out it also
+	// pays for what is bought beyond the amount asked for.
 	AmountIn string `json:"amount_in"`
 	// MaxAmountIn is the most that may leave the user's account: otherwise the transaction fails on
 	// the chain.
@@ -48,8 +49,9 @@ type Response struct {
 	// of the split, each with its share.
 	Route  []Leg   `json:"route"`
 	Routes []Route `json:"routes"`
-	// Residual lists what stays with the user in tokens other than the bought one. It may be empty,
-	// but is never null.
+	// Residual lists what the user has in the end besides what he asked for: the rest of the token
+	// that is sold, of the token in the middle, and with exact_out the part of AmountOut beyond the
+	// amount asked for. It may be empty, but is never null.
 	Residual []Residual `json:"residual"`
 	// Venues lists the venues that were asked for a direct trade, with their pools that give no
 	// quote for the whole amount.
@@ -98,7 +100,7 @@ type Route struct {
 	Legs           []Leg  `json:"legs"`
 }
 
-// Residual is a token that is left over.
+// Residual is an amount of a token that is left over, or bought beyond what was asked for.
 type Residual struct {
 	Mint string `json:"mint"`
 	// AmountMax at the state of Slot.
@@ -195,6 +197,9 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	}
 	if left := c.amountIn - min(c.plan.AmountIn, c.amountIn); left > 0 {
 		out.Residual = append(out.Residual, Residual{out.SourceMint, decimal(left)})
+	}
+	if more := c.amountOut - min(r.amount, c.amountOut); r.exactOut && more > 0 {
+		out.Residual = append(out.Residual, Residual{out.TargetMint, decimal(more)})
 	}
 	for _, side := range []struct {
 		field string
