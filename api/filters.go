@@ -76,12 +76,11 @@ func extensionKinds() []string {
 }
 
 func queryExtensions(c *fiber.Ctx, field string) ([]string, error) {
-	text, given, err := queryOnce(c, field)
-	if err != nil || !given {
-		return nil, err
+	kinds := queryList(c, field)
+	if kinds == nil {
+		return nil, nil
 	}
 	known := extensionKinds()
-	kinds := strings.Split(text, ",")
 	for _, kind := range kinds {
 		if _, found := slices.BinarySearch(known, kind); !found {
 			return nil, invalid(field, quoted(kind), "must be of "+strings.Join(known, ", ")+", several with commas between")

@@ -87,6 +87,9 @@ func TestBadFiltersAreNamed(t *testing.T) {
 		"cursor=%20":               `cursor is " ": must be the next_cursor of a page, or empty for the first one`,
 		"fields=mint,color":        `fields is "color": must be of mint, symbol,`,
 		"fields=":                  `fields is "": must be of`,
+		"fields=mint&fields=":      `fields is "": must be of`,
+		"fields=mint&fields=color": `fields is "color": must be of mint, symbol,`,
+		"ext=pausable&ext=x":       `ext is "x": must be of `,
 		"explain=1":                `explain is "1": must be true or false`,
 		"evidence=":                `evidence is "": must be true or false`,
 		"tag=a&tag=b":              `tag is given 2 times: must be given once`,
@@ -99,6 +102,24 @@ func TestBadFiltersAreNamed(t *testing.T) {
 	require.Contains(t, n.get("/tokens/x?fields=match").refused(t, 400), "fields is")
 	require.Contains(t, n.get("/tokens/stream?q=x").refused(t, 400), `q is "x": must be absent`)
 	require.Contains(t, n.do("POST", "/tokens/batch?fields=x", `{"mints":["x"]}`).refused(t, 400), "fields is")
+}
+
+// TestListsHaveSeveralForms: OpenAPI clients send the entries of a list as parameters of its name.
+func TestListsHaveSeveralForms(t *testing.T) {
+	log := apitest.NewLog()
+	mint := log.Token(1, 10, "ONE", "Token", time.Now())
+	n := startNode(t, log).awaitReady()
+	body := `{"mints":["` + mint + `"]}`
+	for _, fields := range []string{"fields=mint,symbol", "fields=mint&fields=symbol", "fields=symbol&fields=mint", "fields=mint,symbol&fields=symbol", "fields=mint&evidence=false&fields=symbol"} {
+		want := map[string]any{"mint": mint, "symbol": "ONE"}
+		require.Equal(t, want, n.get("/tokens/"+mint+"?"+fields).decode(t), fields)
+		require.Equal(t, []any{want}, n.get("/tokens?" + fields).decode(t)["items"], fields)
+		require.Equal(t, []any{want}, n.do("POST", "/tokens/batch?"+fields, body).decode(t)["items"], fields)
+	}
+	for query, total := range map[string]int{"ext=pausable&ext=transfer_hook": 0, "not_ext=pausable&not_ext=transfer_hook": 1, "ext=pausable&not_ext=transfer_hook": 0} {
+		require.EqualValues(t, total, n.get("/tokens?" + query).decode(t)["total"], query)
+	}
+	n.stream("?fields=mint&fields=symbol&not_ext=pausable&not_ext=transfer_hook")
 }
 
 func TestWalkMeetsEveryTokenOnce(t *testing.T) {

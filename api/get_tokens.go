@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -105,6 +106,15 @@ func queryBoolean(c *fiber.Ctx, field string, otherwise bool) (bool, error) {
 		return false, invalid(field, quoted(text), "must be true or false")
 	}
 	return text == "true", nil
+}
+
+// queryList reads a list: texts with commas, or the parameter several times, or both. It is nil
+// without the parameter.
+func queryList(c *fiber.Ctx, field string) (list []string) {
+	for _, text := range c.Context().QueryArgs().PeekMulti(field) {
+		list = append(list, strings.Split(string(text), ",")...)
+	}
+	return list
 }
 
 // queryOnce reads a parameter. It refuses one that is given twice: which one is meant is unclear.

@@ -61,15 +61,13 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 			return s, err
 		}
 	}
-	text, given, err := queryOnce(c, "fields")
-	if err != nil || !given {
-		return s, err
+	if s.fields = queryList(c, "fields"); s.fields == nil {
+		return s, nil
 	}
 	known := rowFields()
 	if !explains {
 		known = slices.DeleteFunc(known, func(name string) bool { return name == fieldMatch })
 	}
-	s.fields = strings.Split(text, ",")
 	for _, name := range s.fields {
 		if !slices.Contains(known, name) {
 			return s, invalid("fields", quoted(name), "must be of "+strings.Join(known, ", ")+", several with commas between")

@@ -95,7 +95,10 @@ var usageColumns = []string{"minute", "hour", "day", "key", "method"}
 // usageQuery reads and checks the parameters of GET /usage.
 func usageQuery(r *http.Request, now time.Time) (UsageQuery, error) {
 	values := r.URL.Query()
-	for name := range values {
+	for name, given := range values {
+		if len(given) > 1 && name != "by" {
+			return UsageQuery{}, invalid("%.40q is given %d times: must be given once", name, len(given))
+		}
 		if !slices.Contains([]string{"from", "to", "product", "key", "method", "by"}, name) {
 			return UsageQuery{}, invalid("unknown parameter %.40q: there are from, to, product, key, method and by", name)
 		}
@@ -111,7 +114,7 @@ func usageQuery(r *http.Request, now time.Time) (UsageQuery, error) {
 	if !q.From.Before(q.To) || q.To.Sub(q.From) > maxUsage {
 		return q, invalid("from must be before to, by at most %d days", int(maxUsage.Hours()/24))
 	}
-	if by := values.Get("by"); by != "" {
+	if by := strings.Join(values["by"], ","); by != "" {
 		q.By = strings.Split(by, ",")
 	}
 	times := 0

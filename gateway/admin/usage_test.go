@@ -65,7 +65,7 @@ func TestGetUsage(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status, "no ClickHouse is known")
 	usage := &fixed{}
 	f.deps.Usage = usage
-	status, answer := f.do(http.MethodGet, "/usage?from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z&key=alice&by=hour,method", "")
+	status, answer := f.do(http.MethodGet, "/usage?from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z&key=alice&by=hour&by=method", "")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "2026-11-20T00:00:00Z", answer["from"])
 	require.Len(t, answer["rows"], 1)
@@ -74,7 +74,7 @@ func TestGetUsage(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Less(t, time.Since(usage.asked.To), time.Minute)
 	require.Equal(t, 24*time.Hour, usage.asked.To.Sub(usage.asked.From))
-	for _, bad := range []string{"by=week", "by=key,key", "by=hour,day", "from=yesterday", "from=1h&to=2h", "from=2020-01-01T00:00:00Z", "limit=3", "from=-1h"} {
+	for _, bad := range []string{"by=week", "by=key,key", "by=key&by=key", "by=key&by=week", "from=1h&from=2h", "key=a&key=b", "by=hour,day", "from=yesterday", "from=1h&to=2h", "from=2020-01-01T00:00:00Z", "limit=3", "from=-1h"} {
 		status, _ = f.do(http.MethodGet, "/usage?"+bad, "")
 		require.Equal(t, http.StatusBadRequest, status, bad)
 	}
