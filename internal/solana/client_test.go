@@ -269,3 +269,31 @@ func TestTwoClientsShareARegistry(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// TestABlockThatIsNotThereIsNotWaitedFor: with NoWait, each endpoint is asked once.
+func TestABlockThatIsNotThereIsNotWaitedFor(t *testing.T) {
+	for _, body := range []string{`"error":{"code":-32004,"message":"m"}`, `"error":{"code":-32014,"message":"m"}`, `"result":null`} {
+		one, calls := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, body) })
+		_, err := client(t, Config{Endpoints: []string{one.URL}}).GetBlock(t.Context(), 7, BlockOptions{NoWait: true})
+		require.True(t, BlockNotAvailable(err), err)
+		require.EqualValues(t, 1, calls.Load())
+	}
+	absent, calls := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"error":{"code":-32004,"message":"m"}`) })
+	has, _ := server(t, func(w http.ResponseWriter, _ string, _ int) { reply(w, `"result":{"blockhash":"x"}`) })
+	c := client(t, Config{Endpoints: []string{absent.URL, has.URL}})
+	for range 4 {
+		_, err := c.GetBlock(t.Context(), 7, BlockOptions{NoWait: true})
+		require.NoError(t, err, "the other one has it")
+	}
+	require.LessOrEqual(t, calls.Load(), int64(4))
+	busy, calls := server(t, func(w http.ResponseWriter, _ string, call int) {
+		if call == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		reply(w, `"result":{"blockhash":"x"}`)
+	})
+	_, err := client(t, Config{Endpoints: []string{busy.URL}}).GetBlock(t.Context(), 7, BlockOptions{NoWait: true})
+	require.NoError(t, err, "a busy server is waited for")
+	require.EqualValues(t, 2, calls.Load())
+}
