@@ -23,7 +23,13 @@ type lifecycle struct {
 	timeout time.Duration
 	running []*component
 	failed  chan *component
+	// broken is true once a component has failed.
+	broken bool
 }
+
+// brokenStop bounds a stop after a component has failed. The others may wait for that component
+// until their own grace periods end, 20 s in all, and an operator's supervisor waits for the end.
+const brokenStop = 3 * time.Second
 
 func newLifecycle(logger *slog.Logger, timeout time.Duration) *lifecycle {
 	return &lifecycle{logger: logger, timeout: timeout, failed: make(chan *component, 32)}
@@ -50,6 +56,7 @@ func (l *lifecycle) await(ctx context.Context, ready <-chan struct{}) error {
 	case <-ready:
 		return nil
 	case c := <-l.failed:
+		l.broken = true
 		return c.err // its text names the component
 	case <-ctx.Done():
 		return ctx.Err()
@@ -65,9 +72,20 @@ func (l *lifecycle) wait(ctx context.Context) error {
 }
 
 // stop stops the components in the opposite order of their start, and waits at most timeout for
-// each. The error joins those of the components, and names each that did not stop in time.
+// each. After a failure it stops all at once, and waits at most brokenStop: what is not done then
+// is done again at the next start, as after a kill. The error joins those of the components, and
+// names each that did not stop in time.
 func (l *lifecycle) stop() error {
 	var problems []error
+	limit := func() <-chan time.Time { return time.After(l.timeout) }
+	if l.broken {
+		for _, c := range l.running {
+			c.cancel()
+		}
+		end := time.Now().Add(min(brokenStop, l.timeout))
+		// Never zero: what has stopped is then told from what has not.
+		limit = func() <-chan time.Time { return time.After(max(time.Until(end), time.Millisecond)) }
+	}
 	for i := len(l.running) - 1; i >= 0; i-- {
 		c := l.running[i]
 		c.cancel()
@@ -77,7 +95,11 @@ func (l *lifecycle) stop() error {
 				problems = append(problems, fmt.Errorf("%s: %w", c.name, c.err))
 			}
 			l.logger.Debug("component stopped", "component", c.name)
-		case <-time.After(l.timeout):
+		case <-limit():
+			if l.broken {
+				l.logger.Warn("component did not stop in time", "component", c.name)
+				continue
+			}
 			problems = append(problems, fmt.Errorf("%s: did not stop within %s", c.name, l.timeout))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -141,12 +142,28 @@ func (s *system) openForWrites(ctx context.Context) (driver.Conn, error) {
 	return openClickHouse(ctx, s.backends, clickhouse.WithWriteLimit(s.cfg.ClickHouse.WriteLimit))
 }
 
-// stop stops every component, the last one started first, and closes the clients.
+// stop stops every component, the last one started first, and closes the clients. After a failure
+// the clients have brokenClose: they may wait for what has failed.
 func (s *system) stop() error {
 	s.readiness.say("stopping")
 	err := s.lifecycle.stop()
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		s.closers[i]()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		for i := len(s.closers) - 1; i >= 0; i-- {
+			s.closers[i]()
+		}
+	}()
+	var limit <-chan time.Time
+	if s.lifecycle.broken {
+		limit = time.After(brokenClose)
+	}
+	select {
+	case <-closed:
+	case <-limit:
 	}
 	return err
 }
+
+// brokenClose bounds how long clients may take to close after a component has failed.
+const brokenClose = time.Second
