@@ -42,6 +42,11 @@ func openPlace(folder string) (*place, error) {
 	if err := os.MkdirAll(p.work, 0o755); err != nil { //nolint:gosec // made to be given away
 		return nil, err
 	}
+	if p.made {
+		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // as above, whatever the umask is
+			return nil, err
+		}
+	}
 	if p.lock, err = os.Open(p.work); err != nil {
 		return nil, err
 	}
@@ -101,5 +106,5 @@ func writeFile(path string, raw []byte) error {
 		return err
 	}
 	_, err = out.Write(raw)
-	return errors.Join(err, out.Sync(), out.Close())
+	return errors.Join(err, out.Chmod(0o644), out.Sync(), out.Close())
 }

@@ -137,6 +137,9 @@ type file[Row any] struct {
 // createFile creates a Parquet file in a folder, which others may read.
 func createFile[Row any](folder, name string) (*file[Row], error) {
 	out, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) //nolint:gosec // made to be given away
+	if err == nil {
+		err = out.Chmod(0o644) // whatever the umask is
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,8 @@
 // it.
 //
 // In: a path. Out: the folder, created if it is missing, with a marker file. Guarantees: nothing is
-// written into a folder that is neither empty, nor marked, nor written by an earlier version.
+// written into a folder that is neither empty, nor marked, nor written by an earlier version. Its
+// files are their owner's alone.
 package datadir
 
 import (
@@ -13,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -30,18 +33,69 @@ var earlier = []string{"kafka", "clickhouse", "logos", "recordings", "demo.json"
 
 // Claim creates the folder if it is missing, checks that it is empty or Mintlake's, and writes the
 // marker. It may be called again at any time.
+//
+// It sets the process's umask, so that from then on new files and folders are their owner's alone,
+// also those of the embedded engines, which ask for 0644. Files that an earlier version left
+// readable are changed once.
 func Claim(path string) error {
+	unix.Umask(0o077)
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return fmt.Errorf("make data folder: %w: choose a folder you may write to with --data-dir", err)
 	}
 	ours, err := marked(path)
-	if err != nil || ours {
+	if err != nil {
 		return err
+	}
+	if ours {
+		return closeToOthers(path)
 	}
 	if err := checkContent(path); err != nil {
 		return err
 	}
+	if err := hideAll(path); err != nil {
+		return err
+	}
 	return mark(path)
+}
+
+// closeToOthers takes the rights of other users from all files, if an earlier version wrote them: the
+// marker has its old mode then.
+func closeToOthers(path string) error {
+	marker := filepath.Join(path, markerName)
+	if info, err := os.Stat(marker); err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	if err := hideAll(path); err != nil {
+		return err
+	}
+	return hide(marker, 0o644) // last: after a kill the next start begins again
+}
+
+// hideAll takes the rights of other users from all files of a folder but the marker.
+func hideAll(path string) error {
+	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && entry.Name() == markerName {
+			return nil
+		}
+		if errors.Is(err, fs.ErrPermission) && name != path { // lost+found, for example
+			return fs.SkipDir
+		}
+		if err != nil {
+			return fmt.Errorf("data folder: %w: check its permissions", err)
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+			return hide(name, info.Mode().Perm())
+		}
+		return nil
+	})
+}
+
+// hide takes the rights of other users from a file. A file of another owner stays as it is.
+func hide(name string, mode fs.FileMode) error {
+	if err := os.Chmod(name, mode&^0o077); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return nil
 }
 
 // marked reports whether the folder has the marker. A marker with another text is an error.
@@ -87,7 +141,7 @@ func mark(path string) error {
 		return fmt.Errorf("mark data folder: %w: choose a folder you may write to with --data-dir", err)
 	}
 	_, err = tmp.WriteString(markerText)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), filepath.Join(path, markerName))
 	}

@@ -63,3 +63,36 @@ func TestClaimRefuses(t *testing.T) {
 	require.ErrorContains(t, datadir.Claim(dir), "its marker MINTLAKE_DATA is damaged")
 	require.ErrorContains(t, datadir.Claim(filepath.Join(write(t, "file"), "file")), "not a directory")
 }
+
+// TestFilesAreTheirOwnersAlone: what an earlier version left readable is closed once, and files made
+// afterwards are closed whatever mode their maker asks for, as the embedded engines ask for 0644.
+func TestFilesAreTheirOwnersAlone(t *testing.T) {
+	open := func(dir, name string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+		require.NoError(t, os.Chmod(path, 0o644)) //nolint:gosec // as an earlier version made it
+		return path
+	}
+	mode := func(path string) os.FileMode {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return info.Mode().Perm()
+	}
+	for name, marker := range map[string]string{"marked": "MINTLAKE_DATA", "before the marker": "kafka/MINTLAKE_KAFKA"} {
+		dir := t.TempDir()
+		open(dir, marker)
+		if marker == "MINTLAKE_DATA" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, marker), []byte("mintlake data folder, format 1\n"), 0o600))
+		}
+		segment, part := open(dir, "kafka/broker/partitions/t-0/0.dat"), open(dir, "clickhouse/engine/store/a/b/data.bin")
+		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "kafka/broker/link")))
+		require.NoError(t, datadir.Claim(dir), name)
+		for _, path := range []string{segment, part, filepath.Join(dir, "MINTLAKE_DATA")} {
+			require.Equal(t, os.FileMode(0o600), mode(path), "%s: %s", name, path)
+		}
+		later := filepath.Join(dir, "later")
+		require.NoError(t, os.WriteFile(later, nil, 0o644)) //nolint:gosec // as kfake writes
+		require.Equal(t, os.FileMode(0o600), mode(later))
+	}
+}
