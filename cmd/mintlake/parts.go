@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
 // partsManifest is the path of the file that lists the parts of the embedded ClickHouse's tables.
-func partsManifest(cfg *Config) string { return filepath.Join(cfg.DataDir, "clickhouse", "parts.json") }
+func partsManifest(cfg *Config) string {
+	return filepath.Join(cfg.DataDir, "clickhouse", chengine.PartsFile)
+}
 
 // watchParts starts the check of the tables' parts. It runs beside the projector, which fills the
 // tables.

@@ -40,10 +40,22 @@ func ReplaceWith(name string, write func(w io.Writer) error) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, os.Remove(next))
 	}
-	if err := os.Rename(next, name); err != nil {
+	if err := rename(next, name); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(name))
+}
+
+// rename gives a new file its name. A folder that has the name is damage: it is put aside.
+func rename(next, name string) error {
+	err := os.Rename(next, name)
+	if info, statErr := os.Lstat(name); err != nil && statErr == nil && info.IsDir() {
+		if err := PutAside(name); err != nil {
+			return err
+		}
+		return os.Rename(next, name)
+	}
+	return err
 }
 
 // ReplaceUnsynced is Replace without syncs, for files that are written often. After a kill the file
@@ -52,7 +64,19 @@ func ReplaceUnsynced(name string, content []byte) error {
 	if err := os.WriteFile(name+Suffix, content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(name+Suffix, name)
+	return rename(name+Suffix, name)
+}
+
+// Aside ends the name of a file that was put aside.
+const Aside = ".damaged"
+
+// PutAside renames a damaged file, or whatever else has its name, so that a new one can be written.
+// What was put aside before under the same name is removed.
+func PutAside(name string) error {
+	if err := os.RemoveAll(name + Aside); err != nil {
+		return err
+	}
+	return os.Rename(name, name+Aside)
 }
 
 // SyncDir syncs a folder, which makes the names in it durable.

@@ -28,23 +28,26 @@ type tableManifest struct {
 	Lost []part `json:"lost,omitempty"`
 }
 
-// loadManifest reads a manifest; one that does not exist yet is empty.
-func loadManifest(path string) (*manifest, error) {
-	m := &manifest{Tables: map[string]*tableManifest{}}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
+// loadManifest reads a manifest; one that does not exist yet is empty. A damaged one is put aside,
+// and damaged says what is wrong with it: parts that went before are not known then.
+func loadManifest(path string) (m *manifest, damaged, err error) {
+	m = &manifest{}
+	text, damaged := os.ReadFile(path)
+	if errors.Is(damaged, fs.ErrNotExist) {
+		damaged = nil
+	} else if damaged == nil {
+		damaged = json.Unmarshal(text, m)
 	}
-	if err == nil {
-		err = json.Unmarshal(text, m)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the manifest of ClickHouse's parts %s cannot be read: %w: run `mintlake verify`, then delete the file", path, err)
+	if damaged != nil {
+		m = &manifest{} // half of it may have been read
+		if err := durable.PutAside(path); err != nil {
+			return nil, damaged, fmt.Errorf("the manifest of ClickHouse's parts %s cannot be read: %w, nor be put aside: %w: check its permissions", path, damaged, err)
+		}
 	}
 	if m.Tables == nil {
 		m.Tables = map[string]*tableManifest{}
 	}
-	return m, nil
+	return m, damaged, nil
 }
 
 // save replaces the file in one step, without a sync. After a power cut there may be an older
@@ -98,7 +101,7 @@ func (m *manifest) compare(tables []table, active []part) (lost []Damage, change
 // rows of lost and broken parts are there again: the next look starts from what it finds. No Watch
 // may use the file meanwhile.
 func Forget(path string, tables []string) error {
-	m, err := loadManifest(path)
+	m, _, err := loadManifest(path) // a damaged one has forgotten everything
 	if err != nil {
 		return err
 	}

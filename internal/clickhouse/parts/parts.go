@@ -23,6 +23,8 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // Kinds of damage.
@@ -128,12 +130,18 @@ func (w *Watch) Damage() (damage []Damage, known bool) {
 }
 
 // Run looks for lost parts and checks the others until ctx ends; then it returns nil. It goes on if
-// ClickHouse does not answer. Its only error is a manifest that cannot be read.
+// ClickHouse does not answer. A damaged manifest is made anew. Its only error is one that cannot be
+// put aside.
 func (w *Watch) Run(ctx context.Context) error {
 	if w.cfg.Manifest != "" {
-		kept, err := loadManifest(w.cfg.Manifest)
+		kept, damaged, err := loadManifest(w.cfg.Manifest)
 		if err != nil {
 			return fmt.Errorf("parts: %w", err)
+		}
+		if damaged != nil {
+			w.metrics.failures.Inc()
+			w.deps.Logger.Error("the manifest of clickhouse's parts is damaged and made anew: whether a part was lost while nothing ran, `mintlake verify` says",
+				"file", w.cfg.Manifest, "aside", w.cfg.Manifest+durable.Aside, "err", damaged)
 		}
 		w.manifest = kept
 	}

@@ -23,12 +23,15 @@ const (
 	lockFile   = "lock"
 	configFile = "config.xml" // written at each start
 	engineDir  = "engine"     // libchdb's --path
+
+	// PartsFile is a file that others keep in the directory: package parts' manifest.
+	PartsFile = "parts.json"
 )
 
 // owner is the owner in the marker file.
 const owner = "mintlake embedded clickhouse"
 
-// markAgain is the advice for a directory of ours whose marker is missing or damaged.
+// markAgain is the advice for a marker that says what it should not.
 const markAgain = `write into it: {"owner":"` + owner + `","layout":1}`
 
 // lockPatience is how long to wait for the lock of an earlier process. When the parent is killed,
@@ -50,6 +53,8 @@ type dataDir struct {
 	path   string
 	lock   *os.File // the child inherits it: the lock is held until both have ended
 	marker marker
+	// unmarked is why the marker of a directory of ours is made anew; nil if it is not.
+	unmarked error
 }
 
 // openDataDir creates the directory if it is missing, checks that it is ours, and locks it.
@@ -80,19 +85,53 @@ func openDataDir(ctx context.Context, path string) (*dataDir, error) {
 func (d *dataDir) readMarker() error {
 	name := filepath.Join(d.path, markerFile)
 	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err == nil {
+		if err = json.Unmarshal(text, &d.marker); err == nil && d.marker.Owner != owner {
+			err = fmt.Errorf("it says owner %.60q", d.marker.Owner)
+		}
+	}
+	switch {
+	case err != nil && d.looksOurs():
+		d.marker, d.unmarked = marker{Owner: owner, Layout: 1}, err
+		if missing {
+			return nil
+		}
+		if err := durable.PutAside(name); err != nil {
+			return fmt.Errorf("embedded clickhouse: put the damaged %s aside: %w: check its permissions", name, err)
+		}
+		return nil
+	case missing:
 		return d.refuseForeign()
-	}
-	if err != nil {
-		return fmt.Errorf("embedded clickhouse: read %s: %w: check its permissions", name, err)
-	}
-	if err := json.Unmarshal(text, &d.marker); err != nil || d.marker.Owner != owner {
-		return fmt.Errorf("embedded clickhouse: %w: %s is damaged, or no marker of ours: choose another --data-dir, or %s", ErrForeignDirectory, name, markAgain)
+	case err != nil:
+		return fmt.Errorf("embedded clickhouse: %w: %s is damaged, or no marker of ours (%w): choose another --data-dir, or %s", ErrForeignDirectory, name, err, markAgain)
 	}
 	if d.marker.Layout > 1 {
 		return fmt.Errorf("embedded clickhouse: %w: %s says layout %d, this program knows 1: run the newer mintlake, or, if that file is damaged, %s", ErrNewerData, name, d.marker.Layout, markAgain)
 	}
 	return nil
+}
+
+// looksOurs reports whether a directory without a readable marker was written by us: it has nothing
+// that we do not write, and has the engine's folder and a file of ours beside it.
+func (d *dataDir) looksOurs() bool {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return false
+	}
+	engine, beside := false, false
+	for _, entry := range entries {
+		switch name := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), durable.Suffix), durable.Aside); name {
+		case engineDir:
+			engine = entry.IsDir()
+		case lockFile, configFile, definitionsFile, PartsFile:
+			beside = true
+		case markerFile, asideDir, "lost+found":
+		default:
+			return false
+		}
+	}
+	return engine && beside
 }
 
 // refuseForeign accepts an empty directory, and refuses one with files. lost+found, which the root
@@ -118,6 +157,11 @@ func (d *dataDir) refuseForeign() error {
 // acquire takes the lock. It waits lockPatience for an earlier process that is just ending.
 func (d *dataDir) acquire(ctx context.Context) error {
 	name := filepath.Join(d.path, lockFile)
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // damage: nobody has locked it
+		if err := durable.PutAside(name); err != nil {
+			return fmt.Errorf("embedded clickhouse: put %s aside, which is no file: %w", name, err)
+		}
+	}
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("embedded clickhouse: open %s: %w: choose a folder you may write to with --data-dir", name, err)

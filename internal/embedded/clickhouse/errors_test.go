@@ -1,6 +1,7 @@
 package chengine_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -84,20 +85,26 @@ func TestForeignDirectory(t *testing.T) {
 	requireOneLine(t, err, "mintlake-clickhouse.json is damaged")
 }
 
-// TestAMarkerThatIsGoneIsNamed: a directory of ours without it is told from one of somebody else,
-// and with what the message says to write it starts.
-func TestAMarkerThatIsGoneIsNamed(t *testing.T) {
-	first := start(t, chengine.Config{})
-	require.NoError(t, first.stop())
-	marker := filepath.Join(first.dir, "mintlake-clickhouse.json")
-	require.NoError(t, os.Remove(marker))
-	err := runErr(t, chengine.Config{DataDir: first.dir})
-	require.ErrorIs(t, err, chengine.ErrForeignDirectory)
-	requireOneLine(t, err, "mintlake-clickhouse.json is missing")
-	_, text, found := strings.Cut(err.Error(), "write into it: ")
-	require.True(t, found)
-	require.NoError(t, os.WriteFile(marker, []byte(text), 0o600))
-	start(t, chengine.Config{DataDir: first.dir})
+// TestAFolderOfSomebodyElseStaysForeign: a marker is made anew only where everything else is ours.
+func TestAFolderOfSomebodyElseStaysForeign(t *testing.T) {
+	for name, files := range map[string][]string{
+		"an engine's folder alone": {"engine/metadata/x.sql"}, "a file of theirs": {"engine/x", "lock", "thesis.txt"}, "no engine": {"lock", "config.xml", "notes"},
+		"the engine is a file": {"engine", "lock"},
+	} {
+		for _, marker := range []string{"", "{", `{"owner":"someone"}`, `{"owner":7}`} {
+			dir := t.TempDir()
+			for _, file := range files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o750))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
+			}
+			if marker != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "mintlake-clickhouse.json"), []byte(marker), 0o600))
+			}
+			err := runErr(t, chengine.Config{DataDir: dir})
+			require.ErrorIs(t, err, chengine.ErrForeignDirectory, "%s, %s", name, marker)
+			requireOneLine(t, err, dir, "--data-dir")
+		}
+	}
 }
 
 func TestDirectoryOfANewerVersion(t *testing.T) {
@@ -141,29 +148,19 @@ func TestConfigurationIsChecked(t *testing.T) {
 	require.NoError(t, err, "the defaults are valid")
 }
 
-// TestDamagedData: the engine refuses to open; Run must say so and end, not try for ever.
+// TestDamagedData: the engine refuses to open, and the copies are as damaged; Run must say so and
+// end, not try for ever.
 func TestDamagedData(t *testing.T) {
-	r := start(t, chengine.Config{})
-	require.Equal(t, 200, curl(t, r.Addr(), "", "CREATE DATABASE d ENGINE = Atomic").status)
-	require.Equal(t, 200, curl(t, r.Addr(), "", "CREATE TABLE d.t (x Int64) ENGINE = MergeTree ORDER BY x").status)
-	require.NoError(t, r.stop())
-	var damaged int
-	require.NoError(t, filepath.WalkDir(filepath.Join(r.dir, "engine"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".sql") {
-			damaged++
-			return os.WriteFile(path, []byte("this is no SQL"), 0o600)
-		}
-		return err
-	}))
-	require.NotZero(t, damaged)
-	begin := time.Now()
-	err := runErr(t, chengine.Config{DataDir: r.dir}.WithMaxFailedStarts(3))
+	dir := filled(t)
+	for _, file := range []string{oneFile(t, dir, "engine/store/*/*/t.sql"), filepath.Join(dir, "definitions.json")} {
+		change(t, file, func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("MergeTree"), []byte("NergeTree")) })
+	}
+	err := runErr(t, chengine.Config{DataDir: dir}.WithMaxFailedStarts(3))
 	var startErr *chengine.StartError
 	require.ErrorAs(t, err, &startErr)
 	require.Equal(t, 3, startErr.Attempts)
 	require.NotEmpty(t, startErr.Stderr)
-	requireOneLine(t, err, r.dir, "docs/embedded-clickhouse.md")
-	t.Log(time.Since(begin), err)
+	requireOneLine(t, err, dir, "docs/embedded-clickhouse.md")
 }
 
 // helperEnv makes the test binary run an engine as a program of its own would, so that a test can

@@ -42,6 +42,11 @@ type running struct {
 // launch runs an engine until the test ends. It does not wait for readiness.
 func launch(t *testing.T, cfg chengine.Config, adjust ...func(*chengine.Engine)) *running {
 	t.Helper()
+	return launchWith(t, cfg, testLogger(), adjust...)
+}
+
+func launchWith(t *testing.T, cfg chengine.Config, logger *slog.Logger, adjust ...func(*chengine.Engine)) *running {
+	t.Helper()
 	chtest.NeedsEngine(t)
 	if cfg.DataDir == "" {
 		cfg.DataDir = t.TempDir()
@@ -53,7 +58,7 @@ func launch(t *testing.T, cfg chengine.Config, adjust ...func(*chengine.Engine))
 		cfg.MaxMemoryBytes = 2 << 30
 	}
 	registry := prometheus.NewRegistry()
-	e, err := chengine.New(cfg, chengine.Deps{Logger: testLogger(), Registerer: registry})
+	e, err := chengine.New(cfg, chengine.Deps{Logger: logger, Registerer: registry})
 	require.NoError(t, err)
 	// A machine that stands still for a while must not cost a child: only the test of a hanging one
 	// wants that.

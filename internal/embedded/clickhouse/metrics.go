@@ -15,6 +15,7 @@ type metrics struct {
 
 	queries, oldest, standing prometheus.Gauge
 	stuck                     prometheus.Counter
+	mended                    prometheus.Counter
 }
 
 // note sets the gauges to a child's report.
@@ -53,11 +54,14 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		stuck: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_embedded_clickhouse_stuck_total", Help: "Times that the embedded ClickHouse did not end a query that was killed, and its process was replaced.",
 		}),
+		mended: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_embedded_clickhouse_mended_total", Help: "Damaged small files of the embedded ClickHouse that were put aside and made anew.",
+		}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, collector := range []prometheus.Collector{m.restarts, m.failedStarts, m.up, m.startSeconds, m.stderrLines, m.queries, m.oldest, m.standing, m.stuck} {
+	for _, collector := range []prometheus.Collector{m.restarts, m.failedStarts, m.up, m.startSeconds, m.stderrLines, m.queries, m.oldest, m.standing, m.stuck, m.mended} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("register embedded clickhouse metrics: %w", err)
 		}

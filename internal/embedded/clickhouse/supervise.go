@@ -47,6 +47,10 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		Parent: os.Getpid(), Library: library, Dir: filepath.Join(dir.path, engineDir), ServerConfig: config,
 		Connections: e.cfg.connections, Settings: e.cfg.querySettings(), MaxInsertBytes: e.cfg.maxInsertBytes, AllowedHosts: e.cfg.AllowedHosts, StopTimeout: e.cfg.stopTimeout, LetGo: e.cfg.LetGo,
 	}
+	mending, err := e.newMending(dir)
+	if err != nil {
+		return err
+	}
 	// failed counts the failed starts in a row. quick counts those and the children in a row that
 	// did not live for steadyAfter.
 	failed, quick := 0, 0
@@ -61,7 +65,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		}
 		e.setPID(p.pid)
 		longest := readyPauseMax
-		started, err := e.oneLife(ctx, p, dir)
+		started, err := e.oneLife(ctx, p, dir, mending)
 		e.setPID(0)
 		if ctx.Err() != nil {
 			return nil
@@ -80,6 +84,15 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 			quick++
 			longest = failedPauseMax
 			e.metrics.failedStarts.Inc()
+			if !errors.Is(err, errPermanent) {
+				again, mendErr := mending.afterFailure(failed, e.cfg.maxFailedStarts)
+				if mendErr != nil {
+					return mendErr
+				}
+				if again {
+					failed = 0
+				}
+			}
 			if failed >= e.cfg.maxFailedStarts || errors.Is(err, errPermanent) {
 				return &StartError{DataDir: dir.path, Attempts: failed, Reason: err.Error(), Stderr: p.stderr.explanation()}
 			}
@@ -124,7 +137,7 @@ func pause(quick int, longest time.Duration) time.Duration {
 // oneLife follows a child from its start to its end. started says that the child opened the data
 // and took over the listener. From then on its end is a crash and not a failed start, even if it
 // has not answered a ping yet. err says how it ended.
-func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started bool, err error) {
+func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir, mending *mending) (started bool, err error) {
 	begin := time.Now()
 	status, err := p.waitStatus(ctx, e.cfg.startTimeout)
 	switch {
@@ -164,11 +177,17 @@ func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir) (started
 	default:
 		close(e.ready)
 	}
-	return true, e.untilEnd(ctx, p)
+	mending.update()
+	err = e.untilEnd(ctx, p, mending.update)
+	if ctx.Err() != nil {
+		mending.update() // the engine has ended as it should
+	}
+	return true, err
 }
 
-// untilEnd waits until the child ends, hangs or has to be replaced, or until ctx ends.
-func (e *Engine) untilEnd(ctx context.Context, p *process) error {
+// untilEnd waits until the child ends, hangs or has to be replaced, or until ctx ends. It calls
+// healthy after each ping that was answered.
+func (e *Engine) untilEnd(ctx context.Context, p *process, healthy func()) error {
 	ticker := time.NewTicker(e.pingEvery)
 	defer ticker.Stop()
 	missed, full := 0, false
@@ -192,6 +211,7 @@ func (e *Engine) untilEnd(ctx context.Context, p *process) error {
 			}
 			if e.ping(ctx, p) == nil {
 				missed = 0
+				healthy()
 			} else if missed++; missed >= pingMisses && ctx.Err() == nil {
 				p.kill()
 				return fmt.Errorf("no answer to %d pings of %s each: killed", missed, e.pingTimeout)
