@@ -16,9 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,6 +85,7 @@ type Store struct {
 	disk    *disk
 	names   *names
 	metrics *metrics
+	dropped atomic.Uint64 // damaged files that were removed
 	opened  sync.Once
 	openErr error
 }
@@ -120,8 +123,13 @@ func (s *Store) open() error {
 	if err := s.disk.scan(); err != nil {
 		return fmt.Errorf("blobs: scan: %w", err)
 	}
-	if err := s.names.load(); err != nil {
+	skipped, damaged, err := s.names.load()
+	if err != nil {
 		return fmt.Errorf("blobs: names: %w", err)
+	}
+	if damaged != nil || skipped > 0 {
+		s.metrics.errors.Inc()
+		s.logger.Warn("the names of images are damaged and made anew: images without a name are fetched again when they are asked for", "file", s.names.path, "records", skipped, "err", damaged)
 	}
 	return nil
 }
@@ -170,11 +178,19 @@ func (s *Store) Get(key Key) (*Blob, bool) {
 		s.memory.put(key, blob)
 		return blob, true
 	case !errors.Is(err, os.ErrNotExist):
-		s.metrics.errors.Inc()
-		s.logger.Debug("blob dropped", "key", key.String(), "err", err)
+		s.tellDropped(key, err)
 	}
 	s.metrics.none.Inc()
 	return nil, false
+}
+
+// tellDropped counts a damaged file that was removed, and logs it: the first ones, then ever fewer.
+func (s *Store) tellDropped(key Key, err error) {
+	s.metrics.errors.Inc()
+	s.metrics.dropped.Inc()
+	if dropped := s.dropped.Add(1); dropped <= 10 || bits.OnesCount64(dropped) == 1 {
+		s.logger.Warn("a file of the image store is damaged and was removed: the image is fetched again when it is asked for", "file", s.disk.path(key), "dropped", dropped, "err", err)
+	}
 }
 
 // Has reports whether the store holds the key, without reading it.

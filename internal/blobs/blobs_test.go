@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 )
 
@@ -59,6 +61,7 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		"longer": func(raw []byte) []byte { return append(raw, 'x') },
 		"a bit":  func(raw []byte) []byte { raw[len(raw)/2] ^= 1; return raw },
 		"zeros":  func(raw []byte) []byte { return make([]byte, len(raw)) },
+		"folder": nil,
 	} {
 		dir := t.TempDir()
 		s := open(t, Config{Dir: dir})
@@ -67,19 +70,54 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		path := s.disk.path(key)
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, damage(raw), 0o600))
+		if damage == nil {
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.MkdirAll(filepath.Join(path, "inner"), 0o700))
+			raw = nil
+		} else {
+			require.NoError(t, os.WriteFile(path, damage(raw), 0o600))
+		}
 		left := filepath.Join(filepath.Dir(path), "new-left-by-a-kill")
 		require.NoError(t, os.WriteFile(left, nil, 0o600))
 
-		again := open(t, Config{Dir: dir})
+		var log bytes.Buffer
+		again, err := New(Config{Dir: dir}, Deps{Logger: slog.New(slog.NewTextHandler(&log, nil)), Registerer: prometheus.NewRegistry()})
+		require.NoError(t, err)
+		require.NoError(t, again.Open())
+		t.Cleanup(func() { _ = again.names.close() })
 		require.NoFileExists(t, left)
 		_, ok := again.Get(key)
 		require.False(t, ok, name)
-		require.NoFileExists(t, path)
+		if damage != nil { // a folder is not among the files that a start finds
+			require.NoFileExists(t, path)
+			require.Contains(t, log.String(), path, "%s: the log names the file", name)
+			require.InDelta(t, 1, testutil.ToFloat64(again.metrics.dropped), 0, name)
+		}
 		again.Put(key, "image/png", body(1, 5000))
 		got, ok := open(t, Config{Dir: dir}).Get(key)
 		require.True(t, ok, name)
 		require.Equal(t, body(1, 5000), got.Body)
+	}
+}
+
+// TestNamesThatCannotBeReadAreMadeAnew: they stopped the node.
+func TestNamesThatCannotBeReadAreMadeAnew(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"folder": func(path string) error { return os.MkdirAll(filepath.Join(path, "inner"), 0o700) },
+		"loop":   func(path string) error { return os.Symlink("names.log", path) },
+		"text":   func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("x"), 5000), 0o600) },
+	} {
+		dir := t.TempDir()
+		require.NoError(t, damage(filepath.Join(dir, "names.log")))
+		var log bytes.Buffer
+		s, err := New(Config{Dir: dir}, Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		require.NoError(t, s.Open(), name)
+		require.Contains(t, log.String(), "made anew", name)
+		s.Point("a", KeyOf(body(1, 10)), time.Unix(5, 0))
+		require.NoError(t, s.names.close())
+		_, ok := open(t, Config{Dir: dir}).Lookup("a")
+		require.True(t, ok, name)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // magic begins every file. Behind it are one byte with the length of the type, the type, the
@@ -177,7 +179,7 @@ func (d *disk) write(key Key, blob *Blob) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(pending.Name(), path)
+		err = durable.Rename(pending.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(pending.Name())

@@ -10,6 +10,8 @@ import (
 type metrics struct {
 	hits   *prometheus.CounterVec
 	errors prometheus.Counter
+	// dropped counts damaged files that were removed.
+	dropped prometheus.Counter
 	// The series of hits, so that a read need not look them up.
 	memory, disk, none prometheus.Counter
 }
@@ -22,6 +24,9 @@ func newMetrics(registerer prometheus.Registerer, s *Store) (*metrics, error) {
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_blobs_errors_total", Help: "Files of the image store that could not be read or written.",
 		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mintlake_blobs_damaged_total", Help: "Files of the image store that were damaged and removed; their images are fetched again.",
+		}),
 	}
 	m.memory, m.disk, m.none = m.hits.WithLabelValues("memory"), m.hits.WithLabelValues("disk"), m.hits.WithLabelValues("none")
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
@@ -32,7 +37,7 @@ func newMetrics(registerer prometheus.Registerer, s *Store) (*metrics, error) {
 	}
 	var problems []error
 	for _, collector := range []prometheus.Collector{
-		m.hits, m.errors,
+		m.hits, m.errors, m.dropped,
 		gauge("disk_bytes", "Bytes of the image store's files.", func() float64 { _, bytes := s.disk.stats(); return float64(bytes) }),
 		gauge("disk_files", "Files of the image store.", func() float64 { files, _ := s.disk.stats(); return float64(files) }),
 		gauge("memory_bytes", "Bytes of the image store that are in memory.", func() float64 { return float64(s.memory.bytes()) }),

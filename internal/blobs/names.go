@@ -12,6 +12,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/mintlake/mintlake/internal/durable"
 )
 
 // name is a digest of the text, such as a URL, that points to a blob.
@@ -85,35 +87,42 @@ func decodeName(record []byte) (name, Name, bool) {
 	return name(record[:16]), Name{Key(record[16 : 16+len(Key{})]), time.Unix(int64(seconds), 0)}, true
 }
 
-// load reads the log and rewrites it, without records that are torn, damaged or outdated.
-func (n *names) load() error {
+// load reads the log and rewrites it, without records that are torn, damaged or outdated. skipped
+// counts the damaged ones. A log that cannot be read is put aside: damaged is why.
+func (n *names) load() (skipped int, damaged, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	in, err := os.Open(n.path)
-	if err == nil {
-		err = n.read(in)
+	in, damaged := os.Open(n.path)
+	if damaged == nil {
+		skipped, damaged = n.read(in)
 		_ = in.Close()
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	if errors.Is(damaged, os.ErrNotExist) {
+		damaged = nil
+	} else if damaged != nil {
+		if err := durable.PutAside(n.path); err != nil {
+			return skipped, damaged, err
+		}
 	}
-	return n.rewrite()
+	return skipped, damaged, n.rewrite()
 }
 
 // read adds the records of a log. It skips damaged ones, and stops at a torn end.
-func (n *names) read(in io.Reader) error {
+func (n *names) read(in io.Reader) (skipped int, err error) {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	record := make([]byte, nameRecord)
 	for {
 		_, err := io.ReadFull(reader, record)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
+			return skipped, nil
 		}
 		if err != nil {
-			return fmt.Errorf("read: %w", err)
+			return skipped, fmt.Errorf("read: %w", err)
 		}
 		if from, to, ok := decodeName(record); ok {
 			n.known.Add(from, to)
+		} else {
+			skipped++
 		}
 	}
 }

@@ -40,14 +40,14 @@ func ReplaceWith(name string, write func(w io.Writer) error) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, os.Remove(next))
 	}
-	if err := rename(next, name); err != nil {
+	if err := Rename(next, name); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(name))
 }
 
-// rename gives a new file its name. A folder that has the name is damage: it is put aside.
-func rename(next, name string) error {
+// Rename gives a new file its name. A folder that has the name is damage: it is put aside.
+func Rename(next, name string) error {
 	err := os.Rename(next, name)
 	if info, statErr := os.Lstat(name); err != nil && statErr == nil && info.IsDir() {
 		if err := PutAside(name); err != nil {
@@ -64,7 +64,7 @@ func ReplaceUnsynced(name string, content []byte) error {
 	if err := os.WriteFile(name+Suffix, content, 0o600); err != nil {
 		return err
 	}
-	return rename(name+Suffix, name)
+	return Rename(name+Suffix, name)
 }
 
 // Aside ends the name of a file that was put aside.
