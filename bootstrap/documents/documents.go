@@ -121,6 +121,7 @@ func New(config Config, deps Deps) (*Asker, error) {
 // Run asks until ctx ends. Errors are logged, and it goes on after restShort.
 func (a *Asker) Run(ctx context.Context) error {
 	if _, err := a.state.Load(&a.cursor); err != nil {
+		a.cursor = Cursor{} // half of it may have been read
 		a.deps.Logger.Warn("the walk over documents begins anew", "err", err)
 	}
 	for ctx.Err() == nil {

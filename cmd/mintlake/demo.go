@@ -14,9 +14,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/durable"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -59,7 +63,8 @@ func (s *system) startDemo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := resumeDemo(path, s.cfg.Source[0], &cfg, s.freeAddress)
+	lost := func(damaged error) (demoState, bool, error) { return s.demoOfLog(ctx, path, damaged) }
+	state, err := resumeDemo(path, s.cfg.Source[0], &cfg, s.freeAddress, lost)
 	if err != nil {
 		return err
 	}
@@ -111,25 +116,76 @@ func (s *system) freeAddress(addr string) bool {
 
 // resumeDemo changes cfg so that the chain of the state file goes on. Its HTTP address stays the
 // same too, if it is free: it is part of the tokens' URIs. Without a state file a new chain begins.
-func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bool) (demoState, error) {
+// lost tells what else is known of the last run if the file is damaged; it may be nil. A file that is
+// missing may never have been there.
+func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bool, lost func(damaged error) (demoState, bool, error)) (demoState, error) {
 	if cfg.StartSlot == 0 {
 		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
 	}
 	if cfg.GenesisSlot == 0 {
 		cfg.GenesisSlot = cfg.StartSlot
 	}
+	var last demoState
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return beginDemo(path, source, cfg)
 	}
-	if err != nil {
-		return demoState{}, fmt.Errorf("demo: read the state of the last run: %w", err)
+	if err == nil {
+		err = json.Unmarshal(raw, &last)
 	}
-	var last demoState
-	if err := json.Unmarshal(raw, &last); err != nil {
-		return demoState{}, fmt.Errorf("demo: %s is damaged (%w): remove the data folder to begin anew", path, err)
+	if err == nil && last.GenesisSlot == 0 {
+		err = errors.New("it names no slot")
+	}
+	if err != nil && lost == nil {
+		return demoState{}, fmt.Errorf("demo: %s is damaged (%w): remove it to begin another chain", path, err)
+	}
+	if err != nil {
+		var known bool
+		if last, known, err = lost(err); err != nil {
+			return demoState{}, err
+		} else if !known {
+			return beginDemo(path, source, cfg)
+		}
 	}
 	return nextDemo(last, source, cfg, last.HTTPAddr == "" || free(last.HTTPAddr)), nil
+}
+
+// demoOfLog returns what the log knows of a demo chain whose state file is damaged: its genesis hash
+// and its last slot, so that another chain can begin behind it. It returns false if the log knows
+// none. The file is put aside.
+func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (last demoState, ok bool, err error) {
+	deps, err := kafkaDeps(s.cfg, s.logger, nil)
+	if err != nil {
+		return last, false, err
+	}
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: s.backends.brokers}, deps)
+	if err != nil {
+		return last, false, err
+	}
+	defer admin.Close()
+	if err := ensureTopics(ctx, s.cfg, admin); err != nil {
+		return last, false, err
+	}
+	log := topicLog{brokers: s.backends.brokers, admin: admin, deps: deps, name: "demo"}
+	told, ok, err := (&identityLog{topic: log}).Remembered(ctx)
+	if err == nil {
+		err = durable.PutAside(path)
+	}
+	if err != nil || !ok {
+		return last, false, err
+	}
+	last.GenesisHash, last.Slot = told.Hash, demoFirstSlot
+	err = log.read(ctx, []string{schemas.TopicSlots}, func(record *kafka.Record) {
+		if slot := new(eventspb.SlotRecord); proto.Unmarshal(record.Value, slot) == nil {
+			last.Slot = max(last.Slot, slot.GetSlot())
+		}
+	})
+	if err != nil {
+		return last, false, fmt.Errorf("demo: %s is damaged (%w), and the log cannot be read: %w", path, damaged, err)
+	}
+	s.logger.Warn("the demo's state of its last run is damaged and made anew from the log: another chain begins behind the last slot; logos and metadata of earlier tokens can no longer be read",
+		"file", path, "slot", last.Slot, "err", damaged)
+	return last, true, nil
 }
 
 // beginDemo makes the state of a new chain, with a random genesis hash. If the state file of a
@@ -231,7 +287,7 @@ func serveDemo(ctx context.Context, cfg demo.Config, source, statePath string) e
 	if statePath != "" {
 		httpAddr := cfg.HTTPAddr
 		var err error
-		if state, err = resumeDemo(statePath, source, &cfg, func(string) bool { return true }); err != nil {
+		if state, err = resumeDemo(statePath, source, &cfg, func(string) bool { return true }, nil); err != nil {
 			return err
 		}
 		cfg.HTTPAddr = httpAddr // the operator's address, not that of the last run

@@ -12,6 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/demo"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // TestServedDemoRemembersItsChain: a node of its own goes on behind the last slot of its last run,
@@ -85,4 +89,41 @@ func TestAChainOfOtherCodeIsNotMadeAgain(t *testing.T) {
 	require.EqualValues(t, 501, next.GenesisSlot)
 	require.Equal(t, demo.ChainVersion, next.ChainVersion)
 	require.EqualValues(t, 500, cfg.ParentSlot)
+}
+
+// TestADamagedDemoStateIsMadeOfTheLog: the next chain has the genesis hash that the log knows, so the
+// rooms accept it, and begins behind the last slot.
+func TestADamagedDemoStateIsMadeOfTheLog(t *testing.T) {
+	genesis := pubkey.Key{7, 31: 7}
+	records := []kafka.Record{
+		{Topic: schemas.TopicIdentity, Key: []byte(schemas.ChainIdentityKey), Value: marshal(t, &eventspb.ChainIdentity{GenesisHash: genesis[:], ToldBy: "demo"})},
+		{Topic: schemas.TopicSlots, Key: []byte("1"), Value: marshal(t, &eventspb.SlotRecord{Slot: demoFirstSlot + 500})},
+		{Topic: schemas.TopicSlots, Key: []byte("2"), Value: marshal(t, &eventspb.SlotRecord{Slot: demoFirstSlot + 400})},
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "demo.json")
+	writeLog(t, dir, records, func(broker string) {
+		for _, text := range []string{"", "{", "null", "[]", `{"slot":"7"}`, "\x00\xff", "folder", "loop"} {
+			require.NoError(t, os.RemoveAll(path))
+			switch text {
+			case "folder":
+				require.NoError(t, os.MkdirAll(filepath.Join(path, "inner"), 0o700))
+			case "loop":
+				require.NoError(t, os.Symlink("demo.json", path))
+			default:
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			}
+			mine := defaults()
+			mine.DataDir = dir
+			s := newSystem(mine, newLogger(mine))
+			s.backends = &backends{brokers: []string{broker}}
+			cfg := demo.Config{}
+			state, err := resumeDemo(path, "demo:", &cfg, func(string) bool { return true },
+				func(damaged error) (demoState, bool, error) { return s.demoOfLog(t.Context(), path, damaged) })
+			require.NoError(t, err, text)
+			require.Equal(t, genesis, state.GenesisHash, text)
+			require.EqualValues(t, demoFirstSlot+501, cfg.StartSlot, text)
+			require.Equal(t, genesis, cfg.GenesisHash, text)
+		}
+	})
 }

@@ -124,8 +124,10 @@ func (w *Watch) load() {
 	if err == nil {
 		err = json.Unmarshal(content, &w.slots)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil || w.slots == nil { // the JSON null is no error
 		w.slots = map[string]uint64{}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.deps.Logger.Warn("the known builds of programs cannot be read: those deployed now count as known", "file", w.cfg.File, "err", err)
 	}
 }

@@ -26,27 +26,47 @@ type document struct {
 
 const documentFormat = 1
 
-// load reads what an earlier run recorded.
+// load reads what an earlier run recorded. A damaged record is put aside and made anew: what is
+// deployed now is not taken for what was there first, so each build that is not known must prove
+// itself.
 func (t *Trust) load() error {
 	if t.cfg.Dir == "" {
 		return nil
 	}
 	path := filepath.Join(t.cfg.Dir, recordFile)
 	raw, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case err != nil:
-		return err
 	}
 	var d document
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("%s is damaged: %w: mend it, or remove it to take what is deployed now for what was there first", path, err)
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
 	}
-	if d.Format != documentFormat {
+	if err == nil && d.Format > documentFormat {
 		return fmt.Errorf("%s has format %d, this version reads %d", path, d.Format, documentFormat)
 	}
-	return t.book.load(d)
+	if err == nil && d.Format != documentFormat {
+		err = fmt.Errorf("it has format %d, this version reads %d", d.Format, documentFormat)
+	}
+	if err == nil {
+		err = t.book.load(d)
+	}
+	if err == nil {
+		return nil
+	}
+	t.deps.Logger.Error("the record of trust in venues is damaged and made anew: builds that are not known must prove themselves by swaps", "file", path, "aside", path+durable.Aside, "err", err)
+	t.book.distrust()
+	if err := durable.PutAside(path); err != nil {
+		return fmt.Errorf("put the damaged %s aside: %w: check its permissions", path, err)
+	}
+	return nil
+}
+
+// distrust forgets all builds, and takes none for the first one.
+func (b *book) distrust() {
+	for _, r := range b.records {
+		r.builds, r.early = map[string]*verdict{}, true
+	}
 }
 
 // load takes in what an earlier run has recorded. Venues that this version does not have are left

@@ -270,9 +270,33 @@ func TestARestartIsNoFirstLook(t *testing.T) {
 	s.deploy("second")
 	require.False(t, s.quoted(s.trust(Config{Dir: dir}, Terms{})))
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, recordFile), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, recordFile), []byte(`{"format":2}`), 0o600))
 	_, err := New(Config{Dir: dir}, Deps{RPC: s.chain, Venues: venue.List{s.venue}})
-	require.ErrorContains(t, err, "damaged")
+	require.ErrorContains(t, err, "has format 2, this version reads 1")
+}
+
+// TestADamagedRecordTrustsNothing: it does not stop the node, and what is deployed now is not taken
+// for what was there first.
+func TestADamagedRecordTrustsNothing(t *testing.T) {
+	for _, text := range []string{"", "{", "null", "[]", `{"format":"1"}`, `{"format":1,"venues":[]}`, `{"format":1,"venues":{"raydium_cpmm":{"x":null}}}`, "\x00\xff", "folder", "loop"} {
+		s := newScene(t)
+		s.deploy("first")
+		dir := t.TempDir()
+		path := filepath.Join(dir, recordFile)
+		switch text {
+		case "folder":
+			require.NoError(t, os.MkdirAll(filepath.Join(path, "inner"), 0o700))
+		case "loop":
+			require.NoError(t, os.Symlink(recordFile, path))
+		default:
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		}
+		tr := s.trust(Config{Dir: dir}, Terms{})
+		require.False(t, s.quoted(tr), "%q: it must prove itself", text)
+		tr.setDirty()
+		tr.save()
+		require.False(t, s.quoted(s.trust(Config{Dir: dir}, Terms{})), "%q: after a restart, too", text)
+	}
 }
 
 // TestSwapsAreFoundOverRPC: pools that were asked for are read, and the first swap since is looked
