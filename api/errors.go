@@ -91,14 +91,6 @@ func (s *Server) writeError(c *fiber.Ctx, err error) {
 	}
 }
 
-// refuseFraming answers a request whose length is ambiguous, and closes its connection, because the
-// next bytes may still belong to the request.
-func (s *Server) refuseFraming(c *fiber.Ctx, why error) error {
-	linger(c)
-	c.Context().SetConnectionClose()
-	return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", why)
-}
-
 // handleServerError answers requests that never reached a route: broken HTTP, bodies that are too
 // large, timeouts.
 func (s *Server) handleServerError(c *fiber.Ctx, err error) error {

@@ -162,9 +162,6 @@ func (s *Server) guarded(c *fiber.Ctx, r *route) (err error) {
 		}
 	}()
 	setCommonHeaders(c)
-	if err := framing.Check(&c.Request().Header); err != nil {
-		return s.refuseFraming(c, err)
-	}
 	if host := string(c.Request().Host()); !s.hosts.Admit(host) {
 		return newError(fiber.StatusForbidden, "%s", hosts.Refusal(host))
 	}

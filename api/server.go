@@ -35,6 +35,7 @@ import (
 	"github.com/mintlake/mintlake/api/requests"
 	"github.com/mintlake/mintlake/api/status"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/hosts"
 	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -215,7 +216,7 @@ func (s *Server) Run(ctx context.Context) error {
 	group, inner := errgroup.WithContext(inner)
 	group.Go(func() error {
 		defer stop()
-		return s.serve(ctx, inner, s.newListener(bound))
+		return s.serve(ctx, inner, s.newListener(framing.Listener(bound)))
 	})
 	for _, run := range []func(context.Context) error{s.replica.Run, s.requests.Run, s.status.Run, s.sweep, s.share, s.failures().Run, s.readUnknowns, s.runLogos, s.runVolumes} {
 		group.Go(func() error { return run(inner) })

@@ -212,7 +212,7 @@ func TestAmbiguousLengthsAreRefused(t *testing.T) {
 		require.NoError(t, err)
 		answer, err := io.ReadAll(c)
 		require.NoError(t, err, request)
-		require.Contains(t, string(answer), `{"statusCode":400,"error":"Bad Request","message":"the request's length is ambiguous: `)
+		require.Contains(t, string(answer), `{"statusCode":400,"error":"Bad Request","message":"the request is no valid HTTP"}`)
 		require.Equal(t, 1, strings.Count(string(answer), "HTTP/1.1 "), "the second was answered too: %s", answer)
 		require.Contains(t, string(answer), "Connection: close\r\n")
 	}

@@ -65,18 +65,12 @@ func (s *Server) addRoutes() {
 	}))
 }
 
-// common does what all routes need: headers, CORS, and the checks of the request's length and host.
-// It answers OPTIONS itself.
+// common does what all routes need: headers, CORS, and the check of the request's host. It answers
+// OPTIONS itself.
 func (s *Server) common(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	s.origins.Headers(cors, c.Method(), c.Get(fiber.HeaderOrigin), c.Set)
-	if err := framing.Check(&c.Request().Header); err != nil {
-		c.Context().SetConnectionClose() // the next bytes may belong to this request
-		return s.counted(routeOther, func(*fiber.Ctx) error {
-			return newError(fiber.StatusBadRequest, "the request's length is ambiguous: %s", err)
-		})(c)
-	}
 	if !s.gate.AdmitHost(string(c.Request().Host())) {
 		return s.counted(routeOther, func(*fiber.Ctx) error {
 			return newError(fiber.StatusForbidden, "this server runs without keys and answers to loopback host names only: configure a key (--swap-keys) to publish it")

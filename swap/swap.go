@@ -30,6 +30,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/origins"
@@ -319,7 +320,7 @@ func (s *Server) Run(ctx context.Context) error {
 // serve answers requests until ctx ends, then waits for those in flight.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
-	bounded := listen.Limited(listener, listen.Limits{
+	bounded := listen.Limited(framing.Listener(listener), listen.Limits{
 		Most: s.cfg.maxConnections(), MostOfOne: maxConnectionsOfOne, Proxies: s.cfg.TrustedProxies, Body: tooManyConnections,
 		Refused: func(status int) { s.metrics.requests.WithLabelValues(routeOther, strconv.Itoa(status)).Inc() },
 	})

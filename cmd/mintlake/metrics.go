@@ -30,13 +30,13 @@ func (s *system) startMetrics(ctx context.Context) error {
 	// timeout is short, since no request here has a body.
 	guard := hosts.New(listener.Addr(), s.cfg.Metrics.Addr, s.cfg.AllowedHosts)
 	server := &http.Server{
-		Handler: framing.CloseAfterChunked(guard.Wrap(s.metricsRoutes())), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: guard.Wrap(s.metricsRoutes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	s.addresses.add("metrics", "http://"+listener.Addr().String()+"/metrics")
 	s.lifecycle.start("metrics", func(ctx context.Context) error {
 		context.AfterFunc(ctx, func() { _ = server.Close() })
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(framing.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

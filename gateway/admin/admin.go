@@ -136,7 +136,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.guard = hosts.New(listener.Addr(), s.cfg.Addr, s.cfg.AllowedHosts)
 	server := &http.Server{
-		Handler: framing.CloseAfterChunked(s.guard.Wrap(s.handler)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		Handler: s.guard.Wrap(s.handler), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
 	}
@@ -151,7 +151,7 @@ func (s *Server) Run(ctx context.Context) error {
 			_ = server.Close()
 		}
 	})
-	if err := server.Serve(netutil.LimitListener(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netutil.LimitListener(framing.Listener(listener), maxConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("admin API: serve: %w", err)
 	}
 	<-stopped

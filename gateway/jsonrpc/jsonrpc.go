@@ -275,11 +275,11 @@ func tooManyConnections(status int, message string) []byte {
 // serveOn serves one listener until ctx ends, then gives its requests stopTimeout to finish.
 func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
-		Handler: framing.CloseAfterChunked(handler), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
 		WriteTimeout: g.cfg.timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
-	listener = listen.Limited(listener, listen.Limits{
+	listener = listen.Limited(framing.Listener(listener), listen.Limits{
 		Most: g.cfg.maxConnections, MostOfOne: g.cfg.maxConnectionsPerAddress, Proxies: g.cfg.TrustedProxies, Body: tooManyConnections,
 		Refused: func(int) { g.metrics.requests.WithLabelValues("connections").Inc() },
 	})

@@ -293,7 +293,7 @@ func (s *Server) Run(ctx context.Context) error {
 	parts := s.newSplitter(listener)
 	rpc := s.newGRPC()
 	web := &http.Server{
-		Handler: framing.CloseAfterChunked(http.HandlerFunc(s.serveHTTP)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
+		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
 		MaxHeaderBytes: 16 << 10, ConnContext: withRefusal, ErrorLog: slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -311,7 +311,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		if err := web.Serve(parts.http1); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := web.Serve(framing.Listener(parts.http1)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			return err
 		}
 		return nil

@@ -1,69 +1,85 @@
 // Package framing refuses HTTP/1 requests for which two readers could disagree where the request
 // ends.
 //
-// fasthttp uses the last of several Content-Length headers, lets Transfer-Encoding win over
-// Content-Length, and reads any transfer coding as chunked. A proxy in front that decides otherwise
-// takes a part of one client's body for the next request on the connection. That attack is called
-// request smuggling.
+// The servers that we use are lenient, each in its own way: net/http and fasthttp end a line at a
+// bare LF, join folded lines, and net/http reads chunks beside a Content-Length and ignores
+// Transfer-Encoding in HTTP/1.0. A proxy in front that reads such a request otherwise takes a part
+// of one client's body for the next request on the connection. That attack is called request
+// smuggling.
 //
-// In: the headers of a request as they came. Out: an error that says what is ambiguous. The request
-// must then be refused and its connection closed. Guarantees: what passes has one length, or is
-// chunked, by the rules of RFC 9112, section 6.
+// In: the bytes of a connection, before the server parses them. Out: the same bytes, or an error in
+// the place of the first line that is not as in RFC 9112; the server then answers 400 and closes.
+// Guarantees: what passes is one sequence of requests for every reader. Once a connection switches
+// to another protocol (101), its bytes pass unread. Memory: at most one line of a connection, of
+// maxLine bytes.
 package framing
 
 import (
 	"bytes"
 	"errors"
-	"strings"
-
-	"github.com/valyala/fasthttp"
+	"net"
+	"sync/atomic"
 )
 
-// The reasons for which Check refuses a request. The texts are shown to clients.
-var (
-	ErrBoth     = errors.New("there is a content-length beside a transfer-encoding")
-	ErrLengths  = errors.New("there is more than one content-length")
-	ErrCoding   = errors.New("the transfer-encoding is something other than chunked, once")
-	ErrOldChunk = errors.New("HTTP/1.0 has no transfer-encoding")
-	ErrFolded   = errors.New("a header is folded over lines")
-)
+// Listener returns a listener whose connections refuse ambiguous requests.
+func Listener(l net.Listener) net.Listener { return &listener{l} }
 
-// Check returns an error if the request's headers, as they came, leave its end ambiguous. It does
-// not parse the headers of a request for which fasthttp found no body.
-func Check(h *fasthttp.RequestHeader) error {
-	const bodyless = -2 // neither a content-length nor a transfer coding
-	if h.ContentLength() == bodyless {
-		return nil
+type listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
-	lengths, codings, chunked := 0, 0, 0
-	for line := range bytes.Lines(h.RawHeaders()) {
-		if line[0] == ' ' || line[0] == '\t' {
-			return ErrFolded
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		switch {
-		case isHeader(name, fasthttp.HeaderContentLength):
-			lengths++
-		case isHeader(name, fasthttp.HeaderTransferEncoding):
-			codings++
-			if strings.EqualFold(string(bytes.TrimSpace(value)), "chunked") {
-				chunked++
-			}
-		}
-	}
-	switch {
-	case codings > 0 && lengths > 0:
-		return ErrBoth
-	case lengths > 1:
-		return ErrLengths
-	case codings > 1 || chunked < codings:
-		return ErrCoding
-	case codings > 0 && !h.IsHTTP11():
-		return ErrOldChunk
-	}
-	return nil
+	return &conn{Conn: c}, nil
 }
 
-func isHeader(name []byte, header string) bool {
-	return len(name) == len(header) && strings.EqualFold(string(name), header)
+// conn is a connection whose requests are scanned as the server reads them.
+type conn struct {
+	net.Conn
+
+	scanner scanner // used by Read only
+	bad     error   // why nothing more is read
+	// unscanned is set when what the client sends is no request any more: the server has answered
+	// 101, or has sent all that it will, and only drops what comes.
+	unscanned atomic.Bool
+}
+
+// Read implements net.Conn. It returns the bytes before the end of the first bad line, and then an
+// error.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.unscanned.Load() {
+		return c.Conn.Read(p)
+	}
+	if c.bad != nil {
+		return 0, c.bad
+	}
+	n, err := c.Conn.Read(p)
+	if c.unscanned.Load() { // meanwhile
+		return n, err
+	}
+	if n, c.bad = c.scanner.scan(p[:n]); c.bad != nil && n == 0 {
+		return 0, c.bad
+	}
+	return n, err
+}
+
+// Write implements net.Conn. The client does not send in a new protocol before it has read 101.
+func (c *conn) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("HTTP/1.1 101 ")) {
+		c.unscanned.Store(true)
+	}
+	return c.Conn.Write(p)
+}
+
+// CloseWrite ends what we send. Servers do that before they close, so that a client which still
+// sends gets the answer.
+func (c *conn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	c.unscanned.Store(true)
+	return half.CloseWrite()
 }

@@ -150,14 +150,14 @@ func report(pipe *os.File, status childStatus, log *slog.Logger) {
 // finish.
 func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec childSpec, log *slog.Logger) error {
 	server := &http.Server{
-		Handler:           framing.CloseAfterChunked(chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes, AllowedHosts: spec.AllowedHosts}, chhttp.Deps{Pool: pool, Logger: log})),
+		Handler:           chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes, AllowedHosts: spec.AllowedHosts}, chhttp.Deps{Pool: pool, Logger: log}),
 		ReadHeaderTimeout: 10 * time.Second,
 		// Longer than clients keep idle connections, so that the client always closes first.
 		IdleTimeout: time.Hour,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(framing.Listener(listener)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
