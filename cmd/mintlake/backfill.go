@@ -41,7 +41,7 @@ func backfillCommand() *cobra.Command {
 		Long: `Read a range of slots of the past by getBlock into the same Kafka that ingest writes to, beside the live stream.
 
 What the slot ledger holds already is not read again, so the same command goes on where it was stopped, and fills only gaps where the live
-stream has been. Without --kafka-brokers it writes to the embedded broker of a running "mintlake up" at --kafka-addr. Blocks come from
+stream has been. Every slot is read, proved to have no block by the parent link of a later block, or told at the end with exit code 1. Without --kafka-brokers it writes to the embedded broker of a running "mintlake up" at --kafka-addr. Blocks come from
 --rpc-upstream.`,
 		Example: `  mintlake backfill --from 361774000 --to 361775000 --rpc-upstream https://rpc
   mintlake backfill --gaps --rpc-upstream https://rpc`,
@@ -168,7 +168,8 @@ func runBackfill(ctx context.Context, room *runner.Runner, o backfillOptions) er
 	case room.CheckVersions() != nil:
 		return fmt.Errorf("backfill: %d blocks %s could not be read whole: %w", p.Refused, o.what(), room.CheckVersions())
 	case p.Refused > 0:
-		return fmt.Errorf("backfill: %d blocks %s could not be had: run it again, with another --rpc-upstream where they are too old for this one", p.Refused, o.what())
+		return fmt.Errorf("backfill: %d blocks or runs of slots %s could not be had, nor proved to have no block (the log and /status name them): "+
+			"run it again, with another --rpc-upstream where they are too old for this one", p.Refused, o.what())
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/registry/coverage"
 )
 
@@ -40,15 +41,16 @@ func (b Backfill) Run(ctx context.Context, ledger source.Ledger, sink source.Sin
 // fill reads runs of slots. It reports progress as done slots, and those read so far, out of total.
 func (s *Source) fill(ctx context.Context, runs []coverage.Gap, done, total uint64, ledger source.Ledger, sink source.Sink) error {
 	sink.Progress(done, total)
-	for _, run := range runs {
+	for _, gap := range runs {
 		report := func(read, _ uint64) { sink.Progress(done+read, total) }
-		if err := s.readRange(ctx, run.FromSlot, run.ToSlot, ledger, sink, report); err != nil {
-			return fmt.Errorf("backfill slots %d to %d: %w", run.FromSlot, run.ToSlot, err)
+		r := &run{ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), report: report, waits: true}
+		if err := s.readRange(ctx, gap.FromSlot, gap.ToSlot, r); err != nil {
+			return fmt.Errorf("backfill slots %d to %d: %w", gap.FromSlot, gap.ToSlot, err)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		done += run.ToSlot - run.FromSlot + 1
+		done += gap.ToSlot - gap.FromSlot + 1
 	}
 	return nil
 }

@@ -27,6 +27,15 @@ type run struct {
 	// fetched first; 0 if there is none.
 	resume uint64
 
+	// waits means that the end of the range is waited for, and that what is not proved is reported.
+	// A filler of gaps does neither: the ledger shows the gap, and it is tried again.
+	waits bool
+	// from is the first slot to read.
+	from uint64
+	// complete means that produce has started all fetches of the range. It is set before the queue
+	// is closed.
+	complete bool
+
 	// Only consume uses the fields below.
 	line    *order.Line
 	carrier *order.Carrier
@@ -36,20 +45,16 @@ type run struct {
 	repairer *repair.Repairer
 	// given are the slots that this run has given up.
 	given map[uint64]bool
-	from  uint64
+	// begun means that a block of the range was read.
+	begun bool
+	// gaps are runs of slots that are missing between delivered blocks, until they are reported.
+	gaps []repair.Gap
 }
 
 // consume passes on the blocks of the queue in order.
 func (r *run) consume(ctx context.Context, queue <-chan *job) error {
 	r.given = map[uint64]bool{}
-	first := r.cfg.From == nil
-	if !first {
-		r.from = *r.cfg.From
-	}
 	for j := range queue {
-		if first {
-			first, r.from = false, j.slot
-		}
 		select {
 		case <-j.done:
 		case <-ctx.Done():
@@ -59,11 +64,14 @@ func (r *run) consume(ctx context.Context, queue <-chan *job) error {
 			return err
 		}
 		r.progress(j.through)
-		if r.repairer != nil && r.line.Tip() > 0 {
+		if r.repairer != nil && r.line.Tip() >= r.from {
 			r.repairer.At(r.line.Tip())
 		}
 	}
-	if r.cfg.To != nil && ctx.Err() == nil {
+	if r.cfg.To != nil && r.complete && ctx.Err() == nil {
+		if err := r.prove(ctx); err != nil {
+			return err
+		}
 		r.progress(*r.cfg.To)
 	}
 	return ctx.Err()
@@ -87,7 +95,7 @@ func (r *run) take(ctx context.Context, j *job) error {
 		return ctx.Err()
 	case hopeless(j.err) && !r.worked.Load():
 		return fmt.Errorf("slot %d: %w", j.slot, j.err)
-	case solana.SkippedSlot(j.err):
+	case solana.SkippedSlot(j.err), errors.Is(j.err, errAbsent):
 		return nil // believed only if the next block's parent link agrees
 	}
 	r.refuse(ctx, j.slot, j.err)
@@ -110,30 +118,30 @@ func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 		reason = "rpc_error"
 	}
 	r.metrics.Refused(reason)
-	if r.refused.add(slot) {
-		r.carrier.Refused(ctx, fmt.Sprintf("slot %d", slot), err)
+	if name := fmt.Sprintf("slot %d", slot); r.refused.add(name) {
+		r.carrier.Refused(ctx, name, err)
 	}
 }
 
-// refusals are the slots that a source has reported as refused. The filler of gaps tries the same
-// slots again and again. Safe for concurrent use; the zero value is empty.
+// refusals are the slots, and runs of slots, that a source has reported as refused. The filler of
+// gaps tries the same slots again and again. Safe for concurrent use; the zero value is empty.
 type refusals struct {
 	mu    sync.Mutex
-	slots map[uint64]bool
+	names map[string]bool
 }
 
-// maxRefusals bounds the slots that are remembered. At the bound all of them are forgotten.
+// maxRefusals bounds the names that are remembered. At the bound all of them are forgotten.
 const maxRefusals = 10_000
 
-// add notes a slot. It returns false if the slot was noted before.
-func (r *refusals) add(slot uint64) bool {
+// add notes a name. It returns false if the name was noted before.
+func (r *refusals) add(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again := r.slots[slot]
-	if r.slots == nil || len(r.slots) >= maxRefusals {
-		r.slots = map[uint64]bool{}
+	again := r.names[name]
+	if r.names == nil || len(r.names) >= maxRefusals {
+		r.names = map[string]bool{}
 	}
-	r.slots[slot] = true
+	r.names[name] = true
 	return !again
 }
 
@@ -141,18 +149,23 @@ func (r *refusals) add(slot uint64) bool {
 // and so on: up to maxWalk blocks, and none below r.from. A parent that cannot be had becomes a
 // gap.
 func (r *run) add(ctx context.Context, b *chain.Block) error {
+	if !r.begun && r.from == 0 && b.Slot > 0 && r.cfg.To != nil { // the line cannot begin before slot 0
+		r.gaps = append(r.gaps, repair.Gap{From: 0, To: *b.ParentSlot})
+	}
+	r.begun = true
 	steps, repeated := r.line.Add(b, time.Time{})
 	if repeated {
 		r.metrics.Repeated()
 		return nil
 	}
+	defer r.reportGaps(ctx)
 	if err := r.carrier.Carry(ctx, steps); err != nil {
 		return err
 	}
 	for walk := 0; r.line.Waiting() > 0; walk++ {
 		parent := *b.ParentSlot
 		if walk < maxWalk && parent >= r.from && !r.given[parent] && !r.partial.enough(parent) {
-			found, err := r.block(ctx, parent, false)
+			found, err := r.block(ctx, parent, asking{})
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()

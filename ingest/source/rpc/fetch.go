@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,9 +19,19 @@ import (
 // maxChunk is how many slots one getBlocks call asks about. Nodes allow 500,000.
 const maxChunk = 5_000
 
+// maxUnlisted is how many slots behind the last block listed getBlocks may list nothing of while
+// the tip is followed. After that, each slot is asked for. It is the slots of 13 s.
+const maxUnlisted = 64
+
+// listAgain is after how long a server that refuses getBlocks is asked for a list again.
+const listAgain = 10 * time.Minute
+
 // job is the fetch of one slot. block and err are set before done is closed.
 type job struct {
 	slot uint64
+	// listed means that getBlocks lists the slot, so that it has a block. Any other slot may have
+	// none, and is asked for without waiting.
+	listed bool
 	// known means that the ledger may have the block, so the header is fetched first.
 	known bool
 	done  chan struct{}
@@ -31,13 +42,10 @@ type job struct {
 }
 
 // produce starts a fetch for every slot that has a block, in order. The capacity of the queue
-// bounds the blocks in memory.
+// bounds the blocks in memory. While the tip is followed, slots behind the last block listed are
+// listed again: a server may list its newest blocks late.
 func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *job) error {
-	next, err := r.first(ctx)
-	if err != nil {
-		return err
-	}
-	for r.cfg.To == nil || next <= *r.cfg.To {
+	for next := r.from; r.cfg.To == nil || next <= *r.cfg.To; {
 		tip, err := r.tip(ctx)
 		if err != nil {
 			return err
@@ -52,30 +60,52 @@ func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *
 			continue
 		}
 		last := min(tip, next+maxChunk-1)
-		slots, err := r.slots(ctx, next, last)
+		slots, listed, err := r.slots(ctx, next, last)
 		if err != nil {
 			return err
 		}
-		for i, slot := range slots {
-			if r.partial.enough(slot) {
+		if r.cfg.To == nil && listed {
+			switch {
+			case len(slots) > 0:
+				last = slots[len(slots)-1]
+			case last-next < maxUnlisted:
+				if err := pause.For(ctx, r.cfg.poll); err != nil {
+					return err
+				}
 				continue
+			default:
+				slots, listed = between(next, last), false
 			}
-			j := &job{slot: slot, known: slot <= r.resume, done: make(chan struct{}), through: slot}
-			if i == len(slots)-1 {
-				j.through = last
-			}
-			select {
-			case queue <- j:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			group.Go(func() error {
-				defer close(j.done)
-				r.fetch(ctx, j)
-				return nil
-			})
+		}
+		if err := r.start(ctx, group, queue, slots, listed, last); err != nil {
+			return err
 		}
 		next = last + 1
+	}
+	r.complete = true
+	return nil
+}
+
+// start starts the fetches of some slots. last is the slot up to which they tell of all blocks.
+func (r *run) start(ctx context.Context, group *errgroup.Group, queue chan<- *job, slots []uint64, listed bool, last uint64) error {
+	for i, slot := range slots {
+		if r.partial.enough(slot) {
+			continue
+		}
+		j := &job{slot: slot, listed: listed, known: slot <= r.resume, done: make(chan struct{}), through: slot}
+		if i == len(slots)-1 {
+			j.through = last
+		}
+		select {
+		case queue <- j:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		group.Go(func() error {
+			defer close(j.done)
+			r.fetch(ctx, j)
+			return nil
+		})
 	}
 	return nil
 }
@@ -92,52 +122,85 @@ func (r *run) first(ctx context.Context) (uint64, error) {
 	return r.tip(ctx)
 }
 
-// slots returns the slots in [from, to] that have a block, or all slots if the server answers
-// getBlocks with an error, as one does that does not offer it.
-func (s *Source) slots(ctx context.Context, from, to uint64) ([]uint64, error) {
-	listed, err := retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("list blocks: %w", err)
-		}
-		for slot := from; slot <= to; slot++ {
-			listed = append(listed, slot)
-		}
-		return listed, nil
+// slots returns the slots in [from, to] that have a block as far as getBlocks lists them, ascending,
+// each once. If the server answers getBlocks with an error, as one does that does not offer it,
+// slots returns all slots, with listed false, and does so for listAgain.
+func (s *Source) slots(ctx context.Context, from, to uint64) (slots []uint64, listed bool, err error) {
+	if time.Now().UnixNano() < s.noLists.Load() {
+		return between(from, to), false, nil
 	}
-	out, last := listed[:0], from // a server may return slots that it was not asked for
-	for _, slot := range listed {
-		if slot >= last && slot <= to {
-			out = append(out, slot)
-			last = slot + 1
-		}
+	slots, err = retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
+	switch {
+	case ctx.Err() != nil:
+		return nil, false, fmt.Errorf("list blocks: %w", err)
+	case err != nil:
+		s.noLists.Store(time.Now().Add(listAgain).UnixNano())
+		return between(from, to), false, nil
 	}
-	return out, nil
+	slices.Sort(slots)
+	slots = slices.Compact(slots)
+	// A server may list slots that it was not asked for.
+	slots = slices.DeleteFunc(slots, func(slot uint64) bool { return slot < from || slot > to })
+	return slots, true, nil
+}
+
+// between returns all slots from..to, both included.
+func between(from, to uint64) (slots []uint64) {
+	for slot := from; slot <= to; slot++ {
+		slots = append(slots, slot)
+	}
+	return slots
 }
 
 // fetch gets and parses one block, or only its header if the ledger has the block.
 func (r *run) fetch(ctx context.Context, j *job) {
+	ask := asking{now: !j.listed}
 	if j.known {
-		if header, err := r.block(ctx, j.slot, true); err == nil && r.ledger.Ingested(j.slot, header.Blockhash) {
-			header.Known = true
-			j.block = header
+		header := asking{now: ask.now, headerOnly: true}
+		if b, err := r.block(ctx, j.slot, header); err == nil && r.ledger.Ingested(j.slot, b.Blockhash) {
+			b.Known = true
+			j.block = b
 			return
 		}
 	}
-	j.block, j.err = r.block(ctx, j.slot, false)
+	for try := 1; ; try++ {
+		j.block, j.err = r.block(ctx, j.slot, ask)
+		// The same server lists the slot. Another one may answer better.
+		if !j.listed || !solana.SkippedSlot(j.err) || try == maxAsked || pause.For(ctx, r.cfg.firstPause) != nil {
+			return
+		}
+	}
 }
+
+// asking says how a block is asked for.
+type asking struct {
+	// headerOnly leaves out the transactions.
+	headerOnly bool
+	// now asks without waiting for a block that the server does not have: then the error is
+	// errAbsent.
+	now bool
+}
+
+// errAbsent means that the server does not have the block now: it may come, or there is none.
+var errAbsent = errors.New("the server does not have the block")
 
 // maxGarbage is how often an unreadable answer is asked for: another server, or the same one later,
 // may do better.
 const maxGarbage = 3
 
 // block fetches a block or only its header, and parses it.
-func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chain.Block, error) {
+func (s *Source) block(ctx context.Context, slot uint64, ask asking) (*chain.Block, error) {
 	highest := s.cfg.Reader.Highest()
-	opts := solana.BlockOptions{Commitment: s.cfg.Commitment, HeaderOnly: headerOnly, MaxVersion: &highest}
+	opts := solana.BlockOptions{Commitment: s.cfg.Commitment, HeaderOnly: ask.headerOnly, NoWait: ask.now, MaxVersion: &highest}
 	for try := 1; ; try++ {
-		raw, err := retry(ctx, s, func() ([]byte, error) { return s.client.GetBlock(ctx, slot, opts) })
-		if version, ok := solana.UnsupportedVersion(err); ok && !headerOnly {
+		raw, err := retry(ctx, s, func() ([]byte, error) {
+			raw, err := s.client.GetBlock(ctx, slot, opts)
+			if ask.now && solana.BlockNotAvailable(err) {
+				return nil, errAbsent
+			}
+			return raw, err
+		})
+		if version, ok := solana.UnsupportedVersion(err); ok && !ask.headerOnly {
 			return s.withheld(ctx, slot, version)
 		}
 		if err != nil {
@@ -145,7 +208,7 @@ func (s *Source) block(ctx context.Context, slot uint64, headerOnly bool) (*chai
 		}
 		s.metrics.Message(len(raw))
 		var b *chain.Block
-		if headerOnly {
+		if ask.headerOnly {
 			b, err = parse.BlockHeaderJSON(raw, slot)
 		} else {
 			b, err = s.cfg.Reader.BlockJSON(raw, slot)
@@ -181,7 +244,7 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 			return out, nil
 		case ctx.Err() != nil:
 			return out, ctx.Err()
-		case !solana.Retryable(err) && !(hopeless(err) && s.worked.Load()):
+		case errors.Is(err, errAbsent), !solana.Retryable(err) && !(hopeless(err) && s.worked.Load()):
 			return out, err
 		case late && (errors.As(err, &rpc) || s.answers(ctx)):
 			return out, err

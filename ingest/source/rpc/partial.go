@@ -20,7 +20,7 @@ func (s *Source) withheld(ctx context.Context, slot uint64, version uint8) (*cha
 		version = uint8(highest + 1)
 	}
 	withheld := fmt.Errorf("the node withholds the block: %w", &txwire.VersionError{Version: version, Highest: highest})
-	b, err := s.block(ctx, slot, true)
+	b, err := s.block(ctx, slot, asking{headerOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("%w; its header: %w", withheld, err)
 	}

@@ -1,10 +1,12 @@
 // Package rpc is the source that reads blocks from a Solana JSON-RPC server by getBlock.
 //
 // In: a range of slots, or the tip to follow. Out: whole blocks in slot order, and the slots
-// without a block. Guarantees: what the parent links do not confirm is asked for again. Blocks that
-// are missing below the tip are asked for until they come. A server that is away is waited for. A
-// block that cannot be had is refused with its reason, and the others go on. Some Config.Parallel
-// blocks are in memory, and up to maxWalk more while missing parents are fetched.
+// without a block. Guarantees: only a parent link proves that a slot has no block; neither the list
+// of getBlocks nor an answer of getBlock does. What the links do not confirm is asked for again.
+// Every slot of a range is read, proved to have no block, or refused, see prove. Blocks that are
+// missing below the tip are asked for until they come. A server that is away is waited for. A block
+// that cannot be had is refused with its reason, and the others go on. Some Config.Parallel blocks
+// are in memory, and up to maxWalk more while missing parents are fetched.
 package rpc
 
 import (
@@ -93,6 +95,8 @@ type Source struct {
 	partial *partial
 	// worked means that the server has given a block.
 	worked *atomic.Bool
+	// noLists is until when getBlocks is not asked, as the server refused it, in Unix nanoseconds.
+	noLists *atomic.Int64
 }
 
 var _ source.Source = (*Source)(nil)
@@ -112,8 +116,10 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
-	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error", "version"}})
-	s := &Source{cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{}, worked: &atomic.Bool{}}
+	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error", "unproved", "version"}})
+	s := &Source{
+		cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{}, worked: &atomic.Bool{}, noLists: &atomic.Int64{},
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -123,15 +129,16 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns Config.Kind.
 func (s *Source) Kind() string { return s.cfg.kind }
 
-// Run reads the range and returns nil, also when ctx ends. Without To it returns only then. It
-// returns an error of the sink, or if the server refuses the first calls for good (wrong key,
-// method not offered). Progress counts slots; the total is 0 if the tip is followed.
+// Run reads the range and returns nil, also when ctx ends. Without To it returns only then. Slots
+// at the end of a range that no block behind it proves within cfg.patience are refused. It returns
+// an error of the sink, or if the server refuses the first calls for good (wrong key, method not
+// offered). Progress counts slots; the total is 0 if the tip is followed.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	if s.cfg.To == nil {
 		return s.follow(ctx, ledger, sink)
 	}
 	return s.read(ctx, &run{
-		Source: s, ledger: ledger, resume: ledger.Resume(), carrier: order.NewCarrier(sink, nil, s.metrics), report: sink.Progress,
+		Source: s, ledger: ledger, resume: ledger.Resume(), carrier: order.NewCarrier(sink, nil, s.metrics), report: sink.Progress, waits: true,
 	})
 }
 
@@ -157,7 +164,16 @@ func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.S
 }
 
 // read runs the two halves of a reader.
-func (s *Source) read(ctx context.Context, r *run) error {
+func (s *Source) read(ctx context.Context, r *run) (err error) {
+	if r.from, err = r.first(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	if r.cfg.To != nil {
+		r.carrier.OnGap = func(from, to uint64) { r.gaps = append(r.gaps, repair.Gap{From: from, To: to}) }
+	}
 	group, inner := errgroup.WithContext(ctx)
 	queue := make(chan *job, s.cfg.Parallel)
 	group.Go(func() error {
@@ -165,10 +181,11 @@ func (s *Source) read(ctx context.Context, r *run) error {
 		return r.produce(inner, group, queue)
 	})
 	group.Go(func() error {
-		r.line = order.New(order.Config{Skips: true}, 0)
+		// The parent of the first block must be below the range, or read too.
+		r.line = order.New(order.Config{Skips: true}, max(r.from, 1)-1)
 		return r.consume(inner, queue)
 	})
-	err := group.Wait()
+	err = group.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -177,15 +194,18 @@ func (s *Source) read(ctx context.Context, r *run) error {
 
 // Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it. A
 // slot that cannot be had is refused once, however often it is read. One of which asking again
-// brings nothing is not asked for, see partial.
+// brings nothing is not asked for, see partial. Slots that are neither had nor proved to have no
+// block stay a gap of the ledger, and are not refused.
 func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
-	return s.readRange(ctx, from, to, ledger, sink, sink.Progress)
+	return s.readRange(ctx, from, to, &run{ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), report: sink.Progress})
 }
 
-// readRange reads the slots from..to, both included. They are known to be missing: no header is
-// fetched first to see whether the ledger has the block, and each block is fetched by one call.
-func (s *Source) readRange(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink, report func(read, total uint64)) error {
+// readRange reads the slots from..to, both included, as r says. They are known to be missing: no
+// header is fetched first to see whether the ledger has the block, and each block is fetched by one
+// call.
+func (s *Source) readRange(ctx context.Context, from, to uint64, r *run) error {
 	part := *s
 	part.cfg.From, part.cfg.To = &from, &to
-	return part.read(ctx, &run{Source: &part, ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), report: report})
+	r.Source = &part
+	return part.read(ctx, r)
 }
