@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -58,6 +60,41 @@ func TestAnotherClusterIsNotJoined(t *testing.T) {
 	requireFillingAsks(t, mute)
 	require.Zero(t, mute.stop())
 	require.Equal(t, 1, strings.Count(mute.log(), "does not tell its genesis hash"))
+}
+
+// TestAnUpstreamOfAnotherChainIsLeftOut: beside one of the right chain, and where the blocks come
+// from elsewhere. Where all that the chain is read from is another chain, the start fails.
+func TestAnUpstreamOfAnotherChainIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var right, wrong atomic.Int32
+	right.Store(1)
+	wrong.Store(2)
+	rightURL, wrongURL := genesisNode(t, &right), genesisNode(t, &wrong)
+	dir := t.TempDir()
+	gateway := []string{"--source", "none", "--rooms", "gateway", "--rpc-upstream"}
+	require.Zero(t, launch(t, dir, append(gateway, rightURL)...).stop())
+
+	both := launch(t, dir, append(gateway, wrongURL+","+rightURL)...)
+	require.EqualValues(t, 1, both.metric("mintlake_rpc_upstream_other_chain"))
+	hash := [32]byte{1}
+	for range 5 {
+		answer, err := http.Post(both.addresses["rpc"], "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"getGenesisHash"}`))
+		require.NoError(t, err)
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Contains(t, string(body), base58.Encode(hash[:]))
+	}
+	require.Zero(t, both.stop())
+	require.Contains(t, both.log(), "is left out")
+
+	wrong.Store(3)
+	right.Store(2)
+	require.Contains(t, fails(t, dir, nil, append(gateway, wrongURL+","+rightURL)...), "--data-dir")
+
+	beside := launch(t, t.TempDir(), "--source", "demo:?tokens=20&seed=5&tps=20", "--rooms", "ingest,gateway", "--rpc-upstream", wrongURL)
+	require.EqualValues(t, 1, beside.metric("mintlake_rpc_upstream_other_chain"))
+	require.Zero(t, beside.stop())
 }
 
 // requireFillingAsks: neither a bootstrap nor an import fills a registry of chain 1 with chain 2;

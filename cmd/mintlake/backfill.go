@@ -95,7 +95,7 @@ func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillO
 		return err
 	}
 	s.tellUnknowns()
-	if err := s.checkChain(ctx); err != nil {
+	if err := s.checkChain(ctx, true); err != nil {
 		return err
 	}
 	if o.showMetrics {

@@ -83,13 +83,14 @@ func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read ac
 		}
 	}
 	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
-		if err := s.checkChain(ctx); err != nil {
+		if err := s.checkChain(ctx, true); err != nil {
 			return err
 		}
 		var err error
 		if read.Log, err = s.admin.ClusterID(ctx); err != nil {
 			return err
 		}
+		read.Endpoints = slices.DeleteFunc(slices.Clone(read.Endpoints), s.exclusions.Has)
 		reader, err := accounts.New(read, accounts.Deps{Producer: s.writers.For("bootstrap"), Logger: logger})
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -57,25 +58,26 @@ func (l *identityLog) Remember(ctx context.Context, told chainid.Told) error {
 	}})
 }
 
-// chainChecker makes a checker of the identity that this Kafka stores. The topics must exist.
-func (s *system) chainChecker() *chainid.Checker {
+// chainChecker makes a checker of the identity that this Kafka stores. The topics must exist. alone
+// says that the chain is read from the upstreams only.
+func (s *system) chainChecker(alone bool) *chainid.Checker {
 	return chainid.New(chainid.Deps{
 		Log: &identityLog{producer: s.writers.For("ingest"), topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity",
 			deps: s.kafka}},
-		Later: solana.Retryable, Logger: s.logger,
+		Later: solana.Retryable, Logger: s.logger, Alone: alone,
 	})
 }
 
 // checkChain asks every configured JSON-RPC server, the source first, whether it serves the chain
-// of this data. If one serves another chain, that is an error. The servers are asked again while
-// the system runs: if one turns out to serve another chain, or its chain is reset, the system
-// stops.
-func (s *system) checkChain(ctx context.Context) error {
-	servers, err := s.chainServers()
+// of this data, and again while the system runs: a chain may be reset. An upstream of another chain
+// is left out. It is an error if the source serves another chain; if no source is configured, or
+// for a command that reads upstreams only, if all upstreams do.
+func (s *system) checkChain(ctx context.Context, upstreamsOnly bool) error {
+	servers, sourced, err := s.chainServers()
 	if err != nil || len(servers) == 0 {
 		return err
 	}
-	checker := s.chainChecker()
+	checker := s.chainChecker(upstreamsOnly || !sourced)
 	rest, err := checker.First(ctx, servers, identityPatience)
 	if err != nil {
 		return err
@@ -87,30 +89,42 @@ func (s *system) checkChain(ctx context.Context) error {
 }
 
 // chainServers returns the JSON-RPC servers that this process reads the chain from, each once.
-func (s *system) chainServers() (servers []chainid.Server, err error) {
+// sourced says that a source is configured, of whichever kind.
+func (s *system) chainServers() (servers []chainid.Server, sourced bool, err error) {
 	endpoints := []string{}
 	for _, text := range s.cfg.Source {
-		if spec, err := source.ParseSpec(text); err == nil && spec.Kind == source.KindRPC {
+		spec, err := source.ParseSpec(text)
+		if err == nil && spec.Kind == source.KindRPC {
 			endpoints = append(endpoints, spec.Endpoint)
 		}
+		sourced = sourced || err != nil || spec.Kind != source.KindNone
 	}
 	if s.demoRPC != "" {
 		endpoints = append(endpoints, s.demoRPC)
 	}
+	ofSource := len(endpoints)
 	seen := map[string]bool{}
-	for _, endpoint := range append(endpoints, s.cfg.RPC.Upstream...) {
+	for i, endpoint := range append(endpoints, s.cfg.RPC.Upstream...) {
 		if seen[endpoint] {
 			continue
 		}
 		seen[endpoint] = true
+		s.exclusions.Set(endpoint, false)
 		client, err := solana.NewClient(solana.Config{Endpoints: []string{endpoint}, Timeout: identityPatience, MaxAttempts: 1},
 			solana.Deps{Logger: s.logger, Registerer: s.registerer})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		servers = append(servers, chainid.Server{Name: hostOf(endpoint), Ask: client.GetGenesisHash})
+		server := chainid.Server{Name: hostOf(endpoint), Ask: client.GetGenesisHash}
+		if slices.ContainsFunc(servers, func(other chainid.Server) bool { return other.Name == server.Name }) {
+			server.Name = fmt.Sprintf("%s (server %d)", server.Name, i+1) // one host, another path or key
+		}
+		if i >= ofSource {
+			server.LeaveOut = func(out bool) { s.exclusions.Set(endpoint, out) }
+		}
+		servers = append(servers, server)
 	}
-	return servers, nil
+	return servers, sourced, nil
 }
 
 // hostOf returns the host of an endpoint, without the key that its URL may have.
@@ -132,7 +146,7 @@ func (s *system) checkManifest(ctx context.Context, genesis, folder string) erro
 	if err != nil {
 		return fmt.Errorf("%s: genesis_hash %.50q of the manifest is no hash", folder, genesis)
 	}
-	return s.chainChecker().Check(ctx, chainid.Told{Hash: hash, By: "the snapshot " + folder})
+	return s.chainChecker(false).Check(ctx, chainid.Told{Hash: hash, By: "the snapshot " + folder})
 }
 
 // genesisForExport returns the genesis hash that is stored in the configured Kafka, or in the

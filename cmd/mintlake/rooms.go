@@ -287,7 +287,7 @@ func (s *system) runAlone(ctx context.Context, clickhouse bool, start func(conte
 		return err
 	}
 	s.tellUnknowns()
-	if err := s.checkChain(ctx); err != nil {
+	if err := s.checkChain(ctx, false); err != nil {
 		return err
 	}
 	if err := start(ctx); err != nil {

@@ -114,7 +114,7 @@ func importSnapshot(ctx context.Context, cfg *Config, logger *slog.Logger, read 
 		return errors.New("whose snapshot is believed? Name its signer with --trust KEY, or say --insecure")
 	}
 	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
-		if err := s.checkChain(ctx); err != nil {
+		if err := s.checkChain(ctx, true); err != nil {
 			return err
 		}
 		read.CheckChain = func(ctx context.Context, genesis string) error { return s.checkManifest(ctx, genesis, read.Folder) }

@@ -34,7 +34,8 @@ func (s *system) startGateway(ctx context.Context) error {
 		TrustedProxies: s.keys.proxies,
 		PollInterval:   s.cfg.RPC.PollInterval, MaxLagSlots: s.cfg.RPC.MaxLag, SendUpstreams: s.cfg.RPC.SendUpstreams,
 		HedgeShare: s.cfg.RPC.HedgeShare, ShareReads: s.cfg.RPC.ShareReads, CacheBytes: s.cfg.RPC.CacheBytes,
-	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Local: append(local, estimates), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer})
+	}, jsonrpc.Deps{Keys: store, Subscriptions: subscribed, Local: append(local, estimates), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer,
+		OtherChain: s.exclusions.Has})
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ type system struct {
 	keys       *keyring       // nil until a surface needs it
 	unknowns   *unknowns.Book // set by connect
 	answers    *solana.Budget // of all JSON-RPC clients together
+	exclusions *solana.Exclusions
 	stream     atomic.Pointer[stream.Server]
 	// administers is true if this process may serve the admin API: up and the gateway.
 	administers bool
@@ -71,6 +72,7 @@ func newSystem(cfg *Config, logger *slog.Logger) *system {
 	registerer.MustRegister(processMetrics(cfg)...)
 	return &system{
 		cfg: cfg, logger: logger, registerer: registerer, lifecycle: newLifecycle(logger, cfg.StopTimeout), readiness: newReadiness(registerer), answers: solana.NewBudget(),
+		exclusions: solana.NewExclusions(registerer),
 	}
 }
 
@@ -130,7 +132,7 @@ func (s *system) tellUnknowns() {
 
 // solanaDeps returns the collaborators of JSON-RPC clients.
 func (s *system) solanaDeps() solana.Deps {
-	return solana.Deps{Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Budget: s.answers}
+	return solana.Deps{Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Exclusions: s.exclusions, Budget: s.answers}
 }
 
 func (s *system) openClickHouse(ctx context.Context) (driver.Conn, error) {

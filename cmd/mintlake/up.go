@@ -82,7 +82,7 @@ func (s *system) startAll(ctx context.Context) error {
 		return err
 	}
 	s.tellUnknowns()
-	if err := s.checkChain(ctx); err != nil {
+	if err := s.checkChain(ctx, false); err != nil {
 		return err
 	}
 	s.administers = true

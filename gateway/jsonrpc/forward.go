@@ -92,6 +92,9 @@ func (m *misses) end(p *pool, t *task) (*answer, error) {
 	if m.failed != nil {
 		return m.failed, nil
 	}
+	if m.last == nil {
+		return nil, &upstreamError{"other_chain", errors.New("every upstream serves another chain than the data is of"), true}
+	}
 	return nil, m.last
 }
 

@@ -147,6 +147,9 @@ type Deps struct {
 	Local []Local
 	// Transport sends the requests to upstreams. Default: a connection pool of the endpoint's own.
 	Transport http.RoundTripper
+	// OtherChain reports whether the upstream of a URL serves another chain than the data is of. It
+	// is not asked then. nil for never.
+	OtherChain func(url string) bool
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -215,7 +218,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	if cfg.CacheBytes > 0 {
 		g.cache = newCache(cfg.CacheBytes)
 	}
-	if g.pool, err = newPool(cfg.Upstreams, cfg.probeInterval, uint64(cfg.MaxLagSlots), g.log); err != nil {
+	if g.pool, err = newPool(cfg, deps.OtherChain, g.log); err != nil {
 		return nil, fmt.Errorf("rpc gateway: %w", err)
 	}
 	if g.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {

@@ -10,7 +10,7 @@ var (
 	slotDesc = prometheus.NewDesc("mintlake_gateway_rpc_upstream_slot", "Last slot that an upstream named.", []string{"upstream", "commitment"}, nil)
 	lagDesc  = prometheus.NewDesc("mintlake_gateway_rpc_upstream_lag_slots", "Slots that an upstream is below the highest one believed, at the commitment processed.",
 		[]string{"upstream"}, nil)
-	conditionDesc = prometheus.NewDesc("mintlake_gateway_rpc_upstream_condition", "1 for the condition that an upstream is in: well, behind, in_trouble or ahead.",
+	conditionDesc = prometheus.NewDesc("mintlake_gateway_rpc_upstream_condition", "1 for the condition that an upstream is in: well, behind, in_trouble, ahead or other_chain.",
 		[]string{"upstream", "condition"}, nil)
 	errorsDesc = prometheus.NewDesc("mintlake_gateway_rpc_upstream_error_ratio", "Part of the attempts of the last minute that failed.", []string{"upstream"}, nil)
 	tookDesc   = prometheus.NewDesc("mintlake_gateway_rpc_upstream_recent_seconds", "Time until an answer began, quantiles of the last minute.",

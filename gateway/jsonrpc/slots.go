@@ -70,18 +70,23 @@ const (
 	inTrouble
 	// ahead is an upstream with a slot that no other comes near.
 	ahead
+	// otherChain is an upstream whose genesis hash is not that of the data.
+	otherChain
 	conditions
 )
 
 func (c condition) String() string {
-	return [...]string{"well", "behind", "in_trouble", "ahead"}[c]
+	return [...]string{"well", "behind", "in_trouble", "ahead", "other_chain"}[c]
 }
 
 // judge returns the condition of each upstream. A single upstream is never behind or ahead.
 func (p *pool) judge(now time.Time) []condition {
 	found := make([]condition, len(p.upstreams))
 	for i, u := range p.upstreams {
-		if u.broken() {
+		switch {
+		case p.foreign(u.url):
+			found[i] = otherChain
+		case u.broken():
 			found[i] = inTrouble
 		}
 	}
@@ -144,11 +149,12 @@ func judgeBehind(found []condition, seen [][commitments]lastSlot, c commitment, 
 	}
 }
 
-// highest returns the highest slot that upstreams have named, without those that are ahead.
+// highest returns the highest slot that upstreams have named, without those that are ahead or of
+// another chain.
 func (p *pool) highest(c commitment) uint64 {
 	var slot uint64
 	for i, condition := range p.judge(time.Now()) {
-		if known, _ := p.upstreams[i].slots.known(c); condition != ahead {
+		if known, _ := p.upstreams[i].slots.known(c); condition < ahead {
 			slot = max(slot, known)
 		}
 	}
@@ -164,7 +170,7 @@ func (p *pool) believes(u *upstream, c commitment, slot uint64) bool {
 	for i, condition := range p.judge(now) {
 		other := p.upstreams[i]
 		seen := other.slots.all()[c]
-		if other == u || condition == inTrouble || condition == ahead || seen.asked.IsZero() || now.Sub(seen.moved) > stillAfter {
+		if other == u || condition >= inTrouble || seen.asked.IsZero() || now.Sub(seen.moved) > stillAfter {
 			continue
 		}
 		highest, witnessed = max(highest, seen.slot), true

@@ -81,6 +81,8 @@ type pool struct {
 	upstreams []*upstream
 	// lagSlots is Config.MaxLagSlots.
 	lagSlots uint64
+	// foreign is Deps.OtherChain.
+	foreign func(url string) bool
 	// time measures the slot time by the highest slots of the polls.
 	time slottime.Meter
 }
@@ -96,17 +98,19 @@ func (p *pool) maxLag() uint64 {
 	return p.time.Slots(defaultLag)
 }
 
-// newPool checks the URLs and makes an upstream with a closed circuit breaker for each. probe is
-// Config.probeInterval, lagSlots is Config.MaxLagSlots.
-func newPool(urls []string, probe time.Duration, lagSlots uint64, log *slog.Logger) (*pool, error) {
-	p := &pool{lagSlots: lagSlots}
-	for i, raw := range urls {
+// newPool checks the URLs and makes an upstream with a closed circuit breaker for each.
+func newPool(cfg Config, foreign func(url string) bool, log *slog.Logger) (*pool, error) {
+	if foreign == nil {
+		foreign = func(string) bool { return false }
+	}
+	p := &pool{lagSlots: uint64(cfg.MaxLagSlots), foreign: foreign}
+	for i, raw := range cfg.Upstreams {
 		parsed, err := url.Parse(raw)
 		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 			return nil, fmt.Errorf("upstream %d (%s): want http(s)://host (--rpc-upstream)", i+1, solana.Redact(raw))
 		}
 		u := &upstream{url: raw, name: solana.Redact(raw), header: headerFor(parsed)}
-		u.breaker = newBreaker(u, probe, log)
+		u.breaker = newBreaker(u, cfg.probeInterval, log)
 		p.upstreams = append(p.upstreams, u)
 	}
 	return p, nil
@@ -147,17 +151,17 @@ func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.T
 // choose returns the upstreams in the order in which a call at commitment c tries them. least is
 // the lowest slot that the call accepts. The first are those that are well, in the configured
 // order; but among them those that are known to be below least come last. Then come those that are
-// behind, in trouble or ahead: a wrong judgement must not refuse a call that would work. The order
-// does not rotate: a client that reads a blockhash and then sends a transaction should reach the
-// same server.
+// behind, in trouble or ahead: a wrong judgement must not refuse a call that would work. Those of
+// another chain are left out. The order does not rotate: a client that reads a blockhash and then
+// sends a transaction should reach the same server.
 func (p *pool) choose(c commitment, least uint64) []*upstream {
-	if len(p.upstreams) < 2 {
-		return p.upstreams
-	}
 	const late = 1 // added to the rank of an upstream whose slot is below least
 	var ranks [2 * conditions][]*upstream
 	for i, condition := range p.judge(time.Now()) {
 		u := p.upstreams[i]
+		if condition == otherChain {
+			continue
+		}
 		rank := 2 * condition
 		if slot, known := u.slots.known(c); known && slot < least {
 			rank += late

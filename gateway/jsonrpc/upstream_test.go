@@ -89,7 +89,7 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestAnOldAnswerSaysNothingOfNow: a call whose answer was on its way when the breaker opened does
 // not make the upstream look well.
 func TestAnOldAnswerSaysNothingOfNow(t *testing.T) {
-	p, err := newPool([]string{"http://127.0.0.1:1"}, time.Hour, 25, slog.New(slog.DiscardHandler))
+	p, err := newPool(Config{Upstreams: []string{"http://127.0.0.1:1"}, probeInterval: time.Hour, MaxLagSlots: 25}, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	u := p.upstreams[0]
 	_, old := u.allow()

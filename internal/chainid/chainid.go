@@ -3,8 +3,9 @@
 //
 // In: servers that answer getGenesisHash, and the hash that is stored with the data. Out: nil, or
 // an error that names both hashes and what to do. Guarantees: the first hash is stored and never
-// changed. A server that cannot be reached is asked again until it answers. One that refuses
-// getGenesisHash is named in the log once, and trusted.
+// changed. A server of another chain is left out while it is that, or is an error if there is
+// nothing else to read the chain from. A server that cannot be reached is asked again until it
+// answers. One that refuses getGenesisHash is named in the log once, and trusted.
 package chainid
 
 import (
@@ -35,9 +36,12 @@ type Log interface {
 
 // Server is a server that can be asked for its genesis hash.
 type Server struct {
-	// Name is shown to people, so it must not contain an API key.
+	// Name is shown to people, so it must not contain an API key. No other server has it.
 	Name string
 	Ask  func(ctx context.Context) (pubkey.Key, error)
+	// LeaveOut takes the server out of use, or back. It is called after each round. nil for a
+	// server that cannot be left out: then another chain is an error.
+	LeaveOut func(out bool)
 }
 
 // Deps are the collaborators; all but Logger are required.
@@ -47,6 +51,9 @@ type Deps struct {
 	// not answer the question.
 	Later  func(error) bool
 	Logger *slog.Logger
+	// Alone says that the chain is read from these servers only: if all of them are left out, that
+	// is an error.
+	Alone bool
 }
 
 // Checker compares the hashes of servers with the stored one. It is safe for concurrent use.
@@ -55,6 +62,11 @@ type Checker struct {
 
 	mu    sync.Mutex
 	known *Told // the stored hash; nil until it is read
+	// other has the error of each server, by name, whose last answer was another hash; out are those
+	// that are left out. usable is set once a server is trusted that does not tell its hash.
+	other  map[string]error
+	out    map[string]bool
+	usable bool
 }
 
 // New makes a checker; it does no I/O.
@@ -62,7 +74,7 @@ func New(deps Deps) *Checker {
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Checker{deps: deps}
+	return &Checker{deps: deps, other: map[string]error{}, out: map[string]bool{}}
 }
 
 // OtherChainError says that a server serves another chain than the one that the data is of.
@@ -121,7 +133,39 @@ func (c *Checker) First(ctx context.Context, servers []Server, patience time.Dur
 			rest = append(rest, server)
 		}
 	}
-	return rest, ctx.Err()
+	if ctx.Err() != nil {
+		return rest, ctx.Err()
+	}
+	return rest, c.leaveOut(rest)
+}
+
+// leaveOut takes servers of another chain out of use, and back. It returns an error if the chain is
+// read from these servers alone, and none is left.
+func (c *Checker) leaveOut(servers []Server) (last error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := !c.deps.Alone || c.usable || len(servers) == 0
+	for _, server := range servers {
+		last = c.other[server.Name]
+		left = left || last == nil
+	}
+	if !left {
+		return last
+	}
+	for _, server := range servers {
+		err, out := c.other[server.Name], c.out[server.Name]
+		switch {
+		case err != nil && !out:
+			c.deps.Logger.Error("the server is left out: it serves another chain than the data is of", "server", server.Name, "err", err)
+		case err == nil && out:
+			c.deps.Logger.Info("the server serves the chain of the data again", "server", server.Name)
+		}
+		c.out[server.Name] = err != nil
+		if server.LeaveOut != nil {
+			server.LeaveOut(err != nil)
+		}
+	}
+	return nil
 }
 
 // Watch asks the servers again after each interval (every): a chain may be reset while it is
@@ -153,13 +197,29 @@ func (c *Checker) ask(ctx context.Context, server Server, patience time.Duration
 	cancel()
 	switch {
 	case err == nil:
-		return true, c.Check(ctx, Told{Hash: hash, By: server.Name})
+		return true, c.judge(server, c.Check(ctx, Told{Hash: hash, By: server.Name}))
 	case ctx.Err() != nil:
 		return true, ctx.Err()
 	case late || c.deps.Later(err):
 		c.deps.Logger.Debug("genesis hash not told yet", "server", server.Name, "err", err)
 		return true, nil
 	}
+	c.mu.Lock()
+	c.usable = true
+	c.mu.Unlock()
 	c.deps.Logger.Warn("the server does not tell its genesis hash: whether it serves the chain of this data is not checked", "server", server.Name, "err", err)
 	return false, nil
+}
+
+// judge notes whether a server's hash is another one. It returns err if it is something else, or if
+// the server cannot be left out.
+func (c *Checker) judge(server Server, err error) error {
+	var other *OtherChainError
+	if err != nil && !errors.As(err, &other) || server.LeaveOut == nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.other[server.Name] = err
+	return nil
 }

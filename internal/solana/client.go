@@ -77,6 +77,8 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Unknowns counts error codes that are not documented.
 	Unknowns *unknowns.Book
+	// Exclusions are endpoints that are not asked; nil for none.
+	Exclusions *Exclusions
 	// Budget bounds the responses of all clients that share it; nil for one of its own.
 	Budget *Budget
 }
@@ -102,6 +104,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
 	}
+	p.excluded = deps.Exclusions
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("new solana client: %w", err)
@@ -223,17 +226,20 @@ func (c *Client) retry(ctx context.Context, r request) error {
 			if err := pause.Await(ctx, c.rate); err != nil {
 				return struct{}{}, backoff.Permanent(err)
 			}
-			e := c.pool.pick(time.Now(), tried)
+			e, lastOne := c.pool.pick(time.Now(), tried)
+			if e == nil {
+				last = errExcluded
+				return struct{}{}, last
+			}
 			err := c.once(ctx, e, r)
 			if err == nil {
 				return struct{}{}, nil
 			}
 			tried[e], last = true, err
-			fresh := len(tried) < len(c.pool.endpoints)
 			switch {
 			case ctx.Err() != nil:
 				return struct{}{}, backoff.Permanent(ctx.Err())
-			case fresh && (Retryable(err) || elsewhere(err)):
+			case !lastOne && (Retryable(err) || elsewhere(err)):
 				continue // another endpoint may answer at once
 			case !r.again(err):
 				return struct{}{}, backoff.Permanent(err)

@@ -20,6 +20,7 @@ type pool struct {
 	mu        sync.Mutex
 	endpoints []*endpoint
 	next      int
+	excluded  *Exclusions
 }
 
 const (
@@ -43,27 +44,35 @@ func newPool(urls []string) (*pool, error) {
 }
 
 // pick returns the next endpoint in turn that does not rest, or else the one whose rest ends first.
-// It skips those in tried, unless all were tried.
-func (p *pool) pick(now time.Time, tried map[*endpoint]bool) *endpoint {
+// It skips those in tried, unless all were tried, and those that are excluded; nil if all are. last
+// means that all others were tried.
+func (p *pool) pick(now time.Time, tried map[*endpoint]bool) (best *endpoint, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.endpoints)
-	var best *endpoint
+	fresh := make([]bool, n)
+	left := 0
+	for i, e := range p.endpoints {
+		if fresh[i] = !tried[e] && !p.excluded.Has(e.url); fresh[i] {
+			left++
+		}
+	}
 	for i := range n {
-		e := p.endpoints[(p.next+i)%n]
-		if tried[e] && len(tried) < n {
+		at := (p.next + i) % n
+		e := p.endpoints[at]
+		if p.excluded.Has(e.url) || left > 0 && !fresh[at] {
 			continue
 		}
 		if !now.Before(e.restsUntil) {
 			best = e
-			p.next = (p.next + i + 1) % n
+			p.next = (at + 1) % n
 			break
 		}
 		if best == nil || e.restsUntil.Before(best.restsUntil) {
 			best = e
 		}
 	}
-	return best
+	return best, left <= 1
 }
 
 // report records the outcome of an attempt at e: trouble is true if the endpoint failed. Then it

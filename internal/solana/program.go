@@ -48,7 +48,10 @@ func (c *Client) ProgramAccounts(ctx context.Context, program pubkey.Key, o Prog
 	if err := pause.Await(ctx, c.rate); err != nil {
 		return err
 	}
-	e := c.pool.pick(time.Now(), nil)
+	e, _ := c.pool.pick(time.Now(), nil)
+	if e == nil {
+		return fmt.Errorf("%s: %w", method, errExcluded)
+	}
 	var ended error // of use: it says nothing about the endpoint
 	err = c.attempt(ctx, e, method, func() (int, error) {
 		read, err := c.list(ctx, e, body, func(address pubkey.Key, data []byte) error {
