@@ -29,9 +29,9 @@ type answer struct {
 	// result and failure are the members of a whole answer; at most one is set. Both are nil while
 	// there is a rest, and in the answer to a poll, which is not parsed.
 	result, failure json.RawMessage
-	// id is the id of a whole answer.
-	id json.RawMessage
-	at answerSlot
+	// id is the id of a whole answer, sent that of the call; nil if it has none.
+	id, sent json.RawMessage
+	at       answerSlot
 }
 
 // answerSlot is the slot and the block height that an answer names.
@@ -68,6 +68,10 @@ var (
 	// errBehind: the upstream has not reached the wanted slot, or its answer is from before that
 	// slot. This does not count as a failure of the upstream.
 	errBehind = errors.New("the node has not reached the slot")
+	// errOdd: the answer is an error with a code that nodes do not have, or that is an HTTP status.
+	// It may be about the server or about the call, so it does not count as a failure of the
+	// upstream.
+	errOdd = errors.New("the server answers an error that nodes do not have")
 	// errInternal: an attempt panicked. It is not known how far it came.
 	errInternal = errors.New("internal error")
 	// errAhead: the answer names a slot that no other upstream comes near.
@@ -118,6 +122,10 @@ func (a *answer) peek(resp *http.Response, want expected, m *method) error {
 	if !beginsObject(head) {
 		return malformed()
 	}
+	if id := gjson.GetBytes(head, "id"); foreignID(json.RawMessage(id.Raw), a.sent) {
+		return foreign()
+	}
+	a.rest = &checkedRest{ReadCloser: a.rest, id: a.sent, tail: bytes.Clone(head[len(head)-1:])}
 	// If the head ends within a number, that number is not the slot.
 	a.at = slotOfContext(m, bytes.TrimRight(head, "0123456789"), "result.context.slot")
 	return nil
@@ -129,6 +137,10 @@ func beginsObject(text []byte) bool {
 
 func malformed() error {
 	return &upstreamError{outcome: "malformed", err: errors.New("the answer is no JSON-RPC answer")}
+}
+
+func foreign() error {
+	return &upstreamError{outcome: "malformed", err: errors.New("the answer is another call's")}
 }
 
 // readWhole parses an answer of which head is all; it leaves the answer to a poll as it is. It
@@ -159,6 +171,8 @@ func (a *answer) readWhole(want expected, m *method) error {
 	switch {
 	case !result.Exists() && !failure.Exists():
 		return malformed()
+	case foreignID(a.id, a.sent):
+		return foreign()
 	case failure.Type == gjson.Null: // or absent
 		if result.Exists() {
 			a.result = json.RawMessage(result.Raw)
@@ -167,27 +181,34 @@ func (a *answer) readWhole(want expected, m *method) error {
 		return nil
 	}
 	a.failure = json.RawMessage(failure.Raw)
-	return a.judgeFailure()
+	return a.judgeFailure(m != nil && m.effect == read)
 }
 
 // judgeFailure returns an error if the answer's error is about the server and not about the call.
-func (a *answer) judgeFailure() error {
-	var failure struct {
-		Code int `json:"code"`
-		Data struct {
-			ContextSlot uint64 `json:"contextSlot"`
-		} `json:"data"`
+// If that is a read, which may be repeated, also an error of another shape is one, and a code that
+// nodes do not have.
+func (a *answer) judgeFailure(repeatable bool) error {
+	code, err := strconv.Atoi(gjson.GetBytes(a.failure, "code").Raw)
+	if err != nil || !beginsObject(a.failure) {
+		if repeatable {
+			a.failure = nil
+			return malformed()
+		}
+		return nil
 	}
-	_ = json.Unmarshal(a.failure, &failure) // an error of another shape has code 0
-	switch failure.Code {
+	switch code {
 	case solana.CodeNodeUnhealthy:
 		return &upstreamError{"unhealthy", errUnhealthy, true}
 	case codeLimited, codeTooMany:
 		return &upstreamError{"limited", errLimited, true}
 	case codeMinContextSlot:
 		// hasSlot stays false: this is the slot of the node, not of an answer.
-		a.at = answerSlot{slot: failure.Data.ContextSlot}
+		a.at = answerSlot{slot: gjson.GetBytes(a.failure, "data.contextSlot").Uint()}
 		return &upstreamError{"behind", errBehind, true}
+	default:
+		if ofHTTP := code >= 400 && code < 600; repeatable && (ofHTTP || !solana.DocumentedCode(code)) {
+			return &upstreamError{"odd", errOdd, true}
+		}
 	}
 	return nil
 }

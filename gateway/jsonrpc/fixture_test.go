@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"github.com/mintlake/mintlake/internal/keys"
 )
@@ -52,8 +53,16 @@ func (n *node) calls() int {
 	return len(n.bodies)
 }
 
+// says answers each call with the same text, but for an id of 1 at its end, which becomes the
+// call's.
 func says(answer string) func(http.ResponseWriter, string) {
-	return func(w http.ResponseWriter, _ string) { fmt.Fprint(w, answer) }
+	return func(w http.ResponseWriter, body string) {
+		text := answer
+		if id := gjson.Get(body, "id").Raw; id != "" && strings.HasSuffix(text, `"id":1}`) {
+			text = strings.TrimSuffix(text, `1}`) + id + "}"
+		}
+		fmt.Fprint(w, text)
+	}
 }
 
 func fails(status int) func(http.ResponseWriter, string) {

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -16,7 +17,7 @@ import (
 // outcome is the result of one attempt at an upstream.
 type outcome struct {
 	u   *upstream
-	got *answer // also set with errUnhealthy, errLimited, and errBehind if the node said so itself
+	got *answer // also set with errUnhealthy, errLimited, errOdd, and errBehind if the node said so itself
 	err error
 	// known is the upstream's slot, as it was known before the attempt.
 	known uint64
@@ -125,7 +126,7 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
 	}
 	_, done = u.allow()
 	began := time.Now()
-	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method)
+	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method, t.call.ID)
 	o.ended = time.Now()
 	o.took = o.ended.Sub(began)
 	if o.err == nil && o.got.at.hasSlot && !t.method.timeless {
@@ -141,13 +142,13 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
 }
 
 // settle reports an attempt to the circuit breaker and to the window. An attempt shows nothing of
-// the upstream if ctx ended meanwhile. An upstream that was behind counts as a success: it
-// answered.
+// the upstream if ctx ended meanwhile. An upstream that was behind counts as a success, and so does
+// one that answered an odd error: it answered, and clients must not be able to call it ill.
 func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(error)) {
 	switch {
 	case ctx.Err() != nil:
 		done(context.Canceled)
-	case o.err == nil || errors.Is(o.err, errBehind):
+	case o.err == nil || errors.Is(o.err, errBehind) || errors.Is(o.err, errOdd):
 		done(nil)
 		u.window.add(o.ended, o.took, false)
 	default:
@@ -156,17 +157,18 @@ func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(
 	}
 }
 
-// attempt sends a request to one upstream. With errUnhealthy, errLimited and errBehind it returns
+// attempt sends a request to one upstream. With errUnhealthy, errLimited, errOdd and errBehind it returns
 // the answer, too.
 func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte, want expected) (*answer, error) {
-	return g.attemptFor(ctx, u, body, want, nil)
+	return g.attemptFor(ctx, u, body, want, nil, nil)
 }
 
-// attemptFor is like attempt, for a call of method m, whose answer may name its slot.
-func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want expected, m *method) (*answer, error) {
+// attemptFor is like attempt, for a call of method m, whose answer may name its slot. id is that of
+// the call.
+func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want expected, m *method, id json.RawMessage) (*answer, error) {
 	began := time.Now()
 	asking, span := tracing.Client(ctx, "upstream")
-	got, err := g.post(asking, u, body, span.Traceparent(), want, m)
+	got, err := g.post(asking, u, body, span.Traceparent(), want, m, id)
 	outcome := "ok"
 	var failed *upstreamError
 	switch {
@@ -194,7 +196,7 @@ func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want
 }
 
 // post sends a request and reads the beginning of the answer.
-func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string, want expected, m *method) (*answer, error) {
+func (g *Gateway) post(parent context.Context, u *upstream, body []byte, traceparent string, want expected, m *method, id json.RawMessage) (*answer, error) {
 	ctx, cancel := context.WithCancel(parent)
 	// This timeout is for the beginning of the answer. The rest may take until the request's own
 	// timeout.
@@ -217,7 +219,7 @@ func (g *Gateway) post(parent context.Context, u *upstream, body []byte, tracepa
 		cancel()
 		return nil, connectionError(err)
 	}
-	got := &answer{rest: resp.Body, cancel: cancel}
+	got := &answer{rest: resp.Body, cancel: cancel, sent: id}
 	if err := got.peek(resp, want, m); err != nil {
 		if got.failure == nil {
 			got.close()

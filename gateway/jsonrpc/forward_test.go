@@ -23,7 +23,7 @@ func TestForwardsACallAndNothingElse(t *testing.T) {
 	status, body := f.post(t, ` {"extra":1,"params":[ {"a":9007199254740993} ],"method":"getSlot","id":"x","jsonrpc":"2.0"}`,
 		"Cookie", "c=1", "Authorization", "Bearer secret", "X-Forwarded-For", "1.2.3.4")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, slot7, body)
+	require.Equal(t, `{"jsonrpc":"2.0","result":7,"id":"x"}`, body)
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":"x","method":"getSlot","params":[{"a":9007199254740993}]}`, n.bodies[0])
 	require.Contains(t, n.bodies[0], "9007199254740993", "numbers are not touched")
 	require.Equal(t, "/path?apiKey=OURS", n.seen[0].URL.String())

@@ -128,7 +128,7 @@ const outcomes = `ok websocket broken_off host path origin http_method content_t
 no_upstream busy busy_client connections client_gone timeout upstream_away behind unknown local internal`
 
 // attemptOutcomes are those of attempts at an upstream.
-const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited behind canceled other`
+const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited odd behind canceled other`
 
 func (m *metrics) preset(g *Gateway) {
 	upstreams := make([]string, len(g.pool.upstreams))

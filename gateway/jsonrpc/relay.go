@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -33,14 +32,9 @@ func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer)
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
 		var m int64
-		end := &lastByte{reader: got.rest, last: '}'}
-		m, err = io.Copy(w, io.LimitReader(end, g.cfg.maxAnswerBytes))
-		switch {
-		case err != nil:
-		case m == g.cfg.maxAnswerBytes:
+		m, err = io.Copy(w, io.LimitReader(got.rest, g.cfg.maxAnswerBytes))
+		if err == nil && m == g.cfg.maxAnswerBytes {
 			err = errors.New("answer too large")
-		case end.last != '}':
-			err = errors.New("the answer was cut off")
 		}
 		n += int(m)
 	}
@@ -49,19 +43,4 @@ func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer)
 		pass.Count(g.metrics.label(c.Method), usage.Counts{Bytes: uint64(n)})
 	}
 	return err
-}
-
-// lastByte remembers the last byte that is not white space. An upstream that cuts an answer off may
-// still end it correctly for HTTP, but then the JSON does not end with }.
-type lastByte struct {
-	reader io.Reader
-	last   byte
-}
-
-func (l *lastByte) Read(p []byte) (int, error) {
-	n, err := l.reader.Read(p)
-	if trimmed := bytes.TrimRight(p[:n], " \t\r\n"); len(trimmed) > 0 {
-		l.last = trimmed[len(trimmed)-1]
-	}
-	return n, err
 }
