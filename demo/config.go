@@ -62,6 +62,8 @@ type Config struct {
 	Switched, Dead uint64
 	// WithoutBankIDs makes a Geyser server that does not say which bank it tells of.
 	WithoutBankIDs bool
+	// WithoutReplay makes a Geyser server that fails whenever it is asked to replay.
+	WithoutReplay bool
 	// Future, if set, returns whether getBlock says of a slot's block that it has a transaction of
 	// a version that nobody knows yet. It is for tests.
 	Future func(slot uint64) bool
@@ -183,7 +185,7 @@ func (c *Config) sourceFields() map[string]func(string) error {
 		}
 	}
 	return map[string]func(string) error{
-		"votes": yes(&c.Votes, true), "bank_ids": yes(&c.WithoutBankIDs, false), "switched": number(&c.Switched), "dead": number(&c.Dead),
+		"votes": yes(&c.Votes, true), "bank_ids": yes(&c.WithoutBankIDs, false), "replay": yes(&c.WithoutReplay, false), "switched": number(&c.Switched), "dead": number(&c.Dead),
 		"v1":   percent(&c.V1),
 		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.maxTokens), "wallets": whole(&c.Wallets),
 		"start_slot": number(&c.StartSlot), "genesis_slot": number(&c.GenesisSlot), "parent_slot": number(&c.ParentSlot),

@@ -15,9 +15,9 @@ func TestParseSource(t *testing.T) {
 		require.Equal(t, 300, c.Tokens)
 		require.True(t, c.RealTime)
 	}
-	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&slot_time=100ms&fork_rate=0&skip_rate=0.1&v1=0&votes=true&switched=50&dead=70&bank_ids=false&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
+	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&slot_time=100ms&fork_rate=0&skip_rate=0.1&v1=0&votes=true&switched=50&dead=70&bank_ids=false&replay=false&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
 	require.NoError(t, err)
-	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, V1: NoV1, Votes: true, Switched: 50, Dead: 70, WithoutBankIDs: true, maxSlots: 7, StartSlot: 500, ParentSlot: 480,
+	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, V1: NoV1, Votes: true, Switched: 50, Dead: 70, WithoutBankIDs: true, WithoutReplay: true, maxSlots: 7, StartSlot: 500, ParentSlot: 480,
 		publicBaseURL: "http://x.test", RealTime: true}, c)
 }
 

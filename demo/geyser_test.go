@@ -287,3 +287,23 @@ func TestStopEndsStreams(t *testing.T) {
 	require.Error(t, err)
 	require.False(t, errors.Is(err, context.DeadlineExceeded))
 }
+
+// A server whose replay is broken still says what it has, and streams what comes.
+func TestAReplayThatAlwaysFails(t *testing.T) {
+	cfg := testConfig()
+	cfg.WithoutReplay = true
+	n := start(t, cfg)
+	require.NoError(t, n.Step(20))
+	client := dial(t, n)
+	info, err := client.SubscribeReplayInfo(t.Context(), &pb.SubscribeReplayInfoRequest{})
+	require.NoError(t, err)
+	request := &pb.SubscribeRequest{FromSlot: info.FirstAvailable, Slots: map[string]*pb.SubscribeRequestFilterSlots{"s": {}}}
+	_, err = subscribe(t, n, request).Recv()
+	require.Equal(t, codes.Internal, status.Code(err))
+	request.FromSlot = nil
+	live := subscribe(t, n, request)
+	require.NoError(t, live.Send(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: 7}}))
+	require.EqualValues(t, 7, next(t, live).GetPong().GetId(), "the subscription is there")
+	require.NoError(t, n.Step(1))
+	require.NotNil(t, next(t, live).GetSlot())
+}

@@ -86,7 +86,7 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval, WithoutBankIDs: n.cfg.WithoutBankIDs},
+	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval, WithoutBankIDs: n.cfg.WithoutBankIDs, WithoutReplay: n.cfg.WithoutReplay},
 		geyser.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer})
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ type Config struct {
 	Buffer int
 	// WithoutBankIDs leaves bank ids out of all updates, as older servers do.
 	WithoutBankIDs bool
+	// WithoutReplay fails every from_slot with an internal error, although SubscribeReplayInfo names
+	// a first slot.
+	WithoutReplay bool
 }
 
 // Deps are the server's collaborators. Now stamps updates; nil means time.Now.
@@ -316,6 +319,9 @@ func (r *run) request(in incoming) error {
 	r.filter = f
 	if r.sub != nil && in.req.FromSlot == nil {
 		return nil // the stream goes on with the new filter
+	}
+	if r.srv.cfg.WithoutReplay && in.req.FromSlot != nil {
+		return status.Error(codes.Internal, "replay failed")
 	}
 	sub, err := r.srv.ledger.Subscribe(r.srv.cfg.Buffer, in.req.FromSlot)
 	if err != nil {

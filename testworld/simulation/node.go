@@ -88,6 +88,9 @@ func (n *Node) GetBlocks(ctx context.Context, from, to uint64, _ solana.Commitme
 			slots = append(slots, slot)
 		}
 	}
+	if n.fault(n.provider.plan.Short) {
+		slots = slots[:max(len(slots), 3)-3]
+	}
 	return slots, nil
 }
 

@@ -32,9 +32,10 @@ type Plan struct {
 	StatusDelay time.Duration
 	// Fail makes a call of the node fail. Lagging makes the node answer as if it were up to Lag
 	// slots late. Missing makes it pretend for up to three minutes that there is no such block.
-	// Rubbish makes it answer with a block that does not parse.
-	Fail, Lagging, Missing, Rubbish float64
-	Lag                             uint64
+	// Rubbish makes it answer with a block that does not parse. Short makes getBlocks leave out the
+	// last three of its list.
+	Fail, Lagging, Missing, Rubbish, Short float64
+	Lag                                    uint64
 	// Stops are the times at which ingest is stopped, and Aways for how long. Kills has true for
 	// each stop that is a kill.
 	Stops, Aways []time.Duration
@@ -49,6 +50,10 @@ const (
 	ReplayRefuses     Replay = iota // OUT_OF_RANGE
 	ReplayStartsLater               // without a word
 	ReplayInternal                  // INTERNAL to every from_slot: no replay at all
+	// SubscribeReplayInfo names the oldest slot. But until the world is calm, each replay breaks off
+	// after some messages, or brings pings alone.
+	ReplayBreaks
+	ReplayPings
 )
 
 // StatusMode says which slot statuses the stream has.
@@ -83,8 +88,8 @@ func NewPlan(w *World) *Plan {
 	}
 	p := &Plan{
 		Cut: maybe(0.8), End: maybe(0.01), Hang: maybe(0.003), Repeat: maybe(0.2), Reorder: maybe(0.2), Garbage: maybe(0.02), Drop: maybe(0.05), Never: maybe(0.05),
-		Window: rng.Uint64N(120) + 1, Replay: Replay(rng.IntN(3)), Tells: rng.IntN(2) == 0, Statuses: StatusMode(rng.IntN(3)),
-		Fail: maybe(0.3), Lagging: maybe(0.5), Missing: maybe(0.3), Rubbish: maybe(0.1), Lag: rng.Uint64N(60) + 1,
+		Window: rng.Uint64N(120) + 1, Replay: Replay(rng.IntN(5)), Tells: rng.IntN(2) == 0, Statuses: StatusMode(rng.IntN(3)),
+		Fail: maybe(0.3), Lagging: maybe(0.5), Missing: maybe(0.3), Rubbish: maybe(0.1), Lag: rng.Uint64N(60) + 1, Short: maybe(0.5),
 	}
 	p.Accounts = AccountMode(random(w.Seed, 6).IntN(3))
 	if rng.IntN(2) == 0 {

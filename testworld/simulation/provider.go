@@ -219,16 +219,23 @@ func (p *Provider) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest
 		switch oldest := p.oldest(); {
 		case p.plan.Replay == ReplayInternal:
 			return status.Error(codes.Internal, "from_slot is not supported")
+		case p.plan.Replay == ReplayPings && p.Now() < p.world.Calm:
+			return s.live(len(p.timeline))
 		case from < oldest && p.plan.Replay == ReplayRefuses:
 			return status.Error(codes.OutOfRange, fmt.Sprintf("broadcast from %d is not available", from))
 		case from < oldest:
 			from = oldest
 		}
+		left := s.rng.IntN(20)
 		for _, m := range p.timeline[:next] {
-			if (m.block || m.account) && m.slot >= from {
-				if err := s.say(m); err != nil {
-					return withoutEnd(err)
-				}
+			if !m.block && !m.account || m.slot < from {
+				continue
+			}
+			if left--; p.plan.Replay == ReplayBreaks && left < 0 && p.Now() < p.world.Calm {
+				return s.breaks()
+			}
+			if err := s.say(m); err != nil {
+				return withoutEnd(err)
 			}
 		}
 	}
@@ -286,6 +293,12 @@ func withoutEnd(err error) error {
 	return err
 }
 
+// breaks returns an error that ends a stream; nil for an end without one.
+func (s *session) breaks() error {
+	return []error{nil, status.Error(codes.Unavailable, "away"), status.Error(codes.Internal, "broken"), status.Error(codes.Unknown, "?"),
+		status.Error(codes.ResourceExhausted, "lagged"), status.Error(codes.Aborted, "no")}[s.rng.IntN(6)]
+}
+
 // say sends a message. Until the world is calm it may also simulate a fault: drop the message, hold
 // it back until after later ones, send garbage before it or an earlier message again after it,
 // hang, or end the stream. A block in never and, for a client that did not ask, an account are
@@ -296,8 +309,10 @@ func (s *session) say(m moment) error {
 	case m.account && !s.accounts, m.block && s.never[m.slot], fault(s.plan.Drop):
 		return nil
 	case fault(s.plan.End):
-		return []error{errEnd, status.Error(codes.Unavailable, "away"), status.Error(codes.Internal, "broken"), status.Error(codes.Unknown, "?"),
-			status.Error(codes.ResourceExhausted, "lagged"), status.Error(codes.Aborted, "no")}[s.rng.IntN(6)]
+		if err := s.breaks(); err != nil {
+			return err
+		}
+		return errEnd
 	case fault(s.plan.Hang):
 		<-s.stream.Context().Done()
 		return s.stream.Context().Err()

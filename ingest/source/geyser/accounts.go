@@ -57,6 +57,8 @@ type accountUpdates struct {
 	// suspect is a refusal whose reason may have been the account updates. The next session then
 	// goes without them.
 	suspect *ended
+	// live means that this session asked for no replay, suspectLive that the suspect's did not.
+	live, suspectLive bool
 	// until is when they are asked for again.
 	until time.Time
 }
@@ -80,7 +82,7 @@ func (f *follower) suspects(end *ended) bool {
 	switch status.Code(end.err) {
 	case codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented, codes.PermissionDenied, codes.ResourceExhausted,
 		codes.Internal, codes.Unknown, codes.NotFound:
-		f.suspect = end
+		f.suspect, f.suspectLive = end, f.live
 		return true
 	default: // the server is away, or does not know us
 		return false

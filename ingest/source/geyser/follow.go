@@ -31,6 +31,11 @@ const (
 	// do so. Without replay, a reconnection itself loses blocks: if each gap led to one, gaps would
 	// never end.
 	replayDoubt = 10 * time.Minute
+	// maxBroken is how many sessions in a row that asked for a replay may end before replayTime,
+	// whatever they brought. The next one asks for live data alone: replays that always break off
+	// may never reach it.
+	maxBroken  = 10
+	replayTime = time.Minute
 )
 
 // follower is the state that outlives a connection. Only one goroutine uses it.
@@ -56,12 +61,16 @@ type follower struct {
 	// garbage counts the messages that do not parse since the tip last moved.
 	garbage uint
 	// connected means that some session has received a message. received counts this session's
-	// messages, and useful those of them about blocks and slots.
+	// messages, and blocks those of them that are blocks.
 	connected        bool
-	received, useful int
-	// replayKnown means that the server told this session that it can replay.
-	replayKnown bool
-	failures    uint
+	received, blocks int
+	// began is when this session began. replaying means that it asked the server to replay, and
+	// that the server was there. replayKnown means that the server told it that it can replay.
+	began                  time.Time
+	replaying, replayKnown bool
+	// broken counts the sessions for maxBroken.
+	broken   int
+	failures uint
 }
 
 // follow opens one session after another until ctx ends, with a pause between that grows while the
@@ -73,8 +82,8 @@ func (f *follower) follow(ctx context.Context) error {
 	f.tip = f.line.Tip()
 	for {
 		before := f.line.Tip()
-		f.received, f.useful, f.replayKnown, f.progress = 0, 0, false, time.Time{}
-		f.asked = false
+		f.received, f.blocks, f.replaying, f.replayKnown, f.progress = 0, 0, false, false, time.Time{}
+		f.asked, f.began = false, time.Now()
 		f.buffer.NewSession()
 		err := f.session(ctx)
 		var end *ended
@@ -84,7 +93,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case !errors.As(err, &end):
 			return err
 		case f.suspects(end):
-		case end.reason == endAuth && !f.connected:
+		case end.reason == endAuth && !f.connected && !f.refusesReplay(end):
 			return fmt.Errorf("the geyser server refuses the token (MINTLAKE_GEYSER_TOKEN): %w", end.err)
 		}
 		f.metrics.Reconnect(end.reason)
@@ -106,22 +115,38 @@ func (f *follower) follow(ctx context.Context) error {
 // judge counts a session's end as a failed attempt to have the missing slots replayed, if asking
 // again may end in the same way.
 func (f *follower) judge(end *ended) {
-	switch end.reason {
-	case endFromSlot:
-		f.cannotReplay()
-	case endTooLarge:
+	if end.reason == endTooLarge {
 		f.metrics.Garbage()
+	}
+	if !f.replaying {
+		return
+	}
+	switch {
+	case end.reason == endFromSlot, f.refusesReplay(end):
+		f.cannotReplay()
+	case end.reason == endTooLarge:
 		f.replays++
-	case endServerError:
+	case end.reason == endSilent && f.blocks == 0, end.reason == endServerError && f.blocks == 0 && !f.replayKnown:
 		// A server without replay answers from_slot with an internal error, but a crash may give
 		// the same error. It counts only if nothing shows that the server can replay.
-		if f.useful == 0 && !f.replayKnown {
-			f.replays++
-			if f.forGap {
-				f.noReplay = time.Now().Add(replayDoubt)
-			}
+		f.replays++
+		if f.forGap {
+			f.noReplay = time.Now().Add(replayDoubt)
 		}
 	}
+	switch f.broken++; {
+	case end.reason == endGap, time.Since(f.began) >= replayTime:
+		f.broken = 0
+	case f.broken >= maxBroken:
+		f.broken, f.noReplay = 0, time.Now().Add(replayDoubt)
+		f.cannotReplay()
+	}
+}
+
+// refusesReplay reports whether a server that has never sent anything may refuse the replay, and
+// not the token: it is then asked for live data alone.
+func (f *follower) refusesReplay(end *ended) bool {
+	return f.replaying && !f.connected && status.Code(end.err) == codes.PermissionDenied
 }
 
 // cannotReplay notes that the server does not have the slots after the tip, so they are not asked
@@ -135,10 +160,15 @@ func (f *follower) cannotReplay() {
 
 // fromSlot returns the slot from which the server shall replay; nil means only what comes from now
 // on. That is so before the first block, after maxReplays failed attempts, and if the server
-// replays nothing. fromSlot first asks the server what it still has. If the server has only later
+// replays nothing. While account updates are suspected of a failure, nothing but them is changed.
+// fromSlot first asks the server what it still has. If the server has only later
 // slots, it is asked for those. If the call fails, the slot after the tip is simply tried.
 func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) *uint64 {
-	if f.line.Tip() == 0 || f.replays >= maxReplays {
+	live := f.replays >= maxReplays
+	if f.suspect != nil {
+		live = f.suspectLive
+	}
+	if f.line.Tip() == 0 || live {
 		return nil
 	}
 	from := f.line.Tip() + 1
@@ -183,6 +213,9 @@ func (f *follower) consume(ctx context.Context, in *intake, pings chan<- struct{
 		case <-silence.C:
 			return &ended{endSilent, fmt.Errorf("no message for %s", f.cfg.Silence)}
 		case now := <-tick.C:
+			if f.replaying && f.blocks == 0 && now.Sub(f.began) > f.cfg.Silence {
+				return &ended{endSilent, fmt.Errorf("no block for %s after from_slot", f.cfg.Silence)}
+			}
 			if err := f.unstick(ctx, now); err != nil {
 				return err
 			}
@@ -222,10 +255,10 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 		f.buffer.Created(u.Slot, u.Bank)
 	case u.Kind == parse.Block:
 		u.Block.Bank = f.buffer.Here(u.Block.Bank.ID)
+		f.blocks++
 	case u.Kind != parse.Slot:
 		return nil
 	}
-	f.useful++
 	if u.Kind == parse.Slot && f.witnessed(u) {
 		if err := f.carrier.Seen(ctx, u.Slot); err != nil {
 			return err

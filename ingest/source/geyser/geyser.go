@@ -5,7 +5,8 @@
 // the accounts that their transactions wrote; slots without a block; slots whose block lost its
 // fork. Guarantees: a connection that ends, falls silent or sends garbage is given up, and opened
 // again from the slot after the last one passed on. What the server cannot replay becomes a gap,
-// which is counted and passed to the filler, never silently ignored. Nothing that the server sends
+// which is counted and passed to the filler, never silently ignored. If replays fail again and
+// again, in whatever way, live data is asked for alone. Nothing that the server sends
 // ends the process, and a message larger than maxMessageBytes is not read.
 package geyser
 

@@ -52,6 +52,8 @@ type fake struct {
 	oldest   uint64
 	tells    bool
 	noReplay bool
+	// badReplay is what every subscription with a from_slot does instead.
+	badReplay func(*sub) error
 	// resumes lets the head stand still until so many subscriptions have come.
 	standAt, resumes int
 
@@ -152,7 +154,31 @@ func (f *fake) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 	if s.n < len(f.script) && f.script[s.n] != nil {
 		return f.script[s.n](s)
 	}
+	if s.req.FromSlot != nil && f.badReplay != nil {
+		return f.badReplay(s)
+	}
 	return s.live(-1)
+}
+
+// replay sends so many blocks from from_slot on.
+func (s *sub) replay(most int) error {
+	for i := range s.chain {
+		if s.chain[i].Slot >= s.req.GetFromSlot() && most > 0 {
+			most--
+			if err := s.block(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// chat sends the same message every second.
+func (s *sub) chat(message any) error {
+	for s.send(message) == nil {
+		time.Sleep(time.Second)
+	}
+	return nil
 }
 
 func (f *fake) produce() {
@@ -269,4 +295,31 @@ func (c *cutConn) Write(b []byte) (int, error) {
 	}
 	c.left -= len(b)
 	return c.Conn.Write(b)
+}
+
+// refusing closes the connections that come after the first one, until some time.
+type refusing struct {
+	net.Listener
+	until   time.Time
+	seen    int
+	refused int
+}
+
+func (r *refusing) over(l net.Listener) net.Listener {
+	r.Listener = l
+	return r
+}
+
+func (r *refusing) Accept() (net.Conn, error) {
+	for {
+		conn, err := r.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if r.seen++; r.seen == 1 || time.Now().After(r.until) {
+			return conn, nil
+		}
+		r.refused++
+		_ = conn.Close()
+	}
 }

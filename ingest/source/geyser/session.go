@@ -11,6 +11,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 )
 
@@ -70,6 +71,9 @@ func (f *follower) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(f.server().WithToken(ctx))
 	defer cancel()
 	from := f.fromSlot(ctx, conn)
+	// A server that is away may be able to replay when it is back.
+	f.live = from == nil
+	f.replaying = from != nil && conn.GetState() == connectivity.Ready
 	stream, err := conn.NewStream(ctx, &pb.Geyser_ServiceDesc.Streams[0], pb.Geyser_Subscribe_FullMethodName)
 	if err != nil {
 		return verdict(err, from)
