@@ -89,7 +89,6 @@ func TestBrokenBatchKeepsWhatCanBeRead(t *testing.T) {
 	good := part(3, amount(7, 1)...)
 	for name, tail := range map[string][]byte{
 		"no header":          {1},
-		"empty part":         {0, 0},
 		"data beyond end":    {0, 9, 1},
 		"accounts beyond":    part(9, 5),
 		"batch in a batch":   part(0, 255, 1, 1, 5),
@@ -102,6 +101,15 @@ func TestBrokenBatchKeepsWhatCanBeRead(t *testing.T) {
 			require.Nil(t, events[1].GetPosition().BatchIndex)
 		})
 	}
+}
+
+// TestAPartWithoutData is what a source makes of a part that it could not restore.
+func TestAPartWithoutData(t *testing.T) {
+	data := joined([]byte{255}, part(3, amount(7, 1)...), part(0), part(3, amount(7, 2)...))
+	tx := invoke(t, schemas.ProgramToken, data, "mint", "account", "authority", "mint", "account", "authority")
+	events := decode.New(nil).Decode(tx, 5, 0)
+	require.Equal(t, []schemas.Kind{schemas.KindMintTo, schemas.KindRaw, schemas.KindMintTo}, kinds(events))
+	require.EqualValues(t, 1, *events[1].GetPosition().BatchIndex)
 }
 
 func TestWithdrawExcessLamportsIsAboutMintsOnly(t *testing.T) {

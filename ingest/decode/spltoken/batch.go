@@ -20,7 +20,9 @@ func IsBatch(data []byte) bool { return len(data) > 0 && data[0] == batch }
 // SplitBatch splits a Batch into its parts. The layout is that of
 // pinocchio/program/src/processor/batch.rs. The parts share the call's data and accounts. A
 // malformed part is an error, and so is a Batch inside a Batch. The parts before it are returned
-// too: such a transaction cannot have succeeded, but what can be read is kept.
+// too: such a transaction cannot have succeeded, but what can be read is kept. A part without data
+// cannot have succeeded either, so it is one that the source could not restore: it is returned, and
+// so are those after it.
 func SplitBatch(call *chain.Call) ([]chain.Call, error) {
 	rest, accounts := call.Data[1:], call.Accounts
 	var parts []chain.Call
@@ -29,7 +31,7 @@ func SplitBatch(call *chain.Call) ([]chain.Call, error) {
 			return parts, borsh.ErrTruncated
 		}
 		count, end := int(rest[0]), batchHeader+int(rest[1])
-		if end == batchHeader || end > len(rest) {
+		if end > len(rest) {
 			return parts, borsh.ErrTruncated
 		}
 		if count > len(accounts) {

@@ -310,8 +310,9 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	return err
 }
 
-// wrongForm returns an error if no transaction at all could be read, and not because of versions:
-// the document is not in a form that is read, such as one with other details than full.
+// wrongForm returns an error if no transaction at all could be read, and the form of one is not
+// supported, such as that of a block with other details than full. A version is no form. A block
+// whose transactions are malformed is one of which nothing could be read.
 func (b *builder) wrongForm() error {
 	if len(b.block.Transactions) > 0 {
 		return nil
@@ -323,7 +324,9 @@ func (b *builder) wrongForm() error {
 		}
 	}
 	for i := range b.block.Unread {
-		return fmt.Errorf("transaction %d: %w", b.block.Unread[i].Index, b.block.Unread[i].Err)
+		if one := &b.block.Unread[i]; errors.Is(one.Err, ErrUnsupported) {
+			return fmt.Errorf("transaction %d: %w", one.Index, one.Err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,8 +16,8 @@ import (
 
 // In jsonParsed, a node shows token instructions as {type, info} without their bytes (agave,
 // transaction-status/src/parse_token.rs). Decoders read bytes, so the functions below restore them.
-// An instruction that is not in the table keeps its program, without accounts and data: a decoder
-// then counts it as unreadable instead of missing it.
+// An instruction that is not in the table keeps its program, without accounts and data, alone or as
+// a part of a batch: a decoder then counts it as unreadable instead of missing it.
 
 // tokenPrograms are the programs whose instructions nodes parse and Mintlake decodes.
 var tokenPrograms = [2]pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022)}
@@ -93,12 +94,11 @@ func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err
 // the data, and the data. The accounts of all parts follow each other.
 func (e *encoder) batch() (known bool, err error) {
 	list := e.info["instructions"]
-	out, known := []byte{255}, true
+	out := []byte{255}
 	var accounts []byte
 	err = list.Array(func(int) error {
 		part := encoder{b: e.b, tx: e.tx}
-		ok, err := part.instruction(&list, true)
-		known = known && ok
+		_, err := part.instruction(&list, true)
 		if len(part.accounts) > 255 || len(part.data) > 255 || len(accounts) > maxAccounts {
 			return malformed("batch part of %d accounts and %d bytes", len(part.accounts), len(part.data))
 		}
@@ -107,7 +107,7 @@ func (e *encoder) batch() (known bool, err error) {
 		return err
 	})
 	e.accounts, e.data = accounts, out
-	return known, err
+	return true, err
 }
 
 func gatherAll(r *jsonwalk.Reader) (fields, error) {
@@ -253,30 +253,68 @@ func amount(name string) part {
 	}
 }
 
-// number encodes a signed or unsigned integer of so many bytes, which JSON has as a number.
+// optionalAmount encodes a flag byte and, if the field is there, an amount.
+func optionalAmount(name string) part {
+	return func(e *encoder) {
+		if _, ok := e.info[name]; !ok {
+			e.data = append(e.data, 0)
+			return
+		}
+		e.data = append(e.data, 1)
+		amount(name)(e)
+	}
+}
+
+// number encodes an unsigned integer of so many bytes, which JSON has as a number. A rounded number
+// is refused: JavaScript makes 18446744073709552000 of 18446744073709551615.
 func number(name string, bytes int) part {
+	return integer(name, bytes, func(at *jsonwalk.Reader) (uint64, bool, error) {
+		n, err := at.Uint64()
+		return n, n<<(64-bytes*8)>>(64-bytes*8) == n, err
+	})
+}
+
+// signed is like number, for a signed integer.
+func signed(name string, bytes int) part {
+	return integer(name, bytes, func(at *jsonwalk.Reader) (uint64, bool, error) {
+		n, err := at.Int64()
+		return uint64(n), n<<(64-bytes*8)>>(64-bytes*8) == n, err
+	})
+}
+
+// integer encodes so many bytes of what read returns. fits is false if they are too few.
+func integer(name string, bytes int, read func(*jsonwalk.Reader) (n uint64, fits bool, err error)) part {
 	return func(e *encoder) {
 		at, ok := e.info[name]
 		if !ok {
 			e.fail(malformed("without %s", name))
 			return
 		}
-		var n uint64
-		var err error
-		if at.Peek() == '-' {
-			var signed int64
-			signed, err = at.Int64()
-			n = uint64(signed)
-		} else {
-			n, err = at.Uint64()
-		}
-		if err != nil {
+		n, fits, err := read(&at)
+		switch {
+		case err != nil:
 			e.fail(fmt.Errorf("%s: %w", name, err))
-		}
-		if limit := bytes * 8; limit < 64 && n>>limit != 0 && ^n>>limit != 0 {
+		case !fits:
 			e.fail(malformed("%s does not fit %d bytes", name, bytes))
 		}
 		e.data = append(e.data, binary.LittleEndian.AppendUint64(nil, n)[:bytes]...)
+	}
+}
+
+// inBase64 encodes so many bytes, which JSON has in base64. If absent is true, a missing field is
+// encoded as zeros.
+func inBase64(name string, bytes int, absent bool) part {
+	return func(e *encoder) {
+		s, ok := e.text(name)
+		if !ok && absent {
+			e.data = append(e.data, make([]byte, bytes)...)
+			return
+		}
+		data, err := base64.StdEncoding.DecodeString(string(s))
+		if err != nil || len(data) != bytes {
+			e.fail(malformed("%s is not %d bytes of base64", name, bytes))
+		}
+		e.data = append(e.data, data...)
 	}
 }
 

@@ -3,7 +3,7 @@ package parse
 // shape describes the accounts and data of one parsed token instruction.
 type shape struct {
 	// accounts are the fields that name the accounts, in order. If there is no field mint, account
-	// replaces it.
+	// replaces it. They are left out where nobody reads them.
 	accounts []string
 	// signer is the field of the signing account, which comes last; empty if there is none.
 	signer string
@@ -16,8 +16,9 @@ func on(accounts ...string) []string { return accounts }
 
 // shapes are the token instructions by their type. Field names and account orders are those of
 // agave's transaction-status/src/parse_token.rs and parse_token/extension/*.rs. Numbers and layouts
-// are those of spl-token-2022-interface's and spl-token-metadata-interface's instruction.rs. For
-// instructions that change no mint and whose details nobody reads, the data has only the number.
+// are those of the instruction.rs of spl-token-2022-interface, spl-token-metadata-interface and
+// spl-token-group-interface. All that agave 4.3 parses are here, except batch. For instructions that
+// change no mint and whose details nobody reads, the data has only the number.
 var shapes = map[string]shape{
 	"initializeMint":         sh(on("mint", "rentSysvar"), "", raw(0), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
 	"initializeMint2":        sh(on("mint"), "", raw(20), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
@@ -44,6 +45,7 @@ var shapes = map[string]shape{
 	"amountToUiAmount":       sh(on("mint"), "", raw(23), amount("amount")),
 	"uiAmountToAmount":       sh(on("mint"), "", raw(24)),
 	"withdrawExcessLamports": sh(on("source", "destination"), "authority", raw(38)),
+	"unwrapLamports":         sh(on("source", "destination"), "authority", raw(45), optionalAmount("amount")),
 
 	"initializeImmutableOwner":      sh(on("account"), "", raw(22)),
 	"initializeMintCloseAuthority":  sh(on("mint"), "", raw(25), option("newAuthority")),
@@ -67,8 +69,8 @@ var shapes = map[string]shape{
 
 	"initializeDefaultAccountState":   sh(on("mint"), "", raw(28, 0), word("accountState", accountStates...)),
 	"updateDefaultAccountState":       sh(on("mint"), "freezeAuthority", raw(28, 1), word("accountState", accountStates...)),
-	"initializeInterestBearingConfig": sh(on("mint"), "", raw(33, 0), key("rateAuthority", true), number("rate", 2)),
-	"updateInterestBearingConfigRate": sh(on("mint"), "rateAuthority", raw(33, 1), number("newRate", 2)),
+	"initializeInterestBearingConfig": sh(on("mint"), "", raw(33, 0), key("rateAuthority", true), signed("rate", 2)),
+	"updateInterestBearingConfigRate": sh(on("mint"), "rateAuthority", raw(33, 1), signed("newRate", 2)),
 	"initializeTransferHook":          sh(on("mint"), "", raw(36, 0), key("authority", true), key("programId", true)),
 	"updateTransferHook":              sh(on("mint"), "authority", raw(36, 1), key("programId", true)),
 	"initializeMetadataPointer":       sh(on("mint"), "", raw(39, 0), key("authority", true), key("metadataAddress", true)),
@@ -78,10 +80,49 @@ var shapes = map[string]shape{
 	"initializeGroupMemberPointer":    sh(on("mint"), "", raw(41, 0), key("authority", true), key("memberAddress", true)),
 	"updateGroupMemberPointer":        sh(on("mint"), "authority", raw(41, 1), key("memberAddress", true)),
 	"initializeScaledUiAmountConfig":  sh(on("mint"), "", raw(43, 0), key("authority", true), float("multiplier")),
-	"updateMultiplier":                sh(on("mint"), "authority", raw(43, 1), float("newMultiplier"), number("newMultiplierTimestamp", 8)),
+	"updateMultiplier":                sh(on("mint"), "authority", raw(43, 1), float("newMultiplier"), signed("newMultiplierTimestamp", 8)),
 	"initializePausableConfig":        sh(on("mint"), "", raw(44, 0), key("authority", true)),
 	"pause":                           sh(on("mint"), "authority", raw(44, 1)),
 	"resume":                          sh(on("mint"), "authority", raw(44, 2)),
+
+	"initializePermissionedBurnConfig": sh(on("mint"), "", raw(46, 0), key("authority", false)),
+	"permissionedBurn":                 sh(on("account", "mint", "permissionedBurnAuthority"), "authority", raw(46, 1), amount("amount")),
+	"permissionedBurnChecked":          sh(on("account", "mint", "permissionedBurnAuthority"), "authority", raw(46, 2), tokenAmount("tokenAmount", true)),
+	"permissionedConfidentialBurn":     sh(on("account", "mint"), "", raw(46, 3)),
+
+	"initializeConfidentialTransferMint": sh(on("mint"), "", raw(27, 0), key("authority", true), boolean("autoApproveNewAccounts"),
+		inBase64("auditorElGamalPubkey", 32, true)),
+	"updateConfidentialTransferMint": sh(on("mint"), "", raw(27, 1), boolean("autoApproveNewAccounts"), inBase64("auditorElGamalPubkey", 32, true)),
+	// About token accounts. Versions of agave name them differently.
+	"configureConfidentialTransferAccount":                   sh(nil, "", raw(27, 2)),
+	"approveConfidentialTransferAccount":                     sh(nil, "", raw(27, 3)),
+	"emptyConfidentialTransferAccount":                       sh(nil, "", raw(27, 4)),
+	"depositConfidentialTransfer":                            sh(nil, "", raw(27, 5)),
+	"withdrawConfidentialTransfer":                           sh(nil, "", raw(27, 6)),
+	"confidentialTransfer":                                   sh(nil, "", raw(27, 7)),
+	"applyPendingConfidentialTransferBalance":                sh(nil, "", raw(27, 8)),
+	"enableConfidentialTransferConfidentialCredits":          sh(nil, "", raw(27, 9)),
+	"disableConfidentialTransferConfidentialCredits":         sh(nil, "", raw(27, 10)),
+	"enableConfidentialTransferNonConfidentialCredits":       sh(nil, "", raw(27, 11)),
+	"disableConfidentialTransferNonConfidentialCredits":      sh(nil, "", raw(27, 12)),
+	"confidentialTransferWithFee":                            sh(nil, "", raw(27, 13)),
+	"configureConfidentialAccountWithRegistry":               sh(nil, "", raw(27, 14)),
+	"withdrawWithheldConfidentialTransferTokensFromAccounts": sh(nil, "", raw(37, 2)),
+
+	"initializeConfidentialTransferFeeConfig": sh(on("mint"), "", raw(37, 0), key("authority", true),
+		inBase64("withdrawWithheldAuthorityElGamalPubkey", 32, true)),
+	"withdrawWithheldConfidentialTransferTokensFromMint": sh(on("mint"), "", raw(37, 1)),
+	"harvestWithheldConfidentialTransferTokensToMint":    sh(on("mint"), "", raw(37, 3)),
+	"enableConfidentialTransferFeeHarvestToMint":         sh(on("mint"), "", raw(37, 4)),
+	"disableConfidentialTransferFeeHarvestToMint":        sh(on("mint"), "", raw(37, 5)),
+
+	"initializeConfidentialMintBurnMint": sh(on("mint"), "", raw(42, 0), inBase64("supplyElGamalPubkey", 32, false),
+		inBase64("decryptableSupply", 36, false)),
+	"rotateConfidentialMintBurnSupplyElGamalPubkey": sh(on("mint"), "", raw(42, 1), inBase64("newSupplyElGamalPubkey", 32, false)),
+	"updateConfidentialMintBurnDecryptableSupply":   sh(on("mint"), "", raw(42, 2), inBase64("newDecryptableSupply", 36, false)),
+	"confidentialMint": sh(on("destination", "mint"), "", raw(42, 3), inBase64("newDecryptableSupply", 36, false)),
+	"confidentialBurn": sh(on("destination", "mint"), "", raw(42, 4)),
+	"applyPendingBurn": sh(on("mint"), "", raw(42, 5)),
 
 	"initializeTokenMetadata": sh(on("metadata", "updateAuthority", "mint", "mintAuthority"), "", raw(210, 225, 30, 162, 88, 184, 77, 141),
 		str("name"), str("symbol"), str("uri")),
@@ -90,6 +131,13 @@ var shapes = map[string]shape{
 	"updateTokenMetadataAuthority": sh(on("metadata", "updateAuthority"), "", raw(215, 228, 166, 228, 84, 100, 86, 123),
 		key("newAuthority", true)),
 	"emitTokenMetadata": sh(on("metadata"), "", raw(250, 166, 180, 250, 13, 12, 184, 70)),
+
+	"initializeTokenGroup": sh(on("group", "mint", "mintAuthority"), "", raw(121, 113, 108, 39, 54, 51, 0, 4), key("updateAuthority", true),
+		number("maxSize", 8)),
+	"updateTokenGroupMaxSize":   sh(on("group", "updateAuthority"), "", raw(108, 37, 171, 143, 248, 30, 18, 110), number("maxSize", 8)),
+	"updateTokenGroupAuthority": sh(on("group", "updateAuthority"), "", raw(161, 105, 88, 1, 237, 221, 216, 203), key("newAuthority", true)),
+	"initializeTokenGroupMember": sh(on("member", "memberMint", "memberMintAuthority", "group", "groupUpdateAuthority"), "",
+		raw(152, 32, 222, 176, 223, 237, 116, 134)),
 }
 
 // authorityTypes are the names of AuthorityType in agave (UiAuthorityType), by number.
