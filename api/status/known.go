@@ -14,15 +14,21 @@ type knownLag struct {
 	logged bool      // that it is unknown
 }
 
-// see remembers the lag of p, if that is known, and sets the last known one in p.
+// see remembers the lag of p, if that is known, and sets the last known one in p. A lag that is not
+// of now is never 0: that would say that everything is visible.
 func (k *knownLag) see(now time.Time, p *Pipeline) {
 	if p.LagRecords != nil {
 		lag := *p.LagRecords
 		k.lag, k.at = &lag, now
 	}
-	if k.lag != nil {
-		age := now.Sub(k.at).Milliseconds()
-		p.LastKnownLag, p.LastKnownAgeMS = k.lag, &age
+	if k.lag == nil {
+		return
+	}
+	age := now.Sub(k.at).Milliseconds()
+	p.LastKnownLag, p.LastKnownAgeMS = k.lag, &age
+	if p.LagRecords == nil {
+		old := max(*k.lag, 1)
+		p.LagRecords = &old
 	}
 }
 

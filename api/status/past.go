@@ -31,14 +31,14 @@ type past struct {
 	last time.Time
 }
 
-// see keeps a look if the last one is old enough.
-func (p *past) see(now time.Time, document *Document) {
+// see keeps a look if the last one is old enough. lag is nil if it is not known now.
+func (p *past) see(now time.Time, document *Document, lag *int64) {
 	if now.Sub(p.last) < pastEvery {
 		return
 	}
 	p.last = now
 	p.ring[p.seen%pastLooks] = Look{
-		AtMS: now.UnixMilli(), P50: document.Freshness.P50, P99: document.Freshness.P99, LagRecords: document.Pipeline.LagRecords,
+		AtMS: now.UnixMilli(), P50: document.Freshness.P50, P99: document.Freshness.P99, LagRecords: lag,
 	}
 	p.seen++
 }

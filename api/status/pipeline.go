@@ -7,12 +7,16 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
 )
 
 var errLoading = errors.New("not ready")
+
+const stillLoading = "the copy of the registry is still loading"
 
 type offsets = map[kafka.TopicPartition]int64
 
@@ -26,6 +30,8 @@ type offsets = map[kafka.TopicPartition]int64
 //
 // If (2) came after (3), an enrichment written in between would be missed. Records that are
 // finished between (3) and (4) only make a lag smaller, and they are finished.
+//
+// Requests that may be in any order are made at once: on a busy machine each waits behind others.
 func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline, offsets, error) {
 	p := Pipeline{Topics: map[string]Topic{}, MeasuredAtMS: c.now().UnixMilli()}
 	fail := func(what string, err error) (Pipeline, offsets, error) {
@@ -33,8 +39,9 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 		return p, nil, fmt.Errorf("%s: %w", what, err)
 	}
 	if !c.copy.Ready() {
-		return fail("the copy of the registry is still loading", errLoading)
+		return fail(stillLoading, errLoading)
 	}
+	starts := c.readStarts(ctx)
 	enrich, err := c.offsets.CommittedOffsets(ctx, schemas.GroupEnrich, enrichTopics)
 	if err != nil {
 		return fail("the enrichment group's offsets cannot be read", err)
@@ -43,20 +50,22 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 	if err != nil {
 		return fail("the topics' ends cannot be read", err)
 	}
-	projector, err := c.offsets.CommittedOffsets(ctx, schemas.GroupProjector, projectorTopics)
-	if err != nil {
-		return fail("the projector group's offsets cannot be read", err)
-	}
-	swaps, err := c.offsets.CommittedOffsets(ctx, schemas.GroupSwaps, swapTopics)
-	if err != nil {
-		return fail("the swap group's offsets cannot be read", err)
+	var projector, swaps offsets
+	var readers errgroup.Group
+	readers.Go(func() (err error) {
+		projector, err = c.offsets.CommittedOffsets(ctx, schemas.GroupProjector, projectorTopics)
+		return err
+	})
+	readers.Go(func() (err error) {
+		swaps, err = c.offsets.CommittedOffsets(ctx, schemas.GroupSwaps, swapTopics)
+		return err
+	})
+	if err := readers.Wait(); err != nil {
+		return fail("the projectors' offsets cannot be read", err)
 	}
 	maps.Copy(projector, swaps)
-	if now := c.now(); c.starts == nil || now.Sub(c.startsRead) > startsMaxAge {
-		if c.starts, err = c.offsets.StartOffsets(ctx, allTopics); err != nil {
-			return fail("the topics' starts cannot be read", err)
-		}
-		c.startsRead = now
+	if err := starts(); err != nil {
+		return fail("the topics' starts cannot be read", err)
 	}
 	applied := c.copy.Applied()
 	for tp, offset := range before.Applied {
@@ -66,6 +75,28 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 	}
 	p.add(ends, c.starts, projector, enrich, applied)
 	return p, ends, nil
+}
+
+// readStarts reads the topics' starts, if those that are known are too old, while other requests
+// are under way. The returned function waits for them.
+func (c *Collector) readStarts(ctx context.Context) (wait func() error) {
+	now := c.now()
+	if c.starts != nil && now.Sub(c.startsRead) <= startsMaxAge {
+		return func() error { return nil }
+	}
+	var starts offsets
+	var reading errgroup.Group
+	reading.Go(func() (err error) {
+		starts, err = c.offsets.StartOffsets(ctx, allTopics)
+		return err
+	})
+	return func() error {
+		err := reading.Wait()
+		if err == nil {
+			c.starts, c.startsRead = starts, now
+		}
+		return err
+	}
 }
 
 // add sums up the lags of all partitions. Records below a partition's start have expired and will

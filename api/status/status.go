@@ -32,6 +32,10 @@ const (
 	maxAge = 2 * interval
 	// timeout bounds the making of a document, because Kafka may be down.
 	timeout = time.Second
+	// longest bounds the measurement of the lags. It goes on while documents are made.
+	longest = 20 * time.Second
+	// slowFor is how long a measurement may take before a Kafka that answered counts as away.
+	slowFor = 5 * time.Second
 	// startsMaxAge is how long the topics' first offsets are reused: they move only by retention.
 	startsMaxAge = 10 * time.Second
 )
@@ -88,11 +92,13 @@ type Source struct {
 	ReportedAtMS int64    `json:"reported_at_ms"`
 }
 
-// Pipeline counts the records that a reader has not finished. If the lags are not known, they are
-// nil and Error has the reason.
+// Pipeline counts the records that a reader has not finished. If the lags cannot be measured, Error
+// has the reason, the lags of single readers are nil, and LagRecords is the last known one.
 type Pipeline struct {
 	// LagRecords is 0 only if everything ingested is visible in ClickHouse and in this API node,
 	// and no enrichment request waits. A record that several readers have not finished counts once.
+	// If it is not of now, as LastKnownAgeMS tells, it is at least 1. It is nil until a lag was
+	// known.
 	LagRecords   *int64           `json:"lag_records"`
 	ProjectorLag *int64           `json:"projector_lag"`
 	EnrichLag    *int64           `json:"enrich_lag"`
@@ -153,7 +159,8 @@ type Collector struct {
 	lag     *prometheus.GaugeVec
 	gaps    prometheus.Gauge
 
-	making     sync.Mutex // held while a document is made
+	making     sync.Mutex   // held while a document is made
+	running    *measurement // nil if none is under way; guarded by making
 	due        *seal
 	sealed     seal
 	starts     map[kafka.TopicPartition]int64
@@ -215,6 +222,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	watching.Go(func() { c.runTopics(ctx) })
 	defer watching.Wait()
+	defer c.endMeasurement()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -263,12 +271,12 @@ func (c *Collector) peek() (Document, time.Duration) {
 
 // make makes a document and keeps it as the latest. It keeps none if the node stops meanwhile.
 func (c *Collector) make(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	before := c.copy.View()
-	pipeline, ends, err := c.pipeline(ctx, before)
+	measured := c.measure(within)
+	before, pipeline, err := measured.before, measured.pipeline, measured.err
 	if c.copy.Ready() {
-		c.advanceRoot(before, ends)
+		c.advanceRoot(before, measured.ends)
 	}
 	if gone, _ := c.topicReasons(); len(gone) > 0 {
 		err = errors.Join(errTopics, err)
@@ -287,7 +295,8 @@ func (c *Collector) make(ctx context.Context) {
 	c.gaps.Set(float64(document.Coverage.GapCount))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !errors.Is(err, errLoading) {
+	waits := errors.Is(err, errSlow) && c.kafka.OK != nil && c.now().Sub(c.running.began) < slowFor
+	if !errors.Is(err, errLoading) && !waits {
 		c.kafka.see(c.now(), err == nil, pipeline.Error)
 	}
 	document.Kafka = c.kafka
@@ -296,7 +305,7 @@ func (c *Collector) make(ctx context.Context) {
 		c.logger.Info("pipeline lag", "known", err == nil, "err", err)
 	}
 	c.latest, c.madeAt = document, c.now()
-	c.past.see(c.madeAt, &document)
+	c.past.see(c.madeAt, &document, pipeline.LagRecords)
 }
 
 // maxVersions bounds the versions that are listed.

@@ -1550,7 +1550,7 @@ type Status struct {
 	// Kafka Whether a backend answers. Searches, lookups, batches and streams go on without.
 	Kafka Health `json:"kafka"`
 
-	// Pipeline Records that some reader has yet to finish; null with an error when that cannot be known.
+	// Pipeline Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null.
 	Pipeline struct {
 		APILag         *int    `json:"api_lag"`
 		EnrichLag      *int    `json:"enrich_lag"`
@@ -1558,7 +1558,7 @@ type Status struct {
 		LagRecords     *int    `json:"lag_records"`
 		LastKnownAgeMs *int    `json:"last_known_age_ms"`
 
-		// LastKnownLagRecords lag_records when it could last be known; null until it once was.
+		// LastKnownLagRecords lag_records when it was last measured; null until it once was.
 		LastKnownLagRecords *int `json:"last_known_lag_records"`
 		MeasuredAtMs        int  `json:"measured_at_ms"`
 		ProjectorLag        *int `json:"projector_lag"`

@@ -71,6 +71,9 @@ func statusLine(before, now *rest.Status, passed time.Duration) string {
 	lag := "lag unknown"
 	if now.Pipeline.LagRecords != nil {
 		lag = "lag " + terminal.Count(*now.Pipeline.LagRecords)
+		if age := now.Pipeline.LastKnownAgeMs; age != nil && *age >= 10_000 {
+			lag += fmt.Sprintf(" (%d s ago)", *age/1000)
+		}
 	}
 	parts = append(parts, lag)
 	if now.Freshness.P50Ms != nil {

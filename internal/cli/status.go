@@ -68,6 +68,9 @@ func (a *ask) showStatus(s *rest.Status) error {
 	style := terminal.Red
 	if s.Pipeline.LagRecords != nil {
 		lag, style = terminal.Count(*s.Pipeline.LagRecords)+" records", terminal.Plain
+		if age := s.Pipeline.LastKnownAgeMs; age != nil && s.Pipeline.Error != nil {
+			lag += fmt.Sprintf(", %d s ago: %s", *age/1000, *s.Pipeline.Error)
+		}
 	}
 	add("lag", lag, style)
 	fresh := "no events in the last 5 minutes"

@@ -936,7 +936,7 @@ export interface components {
                 failures: string[];
                 reported_at_ms: number;
             };
-            /** @description Records that some reader has yet to finish; null with an error when that cannot be known. */
+            /** @description Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null. */
             pipeline: {
                 lag_records: number | null;
                 projector_lag: number | null;
@@ -953,7 +953,7 @@ export interface components {
                 };
                 error: string | null;
                 measured_at_ms: number;
-                /** @description lag_records when it could last be known; null until it once was. */
+                /** @description lag_records when it was last measured; null until it once was. */
                 last_known_lag_records: number | null;
                 last_known_age_ms: number | null;
             };
