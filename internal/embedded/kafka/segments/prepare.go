@@ -48,7 +48,11 @@ func ClusterID(root string) string {
 func (r *Report) Prepare(root string) error {
 	broker := filepath.Join(root, brokerDir)
 	for _, name := range append(unused(), r.drop...) {
-		if err := os.Remove(filepath.Join(broker, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := os.Remove(filepath.Join(broker, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a folder that is not empty
+			err = durable.PutAside(filepath.Join(broker, name))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("prepare the log: %w", err)
 		}
 	}
