@@ -76,7 +76,7 @@ func (c *ClickHouse) Fold(ctx context.Context, dirty Dirty) error {
 		err = c.foldTokens(ctx, dirty.Mints)
 	}
 	if err != nil {
-		return fmt.Errorf("insert %s: %w", tableTokens, err)
+		return fmt.Errorf("insert %s: %w", TableTokens, err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func tables() []table {
 		{tableCreatedMints, createdMintColumns()},
 		{tableTokenFactHistory, tokenFactHistoryColumns()},
 		{tableTokenFacts, tokenFactColumns()},
-		{tableTokens, tokenColumns()},
+		{TableTokens, tokenColumns()},
 		{tableSlots, slotColumns()},
 		{tableLogoChecks, logoCheckColumns()},
 		{tableOffchainDocuments, offchainDocumentColumns()},

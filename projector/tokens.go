@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-const tableTokens = "tokens_raw"
+// TableTokens has a row for each mint, which is made of its facts.
+const TableTokens = "tokens_raw"
 
 // foldChunk bounds the mints of one statement: the list is part of the query, whose text ClickHouse
 // bounds to 256 KiB. Few large statements are faster, because each takes a tenth of a second before
@@ -71,7 +72,7 @@ const rules = 2
 // may make such rows until it stops; the next start then finds them.
 func (c *ClickHouse) Outdated(ctx context.Context) (bool, error) {
 	var rows uint64
-	query := "SELECT count() FROM (SELECT 1 FROM " + c.database + "." + tableTokens + " FINAL WHERE rules < " + strconv.Itoa(rules) + " LIMIT 1)"
+	query := "SELECT count() FROM (SELECT 1 FROM " + c.database + "." + TableTokens + " FINAL WHERE rules < " + strconv.Itoa(rules) + " LIMIT 1)"
 	if err := c.conn.QueryRow(ctx, query).Scan(&rows); err != nil {
 		return false, fmt.Errorf("look for rows of earlier rules: %w", err)
 	}
@@ -100,7 +101,7 @@ func (c *ClickHouse) foldsAll(ctx context.Context, dirty Dirty) (bool, error) {
 		return dirty.All, nil
 	}
 	var rows uint64
-	if err := c.conn.QueryRow(ctx, "SELECT count() FROM "+c.database+"."+tableTokens).Scan(&rows); err != nil {
+	if err := c.conn.QueryRow(ctx, "SELECT count() FROM "+c.database+"."+TableTokens).Scan(&rows); err != nil {
 		return false, fmt.Errorf("count tokens: %w", err)
 	}
 	return uint64(len(dirty.Mints)) > rows/8, nil

@@ -158,8 +158,14 @@ func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
 	if err != nil {
 		return fmt.Errorf("migrate ClickHouse: %w", err)
 	}
-	if err := projector.NewClickHouse(conn, schema.Database).Check(ctx); err != nil {
+	store := projector.NewClickHouse(conn, schema.Database)
+	if err := store.Check(ctx); err != nil {
 		return err
+	}
+	if !existed {
+		if err := store.NoteFactRules(ctx); err != nil {
+			return err
+		}
 	}
 	if err := swaps.NewClickHouse(conn, schema.Database).Check(ctx); err != nil {
 		return err

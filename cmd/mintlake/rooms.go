@@ -44,6 +44,9 @@ func (s *system) startProjector(ctx context.Context) error {
 	}
 	s.lifecycle.start("projector", closing(consumer, room.Run))
 	s.startRefill()
+	if err := s.startRenewal(ctx, conn); err != nil {
+		return err
+	}
 	if err := s.watchParts(ctx); err != nil {
 		return err
 	}

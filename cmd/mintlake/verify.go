@@ -28,6 +28,9 @@ const verifyDatabase = schema.Database + "_verify"
 // errDiffers makes verify end with exit code 1. All other errors make it end with 2.
 var errDiffers = errors.New("the tables differ from the log; the commands above make the rows again")
 
+// errOutdated makes verify end with exit code 2.
+var errOutdated = errors.New("an earlier version made rows of the tables that are outdated; `mintlake up` makes them anew in the background: verify again when its log says that tables are made anew")
+
 // codedError is an error with an exit code.
 type codedError struct {
 	error
@@ -64,7 +67,10 @@ The log is projected once more, up to where the projectors have committed, into 
 do and is dropped at the end. Prices and volumes are made there of its legs, and compared for the times of which the log has all legs. The tables themselves are only read. Without flags the data of a stopped "up" under --data-dir is compared; a running one, or
 servers of your own, are named with --kafka-brokers and --clickhouse-dsn. What a running node writes meanwhile is no difference.
 
-The exit code is 0 when all is equal, 1 when rows are missing or wrong or a part is broken, 2 when that could not be told.`,
+Each table is equal; or waiting, if rows that are not there are of minutes whose legs are still to be valued; or outdated, if an earlier version's rules made its
+rows, which "up" makes anew in the background; or it DIFFERS: rows are missing or wrong.
+
+The exit code is 0 when all is equal or waiting, 1 when rows are missing or wrong or a part is broken, 2 when that could not be told.`,
 		Example: `  mintlake verify
   mintlake verify --tables token_events_raw,swaps_raw --kafka-brokers 127.0.0.1:9092 --clickhouse-dsn http://127.0.0.1:8123`,
 	}
@@ -102,12 +108,32 @@ func (r *verifyRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 		return err
 	}
 	return withLogAndTables(ctx, cfg, logger, func(s *system, conn driver.Conn) error {
+		if err := checkMigrated(ctx, conn); err != nil {
+			return err
+		}
 		reports, err := r.compare(ctx, s, conn)
 		if err != nil {
 			return err
 		}
 		return r.print(reports)
 	})
+}
+
+// checkMigrated returns an error if the tables are of an earlier version. They may lack columns and
+// tables then.
+func checkMigrated(ctx context.Context, conn driver.Conn) error {
+	files, err := fs.Glob(schema.Migrations, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	var applied uint64
+	if err := conn.QueryRow(ctx, "SELECT max(toUInt64(version)) FROM "+schema.Database+"."+clickhouse.MigrationsTable).Scan(&applied); err != nil {
+		return fmt.Errorf("read which migrations are applied: %w", err)
+	}
+	if applied < uint64(len(files)) {
+		return fmt.Errorf("the tables are of an earlier version: they have migration %04d, this version's newest is %04d. Start `mintlake up` once, or run `mintlake migrate`, and verify again", applied, len(files))
+	}
+	return nil
 }
 
 // knownTables returns an error if one of the tables is no projected table.
@@ -291,38 +317,55 @@ func (s *system) projectCommitted(ctx context.Context, group verify.Group, proje
 	return nil
 }
 
-// print writes the report. It returns errDiffers if a table differs.
+// print writes the report. It returns errDiffers if a table differs, or else errOutdated if one is
+// outdated.
 func (r *verifyRun) print(reports []*verify.TableReport) error {
-	differs := false
+	states := map[string]bool{}
 	for _, report := range reports {
-		differs = differs || report.Differs()
+		states[report.State] = true
 	}
 	if r.asJSON {
 		encoder := json.NewEncoder(r.out)
 		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(map[string]any{"equal": !differs, "tables": reports}); err != nil {
+		if err := encoder.Encode(map[string]any{"equal": !states[verify.Differs] && !states[verify.Outdated], "tables": reports}); err != nil {
 			return fmt.Errorf("print the report: %w", err)
 		}
 	} else {
 		r.printText(reports)
 	}
-	if differs {
+	switch {
+	case states[verify.Differs]:
 		return errDiffers
+	case states[verify.Outdated]:
+		return errOutdated
 	}
 	return nil
 }
 
+// summary says what a table's state means, in figures.
+func summary(r *verify.TableReport) string {
+	missing := r.Expected - min(r.Expected, r.Rows-min(r.Rows, r.More))
+	more := ""
+	if r.More > 0 {
+		more = fmt.Sprintf(", and %d more that the log has no longer, or not yet", r.More)
+	}
+	switch {
+	case r.State == verify.Equal && r.Checksum == r.ExpectedChecksum:
+		return fmt.Sprintf("%d rows %s", r.Expected, r.Checksum)
+	case r.State == verify.Equal:
+		return fmt.Sprintf("all %d rows of the log are there, as they should be or in a later state%s", r.Expected, more)
+	case r.State == verify.Waiting:
+		return fmt.Sprintf("%d of %d rows; the other %d are made when the minutes of their legs are valued, which `mintlake up` does%s", r.Expected-r.Waits, r.Expected, r.Waits, more)
+	case r.State == verify.Outdated:
+		return fmt.Sprintf("%d rows are there, %d to come: an earlier version's rules made them", r.Rows, missing)
+	default:
+		return fmt.Sprintf("expected %d rows %s, has %d rows %s%s", r.Expected, r.ExpectedChecksum, r.Rows, r.Checksum, more)
+	}
+}
+
 func (r *verifyRun) printText(reports []*verify.TableReport) {
 	for _, report := range reports {
-		state := "equal"
-		if report.Differs() {
-			state = "DIFFERS"
-		}
-		fmt.Fprintf(r.out, "%-24s %-8s expected %d rows %s, has %d rows %s", report.Table, state, report.Expected, report.ExpectedChecksum, report.Rows, report.Checksum)
-		if report.More > 0 {
-			fmt.Fprintf(r.out, " (%d that the log has no longer, or not yet)", report.More)
-		}
-		fmt.Fprintln(r.out)
+		fmt.Fprintf(r.out, "%-24s %-8s %s\n", report.Table, report.State, summary(report))
 		for part, message := range report.BrokenParts {
 			fmt.Fprintf(r.out, "  part %s is broken: %s\n", part, message)
 		}

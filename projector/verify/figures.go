@@ -83,6 +83,9 @@ func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*Tab
 		reports = append(reports, report)
 	}
 	if !slices.ContainsFunc(reports, func(r *TableReport) bool { return len(r.Findings) > 0 && r.Findings[0].Unreadable == "" }) {
+		for _, report := range reports {
+			report.judge(false)
+		}
 		return reports, nil
 	}
 	after, err := v.openMinutes(ctx)
@@ -92,9 +95,10 @@ func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*Tab
 	open := slices.Sorted(slices.Values(slices.Concat(before, after)))
 	for _, report := range reports {
 		i := slices.IndexFunc(figureSpecs(), func(s spec) bool { return s.table == report.Table })
-		if report.Findings, err = v.byDay(ctx, report.Findings, figureSpecs()[i].buckets, open); err != nil {
+		if report.Findings, report.Waits, err = v.byDay(ctx, report.Findings, figureSpecs()[i].buckets, open); err != nil {
 			return nil, err
 		}
+		report.judge(false)
 	}
 	return reports, nil
 }
@@ -141,14 +145,16 @@ func (b *buckets) touches(start uint64, minutes []uint64) bool {
 
 // byDay drops the findings of buckets in which a leg of an open minute counts, joins the others of
 // a day, and replaces their times by the slots of their legs. open is the result of openMinutes.
-func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []uint64) ([]Finding, error) {
-	days := []Finding{}
+// waits counts the rows of the dropped findings.
+func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []uint64) (days []Finding, waits uint64, err error) {
+	days = []Finding{}
 	for _, f := range all {
 		switch {
 		case f.Unreadable != "":
 			days = append(days, f)
 			continue
 		case b.touches(f.FromSlot, open):
+			waits += f.Expected - f.Found
 			continue
 		}
 		from, to := time.Unix(int64(f.FromSlot), 0).UTC(), time.Unix(int64(f.ToSlot), 0).UTC()
@@ -168,10 +174,10 @@ func (v *Verifier) byDay(ctx context.Context, all []Finding, b *buckets, open []
 		query := fmt.Sprintf("SELECT min(slot), max(slot) FROM %s.swaps_raw WHERE block_time >= toDateTime(%d, 'UTC') AND block_time < toDateTime(%d, 'UTC')",
 			v.expected, f.From.Unix(), f.To.Add(b.length).Unix())
 		if err := v.conn.QueryRow(ctx, query).Scan(&f.FromSlot, &f.ToSlot); err != nil {
-			return nil, fmt.Errorf("verify %s: read the slots of its legs: %w", f.Table, err)
+			return nil, 0, fmt.Errorf("verify %s: read the slots of its legs: %w", f.Table, err)
 		}
 		f.Rebuild = command(f.Table, f.FromSlot, f.ToSlot)
 	}
 	slices.SortFunc(days, func(a, b Finding) int { return cmp.Compare(a.FromSlot, b.FromSlot) })
-	return days, nil
+	return days, waits, nil
 }

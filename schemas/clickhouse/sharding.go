@@ -20,6 +20,6 @@ func Sharding() map[string]string {
 		"pool_volume_1m_raw": byPool, "pool_volume_1h_raw": byPool, "pool_volume_1d_raw": byPool,
 		"swap_minutes_raw": "cityHash64(minute)", "venue_volume_1m_raw": "cityHash64(bucket)", "trade_pools_1m_raw": "cityHash64(bucket)",
 		"key_usage_1m_raw": "cityHash64(key)",
-		"valuations":       everywhere,
+		"valuations":       everywhere, "table_rules": "cityHash64(made)",
 	}
 }

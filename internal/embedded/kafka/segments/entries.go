@@ -58,14 +58,20 @@ func (r *Report) checkOthers(broker string) {
 		producersFile: "producers of other programs may have to begin anew",
 	} {
 		raw, err := os.ReadFile(filepath.Join(broker, name))
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if sound, bad := soundEntries(raw); bad > 0 {
-			if r.framed == nil {
-				r.framed = make(map[string][]byte)
-			}
-			r.framed[name] = sound
+		sound, bad := soundEntries(raw)
+		if err == nil && bad == 0 {
+			continue
+		}
+		if r.framed == nil {
+			r.framed = make(map[string][]byte)
+		}
+		r.framed[name] = sound
+		if err != nil {
+			r.Notices = append(r.Notices, fmt.Sprintf("%s cannot be read (%v) and is made anew; %s", name, err, what))
+		} else {
 			r.Notices = append(r.Notices, fmt.Sprintf("%s: %d of %d bytes cannot be read; %s", name, bad, len(raw), what))
 		}
 	}
@@ -73,7 +79,7 @@ func (r *Report) checkOthers(broker string) {
 		Version int `json:"version"`
 	}
 	raw, err := os.ReadFile(filepath.Join(broker, windowsFile))
-	if err == nil && (json.Unmarshal(raw, &document) != nil || document.Version != formatVersion) {
+	if !errors.Is(err, fs.ErrNotExist) && (err != nil || json.Unmarshal(raw, &document) != nil || document.Version != formatVersion) {
 		r.drop = append(r.drop, windowsFile)
 		r.Notices = append(r.Notices, windowsFile+" cannot be read; producers of other programs may have to begin anew")
 	}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/verify"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+const (
+	// renewBatch is how many records are made anew at once.
+	renewBatch = 5_000
+	// renewLook is the time between two looks whether everything is made anew.
+	renewLook = time.Second
+	// renewRetry is the pause after a failure.
+	renewRetry = 5 * time.Second
+)
+
+// startRenewal makes tables anew in the background if an earlier version's rules made them. Answers
+// are right meanwhile: API nodes fold the log by their own rules.
+func (s *system) startRenewal(ctx context.Context, conn driver.Conn) error {
+	store := projector.NewClickHouse(conn, schema.Database)
+	outdated, err := store.FactsOutdated(ctx)
+	if err != nil || !outdated {
+		return err
+	}
+	s.logger.Info("tables were made by an earlier version's rules: they are made anew from the log in the background", "tables", strings.Join(projector.FactTables(), ","))
+	s.lifecycle.start("renewal of tables", func(ctx context.Context) error {
+		began := time.Now()
+		for ctx.Err() == nil {
+			err := s.renew(ctx, conn, store)
+			switch {
+			case err == nil:
+				s.logger.Info("tables are made anew", "tables", strings.Join(projector.FactTables(), ","), "took", time.Since(began))
+				return nil
+			case ctx.Err() == nil && !clickhouse.Retryable(err) && !kafka.Retryable(err):
+				return fmt.Errorf("make tables anew: %w", err)
+			}
+			s.logger.Warn("tables are not made anew yet", "err", err)
+			_ = pause.For(ctx, renewRetry) // the loop ends with ctx
+		}
+		return nil
+	})
+	return nil
+}
+
+// renew projects the log once more, as a consumer group of its own: members share its partitions,
+// and a restart goes on where it stopped. It ends when it has reached what the projectors have done,
+// which are as new as this process by then.
+func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.ClickHouse) error {
+	group := fmt.Sprintf("%s-renewal-%d", schemas.GroupProjector, projector.FactRules)
+	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
+		Brokers: s.backends.brokers, Group: group, Topics: projector.Topics(), SessionTimeout: s.cfg.Kafka.Session, InstanceID: s.cfg.Kafka.InstanceID,
+	}, s.kafka)
+	if err != nil {
+		return err
+	}
+	defer consumer.Close()
+	projection := verify.NewProjection(conn, schema.Database)
+	projection.Tables = projector.FactTables()
+	done := errors.New("all is made anew")
+	work, working := errgroup.WithContext(ctx)
+	work.Go(func() error { return renewAll(working, consumer, projection) })
+	work.Go(func() error {
+		for {
+			if reached, err := s.reached(working, group); err != nil {
+				return err
+			} else if reached {
+				return done
+			}
+			if err := pause.For(working, renewLook); err != nil {
+				return err
+			}
+		}
+	})
+	if err := work.Wait(); !errors.Is(err, done) {
+		return err
+	}
+	if err := projection.Finish(ctx, schemas.GroupProjector, false); err != nil {
+		return err
+	}
+	return store.NoteFactRules(ctx)
+}
+
+// renewAll projects batch by batch until ctx ends.
+func renewAll(ctx context.Context, consumer *kafka.GroupConsumer, projection *verify.Projection) error {
+	for {
+		records, err := consumer.FetchBatch(ctx, renewBatch, time.Second)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := projection.Write(ctx, schemas.GroupProjector, records); err != nil {
+			return err
+		}
+		if err := consumer.Commit(ctx, records); err != nil {
+			return err
+		}
+		// As long as the work took: the projectors go first.
+		if err := pause.For(ctx, time.Since(began)); err != nil {
+			return err
+		}
+	}
+}
+
+// reached reports whether the group has done all that the projectors have done.
+func (s *system) reached(ctx context.Context, group string) (bool, error) {
+	projected, err := s.admin.CommittedOffsets(ctx, schemas.GroupProjector, projector.Topics())
+	if err != nil {
+		return false, err
+	}
+	renewed, err := s.admin.CommittedOffsets(ctx, group, projector.Topics())
+	if err != nil {
+		return false, err
+	}
+	starts, err := s.admin.StartOffsets(ctx, projector.Topics())
+	if err != nil {
+		return false, err
+	}
+	for partition, offset := range starts {
+		renewed[partition] = max(renewed[partition], offset) // what has expired cannot be made anew
+	}
+	return covers(renewed, projected), nil
+}

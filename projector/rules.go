@@ -1,0 +1,39 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// FactRules is the number of the rules that make facts of records. A change that makes other facts
+// of the same records, such as a new register, must raise it: the next start then makes the rows of
+// FactTables anew from the log. The test that opens data folders of released versions fails without
+// it.
+//
+//	1: launchpad, creator and graduation
+const FactRules = 1
+
+const tableRules, rulesOfFacts = "table_rules", "facts"
+
+// FactTables returns the tables whose rows are made by FactRules.
+func FactTables() []string { return []string{tableTokenFacts, tableTokenFactHistory, TableTokens} }
+
+// FactsOutdated reports whether rows of FactTables may have been made by earlier rules.
+func (c *ClickHouse) FactsOutdated(ctx context.Context) (bool, error) {
+	var newest uint64
+	query := "SELECT max(toUInt64(rules)) FROM " + c.database + "." + tableRules + " WHERE made = '" + rulesOfFacts + "'"
+	if err := c.conn.QueryRow(ctx, query).Scan(&newest); err != nil {
+		return false, fmt.Errorf("read which rules made the facts: %w", err)
+	}
+	return newest < FactRules, nil
+}
+
+// NoteFactRules notes that all rows of FactTables are of FactRules.
+func (c *ClickHouse) NoteFactRules(ctx context.Context) error {
+	query := "INSERT INTO " + c.database + "." + tableRules + " (made, rules, made_at) SELECT '" + rulesOfFacts + "', " + strconv.Itoa(FactRules) + ", now64(3)"
+	if err := c.conn.Exec(ctx, query); err != nil {
+		return fmt.Errorf("note which rules made the facts: %w", err)
+	}
+	return nil
+}
