@@ -2084,10 +2084,10 @@ type SearchTokensParams struct {
 	// Program Only tokens of this token program.
 	Program *SearchTokensParamsProgram `form:"program,omitempty" json:"program,omitempty"`
 
-	// Ext Only mints that have all of these Token-2022 extensions, with commas between.
+	// Ext Only mints that have all of these Token-2022 extensions: with commas between, or each in a parameter of its own.
 	Ext *Ext `form:"ext,omitempty" json:"ext,omitempty"`
 
-	// NotExt Only mints that have none of these Token-2022 extensions, with commas between.
+	// NotExt Only mints that have none of these Token-2022 extensions: with commas between, or each in a parameter of its own.
 	NotExt *NotExt `form:"not_ext,omitempty" json:"not_ext,omitempty"`
 
 	// Tag Only tokens with this tag, as it is written.
@@ -2123,7 +2123,7 @@ type SearchTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2147,7 +2147,7 @@ type ResolveTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2165,10 +2165,10 @@ type StreamTokensParams struct {
 	// Program Only tokens of this token program.
 	Program *StreamTokensParamsProgram `form:"program,omitempty" json:"program,omitempty"`
 
-	// Ext Only mints that have all of these Token-2022 extensions, with commas between.
+	// Ext Only mints that have all of these Token-2022 extensions: with commas between, or each in a parameter of its own.
 	Ext *Ext `form:"ext,omitempty" json:"ext,omitempty"`
 
-	// NotExt Only mints that have none of these Token-2022 extensions, with commas between.
+	// NotExt Only mints that have none of these Token-2022 extensions: with commas between, or each in a parameter of its own.
 	NotExt *NotExt `form:"not_ext,omitempty" json:"not_ext,omitempty"`
 
 	// Tag Only tokens with this tag, as it is written.
@@ -2192,7 +2192,7 @@ type StreamTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// LastEventID As cursor.
@@ -2234,7 +2234,7 @@ type GetTokenParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 

@@ -6,11 +6,15 @@ import { events, NotAFeed } from "./sse.js";
 type Schemas = components["schemas"];
 type Query<Name extends keyof operations> = NonNullable<operations[Name]["parameters"]["query"]>;
 
+/** A query without fields, whose rows are whole tokens. */
+type Whole<Name extends keyof operations> = Query<Name> & { fields?: never };
+
 export type Token = Schemas["Token"];
+/** A token, or with fields what was asked for of it. */
 export type Row = Schemas["Row"];
-export type SearchResponse = Schemas["SearchResponse"];
+export type SearchResponse<R = Row> = Omit<Schemas["SearchResponse"], "items"> & { items: R[] };
 export type BatchRequest = Schemas["BatchRequest"];
-export type BatchResponse = Schemas["BatchResponse"];
+export type BatchResponse<R = Row> = Omit<Schemas["BatchResponse"], "items"> & { items: R[] };
 export type HistoryResponse = Schemas["HistoryResponse"];
 export type CandlesResponse = Schemas["CandlesResponse"];
 export type PoolsResponse = Schemas["PoolsResponse"];
@@ -20,8 +24,8 @@ export type Status = Schemas["Status"];
  * One event of the change feed. Save a cursor after the events before it are stored. After a reset
  * read the whole registry again, before the next event is asked for: that may take hours.
  */
-export type FeedEvent =
-  | { event: "new" | "changed"; token: Row }
+export type FeedEvent<R = Row> =
+  | { event: "new" | "changed"; token: R }
   | { event: "removed"; mint: string }
   | { event: "reset"; reason: string; message: string }
   | { event: "cursor"; cursor: string };
@@ -71,11 +75,15 @@ export class Mintlake {
   }
 
   /** GET /tokens: without q the tokens with the most volume. */
+  search(query?: Whole<"searchTokens">, signal?: AbortSignal): Promise<SearchResponse<Token>>;
+  search(query: Query<"searchTokens">, signal?: AbortSignal): Promise<SearchResponse>;
   search(query: Query<"searchTokens"> = {}, signal?: AbortSignal): Promise<SearchResponse> {
     return this.#json("/tokens", query, { signal: signal ?? null });
   }
 
   /** Every token that matches, each once, by walks of 200. */
+  walk(query?: Whole<"searchTokens">, signal?: AbortSignal): AsyncGenerator<Token>;
+  walk(query: Query<"searchTokens">, signal?: AbortSignal): AsyncGenerator<Row>;
   async *walk(query: Query<"searchTokens"> = {}, signal?: AbortSignal): AsyncGenerator<Row> {
     for (let cursor: string | null | undefined = ""; cursor !== null && cursor !== undefined; ) {
       const page: SearchResponse = await this.search({ limit: 200, ...query, cursor }, signal);
@@ -85,11 +93,15 @@ export class Mintlake {
   }
 
   /** GET /tokens/{mint}. An unknown mint is a MintlakeError of status 404. */
+  token(mint: string, query?: Whole<"getToken">, signal?: AbortSignal): Promise<Token>;
+  token(mint: string, query: Query<"getToken">, signal?: AbortSignal): Promise<Row>;
   token(mint: string, query: Query<"getToken"> = {}, signal?: AbortSignal): Promise<Row> {
     return this.#json(`/tokens/${encodeURIComponent(mint)}`, query, { signal: signal ?? null });
   }
 
   /** POST /tokens/batch: up to 500 mints. */
+  batch(body: BatchRequest, query?: Whole<"resolveTokens">, signal?: AbortSignal): Promise<BatchResponse<Token>>;
+  batch(body: BatchRequest, query: Query<"resolveTokens">, signal?: AbortSignal): Promise<BatchResponse>;
   batch(body: BatchRequest, query: Query<"resolveTokens"> = {}, signal?: AbortSignal): Promise<BatchResponse> {
     const headers = { "Content-Type": "application/json" };
     return this.#json("/tokens/batch", query, { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null });
@@ -120,6 +132,8 @@ export class Mintlake {
    * cursor: nothing is missed, some events may come twice. A reset comes again if the stream ends
    * before there is a new cursor. Throws for a request that cannot be right.
    */
+  follow(query?: Whole<"streamTokens">, signal?: AbortSignal): AsyncGenerator<FeedEvent<Token>>;
+  follow(query: Query<"streamTokens">, signal?: AbortSignal): AsyncGenerator<FeedEvent>;
   async *follow(query: Query<"streamTokens"> = {}, signal?: AbortSignal): AsyncGenerator<FeedEvent> {
     let cursor = query.cursor;
     let lost: FeedEvent | undefined; // the reset after which no cursor has come yet

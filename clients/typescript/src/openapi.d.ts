@@ -830,12 +830,12 @@ export interface components {
              * @description Whether to say of each mint what is up.
              * @default false
              */
-            states: boolean;
+            states?: boolean;
             /**
              * @description How long the answer may wait for mints that are queued. A client has 4 requests that wait at most; others are answered at once.
              * @default 0
              */
-            wait_ms: number;
+            wait_ms?: number;
         };
         /** @description What is known of them. */
         BatchResponse: {
@@ -1182,9 +1182,9 @@ export interface components {
         include_token22: boolean;
         /** @description Only tokens of this token program. */
         program: "token" | "token-2022" | "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" | "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb";
-        /** @description Only mints that have all of these Token-2022 extensions, with commas between. */
+        /** @description Only mints that have all of these Token-2022 extensions: with commas between, or each in a parameter of its own. */
         ext: components["schemas"]["ExtensionKinds"];
-        /** @description Only mints that have none of these Token-2022 extensions, with commas between. */
+        /** @description Only mints that have none of these Token-2022 extensions: with commas between, or each in a parameter of its own. */
         not_ext: components["schemas"]["ExtensionKinds"];
         /** @description Only tokens with this tag, as it is written. */
         tag: string;
@@ -1200,7 +1200,7 @@ export interface components {
         lists: boolean;
         /** @description Whether each row says what the token is worth and how it is traded. */
         market: boolean;
-        /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+        /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
         fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of")[];
     };
     requestBodies: never;
@@ -1243,9 +1243,9 @@ export interface operations {
                 include_token22?: components["parameters"]["include_token22"];
                 /** @description Only tokens of this token program. */
                 program?: components["parameters"]["program"];
-                /** @description Only mints that have all of these Token-2022 extensions, with commas between. */
+                /** @description Only mints that have all of these Token-2022 extensions: with commas between, or each in a parameter of its own. */
                 ext?: components["parameters"]["ext"];
-                /** @description Only mints that have none of these Token-2022 extensions, with commas between. */
+                /** @description Only mints that have none of these Token-2022 extensions: with commas between, or each in a parameter of its own. */
                 not_ext?: components["parameters"]["not_ext"];
                 /** @description Only tokens with this tag, as it is written. */
                 tag?: components["parameters"]["tag"];
@@ -1269,7 +1269,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1315,7 +1315,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1557,7 +1557,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1604,9 +1604,9 @@ export interface operations {
                 include_token22?: components["parameters"]["include_token22"];
                 /** @description Only tokens of this token program. */
                 program?: components["parameters"]["program"];
-                /** @description Only mints that have all of these Token-2022 extensions, with commas between. */
+                /** @description Only mints that have all of these Token-2022 extensions: with commas between, or each in a parameter of its own. */
                 ext?: components["parameters"]["ext"];
-                /** @description Only mints that have none of these Token-2022 extensions, with commas between. */
+                /** @description Only mints that have none of these Token-2022 extensions: with commas between, or each in a parameter of its own. */
                 not_ext?: components["parameters"]["not_ext"];
                 /** @description Only tokens with this tag, as it is written. */
                 tag?: components["parameters"]["tag"];
@@ -1622,7 +1622,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: {
