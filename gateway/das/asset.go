@@ -27,13 +27,15 @@ type token struct {
 
 // asset has the shape of digital_asset_types/src/rpc/asset.rs in
 // metaplex-foundation/digital-asset-rpc-infrastructure at f1a1ae6. interface, id, mutable and burnt
-// are required. What fungible tokens do not have (compression, ownership, print supply) and what
-// the registry does not know (creators, grouping, royalty) is left out.
+// are required; types of clients, such as Asset of the crate helius 3.1.0, demand ownership too. What
+// else fungible tokens do not have (compression, print supply) and what the registry does not know
+// (creators, grouping, royalty) is left out.
 type asset struct {
 	Interface   string      `json:"interface"`
 	ID          pubkey.Key  `json:"id"`
 	Content     *content    `json:"content,omitempty"`
 	Authorities []authority `json:"authorities,omitempty"`
+	Ownership   ownership   `json:"ownership"`
 	Mutable     bool        `json:"mutable"`
 	Burnt       bool        `json:"burnt"`
 	TokenInfo   tokenInfo   `json:"token_info"`
@@ -68,6 +70,15 @@ type authority struct {
 	Scopes  []string `json:"scopes"`
 }
 
+// ownership is the same for each fungible token: its holders are many, so owner is empty. Whether
+// their accounts are frozen or delegated is no matter of the token.
+type ownership struct {
+	Frozen    bool   `json:"frozen"`
+	Delegated bool   `json:"delegated"`
+	Model     string `json:"ownership_model"`
+	Owner     string `json:"owner"`
+}
+
 type tokenInfo struct {
 	Supply          json.Number `json:"supply,omitempty"`
 	Decimals        uint8       `json:"decimals"`
@@ -88,7 +99,7 @@ const (
 // asset returns the row as an asset.
 func (t *token) asset() *asset {
 	a := &asset{
-		Interface: "FungibleToken", ID: t.Mint, Content: t.content(),
+		Interface: "FungibleToken", ID: t.Mint, Content: t.content(), Ownership: ownership{Model: "token"},
 		// The row does not say whether the metadata was declared immutable. But without an
 		// authority nobody can change it.
 		Mutable: t.UpdateAuthority != nil,

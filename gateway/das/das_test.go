@@ -27,8 +27,8 @@ const (
 // The shape is that of the reference implementation, at commit f1a1ae6 of
 // metaplex-foundation/digital-asset-rpc-infrastructure: digital_asset_types/src/rpc/asset.rs, and
 // fungible_token_get_asset_scenario_1 (USDC) and _2 (a mint without metadata) of the snapshots in
-// integration_tests/tests/integration_tests. What those hold for NFTs (compression, ownership,
-// royalty) a fungible has not.
+// integration_tests/tests/integration_tests. What those hold for NFTs (compression, royalty) a
+// fungible has not.
 func TestTheShapeOfAnAsset(t *testing.T) {
 	a := newAPI(t, 0)
 	a.add(usdc, `"symbol":"USDC","name":"USD Coin","decimals":6,"logo_url":"https://example.org/usdc.png","is_token22":false,
@@ -48,7 +48,7 @@ func TestTheShapeOfAnAsset(t *testing.T) {
 			"links": {"image": "https://example.org/usdc.png", "external_url": "https://example.org"}
 		},
 		"authorities": [{"address": "`+usdcAuthority+`", "scopes": ["full"]}],
-		"mutable": true, "burnt": false,
+		"ownership": {"frozen": false, "delegated": false, "ownership_model": "token", "owner": ""}, "mutable": true, "burnt": false,
 		"token_info": {"supply": 18446744073709551615, "decimals": 6, "token_program": "`+schemas.ProgramToken+`",
 			"mint_authority": "BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG"}
 	}`, got)
@@ -56,14 +56,77 @@ func TestTheShapeOfAnAsset(t *testing.T) {
 
 	got, err = answer(t, s, nil, "getAsset", `{"id":"`+mint(1)+`"}`)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"interface": "FungibleToken", "id": "`+mint(1)+`", "mutable": false, "burnt": false,
-		"token_info": {"decimals": 9, "token_program": "`+schemas.ProgramToken2022+`"}}`, got)
+	require.JSONEq(t, `{"interface": "FungibleToken", "id": "`+mint(1)+`",
+		"ownership": {"frozen": false, "delegated": false, "ownership_model": "token", "owner": ""}, "mutable": false, "burnt": false, "token_info": {"decimals": 9, "token_program": "`+schemas.ProgramToken2022+`"}}`, got)
 
 	a.add(mint(2), `"symbol":"CARD","name":"","decimals":0,"is_token22":false,"supply":"7","token_standard":1`)
 	got, err = answer(t, s, nil, "getAsset", `{"id":"`+mint(2)+`"}`)
 	require.NoError(t, err)
 	require.Contains(t, got, `"interface":"FungibleAsset"`)
 	require.Contains(t, got, `"metadata":{"symbol":"CARD","token_standard":"FungibleAsset"}`)
+}
+
+// TestClientsTypesTakeAnAsset: types that clients generate or derive fail as a whole if one required
+// member is missing. Those of Asset, Content, Authorities, Ownership and AssetList of the crate
+// helius 3.1.0 (src/types/inner.rs) are here; its enums have no other values than these.
+func TestClientsTypesTakeAnAsset(t *testing.T) {
+	a := newAPI(t, 0)
+	a.add(mint(1), `"symbol":"","name":"","decimals":9,"is_token22":true`)
+	a.add(mint(2), `"symbol":"CARD","name":"Card","decimals":0,"is_token22":false,"supply":"18446744073709551615","token_standard":1,"update_authority":"`+usdcAuthority+`"`)
+	a.add(mint(3), `"symbol":"","name":"","decimals":255,"is_token22":false,"logo_url":"https://example.org/a.png","metaplex_uri":"https://example.org/a.json"`)
+	s := newServer(t, a)
+	whole := func(value any, members ...string) map[string]any {
+		t.Helper()
+		object, ok := value.(map[string]any)
+		require.True(t, ok, "%v", value)
+		for _, name := range members {
+			require.NotNil(t, object[name], name)
+		}
+		return object
+	}
+	check := func(value any) {
+		t.Helper()
+		object := whole(value, "interface", "id", "ownership", "mutable", "burnt")
+		require.Contains(t, []any{"FungibleToken", "FungibleAsset"}, object["interface"])
+		require.Equal(t, map[string]any{"frozen": false, "delegated": false, "ownership_model": "token", "owner": ""}, object["ownership"])
+		if content := object["content"]; content != nil {
+			whole(content, "json_uri", "metadata")
+		}
+		if authorities, ok := object["authorities"].([]any); ok {
+			for _, one := range authorities {
+				require.Equal(t, []any{"full"}, whole(one, "address", "scopes")["scopes"])
+			}
+		}
+	}
+	ids := `"` + mint(1) + `","` + mint(2) + `","` + mint(3) + `"`
+	for method, params := range map[string]string{
+		"getAsset": `{"id":"` + mint(2) + `","displayOptions":null}`, "getAssetBatch": `{"ids":[` + ids + `],"displayOptions":{"showFungible":true}}`, "getAssets": `{"ids":[` + ids + `]}`,
+		"searchAssets": `{"tokenType":"fungible"}`,
+	} {
+		got, err := answer(t, s, nil, method, params)
+		require.NoError(t, err)
+		var value any
+		require.NoError(t, json.Unmarshal([]byte(got), &value))
+		t.Log(method, got)
+		switch list := value.(type) {
+		case []any:
+			require.Len(t, list, 3)
+			for _, one := range list {
+				check(one)
+			}
+		case map[string]any:
+			items, isList := list["items"].([]any)
+			if !isList {
+				check(list)
+				continue
+			}
+			whole(list, "total", "limit")
+			require.Len(t, items, 3)
+			for _, one := range items {
+				check(one)
+			}
+		}
+	}
 }
 
 // What is not in the registry may be an NFT that an upstream knows.
