@@ -65,6 +65,26 @@ func givenUp(log *apitest.Log, i int) {
 	log.Message(schemas.TopicDeadLetters, "enrich", &eventspb.DeadLetter{Source: "enrich", Reason: "rpc: down", Topic: schemas.TopicEnrichmentRequests, Value: request}, time.Now())
 }
 
+// TestBatchAndImageBringABrokenDocumentForward: a token that has a URI and nothing of a document is
+// asked for again. One that has its document is not, nor one without a URI.
+func TestBatchAndImageBringABrokenDocumentForward(t *testing.T) {
+	log := apitest.NewLog()
+	broken, shown := log.Token(1, 10, "A", "Broken", time.Now()), log.Token(2, 10, "B", "Pictured", time.Now())
+	whole := logo(log, 3, "https://example.org/a.png")
+	bare := address(4)
+	log.Message(schemas.TopicTokenEvents, bare, apitest.Created(apitest.Mint(4), 10), time.Now())
+	n := startNode(t, log).awaitReady()
+	for range 3 {
+		n.batch([]string{broken, whole, bare}, "")
+		n.get("/img/" + shown)
+		n.get("/img/" + whole)
+	}
+	require.Eventually(t, func() bool { return len(log.Records(schemas.TopicEnrichmentRequests)) == 2 }, hang, time.Millisecond)
+	for _, record := range log.Records(schemas.TopicEnrichmentRequests) {
+		require.Contains(t, []string{broken, shown}, string(record.Key))
+	}
+}
+
 func TestBatchStates(t *testing.T) {
 	log, a := threeTokens()
 	n := startNode(t, log, func(cfg *api.Config) { cfg.Enrichment.PerClient = 3 }).awaitReady()

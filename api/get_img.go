@@ -41,7 +41,8 @@ const headerLogoStatus = "X-Logo-Status"
 const ageUnknown = 60
 
 // getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, a
-// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment. An
+// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment, and so
+// is one whose document could not be read. An
 // invalid `size` or `format` is ignored, because an <img> cannot show an error.
 func (s *Server) getImage(c *fiber.Ctx) error {
 	header := &c.Response().Header
@@ -55,10 +56,13 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	if parseErr != nil {
 		return sendFallback(c, logos.StatusUnknown, ageUnknown)
 	}
-	url, status, known := s.logoOf(mint)
+	url, status, lacking, known := s.logoOf(mint)
 	if !known {
 		s.requests.Ask(s.client(c), mint, eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
 		return sendFallback(c, logos.StatusUnknown, ageUnknown)
+	}
+	if lacking {
+		s.requests.AskDocument(s.client(c), mint, eventspb.RequestReason_REQUEST_REASON_API_IMAGE)
 	}
 	if s.logos == nil {
 		return sendFallback(c, status, ageUnknown)
@@ -76,12 +80,12 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	return nil
 }
 
-// logoOf returns the URL and the status of a token's logo; false for a mint that is not in the
-// registry. It uses the row cache, because the same images are requested again and again.
-func (s *Server) logoOf(mint pubkey.Key) (url, status string, known bool) {
+// logoOf returns the URL and the status of a token's logo, and whether its document is lacking;
+// known is false for a mint that is not in the registry. It uses the row cache, because the same images are requested again and again.
+func (s *Server) logoOf(mint pubkey.Key) (url, status string, lacking, known bool) {
 	id, known := s.replica.ID(mint)
 	if !known {
-		return "", "", false
+		return "", "", false, false
 	}
 	return s.rows.logo(id, s.replica.Row)
 }

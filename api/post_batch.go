@@ -43,7 +43,7 @@ const (
 
 // postBatch is POST /tokens/batch: it resolves up to 500 mints, each once, in the order asked. An
 // unknown mint is queued for enrichment, unless it is no address or a bound of package requests
-// forbids it. With wait_ms the answer waits for the queued mints.
+// forbids it; so is one whose document could not be read. With wait_ms the answer waits for the queued mints.
 func (s *Server) postBatch(c *fiber.Ctx) error {
 	shape, err := queryShape(c, false)
 	if err != nil {
@@ -69,6 +69,15 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		answers[key] = s.requests.Ask(client, key, eventspb.RequestReason_REQUEST_REASON_API_BATCH)
 		if outcome := answers[key].Outcome; outcome == requests.Queued || outcome == requests.Duplicate {
 			pending = append(pending, key)
+		}
+	}
+	// After the unknown mints: these come first for what a client may cause.
+	for i, mint := range request.mints {
+		if !members[i].row.lacksDocument {
+			continue
+		}
+		if key, err := pubkey.Parse(mint); err == nil {
+			s.requests.AskDocument(client, key, eventspb.RequestReason_REQUEST_REASON_API_BATCH)
 		}
 	}
 	if request.wait > 0 && len(pending) > 0 {

@@ -43,6 +43,7 @@ type cachedRow struct {
 	supply *float64
 	// What images need of the row.
 	logoURL, logoStatus string
+	lacksDocument       bool
 	// market is the JSON that was written last; nil at first.
 	market atomic.Pointer[cachedMarket]
 }
@@ -86,7 +87,7 @@ type rowReader func(id uint32, use func(row *replica.Row)) bool
 func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (row, bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
-		return row{id: id, json: kept.json, supply: kept.supply, kept: kept}, true
+		return row{id: id, json: kept.json, supply: kept.supply, kept: kept, lacksDocument: kept.lacksDocument}, true
 	}
 	return c.made(id, changes, read, buf)
 }
@@ -98,7 +99,7 @@ func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) 
 		t := r.Token
 		from := len(*buf)
 		*buf = encode.Token(*buf, t)
-		found.json, found.supply = (*buf)[from:len(*buf):len(*buf)], t.WholeSupply()
+		found.json, found.supply, found.lacksDocument = (*buf)[from:len(*buf):len(*buf)], t.WholeSupply(), lacksDocument(t)
 		if c.cell(id).asked.Swap(id+1) == id+1 {
 			c.keep(id, changes, t, found.json)
 		}
@@ -106,25 +107,31 @@ func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) 
 	return found, ok
 }
 
-// logo returns the URL of a member's logo, empty if there is none, and its status; false if id is
-// no member. Unlike row, it keeps the row at the first request: images are requested again and
+// lacksDocument reports whether a row has a metadata URI and nothing of what documents say, so that
+// most likely the document could not be read.
+func lacksDocument(t *registry.Token) bool {
+	return t.MetaplexURI != nil && t.LogoURL == nil && t.Description == nil && t.ExternalURL == nil && len(t.Extensions) == 0
+}
+
+// logo returns the URL of a member's logo, empty if there is none, and its status; ok is false if
+// id is no member. lacking is lacksDocument. Unlike row, it keeps the row at the first request: images are requested again and
 // again.
-func (c *rowCache) logo(id uint32, read rowReader) (url, status string, ok bool) {
+func (c *rowCache) logo(id uint32, read rowReader) (url, status string, lacking, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
-		return kept.logoURL, kept.logoStatus, true
+		return kept.logoURL, kept.logoStatus, kept.lacksDocument, true
 	}
 	ok = read(id, func(r *replica.Row) {
 		t := r.Token
 		if t.LogoURL != nil {
 			url = strings.Clone(*t.LogoURL)
 		}
-		status = strings.Clone(t.LogoStatus)
+		status, lacking = strings.Clone(t.LogoStatus), lacksDocument(t)
 		if len(url) < cachedRowMax { // otherwise the row is too long to be kept as well
 			c.keep(id, changes, t, encode.Token(nil, t))
 		}
 	})
-	return url, status, ok
+	return url, status, lacking, ok
 }
 
 // kept returns the kept row, if it is valid, and the count of changes with which a new one must be
@@ -143,7 +150,8 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	if len(json) > cachedRowMax {
 		return
 	}
-	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), supply: t.WholeSupply(), logoStatus: strings.Clone(t.LogoStatus)}
+	kept := &cachedRow{id: id, changes: changes, json: bytes.Clone(json), supply: t.WholeSupply(), logoStatus: strings.Clone(t.LogoStatus),
+		lacksDocument: lacksDocument(t)}
 	if t.LogoURL != nil {
 		kept.logoURL = strings.Clone(*t.LogoURL)
 	}
@@ -154,7 +162,7 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 func (s *Server) rowOf(id uint32, sh *shape, buf *[]byte) (row, bool) {
 	if sh.evidence {
 		token := s.replica.Token(id)
-		return row{id: id, token: token}, token != nil
+		return row{id: id, token: token, lacksDocument: token != nil && lacksDocument(token)}, token != nil
 	}
 	return s.rows.row(id, s.replica.Row, buf)
 }

@@ -95,7 +95,7 @@ func TestLogosComeFromKeptRows(t *testing.T) {
 	}
 	want := func(wanted, status string, known bool) {
 		t.Helper()
-		got, gotStatus, ok := c.logo(7, lent(make))
+		got, gotStatus, _, ok := c.logo(7, lent(make))
 		require.Equal(t, []any{wanted, status, known}, []any{got, gotStatus, ok})
 	}
 	want("https://example.org/a.png", registry.LogoOK, true)

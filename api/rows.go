@@ -101,6 +101,8 @@ type row struct {
 	// kept is the row in the cache; nil if it is not kept there.
 	kept *cachedRow
 	hit  search.Hit
+	// lacksDocument: see there.
+	lacksDocument bool
 }
 
 // whole returns the supply in whole tokens; nil if unknown.

@@ -103,8 +103,8 @@ func requireAllAnswered(t *testing.T, w *world, mints int) {
 	}
 	for _, record := range w.produced {
 		for _, header := range record.Headers {
-			if header.Key != "type" || string(header.Value) == "dead_letter" {
-				continue
+			if header.Key != "type" || string(header.Value) == "dead_letter" || string(header.Value) == "enrichment.document_check" {
+				continue // a check has its time
 			}
 			// Repeats are equal, so that a replay changes nothing in the registry.
 			id := string(record.Key) + string(header.Value)

@@ -3,12 +3,13 @@
 //
 // In: EnrichmentRequest records, which name a mint or a metadata account; accounts over JSON-RPC;
 // off-chain JSON from wherever a token's URI points.
-// Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint), dead
-// letters.
+// Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint, the check
+// of a document that could not be read), dead letters.
 // Guarantees: every request is answered at least once, with facts or with a dead letter, even if
 // the process is killed: an offset is committed only when everything up to it is durable. An RPC
 // server that is away delays and loses nothing. A slow, dead or hostile metadata host delays only
-// the tokens that name it, and never an account fact. The same request gives an equal fact as long
+// the tokens that name it, and never an account fact. A document that cannot be read has a check
+// with the reason and the time of the next try. The same request gives an equal fact as long
 // as accounts and documents stay the same.
 package enrich
 
@@ -77,6 +78,8 @@ type Config struct {
 	// attempt at the document on. A host that has answered nothing else for as long is not waited
 	// for. Offsets stay uncommitted meanwhile. Default 2 min.
 	hostPatience time.Duration
+	// queuePatience is how long a document waits for a worker before it is put off. Default 5 min.
+	queuePatience time.Duration
 	// retryDelay before the second attempt; it doubles from there. Default 1 s.
 	retryDelay time.Duration
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default
@@ -94,12 +97,14 @@ type Config struct {
 	// offchainTTL is how long a fetched document answers further requests for it. Default 6 h.
 	offchainTTL time.Duration
 	// negativeTTL is how long "not a mint", a metadata account without a mint, and a failed
-	// document answer further requests. Default 10 min.
+	// document answer further requests. Of a failed document it bounds those of ingest: see
+	// failedBefore for the others. Default 10 min.
 	negativeTTL time.Duration
 	// cacheSize bounds each cache of earlier answers, in mints. Default 200,000.
 	cacheSize int
-	// maxInFlight bounds the requests that are read and not yet answered. At most half of them wait
-	// for another attempt at a document, and a tenth for one host. Default 100,000.
+	// maxInFlight bounds the requests that are read and not yet answered. At most half of them are
+	// for documents, and a tenth for those of one domain or address; further ones are put off.
+	// Default 100,000.
 	maxInFlight int
 	// commitInterval between commits of offsets. Default 100 ms.
 	commitInterval time.Duration
@@ -120,6 +125,7 @@ func (c Config) withDefaults() Config {
 	c.attempts = cmp.Or(c.attempts, 3)
 	c.patience = cmp.Or(c.patience, 30*time.Second)
 	c.hostPatience = cmp.Or(c.hostPatience, 2*time.Minute)
+	c.queuePatience = cmp.Or(c.queuePatience, 5*time.Minute)
 	c.retryDelay = cmp.Or(c.retryDelay, time.Second)
 	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 10*time.Second)
 	c.offchainWorkers = cmp.Or(c.offchainWorkers, 64)
@@ -142,7 +148,8 @@ func (c Config) problems() error {
 		ok  bool
 	}{
 		{"batch_window", c.batchWindow > 0}, {"rpc_concurrency", c.rpcConcurrency > 0}, {"attempts", c.attempts > 0},
-		{"patience", c.patience > 0}, {"host_patience", c.hostPatience > 0}, {"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
+		{"patience", c.patience > 0}, {"host_patience", c.hostPatience > 0}, {"queue_patience", c.queuePatience > 0},
+		{"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
 		{"offchain_workers", c.offchainWorkers > 0}, {"per_host", c.perHost > 0}, {"per_gateway", c.perGateway > 0},
 		{"account_ttl", c.accountTTL > 0}, {"offchain_ttl", c.offchainTTL > 0}, {"negative_ttl", c.negativeTTL > 0},
 		{"cache_size", c.cacheSize > 0}, {"max_in_flight", c.maxInFlight > 0}, {"commit_interval", c.commitInterval > 0},

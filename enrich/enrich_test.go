@@ -117,7 +117,7 @@ func TestRepeatedRequestsAreAnsweredOnce(t *testing.T) {
 	require.LessOrEqual(t, w.rpc.callCount(), 2)
 	require.Equal(t, 39, counted(t, e.metrics.dedup.WithLabelValues(dedupAccounts)))
 	require.Equal(t, 39, counted(t, e.metrics.dedup.WithLabelValues(dedupNotAMint)))
-	require.Equal(t, 39, counted(t, e.metrics.dedup.WithLabelValues(dedupOffchain)))
+	require.Equal(t, 39, counted(t, e.metrics.dedup.WithLabelValues(dedupOffchain))+counted(t, e.metrics.dedup.WithLabelValues(dedupOffchainReplaced)))
 	require.Equal(t, 80, counted(t, e.metrics.requests.WithLabelValues("api_batch")))
 
 	// What ingest learned at a later slot is read again, whatever the TTL.

@@ -53,6 +53,11 @@ func (b *broker) request(t testing.TB, request *eventspb.EnrichmentRequest) {
 func (b *broker) raw(key, value []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.add(key, value)
+}
+
+// add adds a request. The caller holds the lock.
+func (b *broker) add(key, value []byte) {
 	partition := kafka.PartitionOf(append([]byte{0}, key...), fakePartitions)
 	b.requests[partition] = append(b.requests[partition], kafka.Record{
 		Topic: schemas.TopicEnrichmentRequests, Partition: partition, Offset: int64(len(b.requests[partition])), Key: key, Value: value, Time: time.Now(),
@@ -77,7 +82,13 @@ func (b *broker) Produce(ctx context.Context, records ...kafka.Record) error {
 			return kafka.ErrRecordTooLarge
 		}
 	}
-	b.produced = append(b.produced, records...)
+	for i := range records {
+		if records[i].Topic == schemas.TopicEnrichmentRequests {
+			b.add(records[i].Key, records[i].Value)
+			continue
+		}
+		b.produced = append(b.produced, records[i])
+	}
 	return nil
 }
 

@@ -45,6 +45,11 @@ type job struct {
 	attempts     int
 	firstAttempt time.Time
 	worked       time.Duration
+	// inside is whether the job has a place in the off-chain stage, room the groups that it counts
+	// for. It was last queued for a worker at queued.
+	inside bool
+	room   []string
+	queued time.Time
 }
 
 // byAccount reports whether the request names a metadata account and no mint.
@@ -114,11 +119,13 @@ func (j *job) identify() bool {
 	}
 }
 
-// needsNoRead reports whether the accounts would only repeat what the events say: ingest saw the
-// instruction that set the URI. A request by account needs the read, because an event without a
-// mint tells the registry nothing.
+// needsNoRead reports whether the accounts would only repeat what is known: ingest saw the
+// instruction that set the URI, or its document failed before. A request by account needs the read,
+// because an event without a mint tells the registry nothing.
 func needsNoRead(j *job) bool {
-	return !j.byAccount() && j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_METADATA_SET && j.uri != ""
+	reason := j.request.GetReason()
+	return !j.byAccount() && j.uri != "" &&
+		(reason == eventspb.RequestReason_REQUEST_REASON_METADATA_SET || reason == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_RETRY)
 }
 
 // continueOffchain passes the job to the off-chain stage. It ends the job if the URI or the mint is

@@ -78,7 +78,7 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 	m := &metrics{
 		requests: counter("requests_total", "Enrichment requests read, by reason.", "reason", reasons...),
 		facts: counter("facts_total", "Facts written, by kind.", "kind",
-			"mint_account", "metaplex_account", "offchain", "not_a_mint"),
+			"mint_account", "metaplex_account", "offchain", "not_a_mint", "document_check"),
 		rpcCalls:    counter("rpc_calls_total", "Calls of getMultipleAccounts, by outcome.", "outcome", rpcOK, rpcRetryable, rpcRefused),
 		fetches:     counter("fetches_total", "Attempts to fetch off-chain metadata, by class of outcome.", "class", classes...),
 		resolutions: counter("resolutions_total", "Metadata accounts read for the mint that they name, by outcome.", "outcome", outcomes()...),

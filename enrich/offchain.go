@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -18,18 +19,22 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// offchainStage fetches the documents behind metadata URIs.
+// offchainStage fetches the documents behind metadata URIs. What becomes of those that cannot be
+// read is in documentchecks.go.
 type offchainStage struct {
 	e      *Enricher
 	turns  *keyed
 	queues *hostqueue.Queue[*job]
 	waits  *waits
-	// fetched remembers the last document of each mint, failed the last one that was given up.
+	// fetched remembers the last document of each mint, failed the last one that could not be read.
 	fetched *lru.Cache[pubkey.Key, fetchMark]
-	failed  *lru.Cache[pubkey.Key, fetchMark]
+	failed  *lru.Cache[pubkey.Key, failMark]
 	// parsing bounds the documents parsed at once: a hostile one takes many times its size in
 	// memory.
 	parsing *semaphore.Weighted
+
+	mu     sync.Mutex
+	noRoom []*job // jobs that sweep will put off
 }
 
 // fetchMark remembers a document of a mint: its URI, the slot of the request, and when it was
@@ -38,6 +43,12 @@ type fetchMark struct {
 	uri  uriDigest
 	slot uint64
 	at   time.Time
+}
+
+// failMark is the fetchMark of a document that could not be read, as often in a row as failures.
+type failMark struct {
+	fetchMark
+	failures uint32
 }
 
 // uriDigest is the start of a URI's SHA-256: URIs may be long.
@@ -65,29 +76,51 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	if s.fetched, err = lru.New[pubkey.Key, fetchMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of documents: %w", err)
 	}
-	if s.failed, err = lru.New[pubkey.Key, fetchMark](e.cfg.cacheSize); err != nil {
+	if s.failed, err = lru.New[pubkey.Key, failMark](e.cfg.cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of failed documents: %w", err)
 	}
 	return s, nil
 }
 
-// submit passes j to the stage. It ends the jobs of the mint that wait there with another URI of an
-// earlier slot: that document is no longer the mint's. So a mint whose URI changes all the time
-// holds a few places of maxInFlight, however slow its host is.
+// submit passes j to the stage. It ends the jobs of the mint that wait there and are of no later
+// slot: the answer to j is theirs. So a mint that is asked for all the time holds a few places of
+// maxInFlight, however slow its host is. A job for which the stage has no room is put off.
 func (s *offchainStage) submit(j *job) {
-	for _, old := range s.turns.drop(j, func(waiting *job) bool { return waiting.uri != j.uri && waiting.slot <= j.slot }) {
+	for _, old := range s.turns.drop(j, func(waiting *job) bool { return waiting.slot <= j.slot }) {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchainReplaced).Inc()
-		s.e.complete(old)
+		s.complete(old)
 	}
-	if s.turns.enter(j) {
+	j.room = s.e.fetcher.Groups(j.uri)
+	j.inside = s.waits.enter(j.room)
+	switch {
+	case !j.inside:
+		s.mu.Lock()
+		s.noRoom = append(s.noRoom, j)
+		s.mu.Unlock()
+	case s.turns.enter(j):
 		s.queue(j)
 	}
 }
 
-func (s *offchainStage) queue(j *job) { s.queues.Push(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j) }
+func (s *offchainStage) queue(j *job) {
+	j.queued = time.Now()
+	s.queues.Push(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j)
+}
 
-func (s *offchainStage) finish(j *job) {
+// complete ends a job that does not have its turn.
+func (s *offchainStage) complete(j *job) {
+	if j.inside {
+		s.waits.leave(j.room)
+	}
 	s.e.complete(j)
+}
+
+// finish ends a job. If it has its turn, the mint's next job is queued.
+func (s *offchainStage) finish(j *job) {
+	s.complete(j)
+	if !j.inside {
+		return
+	}
 	if next := s.turns.leave(j); next != nil {
 		s.queue(next)
 	}
@@ -95,6 +128,7 @@ func (s *offchainStage) finish(j *job) {
 
 func (s *offchainStage) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.sweep(ctx) })
 	for range s.e.cfg.offchainWorkers {
 		group.Go(func() error {
 			for {
@@ -139,15 +173,11 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 	if err == nil {
 		return s.succeed(ctx, j, document)
 	}
-	if delay, again := s.nextAttempt(j, err); again && s.wait(j, delay) {
+	if delay, again := s.nextAttempt(j, err); again {
+		time.AfterFunc(delay, func() { s.queue(j) })
 		return nil
 	}
-	if err := s.e.writeDeadLetter(ctx, j, reasonOffchain, err.Error()); err != nil {
-		return err
-	}
-	s.failed.Add(j.mint, s.mark(j))
-	s.finish(j)
-	return nil
+	return s.fail(ctx, j, err)
 }
 
 func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.OffchainMetadata, error) {
@@ -197,20 +227,6 @@ func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	return delay, j.worked+delay < s.e.cfg.patience
 }
 
-// wait queues the job again after a delay, for which the worker does not wait. It returns false if
-// too many jobs wait already.
-func (s *offchainStage) wait(j *job, delay time.Duration) bool {
-	host := s.e.fetcher.Host(j.uri)
-	if !s.waits.enter(host) {
-		return false
-	}
-	time.AfterFunc(delay, func() {
-		s.waits.leave(host)
-		s.queue(j)
-	})
-	return true
-}
-
 // succeed writes the fact. It remembers the document, unless one of a later slot is remembered
 // already.
 func (s *offchainStage) succeed(ctx context.Context, j *job, document *eventspb.OffchainMetadata) error {
@@ -243,7 +259,7 @@ func (s *offchainStage) answered(j *job) bool {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()
 		return true
 	}
-	if mark, ok := s.failed.Get(j.mint); ok && mark.uri == digest && now.Sub(mark.at) < s.e.cfg.negativeTTL {
+	if s.failedBefore(j) {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchainFailures).Inc()
 		return true
 	}

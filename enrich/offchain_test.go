@@ -80,10 +80,11 @@ func TestOffchainFailures(t *testing.T) {
 	require.Equal(t, map[string]int{
 		"https://a.test/refused": 1, "https://b.test/down": 3, "https://c.test/flaky": 3, "https://d.test/list": 1, "https://e.test/later": 1,
 	}, tries)
-	require.Len(t, w.facts(t), 1)
+	require.ElementsMatch(t, []string{"offchain", "document_check", "document_check", "document_check", "document_check"}, kinds(w.facts(t)))
 	letters := w.deadLetters(t)
 	require.Len(t, letters, 4)
 	for _, letter := range letters {
+		require.Contains(t, letter.GetReason(), "; next try 20")
 		require.True(t, strings.HasPrefix(letter.GetReason(), "offchain: "), letter.GetReason())
 		require.Equal(t, "enrich", letter.GetSource())
 	}
@@ -211,13 +212,19 @@ func TestPausedHostsLeaveRoomForOthers(t *testing.T) {
 	}
 	w.request(t, ask(mintKey(1000), metadataSet, 5, "https://quick.test/x"))
 	e, stop := w.start(t)
-	require.Eventually(t, func() bool { return len(w.facts(t)) == 1 && len(w.deadLetters(t)) == 80 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.facts(t)) == 81 }, hang, time.Millisecond)
 	e.offchain.waits.mu.Lock()
-	for host, waiting := range e.offchain.waits.hosts {
-		require.LessOrEqual(t, waiting, 4, host)
+	for group, jobs := range e.offchain.waits.groups {
+		require.LessOrEqual(t, jobs, 4, group)
 	}
-	require.Equal(t, 20, e.offchain.waits.waiting)
+	require.Equal(t, 20, e.offchain.waits.jobs)
 	e.offchain.waits.mu.Unlock()
+	require.Empty(t, w.deadLetters(t), "nobody tried to read what is put off")
+	for _, fact := range w.facts(t) {
+		if check := fact.GetDocumentCheck(); check != nil {
+			require.Equal(t, "host_busy", check.GetErrorClass())
+		}
+	}
 	require.NoError(t, stop())
 	require.Positive(t, w.lag(), "what waits is not committed")
 
@@ -226,17 +233,28 @@ func TestPausedHostsLeaveRoomForOthers(t *testing.T) {
 	w.drained(t)
 }
 
-func TestWaitsEnd(t *testing.T) {
+func TestRoomOfTheStage(t *testing.T) {
 	w := newWaits(20)
-	require.True(t, w.enter("a"))
-	require.True(t, w.enter("a"))
-	require.False(t, w.enter("a"), "a tenth for one host")
-	w.leave("a")
-	require.True(t, w.enter("a"))
-	w.leave("a")
-	w.leave("a")
-	require.Empty(t, w.hosts, "a host for which nothing waits is forgotten")
-	require.Zero(t, w.waiting)
+	a, ab := []string{"a"}, []string{"a", "b"}
+	require.True(t, w.enter(ab))
+	require.True(t, w.enter(a))
+	require.False(t, w.enter(ab), "a tenth for one group")
+	w.leave(a)
+	require.True(t, w.enter(a))
+	for range 8 {
+		require.True(t, w.enter(nil), "gateways are excepted")
+	}
+	require.False(t, w.enter([]string{"b"}), "half of the places are taken, and it holds one")
+	require.True(t, w.enter([]string{"c"}))
+	for range 4 {
+		require.True(t, w.enter(nil))
+	}
+	require.False(t, w.enter([]string{"d"}), "a quarter is never taken")
+	w.leave(ab)
+	w.leave(a)
+	w.leave([]string{"c"})
+	require.Empty(t, w.groups, "a group without jobs is forgotten")
+	require.Equal(t, 12, w.jobs)
 }
 
 func TestChangedURIIsFetchedAgain(t *testing.T) {
@@ -259,9 +277,9 @@ func TestChangedURIIsFetchedAgain(t *testing.T) {
 // leaves the places to others, and what it has in the end is fetched.
 func TestAMintHoldsFewPlaces(t *testing.T) {
 	w := newWorld()
-	w.cfg.maxInFlight = 10
+	w.cfg.maxInFlight = 40
 	release := w.slowHost()
-	const changes = 200
+	const changes = 800
 	slow := func(i int) string { return fmt.Sprintf("https://slow.test/%d", i) }
 	for i := range changes { // some in one slot
 		w.request(t, ask(mintKey(1), metadataSet, uint64(5+i/4), slow(i)))

@@ -1,10 +1,12 @@
-// Package requests asks enrichment for mints that users named and the registry does not know.
+// Package requests asks enrichment for mints that users named and the registry does not know, or
+// whose document it does not have.
 //
 // In: mints, with the client that named them. Out: records on registry.enrichment-requests.v1.
 // Guarantees: Ask never blocks and does no I/O, so a Kafka outage delays no response. A mint is
-// requested once in DedupTTL. It is not requested for NegativeTTL after it was found to be no mint,
-// nor for DedupTTL after enrichment gave it up. A client causes at most PerClient requests in
-// PerClientWindow. Memory is bounded. A request that was dropped may be made again at once.
+// requested once in DedupTTL, for its document once in a minute. It is not requested for
+// NegativeTTL after it was found to be no mint, nor for DedupTTL after enrichment gave it up. A
+// client causes at most PerClient requests in PerClientWindow, and as many for documents. Memory is
+// bounded. A request that was dropped may be made again at once.
 package requests
 
 import (
@@ -200,6 +202,21 @@ func (q *Queue) Ask(client string, mint pubkey.Key, reason eventspb.RequestReaso
 	return answer
 }
 
+// documentTTL is how long a mint is not asked for again whose document the registry does not have.
+const documentTTL = time.Minute
+
+// AskDocument queues a request for a mint that the registry knows, but not its document. So
+// enrichment reads a document that could not be read before its next try is due.
+func (q *Queue) AskDocument(client string, mint pubkey.Key, reason eventspb.RequestReason) {
+	now := q.deps.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if until, ok := q.recent.Get(mint); ok && now.Before(until.Add(documentTTL-q.cfg.DedupTTL)) {
+		return
+	}
+	q.asked.WithLabelValues(string(q.enqueue(now, client, "documents ", mint, reason).Outcome)).Inc()
+}
+
 // ask is Ask without its metric and the least RetryAfter.
 func (q *Queue) ask(client string, mint pubkey.Key, reason eventspb.RequestReason) Answer {
 	now := q.deps.Now()
@@ -208,13 +225,18 @@ func (q *Queue) ask(client string, mint pubkey.Key, reason eventspb.RequestReaso
 	if answer, known := q.knownAt(now, mint); known {
 		return answer
 	}
+	return q.enqueue(now, client, "", mint, reason)
+}
+
+// enqueue queues a request if the client may cause one more of the kind. The caller holds the lock.
+func (q *Queue) enqueue(now time.Time, client, kind string, mint pubkey.Key, reason eventspb.RequestReason) Answer {
 	scopes, count := q.cfg.Networks.Scopes(client)
 	var allowances []*allowance
 	for _, scope := range scopes[:count] {
-		a, ok := q.clients.Get(scope.Key)
+		a, ok := q.clients.Get(kind + scope.Key)
 		if !ok {
 			a = &allowance{}
-			q.clients.Add(scope.Key, a)
+			q.clients.Add(kind+scope.Key, a)
 		}
 		if used, wait := a.at(now, q.cfg.PerClientWindow); used >= q.cfg.PerClient*scope.Factor {
 			return Answer{Capped, wait}

@@ -89,6 +89,34 @@ func TestAskOnceAndInForm(t *testing.T) {
 	require.Equal(t, Queued, q.Ask("c", named("mint"), batch).Outcome, "asked again after the TTL")
 }
 
+// TestDocumentsAreAskedForWithinBounds: once in a minute for each mint, also one that was given up,
+// and each request counts against its client.
+func TestDocumentsAreAskedForWithinBounds(t *testing.T) {
+	now, producer := time.UnixMilli(1_700_000_000_123), &fakeProducer{}
+	q := newQueue(t, Config{PerClient: 3}, producer, &now)
+	ask := func(client, mint string, want int) {
+		t.Helper()
+		for range 10 {
+			q.AskDocument(client, named(mint), batch)
+		}
+		require.Len(t, q.waiting, want)
+	}
+	ask("c", "mint", 1)
+	ask("other client", "mint", 1)
+	q.Failed(named("failed"))
+	ask("c", "failed", 2)
+	now = now.Add(time.Minute - 1)
+	ask("c", "mint", 2)
+	now = now.Add(1)
+	ask("c", "mint", 3)
+	ask("c", "capped", 3)
+	ask("other client", "capped", 4)
+	require.Equal(t, Duplicate, q.Ask("c", named("mint"), batch).Outcome)
+	require.Equal(t, Queued, q.Ask("c", named("unknown"), batch).Outcome, "mints that are not known have an allowance of their own")
+	run(t, q)()
+	require.Len(t, producer.mints(), 5)
+}
+
 func TestNotAMintIsNotAsked(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	q := newQueue(t, Config{}, &fakeProducer{}, &now)

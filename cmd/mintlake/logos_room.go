@@ -105,22 +105,27 @@ func (s *system) openImages(store bool) (*images, error) {
 // checksLogos reports whether the settings allow this process to fetch logos.
 func (s *system) checksLogos() bool { return s.cfg.Logos.Enabled && s.cfg.Enrich.Offchain }
 
-// startLogos starts the room that checks logos. together is true if the API runs in the same
-// process.
+// startLogos starts the room that checks logos, and that asks again for documents that could not be
+// read. together is true if the API runs in the same process.
 func (s *system) startLogos(together bool) error {
-	if !s.checksLogos() {
+	if !s.cfg.Enrich.Offchain {
 		return nil
 	}
-	made, err := s.openImages(together)
-	if err != nil {
-		return err
-	}
 	cfg := &s.cfg.Logos
-	machine, err := logos.New(logos.Config{Workers: cfg.Workers, PerHost: cfg.PerHost, Retry: cfg.Retry, MaxRetry: max(cfg.Retry, 7*24*time.Hour), Recheck: cfg.Recheck},
-		logos.Deps{
-			Offsets: s.admin, Producer: s.writers.For("enrich"), Loader: made.loader, Host: made.fetcher.Host, Groups: made.fetcher.Groups, Logger: s.logger, Registerer: s.registerer,
-			OpenTail: func() (kafka.TailReader, error) { return s.openEnrichments("logos") },
-		})
+	deps := logos.Deps{
+		Offsets: s.admin, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer,
+		OpenTail: func() (kafka.TailReader, error) { return s.openEnrichments("logos") },
+	}
+	if s.checksLogos() {
+		made, err := s.openImages(together)
+		if err != nil {
+			return err
+		}
+		deps.Loader, deps.Host, deps.Groups = made.loader, made.fetcher.Host, made.fetcher.Groups
+	}
+	machine, err := logos.New(logos.Config{
+		Workers: cfg.Workers, PerHost: cfg.PerHost, Retry: cfg.Retry, MaxRetry: max(cfg.Retry, 7*24*time.Hour), Recheck: cfg.Recheck,
+	}, deps)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package logos
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/imageload"
+	"github.com/mintlake/mintlake/internal/recheck"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -88,24 +87,24 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case !errors.As(err, &failed) || !fetch.Retryable(err):
 		return 0, false
 	case failed.Class == fetch.ClassHostPaused, failed.Class == fetch.ClassHostBusy:
-		return jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
+		return recheck.Jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience:
 		// A short outage, of the host or of our network, must not make broken logos of all that
 		// wait for the host. Once downPatience is over, a logo may be called broken, however long
 		// no request is made to the host.
 		wait := min(failed.RetryAfter, m.cfg.downPatience-failed.DownFor)
-		return jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
+		return recheck.Jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.attempts:
 		// A server that asks us to wait does not mean that the logo is broken: it has four times as
 		// many attempts.
-		return jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true
+		return recheck.Jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true
 	case e.attempts+1 >= m.cfg.attempts:
 		return 0, false
 	}
 	// This includes a host that is down for longer. The attempt then makes no request, and the
 	// logos of a dead host are soon called broken.
 	delay := m.cfg.attemptDelay << (2 * e.attempts)
-	return jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
+	return recheck.Jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
 }
 
 // free reports whether a failure costs no attempt: no request was made, for a reason that passes
@@ -129,11 +128,11 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 		if !image.NotModified {
 			setGood(check, image)
 		}
-		recheck := m.cfg.Recheck
+		delay := m.cfg.Recheck
 		if immutable(url) || check.GetContentVerified() {
-			recheck *= 4
+			delay *= 4
 		}
-		check.NextCheckAtMs = now.Add(jitter(recheck, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
+		check.NextCheckAtMs = now.Add(recheck.Jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
 		if strings.HasPrefix(strings.ToLower(url), "data:") {
 			check.NextCheckAtMs = 0 // a data URI never changes
 		}
@@ -157,18 +156,13 @@ func (m *Machine) conclude(e *entry, url string, image *imageload.Image, err err
 		if delay = max(m.cfg.Recheck, delay); immutable(url) {
 			delay *= 4
 		}
-		check.NextCheckAtMs = now.Add(jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
+		check.NextCheckAtMs = now.Add(recheck.Jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
 		return check
 	case !fetch.Retryable(err):
 		delay = min(6*delay, m.cfg.MaxRetry)
 	}
-	for range check.GetFailures() - 1 {
-		if delay *= 2; delay >= m.cfg.MaxRetry {
-			delay = m.cfg.MaxRetry
-			break
-		}
-	}
-	check.NextCheckAtMs = now.Add(jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
+	delay = recheck.Delay(delay, m.cfg.MaxRetry, check.GetFailures())
+	check.NextCheckAtMs = now.Add(recheck.Jitter(delay, e.mint, check.GetCheck(), -0.2, 0.2)).UnixMilli()
 	return check
 }
 
@@ -205,22 +199,9 @@ func (m *Machine) plan(e *entry) time.Time {
 	case e.last.GetNextCheckAtMs() == 0:
 		// The status was imported from another node, without a plan. The check comes some time
 		// within the interval.
-		return now.Add(jitter(m.cfg.Recheck, e.mint, 0, -1, 0))
+		return now.Add(recheck.Jitter(m.cfg.Recheck, e.mint, 0, -1, 0))
 	}
 	return time.UnixMilli(e.last.GetNextCheckAtMs())
-}
-
-// jitter returns d plus a part of d between low and high, such as -0.2 and 0.2. The part looks
-// random, but depends only on mint and salt.
-func jitter(d time.Duration, mint pubkey.Key, salt uint64, low, high float64) time.Duration {
-	hash := fnv.New64a()
-	_, _ = hash.Write(mint[:])
-	_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, salt))
-	// The last bytes hardly change FNV's high bits. The multiplication by 2^64 / golden ratio mixes
-	// them.
-	mixed := hash.Sum64() * 0x9e3779b97f4a7c15
-	part := low + (high-low)*float64(mixed>>11)/(1<<53)
-	return d + time.Duration(part*float64(d))
 }
 
 // publish makes the fact of a check durable.

@@ -1,7 +1,6 @@
 package logos
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"sync"
 	"testing"
@@ -130,18 +129,6 @@ func TestFailuresThatMayPassGetMoreAttempts(t *testing.T) {
 		require.Equal(t, expected.tries, tries["https://a.test/"+name], name)
 		mu.Unlock()
 	}
-}
-
-func TestJitterStaysInItsBounds(t *testing.T) {
-	low, high := time.Hour, time.Duration(0)
-	for i := range 2000 {
-		d := jitter(time.Hour, sha256.Sum256([]byte{byte(i), byte(i >> 8)}), uint64(i), -0.2, 0.2)
-		low, high = min(low, d), max(high, d)
-	}
-	require.GreaterOrEqual(t, low, 48*time.Minute)
-	require.LessOrEqual(t, high, 72*time.Minute)
-	require.Less(t, low, 50*time.Minute, "it is spread over all of it")
-	require.Greater(t, high, 70*time.Minute)
 }
 
 // A picture that was had and refused is what it is: its URL is not asked again and again.

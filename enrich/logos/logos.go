@@ -1,15 +1,16 @@
-// Package logos decides the status of every token's logo, by fetching it.
+// Package logos decides the status of every token's logo, by fetching it. It also has the documents
+// that could not be read asked for again, when their time has come.
 //
 // In: the topic registry.enrichments.v1 from its beginning: documents and token lists that name a
 // logo, operators' decisions, the results of earlier checks. Out: the same topic: one Logo fact for
-// each check.
+// each check; requests for documents on registry.enrichment-requests.v1.
 // Guarantees: the topic is the only state. A kill at any moment loses at most the fetches under
 // way, and they are made again. A check is written when it is done. It replaces earlier checks, in
 // whatever order they are read. A failed check keeps what is known of the last good picture. No
 // host has more requests under way than its limit, and a host that asks for a pause gets it.
 //
-// Only one process of a cluster runs it (`enrich.logos`). Two would come to the same statuses, but
-// fetch everything twice.
+// Only one process of a cluster checks logos. Two would come to the same statuses, but fetch
+// everything twice. Documents may be asked for by several: enrichment answers all by one fetch.
 package logos
 
 import (
@@ -89,7 +90,8 @@ type Deps struct {
 	// OpenTail starts to read schemas.TopicEnrichments at its first record.
 	OpenTail func() (kafka.TailReader, error)
 	Producer kafka.RecordProducer
-	Loader   Loader
+	// Loader may be nil: then no logo is checked.
+	Loader Loader
 	// Host returns the name of the host that serves a URL. URLs of one host share its limit. It is
 	// (*fetch.Fetcher).Host.
 	Host func(url string) string
@@ -106,11 +108,12 @@ type Deps struct {
 
 // Machine checks all logos and keeps their statuses.
 type Machine struct {
-	cfg     Config
-	deps    Deps
-	metrics *metrics
-	table   *table
-	queue   *hostqueue.Queue[job]
+	cfg       Config
+	deps      Deps
+	metrics   *metrics
+	table     *table
+	documents *documents
+	queue     *hostqueue.Queue[job]
 	// wake signals that an entry may have become due.
 	wake chan struct{}
 }
@@ -124,8 +127,8 @@ type job struct {
 // New checks configuration and collaborators, and registers the metrics. It does no I/O.
 func New(cfg Config, deps Deps) (*Machine, error) {
 	cfg = cfg.withDefaults()
-	if deps.Offsets == nil || deps.OpenTail == nil || deps.Producer == nil || deps.Loader == nil || deps.Host == nil {
-		return nil, errors.New("logos: offsets, tail, producer, loader and host are required")
+	if deps.Offsets == nil || deps.OpenTail == nil || deps.Producer == nil || deps.Loader != nil && deps.Host == nil {
+		return nil, errors.New("logos: offsets, tail and producer are required, and host if there is a loader")
 	}
 	for key, ok := range map[string]bool{
 		"workers": cfg.Workers > 0, "per_host": cfg.PerHost > 0, "per_gateway": cfg.perGateway > 0, "attempts": cfg.attempts > 0,
@@ -144,7 +147,7 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 	if deps.Groups == nil {
 		deps.Groups = func(string) []string { return nil }
 	}
-	m := &Machine{cfg: cfg, deps: deps, table: newTable(), wake: make(chan struct{}, 1)}
+	m := &Machine{cfg: cfg, deps: deps, table: newTable(), documents: newDocuments(), wake: make(chan struct{}, 1)}
 	m.queue = hostqueue.New[job](cfg.Workers, func(host string) int {
 		if host == "ipfs" || host == "ar" {
 			return cfg.perGateway
@@ -172,7 +175,7 @@ func (m *Machine) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		m.deps.Logger.Info("logos are loaded", "mints", m.table.size())
+		m.deps.Logger.Info("logos are loaded", "mints", m.table.size(), "documents", m.documents.size())
 		return m.schedule(ctx)
 	})
 	for range m.cfg.Workers {
@@ -267,14 +270,18 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 	return nil
 }
 
-// fold folds what a record says about a logo. It ignores a record that does not parse, which is the
+// fold folds what a record says about a logo or a document. It ignores a record that does not parse, which is the
 // projector's dead letter.
 func (m *Machine) fold(record *kafka.Record) {
 	if !mayConcernLogos(record) {
 		return
 	}
 	enrichment := &eventspb.Enrichment{}
-	if proto.Unmarshal(record.Value, enrichment) == nil {
+	if proto.Unmarshal(record.Value, enrichment) != nil {
+		return
+	}
+	m.documents.apply(enrichment)
+	if m.deps.Loader != nil {
 		m.table.apply(enrichment, m.plan)
 	}
 }
@@ -301,7 +308,8 @@ func (m *Machine) awaken() {
 	}
 }
 
-// schedule queues the entries that are due, for the workers, until ctx ends.
+// schedule queues the logos that are due, for the workers, and asks for the documents that are due,
+// until ctx ends.
 func (m *Machine) schedule(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -313,7 +321,11 @@ func (m *Machine) schedule(ctx context.Context) error {
 		case <-m.wake:
 		}
 		now := m.deps.Now()
-		wait := time.Minute
+		wait, err := m.askAgain(ctx, now)
+		if err != nil {
+			return err
+		}
+		wait = min(wait, time.Minute)
 		for {
 			j, url, left := m.table.next(now)
 			if url == "" {

@@ -41,6 +41,9 @@ func newMetrics(registerer prometheus.Registerer, machine *Machine) (*metrics, e
 			return time.Duration(m.age.Load()).Seconds()
 		}),
 	}
+	collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_enrich_broken_documents", Help: "Metadata documents that could not be read and are tried again.",
+	}, func() float64 { return float64(machine.documents.size()) }))
 	for _, status := range []string{registry.LogoOK, registry.LogoUnchecked, registry.LogoBroken, registry.LogoMissing} {
 		collectors = append(collectors, gauge("tokens", "Tokens that ever named a logo, by its status.", prometheus.Labels{"status": status},
 			func() float64 { return float64(machine.table.count(status)) }))

@@ -28,11 +28,9 @@ type entry struct {
 
 	// attempts counts the failed attempts since the last check was written.
 	attempts int
-	// due is when to check next. queued means that the entry is queued for a worker, or that one
-	// has it.
-	due    time.Time
+	scheduled
+	// queued means that the entry is queued for a worker, or that one has it.
 	queued bool
-	place  int // in the heap, -1 = not in it
 	mint   pubkey.Key
 }
 
@@ -64,7 +62,7 @@ func (e *entry) slot() uint64 { return max(e.documentSlot, e.lastSlot) }
 type table struct {
 	mu      sync.Mutex
 	entries map[pubkey.Key]*entry
-	heap    dueHeap
+	heap    dueHeap[*entry]
 	counts  map[string]int // by status
 }
 
@@ -92,7 +90,7 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 		if !names(enrichment) {
 			return
 		}
-		e = &entry{mint: key, place: -1}
+		e = &entry{mint: key, scheduled: scheduled{place: -1}}
 		t.entries[key] = e
 		t.counts[e.status()]++
 	}
@@ -194,15 +192,8 @@ func (e *entry) status() string {
 // the heap when its worker is done. The caller holds the lock.
 func (t *table) put(e *entry, due time.Time) {
 	e.due = due
-	switch {
-	case e.queued:
-	case due.IsZero() && e.place >= 0:
-		heap.Remove(&t.heap, e.place)
-	case due.IsZero():
-	case e.place >= 0:
-		heap.Fix(&t.heap, e.place)
-	default:
-		heap.Push(&t.heap, e)
+	if !e.queued {
+		t.heap.put(e)
 	}
 }
 
@@ -250,31 +241,4 @@ func (t *table) count(status string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counts[status]
-}
-
-// dueHeap is a heap by due time.
-type dueHeap []*entry
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *dueHeap) Push(x any) {
-	e := x.(*entry)
-	e.place = len(*h)
-	*h = append(*h, e)
-}
-
-// Pop implements heap.Interface.
-func (h *dueHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	e.place = -1
-	return e
 }

@@ -11,9 +11,10 @@ import (
 
 // topic is the enrichments, kept over restarts of the machine.
 type topic struct {
-	mu      sync.Mutex
-	records []kafka.Record
-	arrived chan struct{}
+	mu       sync.Mutex
+	records  []kafka.Record
+	requests []kafka.Record // of the other topic
+	arrived  chan struct{}
 	// fail, when not nil, answers Produce.
 	fail func() error
 }
@@ -32,6 +33,10 @@ func (t *topic) Produce(ctx context.Context, records ...kafka.Record) error {
 		}
 	}
 	for _, record := range records {
+		if record.Topic == schemas.TopicEnrichmentRequests {
+			t.requests = append(t.requests, record)
+			continue
+		}
 		record.Offset = int64(len(t.records))
 		t.records = append(t.records, record)
 	}

@@ -36,6 +36,8 @@ func Kind(fact *eventspb.Enrichment) string {
 		return "facts"
 	case *eventspb.Enrichment_LogoOverride:
 		return "logo_override"
+	case *eventspb.Enrichment_DocumentCheck:
+		return "document_check"
 	default:
 		return "unknown"
 	}

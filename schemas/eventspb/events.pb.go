@@ -261,23 +261,27 @@ const (
 	RequestReason_REQUEST_REASON_METADATA_SET RequestReason = 2
 	RequestReason_REQUEST_REASON_API_BATCH    RequestReason = 3
 	RequestReason_REQUEST_REASON_API_IMAGE    RequestReason = 4
+	// The document behind the URI failed before, and its next check is due.
+	RequestReason_REQUEST_REASON_DOCUMENT_RETRY RequestReason = 10
 )
 
 // Enum value maps for RequestReason.
 var (
 	RequestReason_name = map[int32]string{
-		0: "REQUEST_REASON_UNSPECIFIED",
-		1: "REQUEST_REASON_SIGHTED",
-		2: "REQUEST_REASON_METADATA_SET",
-		3: "REQUEST_REASON_API_BATCH",
-		4: "REQUEST_REASON_API_IMAGE",
+		0:  "REQUEST_REASON_UNSPECIFIED",
+		1:  "REQUEST_REASON_SIGHTED",
+		2:  "REQUEST_REASON_METADATA_SET",
+		3:  "REQUEST_REASON_API_BATCH",
+		4:  "REQUEST_REASON_API_IMAGE",
+		10: "REQUEST_REASON_DOCUMENT_RETRY",
 	}
 	RequestReason_value = map[string]int32{
-		"REQUEST_REASON_UNSPECIFIED":  0,
-		"REQUEST_REASON_SIGHTED":      1,
-		"REQUEST_REASON_METADATA_SET": 2,
-		"REQUEST_REASON_API_BATCH":    3,
-		"REQUEST_REASON_API_IMAGE":    4,
+		"REQUEST_REASON_UNSPECIFIED":    0,
+		"REQUEST_REASON_SIGHTED":        1,
+		"REQUEST_REASON_METADATA_SET":   2,
+		"REQUEST_REASON_API_BATCH":      3,
+		"REQUEST_REASON_API_IMAGE":      4,
+		"REQUEST_REASON_DOCUMENT_RETRY": 10,
 	}
 )
 
@@ -2894,8 +2898,10 @@ type EnrichmentRequest struct {
 	// A Metaplex metadata account that changed and whose mint the asker does not know: the account
 	// says it.
 	MetadataAccount []byte `protobuf:"bytes,5,opt,name=metadata_account,json=metadataAccount,proto3" json:"metadata_account,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// DocumentCheck.failures of the last check of the URI; 0 when the asker knows of none.
+	Failures      uint32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnrichmentRequest) Reset() {
@@ -2963,6 +2969,13 @@ func (x *EnrichmentRequest) GetMetadataAccount() []byte {
 	return nil
 }
 
+func (x *EnrichmentRequest) GetFailures() uint32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
 // Enrichment is one fact that was read, not streamed. Topic registry.enrichments.v1, key: the mint
 // in base58.
 type Enrichment struct {
@@ -2989,6 +3002,7 @@ type Enrichment struct {
 	//	*Enrichment_TokenListEntry
 	//	*Enrichment_Facts
 	//	*Enrichment_LogoOverride
+	//	*Enrichment_DocumentCheck
 	Fact          isEnrichment_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3138,6 +3152,15 @@ func (x *Enrichment) GetLogoOverride() *LogoOverride {
 	return nil
 }
 
+func (x *Enrichment) GetDocumentCheck() *DocumentCheck {
+	if x != nil {
+		if x, ok := x.Fact.(*Enrichment_DocumentCheck); ok {
+			return x.DocumentCheck
+		}
+	}
+	return nil
+}
+
 type isEnrichment_Fact interface {
 	isEnrichment_Fact()
 }
@@ -3175,6 +3198,11 @@ type Enrichment_LogoOverride struct {
 	LogoOverride *LogoOverride `protobuf:"bytes,17,opt,name=logo_override,json=logoOverride,proto3,oneof"`
 }
 
+type Enrichment_DocumentCheck struct {
+	// A document could not be read. The registry ignores it: there is a document or there is none.
+	DocumentCheck *DocumentCheck `protobuf:"bytes,30,opt,name=document_check,json=documentCheck,proto3,oneof"`
+}
+
 func (*Enrichment_MintAccount) isEnrichment_Fact() {}
 
 func (*Enrichment_MetaplexAccount) isEnrichment_Fact() {}
@@ -3190,6 +3218,8 @@ func (*Enrichment_TokenListEntry) isEnrichment_Fact() {}
 func (*Enrichment_Facts) isEnrichment_Fact() {}
 
 func (*Enrichment_LogoOverride) isEnrichment_Fact() {}
+
+func (*Enrichment_DocumentCheck) isEnrichment_Fact() {}
 
 type MintAccount struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -3467,6 +3497,98 @@ func (x *OffchainMetadata) GetContentVerified() bool {
 	return false
 }
 
+// DocumentCheck says that the document behind a metadata URI could not be read, and when that is
+// tried again. A later OffchainMetadata ends it.
+type DocumentCheck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The URI as on the chain, trimmed.
+	Uri []byte `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	// Checks of this URI in a row that failed, from 1: which of two checks of one slot is newer. It
+	// is the fact's place in its slot.
+	Failures uint32 `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Why: a class of docs/logos.md.
+	ErrorClass string `protobuf:"bytes,3,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	// Status of the answer when error_class is http_status, else 0.
+	HttpStatus uint32 `protobuf:"varint,4,opt,name=http_status,json=httpStatus,proto3" json:"http_status,omitempty"`
+	// Unix milliseconds.
+	CheckedAtMs   int64 `protobuf:"varint,5,opt,name=checked_at_ms,json=checkedAtMs,proto3" json:"checked_at_ms,omitempty"`
+	NextCheckAtMs int64 `protobuf:"varint,6,opt,name=next_check_at_ms,json=nextCheckAtMs,proto3" json:"next_check_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentCheck) Reset() {
+	*x = DocumentCheck{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentCheck) ProtoMessage() {}
+
+func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentCheck.ProtoReflect.Descriptor instead.
+func (*DocumentCheck) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DocumentCheck) GetUri() []byte {
+	if x != nil {
+		return x.Uri
+	}
+	return nil
+}
+
+func (x *DocumentCheck) GetFailures() uint32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *DocumentCheck) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *DocumentCheck) GetHttpStatus() uint32 {
+	if x != nil {
+		return x.HttpStatus
+	}
+	return 0
+}
+
+func (x *DocumentCheck) GetCheckedAtMs() int64 {
+	if x != nil {
+		return x.CheckedAtMs
+	}
+	return 0
+}
+
+func (x *DocumentCheck) GetNextCheckAtMs() int64 {
+	if x != nil {
+		return x.NextCheckAtMs
+	}
+	return 0
+}
+
 type Logo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The URL that was fetched: the fact counts only while it is the current one.
@@ -3509,7 +3631,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3643,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3656,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Logo) GetUrl() string {
@@ -3688,7 +3810,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3822,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3835,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -3753,7 +3875,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3765,7 +3887,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3778,7 +3900,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -3813,7 +3935,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3825,7 +3947,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3838,7 +3960,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -3943,7 +4065,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3955,7 +4077,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3968,7 +4090,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -4066,7 +4188,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4078,7 +4200,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4091,7 +4213,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -4117,7 +4239,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4251,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4264,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -4210,7 +4332,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4344,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4357,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Unknown) GetKind() string {
@@ -4345,7 +4467,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4479,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4492,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -4501,7 +4623,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4513,7 +4635,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4526,7 +4648,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -4567,7 +4689,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4579,7 +4701,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4592,7 +4714,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -4615,7 +4737,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4627,7 +4749,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4640,7 +4762,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -4674,7 +4796,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4686,7 +4808,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4699,7 +4821,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -4732,7 +4854,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4744,7 +4866,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4757,7 +4879,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -4844,7 +4966,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4856,7 +4978,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,7 +4991,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Usage) GetNode() string {
@@ -5229,13 +5351,15 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\bfailures\x18\b \x03(\tR\bfailures\x12$\n" +
 	"\x0ereported_at_ms\x18\t \x01(\x03R\freportedAtMs\x12'\n" +
 	"\x0funread_versions\x18\n" +
-	" \x03(\rR\x0eunreadVersions\"\xb3\x01\n" +
+	" \x03(\rR\x0eunreadVersions\"\xcf\x01\n" +
 	"\x11EnrichmentRequest\x12\x12\n" +
 	"\x04mint\x18\x01 \x01(\fR\x04mint\x129\n" +
 	"\x06reason\x18\x02 \x01(\x0e2!.mintlake.events.v1.RequestReasonR\x06reason\x12\x12\n" +
 	"\x04slot\x18\x03 \x01(\x04R\x04slot\x12\x10\n" +
 	"\x03uri\x18\x04 \x01(\fR\x03uri\x12)\n" +
-	"\x10metadata_account\x18\x05 \x01(\fR\x0fmetadataAccount\"\xb4\x05\n" +
+	"\x10metadata_account\x18\x05 \x01(\fR\x0fmetadataAccount\x12\x1a\n" +
+	"\bfailures\x18\n" +
+	" \x01(\rR\bfailures\"\x80\x06\n" +
 	"\n" +
 	"Enrichment\x12\x12\n" +
 	"\x04mint\x18\x01 \x01(\fR\x04mint\x12\x12\n" +
@@ -5253,7 +5377,8 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"not_a_mint\x18\x0e \x01(\v2\x1c.mintlake.events.v1.NotAMintH\x00R\bnotAMint\x12N\n" +
 	"\x10token_list_entry\x18\x0f \x01(\v2\".mintlake.events.v1.TokenListEntryH\x00R\x0etokenListEntry\x121\n" +
 	"\x05facts\x18\x10 \x01(\v2\x19.mintlake.events.v1.FactsH\x00R\x05facts\x12G\n" +
-	"\rlogo_override\x18\x11 \x01(\v2 .mintlake.events.v1.LogoOverrideH\x00R\flogoOverrideB\x06\n" +
+	"\rlogo_override\x18\x11 \x01(\v2 .mintlake.events.v1.LogoOverrideH\x00R\flogoOverride\x12J\n" +
+	"\x0edocument_check\x18\x1e \x01(\v2!.mintlake.events.v1.DocumentCheckH\x00R\rdocumentCheckB\x06\n" +
 	"\x04factB\b\n" +
 	"\x06_order\"\xe7\x02\n" +
 	"\vMintAccount\x12\x1d\n" +
@@ -5287,7 +5412,16 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x10content_verified\x18\v \x01(\bR\x0fcontentVerified\x1a=\n" +
 	"\x0fExtensionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf1\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcc\x01\n" +
+	"\rDocumentCheck\x12\x10\n" +
+	"\x03uri\x18\x01 \x01(\fR\x03uri\x12\x1a\n" +
+	"\bfailures\x18\x02 \x01(\rR\bfailures\x12\x1f\n" +
+	"\verror_class\x18\x03 \x01(\tR\n" +
+	"errorClass\x12\x1f\n" +
+	"\vhttp_status\x18\x04 \x01(\rR\n" +
+	"httpStatus\x12\"\n" +
+	"\rchecked_at_ms\x18\x05 \x01(\x03R\vcheckedAtMs\x12'\n" +
+	"\x10next_check_at_ms\x18\x06 \x01(\x03R\rnextCheckAtMs\"\xf1\x04\n" +
 	"\x04Logo\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x126\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1e.mintlake.events.v1.LogoStatusR\x06status\x12\x14\n" +
@@ -5453,13 +5587,15 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x10StreamSlotStatus\x12\"\n" +
 	"\x1eSTREAM_SLOT_STATUS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cSTREAM_SLOT_STATUS_FINALIZED\x10\x01\x12\x1b\n" +
-	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\xa8\x01\n" +
+	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\xcb\x01\n" +
 	"\rRequestReason\x12\x1e\n" +
 	"\x1aREQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REQUEST_REASON_SIGHTED\x10\x01\x12\x1f\n" +
 	"\x1bREQUEST_REASON_METADATA_SET\x10\x02\x12\x1c\n" +
 	"\x18REQUEST_REASON_API_BATCH\x10\x03\x12\x1c\n" +
-	"\x18REQUEST_REASON_API_IMAGE\x10\x04*U\n" +
+	"\x18REQUEST_REASON_API_IMAGE\x10\x04\x12!\n" +
+	"\x1dREQUEST_REASON_DOCUMENT_RETRY\x10\n" +
+	"*U\n" +
 	"\n" +
 	"LogoStatus\x12\x1b\n" +
 	"\x17LOGO_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -5479,7 +5615,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -5518,23 +5654,24 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*MintAccount)(nil),            // 34: mintlake.events.v1.MintAccount
 	(*MetaplexAccount)(nil),        // 35: mintlake.events.v1.MetaplexAccount
 	(*OffchainMetadata)(nil),       // 36: mintlake.events.v1.OffchainMetadata
-	(*Logo)(nil),                   // 37: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 38: mintlake.events.v1.LogoOverride
-	(*NotAMint)(nil),               // 39: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 40: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 41: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 42: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 43: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 44: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 45: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 46: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 47: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 48: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 49: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 50: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 51: mintlake.events.v1.Usage
-	nil,                            // 52: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 53: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*DocumentCheck)(nil),          // 37: mintlake.events.v1.DocumentCheck
+	(*Logo)(nil),                   // 38: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 39: mintlake.events.v1.LogoOverride
+	(*NotAMint)(nil),               // 40: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 41: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 42: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 43: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 44: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 45: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 46: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 47: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 48: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 49: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 50: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 51: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 52: mintlake.events.v1.Usage
+	nil,                            // 53: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 54: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -5566,29 +5703,30 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	34, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
 	35, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
 	36, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	37, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	39, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	41, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	42, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	38, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	14, // 34: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	11, // 35: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	11, // 36: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	52, // 37: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	5,  // 38: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	53, // 39: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	43, // 40: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	46, // 41: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	47, // 42: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	48, // 43: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	49, // 44: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	50, // 45: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	50, // 46: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	38, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	40, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	42, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	43, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	39, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	37, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
+	14, // 35: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	11, // 36: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	11, // 37: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	53, // 38: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	5,  // 39: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
+	54, // 40: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	44, // 41: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	47, // 42: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	48, // 43: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	49, // 44: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	50, // 45: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	51, // 46: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	51, // 47: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -5628,10 +5766,11 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_TokenListEntry)(nil),
 		(*Enrichment_Facts)(nil),
 		(*Enrichment_LogoOverride)(nil),
+		(*Enrichment_DocumentCheck)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[39].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[40].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
@@ -5643,7 +5782,7 @@ func file_mintlake_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
