@@ -1,5 +1,5 @@
 // Package enrichment makes the records of facts that were read: account reads, documents, logos,
-// token lists, imported snapshots, and of an operator's decisions.
+// token lists, imported snapshots, and of an operator's decisions; and of requests to read anew.
 //
 // In: a fact. Out: its record of registry.enrichments.v1. Guarantees: equal facts give equal bytes.
 package enrichment
@@ -38,6 +38,8 @@ func Kind(fact *eventspb.Enrichment) string {
 		return "logo_override"
 	case *eventspb.Enrichment_DocumentCheck:
 		return "document_check"
+	case *eventspb.Enrichment_Retraction:
+		return "retraction"
 	default:
 		return "unknown"
 	}

@@ -263,6 +263,8 @@ const (
 	RequestReason_REQUEST_REASON_API_IMAGE    RequestReason = 4
 	// The document behind the URI failed before, and its next check is due.
 	RequestReason_REQUEST_REASON_DOCUMENT_RETRY RequestReason = 10
+	// Facts about the mint were taken back: it is read anew, whatever was read of it before.
+	RequestReason_REQUEST_REASON_RETRACTED RequestReason = 5
 )
 
 // Enum value maps for RequestReason.
@@ -274,6 +276,7 @@ var (
 		3:  "REQUEST_REASON_API_BATCH",
 		4:  "REQUEST_REASON_API_IMAGE",
 		10: "REQUEST_REASON_DOCUMENT_RETRY",
+		5:  "REQUEST_REASON_RETRACTED",
 	}
 	RequestReason_value = map[string]int32{
 		"REQUEST_REASON_UNSPECIFIED":    0,
@@ -282,6 +285,7 @@ var (
 		"REQUEST_REASON_API_BATCH":      3,
 		"REQUEST_REASON_API_IMAGE":      4,
 		"REQUEST_REASON_DOCUMENT_RETRY": 10,
+		"REQUEST_REASON_RETRACTED":      5,
 	}
 )
 
@@ -2992,6 +2996,9 @@ type Enrichment struct {
 	Signature []byte `protobuf:"bytes,4,opt,name=signature,proto3" json:"signature,omitempty"`
 	// Unix seconds of that transaction's block; 0 for a read, and where the source does not say.
 	BlockTime int64 `protobuf:"varint,5,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
+	// Host of the upstream that answered, as in metrics and logs; empty where none did: documents,
+	// decisions, what a stream told, and records of earlier versions. The fold does not look at it.
+	Upstream string `protobuf:"bytes,6,opt,name=upstream,proto3" json:"upstream,omitempty"`
 	// Types that are valid to be assigned to Fact:
 	//
 	//	*Enrichment_MintAccount
@@ -3003,6 +3010,7 @@ type Enrichment struct {
 	//	*Enrichment_Facts
 	//	*Enrichment_LogoOverride
 	//	*Enrichment_DocumentCheck
+	//	*Enrichment_Retraction
 	Fact          isEnrichment_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3071,6 +3079,13 @@ func (x *Enrichment) GetBlockTime() int64 {
 		return x.BlockTime
 	}
 	return 0
+}
+
+func (x *Enrichment) GetUpstream() string {
+	if x != nil {
+		return x.Upstream
+	}
+	return ""
 }
 
 func (x *Enrichment) GetFact() isEnrichment_Fact {
@@ -3161,6 +3176,15 @@ func (x *Enrichment) GetDocumentCheck() *DocumentCheck {
 	return nil
 }
 
+func (x *Enrichment) GetRetraction() *Retraction {
+	if x != nil {
+		if x, ok := x.Fact.(*Enrichment_Retraction); ok {
+			return x.Retraction
+		}
+	}
+	return nil
+}
+
 type isEnrichment_Fact interface {
 	isEnrichment_Fact()
 }
@@ -3203,6 +3227,10 @@ type Enrichment_DocumentCheck struct {
 	DocumentCheck *DocumentCheck `protobuf:"bytes,30,opt,name=document_check,json=documentCheck,proto3,oneof"`
 }
 
+type Enrichment_Retraction struct {
+	Retraction *Retraction `protobuf:"bytes,18,opt,name=retraction,proto3,oneof"`
+}
+
 func (*Enrichment_MintAccount) isEnrichment_Fact() {}
 
 func (*Enrichment_MetaplexAccount) isEnrichment_Fact() {}
@@ -3220,6 +3248,8 @@ func (*Enrichment_Facts) isEnrichment_Fact() {}
 func (*Enrichment_LogoOverride) isEnrichment_Fact() {}
 
 func (*Enrichment_DocumentCheck) isEnrichment_Fact() {}
+
+func (*Enrichment_Retraction) isEnrichment_Fact() {}
 
 type MintAccount struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -3866,6 +3896,134 @@ func (x *LogoOverride) GetPurge() uint64 {
 	return 0
 }
 
+// Retraction takes back facts about the mint by their position, in whatever order the records come:
+// those that were read at one of the slots, which stand behind everything in their slot. The
+// enrichment's slot is 0: a decision has no place on the chain. Token lists and decisions are never
+// taken back.
+type Retraction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unix milliseconds of the decision.
+	Version uint64       `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Slots   []*SlotRange `protobuf:"bytes,2,rep,name=slots,proto3" json:"slots,omitempty"`
+	// Facts of blocks at these slots are taken back too.
+	Events bool `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
+	// For people.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Retraction) Reset() {
+	*x = Retraction{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Retraction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Retraction) ProtoMessage() {}
+
+func (x *Retraction) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Retraction.ProtoReflect.Descriptor instead.
+func (*Retraction) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Retraction) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Retraction) GetSlots() []*SlotRange {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *Retraction) GetEvents() bool {
+	if x != nil {
+		return x.Events
+	}
+	return false
+}
+
+func (x *Retraction) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SlotRange is the slots from from to to, both included.
+type SlotRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint64                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint64                 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotRange) Reset() {
+	*x = SlotRange{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotRange) ProtoMessage() {}
+
+func (x *SlotRange) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotRange.ProtoReflect.Descriptor instead.
+func (*SlotRange) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SlotRange) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *SlotRange) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
 type NotAMint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -3875,7 +4033,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4045,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4058,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -3935,7 +4093,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3947,7 +4105,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3960,7 +4118,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -4065,7 +4223,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4235,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4248,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -4188,7 +4346,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4200,7 +4358,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4213,7 +4371,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -4239,7 +4397,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +4409,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +4422,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -4332,7 +4490,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4502,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4515,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Unknown) GetKind() string {
@@ -4467,7 +4625,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4479,7 +4637,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4492,7 +4650,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -4623,7 +4781,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4635,7 +4793,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4648,7 +4806,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -4689,7 +4847,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4701,7 +4859,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4714,7 +4872,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -4737,7 +4895,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4749,7 +4907,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4762,7 +4920,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -4796,7 +4954,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +4966,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +4979,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -4854,7 +5012,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +5024,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +5037,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -4966,7 +5124,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5136,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5149,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Usage) GetNode() string {
@@ -5359,7 +5517,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x03uri\x18\x04 \x01(\fR\x03uri\x12)\n" +
 	"\x10metadata_account\x18\x05 \x01(\fR\x0fmetadataAccount\x12\x1a\n" +
 	"\bfailures\x18\n" +
-	" \x01(\rR\bfailures\"\x80\x06\n" +
+	" \x01(\rR\bfailures\"\xde\x06\n" +
 	"\n" +
 	"Enrichment\x12\x12\n" +
 	"\x04mint\x18\x01 \x01(\fR\x04mint\x12\x12\n" +
@@ -5367,7 +5525,8 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x05order\x18\x03 \x01(\x06H\x01R\x05order\x88\x01\x01\x12\x1c\n" +
 	"\tsignature\x18\x04 \x01(\fR\tsignature\x12\x1d\n" +
 	"\n" +
-	"block_time\x18\x05 \x01(\x03R\tblockTime\x12D\n" +
+	"block_time\x18\x05 \x01(\x03R\tblockTime\x12\x1a\n" +
+	"\bupstream\x18\x06 \x01(\tR\bupstream\x12D\n" +
 	"\fmint_account\x18\n" +
 	" \x01(\v2\x1f.mintlake.events.v1.MintAccountH\x00R\vmintAccount\x12P\n" +
 	"\x10metaplex_account\x18\v \x01(\v2#.mintlake.events.v1.MetaplexAccountH\x00R\x0fmetaplexAccount\x12B\n" +
@@ -5378,7 +5537,10 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x10token_list_entry\x18\x0f \x01(\v2\".mintlake.events.v1.TokenListEntryH\x00R\x0etokenListEntry\x121\n" +
 	"\x05facts\x18\x10 \x01(\v2\x19.mintlake.events.v1.FactsH\x00R\x05facts\x12G\n" +
 	"\rlogo_override\x18\x11 \x01(\v2 .mintlake.events.v1.LogoOverrideH\x00R\flogoOverride\x12J\n" +
-	"\x0edocument_check\x18\x1e \x01(\v2!.mintlake.events.v1.DocumentCheckH\x00R\rdocumentCheckB\x06\n" +
+	"\x0edocument_check\x18\x1e \x01(\v2!.mintlake.events.v1.DocumentCheckH\x00R\rdocumentCheck\x12@\n" +
+	"\n" +
+	"retraction\x18\x12 \x01(\v2\x1e.mintlake.events.v1.RetractionH\x00R\n" +
+	"retractionB\x06\n" +
 	"\x04factB\b\n" +
 	"\x06_order\"\xe7\x02\n" +
 	"\vMintAccount\x12\x1d\n" +
@@ -5450,7 +5612,16 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x12\n" +
 	"\x04none\x18\x03 \x01(\bR\x04none\x12\x14\n" +
-	"\x05purge\x18\x04 \x01(\x04R\x05purge\"\"\n" +
+	"\x05purge\x18\x04 \x01(\x04R\x05purge\"\x8b\x01\n" +
+	"\n" +
+	"Retraction\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x123\n" +
+	"\x05slots\x18\x02 \x03(\v2\x1d.mintlake.events.v1.SlotRangeR\x05slots\x12\x16\n" +
+	"\x06events\x18\x03 \x01(\bR\x06events\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"/\n" +
+	"\tSlotRange\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x04R\x02to\"\"\n" +
 	"\bNotAMint\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x91\x02\n" +
 	"\n" +
@@ -5587,7 +5758,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x10StreamSlotStatus\x12\"\n" +
 	"\x1eSTREAM_SLOT_STATUS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cSTREAM_SLOT_STATUS_FINALIZED\x10\x01\x12\x1b\n" +
-	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\xcb\x01\n" +
+	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\xe9\x01\n" +
 	"\rRequestReason\x12\x1e\n" +
 	"\x1aREQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REQUEST_REASON_SIGHTED\x10\x01\x12\x1f\n" +
@@ -5595,7 +5766,8 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x18REQUEST_REASON_API_BATCH\x10\x03\x12\x1c\n" +
 	"\x18REQUEST_REASON_API_IMAGE\x10\x04\x12!\n" +
 	"\x1dREQUEST_REASON_DOCUMENT_RETRY\x10\n" +
-	"*U\n" +
+	"\x12\x1c\n" +
+	"\x18REQUEST_REASON_RETRACTED\x10\x05*U\n" +
 	"\n" +
 	"LogoStatus\x12\x1b\n" +
 	"\x17LOGO_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -5615,7 +5787,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -5657,21 +5829,23 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*DocumentCheck)(nil),          // 37: mintlake.events.v1.DocumentCheck
 	(*Logo)(nil),                   // 38: mintlake.events.v1.Logo
 	(*LogoOverride)(nil),           // 39: mintlake.events.v1.LogoOverride
-	(*NotAMint)(nil),               // 40: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 41: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 42: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 43: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 44: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 45: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 46: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 47: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 48: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 49: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 50: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 51: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 52: mintlake.events.v1.Usage
-	nil,                            // 53: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 54: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*Retraction)(nil),             // 40: mintlake.events.v1.Retraction
+	(*SlotRange)(nil),              // 41: mintlake.events.v1.SlotRange
+	(*NotAMint)(nil),               // 42: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 43: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 44: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 45: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 46: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 47: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 48: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 49: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 50: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 51: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 52: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 53: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 54: mintlake.events.v1.Usage
+	nil,                            // 55: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 56: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -5704,29 +5878,31 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	35, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
 	36, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
 	38, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	40, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	42, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	43, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	42, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	44, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	45, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
 	39, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
 	37, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
-	14, // 35: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	11, // 36: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	11, // 37: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	53, // 38: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	5,  // 39: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	54, // 40: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	44, // 41: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	47, // 42: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	48, // 43: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	49, // 44: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	50, // 45: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	51, // 46: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	51, // 47: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	40, // 35: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
+	14, // 36: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	11, // 37: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	11, // 38: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	55, // 39: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	5,  // 40: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
+	41, // 41: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
+	56, // 42: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	46, // 43: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	49, // 44: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	50, // 45: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	51, // 46: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	52, // 47: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	53, // 48: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	53, // 49: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -5767,10 +5943,11 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_Facts)(nil),
 		(*Enrichment_LogoOverride)(nil),
 		(*Enrichment_DocumentCheck)(nil),
+		(*Enrichment_Retraction)(nil),
 	}
 	file_mintlake_events_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[40].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[42].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
@@ -5782,7 +5959,7 @@ func file_mintlake_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
