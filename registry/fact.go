@@ -2,7 +2,8 @@
 //
 // In: token events and enrichments. Out: facts, the state of a token, and the token as users see
 // it. Guarantees: pure; no clock, no randomness, no map order. Applying facts in any order, any
-// number of times, gives the same state.
+// number of times, gives the same state; but a state that a retraction took facts from must be
+// folded again (State.TakesBack).
 //
 // A token's state is a set of registers. A fact proposes a value for one register at a position on
 // the chain; of all facts about a register the one with the highest (position, value) holds. Values
@@ -83,6 +84,9 @@ const (
 	// RegisterGraduated: block time at which the launchpad moved its trading to a pool, Unix
 	// milliseconds.
 	RegisterGraduated Register = 29
+	// RegisterRetraction: facts that are taken back; item = Retracted.Item, the value is empty. Its
+	// position is slot 0 with the decision's version as the order.
+	RegisterRetraction Register = 30
 )
 
 // Fact proposes Value for one register of one mint. Item tells the values of a register that has

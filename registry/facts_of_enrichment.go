@@ -64,8 +64,8 @@ const (
 
 // FactsOfEnrichment translates an enrichment into facts. What was read at a slot is positioned
 // after every instruction of that slot. An account from a stream is positioned after the
-// transaction that wrote it. A logo is positioned by the number of its check, a list's entry or an
-// operator's decision at slot 0 by its version. Imported facts keep their positions. A message
+// transaction that wrote it. A logo is positioned by the number of its check, a list's entry or a
+// decision at slot 0 by its version. Imported facts keep their positions. A message
 // without a 32-byte mint, or with a kind of fact that has no register (NotAMint) or that this
 // binary does not know, gives none.
 func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
@@ -93,6 +93,8 @@ func FactsOfEnrichment(enrichment *eventspb.Enrichment) []Fact {
 		l.imported(fact.Facts)
 	case *eventspb.Enrichment_LogoOverride:
 		l.logoOverride(fact.LogoOverride)
+	case *eventspb.Enrichment_Retraction:
+		l.retraction(fact.Retraction)
 	}
 	return l.facts
 }

@@ -12,6 +12,7 @@ var registerNames = [...]string{ //nolint:gosec // the names of authorities are 
 	RegisterOffchain: "off_chain", RegisterLogo: "logo", RegisterFirstSeen: "first_seen", RegisterLastSeen: "last_seen", RegisterClosed: "closed",
 	RegisterTokenList: "token_list", RegisterToken2022Field: "token22_field", RegisterLogoOverride: "logo_override",
 	RegisterLaunchpad: "launchpad", RegisterCreator: "creator", RegisterGraduated: "graduated",
+	RegisterRetraction: "retraction",
 }
 
 // Registers are all registers, ascending.

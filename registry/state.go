@@ -19,27 +19,34 @@ func StateOf(facts []Fact) State { return State{facts: facts} }
 
 // Apply folds a fact into the state and reports whether the state changed. A state holds no dead
 // facts, whatever order they come in. So the state of a busy mint stays small if its account is
-// read now and then, and a mint that is closed and created again starts anew.
+// read now and then, and a mint that is closed and created again starts anew. Nor does it hold
+// facts that were taken back; if a retraction takes facts from it, see TakesBack.
 func (s *State) Apply(fact Fact) bool {
-	if s.dead(&fact) {
+	if s.retracted(&fact) || s.dead(&fact) {
 		return false
 	}
 	changed := s.hold(fact)
-	if changed && ends(&fact) {
-		s.dropDead()
+	switch {
+	case !changed:
+	case ends(&fact):
+		s.drop(s.dead)
+	case fact.Register == RegisterRetraction:
+		if r, ok := ParseRetracted(fact.Item); ok {
+			s.drop(r.Covers)
+		}
 	}
 	return changed
 }
 
-// dropDead removes the facts that have become dead. One pass is enough. It may drop a fact that
-// makes others dead, but what made that fact dead makes those others dead too.
-func (s *State) dropDead() {
-	if !slices.ContainsFunc(s.facts, func(held Fact) bool { return s.dead(&held) }) {
+// drop removes the facts that have become dead. One pass is enough. It may drop a fact that makes
+// others dead, but what made that fact dead makes those others dead too.
+func (s *State) drop(dead func(held *Fact) bool) {
+	if !slices.ContainsFunc(s.facts, func(held Fact) bool { return dead(&held) }) {
 		return
 	}
 	kept := make([]Fact, 0, len(s.facts))
 	for i := range s.facts {
-		if !s.dead(&s.facts[i]) {
+		if !dead(&s.facts[i]) {
 			kept = append(kept, s.facts[i])
 		}
 	}

@@ -138,11 +138,24 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 	if !q.eventsOnly {
 		topics = append(topics, schemas.TopicEnrichments)
 	}
-	begin, records, bad := time.Now(), 0, 0
 	replay := root.NewReplay(q.atSlot)
+	if err := q.read(ctx, topics, replay); err != nil {
+		return root.Root{}, err
+	}
+	if replay.Again() {
+		if err := q.read(ctx, topics, replay); err != nil {
+			return root.Root{}, err
+		}
+	}
+	return replay.Root(), nil
+}
+
+// read adds all facts of the log to the replay.
+func (q *rootQuery) read(ctx context.Context, topics []string, replay *root.Replay) error {
+	begin, records, bad := time.Now(), 0, 0
 	all, err := q.log.records(ctx, topics)
 	if err != nil {
-		return root.Root{}, err
+		return err
 	}
 	count, stop := q.progress.Begin("root", "records", all)
 	defer stop()
@@ -156,10 +169,10 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 		count(1)
 	})
 	if err != nil {
-		return root.Root{}, err
+		return err
 	}
 	q.logger.Info("log replayed", "records", records, "unreadable", bad, "seconds", time.Since(begin).Seconds())
-	return replay.Root(), nil
+	return nil
 }
 
 // factsOfRecord returns the facts in a record of one of the two topics that make the registry.

@@ -68,11 +68,13 @@ var fields = [...]registry.Register{
 
 // Counts reports whether facts about a register can change an element. The other registers are not
 // on the chain (off-chain documents, logos), depend on when this node saw the mint (first and last
-// seen), or are newer than Version.
+// seen), or are newer than Version. A retraction is in no element, but it takes facts out of them.
 func Counts(register registry.Register) bool {
 	switch register {
 	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterFirstSeen, registry.RegisterLastSeen:
 		return false
+	case registry.RegisterRetraction:
+		return true
 	default:
 		return register >= registry.RegisterProgram && register <= registry.RegisterClosed
 	}

@@ -79,6 +79,7 @@ func whole() []registry.Fact {
 		fact(registry.RegisterLaunchpad, 4, "pump"),
 		fact(registry.RegisterCreator, 4, "authority5"),
 		fact(registry.RegisterGraduated, 8, "1700000002000"),
+		{Mint: mintA, Register: registry.RegisterRetraction, Item: "events 90-91", Position: schemas.Position{Order: 3}},
 	}
 }
 
@@ -110,6 +111,8 @@ func TestEveryFieldOfTheChainCounts(t *testing.T) {
 			changed[i].Value = "1"
 		case registry.RegisterClosed:
 			changed[i].Value = "true"
+		case registry.RegisterRetraction:
+			changed[i].Item = "events 7-7"
 		case registry.RegisterExtension:
 			if f.Value == "" {
 				changed[i].Item += "x"

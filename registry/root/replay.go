@@ -12,29 +12,52 @@ import (
 // every node can compute the root of any slot later. Replay keeps only facts that count: about 2
 // KiB a mint. It must not be used concurrently.
 type Replay struct {
-	atSlot  uint64
-	highest uint64
-	states  map[pubkey.Key]*registry.State
+	atSlot uint64
+	states map[pubkey.Key]*registry.State
+	// takenBack are the mints that facts were taken from, see Again.
+	takenBack map[pubkey.Key]bool
+	again     bool
 }
 
 // NewReplay returns a replay that ignores facts of slots above atSlot. With EverySlot it takes all.
 func NewReplay(atSlot uint64) *Replay {
-	return &Replay{atSlot: atSlot, states: make(map[pubkey.Key]*registry.State)}
+	return &Replay{atSlot: atSlot, states: make(map[pubkey.Key]*registry.State), takenBack: make(map[pubkey.Key]bool)}
+}
+
+// Again must be called after all facts were added. If it returns true, all of them must be added
+// once more: retractions took back facts that had beaten others. Only the mints concerned are
+// folded then.
+func (r *Replay) Again() bool {
+	if r.again || len(r.takenBack) == 0 {
+		return false
+	}
+	r.again = true
+	for mint := range r.takenBack {
+		state := new(registry.State)
+		for _, fact := range r.states[mint].Facts() {
+			if fact.Register == registry.RegisterRetraction {
+				state.Apply(fact)
+			}
+		}
+		r.states[mint] = state
+	}
+	return true
 }
 
 // Apply adds facts, of one message or of many, in any order.
 func (r *Replay) Apply(facts []registry.Fact) {
 	for i := range facts {
 		fact := &facts[i]
-		slot := SlotOf(fact)
-		if !Counts(fact.Register) || slot > r.atSlot {
+		if !Counts(fact.Register) || SlotOf(fact) > r.atSlot || r.again && !r.takenBack[fact.Mint] {
 			continue
 		}
-		r.highest = max(r.highest, slot)
 		state := r.states[fact.Mint]
 		if state == nil {
 			state = new(registry.State)
 			r.states[fact.Mint] = state
+		}
+		if state.TakesBack(fact) {
+			r.takenBack[fact.Mint] = true
 		}
 		state.Apply(*fact)
 	}
@@ -46,9 +69,18 @@ func (r *Replay) Root() Root {
 	tree := r.tree()
 	slot := r.atSlot
 	if slot == EverySlot {
-		slot = r.highest
+		slot = r.highest()
 	}
 	return Root{Slot: slot, Tokens: tree.Len(), Hash: tree.Sum()}
+}
+
+// highest returns the highest slot of the facts added, less those that were taken back. One of the
+// facts that hold has it: whatever beats a fact, or makes it dead, is not of an earlier slot.
+func (r *Replay) highest() (slot uint64) {
+	for _, state := range r.states {
+		slot = max(slot, Highest(state.Facts()))
+	}
+	return slot
 }
 
 // tree builds the tree of all mints' elements. All cores hash elements; mu guards the tree.

@@ -65,6 +65,30 @@ func delivered(t *rapid.T, facts []registry.Fact) []registry.Fact {
 	return rapid.Permutation(again).Draw(t, "order")
 }
 
+// TestReplayWithoutWhatWasTakenBack: the root is that of the log without it, at every slot.
+func TestReplayWithoutWhatWasTakenBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		facts := registrytest.FactsOf(registrytest.WithRetractions(60).Draw(t, "messages"))
+		slot := rapid.SampledFrom([]uint64{0, 2, 4, root.EverySlot}).Draw(t, "slot")
+		log := delivered(t, facts)
+		r := root.NewReplay(slot)
+		for r.Apply(log); r.Again(); {
+			r.Apply(log)
+		}
+		elements, highest := map[pubkey.Key][]byte{}, uint64(0)
+		for mint, state := range registrytest.Believed(slices.DeleteFunc(facts, func(f registry.Fact) bool { return root.SlotOf(&f) > slot })) {
+			highest = max(highest, root.Highest(state.Facts()))
+			if element, ok := root.Encode(mint, state); ok {
+				elements[mint] = element
+			}
+		}
+		if slot != root.EverySlot {
+			highest = slot
+		}
+		require.Equal(t, root.Root{Slot: highest, Tokens: len(elements), Hash: byDefinition(elements)}, r.Root())
+	})
+}
+
 func TestReplayIsTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := messages(t)
