@@ -41,6 +41,7 @@ const (
 	SourceOffchain    = "off_chain"
 	SourceLogo        = "logo"
 	SourceTokenList   = "token_list"
+	SourceRetraction  = "retraction"
 	SourceImport      = "import"
 )
 
@@ -105,6 +106,8 @@ func sourceOfEnrichment(enrichment *eventspb.Enrichment) (source, kind string) {
 		return SourceLogo, "logo_override"
 	case *eventspb.Enrichment_TokenListEntry:
 		return SourceTokenList, SourceTokenList
+	case *eventspb.Enrichment_Retraction:
+		return SourceRetraction, SourceRetraction
 	default:
 		return SourceImport, SourceImport
 	}

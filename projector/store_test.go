@@ -62,8 +62,8 @@ func TestClickHouseFoldsLikeGo(t *testing.T) {
 	rapidseed.Few(t, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		truncate(t, conn)
-		messages := registrytest.Messages(30).Draw(t, "messages")
-		want := fold(messages)
+		messages := registrytest.WithRetractions(30).Draw(t, "messages")
+		want := registrytest.Believed(registrytest.FactsOf(messages))
 
 		delivered := append(slices.Clone(messages), messages[:rapid.IntRange(0, len(messages)).Draw(t, "repeated")]...)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 2))

@@ -7,7 +7,8 @@ folded AS
     SELECT
         mint,
         arraySort(groupArray((register, item, fact.1, fact.2))) AS all_facts,
-        sum(toUInt256(fact.1)) AS row_version,
+        -- What is taken back lowers the sum. So the number of ranges that were heeded stands above it.
+        sum(toUInt256(fact.1)) + bitShiftLeft(toUInt256({taken}), 200) AS row_version,
         anyIf(fact.1, register = 3) AS supply_at,
         anyIf(fact.1, register = 23 AND item = 'closed') AS closed_at,
         anyIf(fact.1, register = 23 AND item = 'initialized') AS initialized_at,
@@ -25,9 +26,9 @@ folded AS
         anyIf(fact.2, register = 22) AS last_seen,
         anyIf(fact.2, register = 23 AND item = '') AS closed,
         arrayFilter(l -> NOT JSONExtractBool(l, 'removed'), arrayMap(l -> l.2, arraySort(groupArrayIf((item, fact.2), register = 24)))) AS lists
-    FROM {database}.token_facts_raw FINAL
-    WHERE mint IN ({mints})
+    FROM {facts}
     GROUP BY mint
+    {having}
 ),
 living AS
 (
