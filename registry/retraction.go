@@ -79,8 +79,8 @@ func (l *factList) retraction(retraction *eventspb.Retraction) {
 	}
 }
 
-// retracted reports whether a retraction that the state holds covers the fact.
-func (s *State) retracted(fact *Fact) bool {
+// Retracted reports whether a retraction that the state holds covers the fact.
+func (s *State) Retracted(fact *Fact) bool {
 	if last := len(s.facts) - 1; last < 0 || s.facts[last].Register < RegisterRetraction {
 		return false // the usual case
 	}

@@ -22,7 +22,7 @@ func StateOf(facts []Fact) State { return State{facts: facts} }
 // read now and then, and a mint that is closed and created again starts anew. Nor does it hold
 // facts that were taken back; if a retraction takes facts from it, see TakesBack.
 func (s *State) Apply(fact Fact) bool {
-	if s.retracted(&fact) || s.dead(&fact) {
+	if s.Retracted(&fact) || s.dead(&fact) {
 		return false
 	}
 	changed := s.hold(fact)

@@ -41,6 +41,8 @@ var ErrUnavailable = clickhouse.ErrUnavailable
 type ClickHouse struct {
 	*clickhouse.Questions
 	table string
+	// believed is a condition for facts that no retraction covers.
+	believed string
 }
 
 var _ Reader = (*ClickHouse)(nil)
@@ -48,10 +50,21 @@ var _ Reader = (*ClickHouse)(nil)
 // NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is
 // opened.
 func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
+	table := "`" + database + "`.token_fact_history_raw"
 	return &ClickHouse{
 		Questions: clickhouse.NewQuestions(open, clickhouse.Bounds{Time: questionTime, Concurrent: concurrent, Memory: queryMemory, Threads: queryThreads}),
-		table:     "`" + database + "`.token_fact_history_raw",
+		table:     table, believed: believed(table),
 	}
+}
+
+// believed returns the condition for facts of a mint that no retraction covers: registry.Retracted
+// in SQL, for columns slot, position and register. Retractions are at slot 0.
+func believed(table string) string {
+	return "(register IN (24, 26, 30) OR NOT arrayExists(r -> slot BETWEEN r.2 AND r.3 AND" +
+		" (r.1 OR register = 20 OR bitAnd(position, toUInt128(18446744073709551615)) = 18446744073709551615)," +
+		" (SELECT groupUniqArrayIf((startsWith(item, 'events'), toUInt64OrNull(splitByRegexp('[ -]', item)[2]), toUInt64OrNull(splitByRegexp('[ -]', item)[3]))," +
+		" match(item, '^(reads|events) (0|[1-9][0-9]*)-(0|[1-9][0-9]*)$')) FROM " + table +
+		" ARRAY JOIN facts.register AS register, facts.item AS item WHERE mint = {mint:String} AND slot = 0 AND register = 30)))"
 }
 
 // Window implements Reader.
@@ -108,7 +121,7 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.
 	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
 		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
 		" ARRAY JOIN facts.register AS register, facts.item AS item"+
-		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 GROUP BY register, item)",
+		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 AND "+c.believed+" GROUP BY register, item)",
 		named("mint", mint.String()), named("to", to))
 	if err != nil {
 		return nil, base, false, fmt.Errorf("what holds: %w", err)
@@ -140,7 +153,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.K
 		"SELECT id, any(n) AS n, max(position) AS last, argMax(toInt256OrZero(highest), position) AS amount FROM ("+
 		"SELECT sipHash128(item) AS id, any(transform(item, {apart:Array(String)}, arrayEnumerate({apart:Array(String)}), toUInt32(0))) AS n, position, max(value) AS highest FROM "+c.table+
 		" ARRAY JOIN facts.register AS register, facts.item AS item, facts.value AS value"+
-		" WHERE mint = {mint:String} AND slot BETWEEN {from:UInt64} AND {to:UInt64} AND register = 4"+
+		" WHERE mint = {mint:String} AND slot BETWEEN {from:UInt64} AND {to:UInt64} AND register = 4 AND "+c.believed+
 		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
 		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
 		// transform needs an array that is not empty

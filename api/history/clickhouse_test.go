@@ -22,6 +22,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -60,17 +61,15 @@ func batchOf(messages []registrytest.Message) *projector.Batch {
 
 // tokenAt is a fresh fold of what the messages up to a slot state about a mint.
 func tokenAt(messages []registrytest.Message, mint pubkey.Key, slot uint64) (registry.Token, bool) {
-	var state registry.State
-	for _, message := range messages {
-		for _, fact := range message.Facts() {
-			position := fact.Position
-			if fact.Register == registry.RegisterFirstSeen {
-				position = position.Reverse()
-			}
-			if fact.Mint == mint && position.Slot <= slot {
-				state.Apply(fact)
-			}
+	var facts []registry.Fact
+	for _, fact := range registrytest.FactsOf(messages) {
+		if fact.Mint == mint && root.SlotOf(&fact) <= slot {
+			facts = append(facts, fact)
 		}
+	}
+	state, known := registrytest.Believed(facts)[mint]
+	if !known {
+		return registry.Token{}, false
 	}
 	return state.Token(mint)
 }
@@ -101,7 +100,7 @@ func TestHistoryIsTheFold(t *testing.T) {
 		for _, table := range []string{"token_fact_history_raw", "token_facts_raw"} {
 			require.NoError(t, db.conn.Exec(context.Background(), "TRUNCATE TABLE "+table))
 		}
-		messages := withCopies(t, registrytest.Messages(30).Draw(t, "messages"))
+		messages := withCopies(t, registrytest.WithRetractions(30).Draw(t, "messages"))
 		delivered := append(slices.Clone(messages), messages[:rapid.IntRange(0, len(messages)).Draw(t, "repeated")]...)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 2))
 		random.Shuffle(len(delivered), func(i, j int) { delivered[i], delivered[j] = delivered[j], delivered[i] })

@@ -46,10 +46,11 @@ func (f *fold) applyHeld(held []Held) {
 	f.apply(facts)
 }
 
-// apply folds the facts of one position.
+// apply folds the facts of one position. Retractions have a position before all others, so every
+// fact that they cover comes after them.
 func (f *fold) apply(facts []registry.Fact) {
 	for _, fact := range facts {
-		if fact.Register == registry.RegisterSupplyDelta {
+		if fact.Register == registry.RegisterSupplyDelta || f.state.Retracted(&fact) {
 			continue
 		}
 		f.state.Apply(fact)
@@ -58,7 +59,7 @@ func (f *fold) apply(facts []registry.Fact) {
 		}
 	}
 	for _, fact := range facts {
-		if fact.Register == registry.RegisterSupplyDelta {
+		if fact.Register == registry.RegisterSupplyDelta && !f.state.Retracted(&fact) {
 			f.count(fact)
 		}
 	}
