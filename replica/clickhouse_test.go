@@ -57,20 +57,26 @@ func TestSnapshotFromTheRealEngine(t *testing.T) {
 		opened++
 		return clickhouse.Open(ctx, dsn)
 	}, database)
-	for range 2 {
+	for _, c := range []struct {
+		asked []pubkey.Key
+		want  map[pubkey.Key][]registry.Fact
+	}{
+		{nil, map[pubkey.Key][]registry.Fact{key: facts(key), bare: {}}},
+		{[]pubkey.Key{key, {3}}, map[pubkey.Key][]registry.Fact{key: facts(key)}},
+	} {
 		got := map[pubkey.Key][]registry.Fact{}
 		var mu sync.Mutex
-		require.NoError(t, snapshot.Load(t.Context(), func(mint pubkey.Key, facts []registry.Fact) {
+		require.NoError(t, snapshot.Load(t.Context(), c.asked, func(mint pubkey.Key, facts []registry.Fact) {
 			mu.Lock()
 			defer mu.Unlock()
 			got[mint] = append([]registry.Fact{}, facts...)
 		}))
-		require.Equal(t, map[pubkey.Key][]registry.Fact{key: facts(key), bare: {}}, got)
+		require.Equal(t, c.want, got)
 	}
 	require.Equal(t, 2, opened)
 
 	missing := replica.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, "nothing_here")
-	require.Error(t, missing.Load(t.Context(), nil))
+	require.Error(t, missing.Load(t.Context(), nil, nil))
 	away := replica.NewClickHouse(func(context.Context) (driver.Conn, error) { return nil, errors.New("away") }, database)
-	require.ErrorContains(t, away.Load(t.Context(), nil), "load snapshot: away")
+	require.ErrorContains(t, away.Load(t.Context(), nil, nil), "load snapshot: away")
 }

@@ -58,7 +58,7 @@ func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 	s.flush()
 	s.loaded = changed
 	s.mu.Unlock()
-	err := snapshot.Load(ctx, l.add)
+	err := snapshot.Load(ctx, nil, l.add)
 	for _, each := range l.idle {
 		each.commit()
 	}

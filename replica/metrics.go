@@ -48,7 +48,10 @@ func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) 
 	tokens := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_replica_tokens", Help: "Tokens in the copy of the registry.",
 	}, func() float64 { return float64(r.Tokens()) })
-	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, tokens} {
+	takenFrom := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_api_replica_mints_to_fold_again", Help: "Mints that a retraction took facts from and that wait for the projector to fold them again.",
+	}, func() float64 { return float64(r.tookBack.size()) })
+	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, tokens, takenFrom} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("replica: register metrics: %w", err)
 		}

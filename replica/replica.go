@@ -5,7 +5,8 @@
 // mint, search, the source's reports about itself, coverage, freshness.
 // Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is
 // harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers do
-// not wait while facts are folded.
+// not wait while facts are folded. A mint that a retraction took facts from lacks what these had
+// replaced until the projector has folded it again: its row is then added.
 //
 // Start: (1) remember the projector's committed offsets, below which everything is durable in
 // ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within
@@ -40,9 +41,9 @@ import (
 
 // Snapshot reads the registry's facts from where the projector has made them durable.
 type Snapshot interface {
-	// Load calls each once per mint, possibly on several goroutines at a time. each may keep the
-	// strings, but not the slice.
-	Load(ctx context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error
+	// Load calls each once for each of mints that is known, or with nil for every mint, possibly on
+	// several goroutines at a time. each may keep the strings, but not the slice.
+	Load(ctx context.Context, mints []pubkey.Key, each func(mint pubkey.Key, facts []registry.Fact)) error
 }
 
 // Offsets returns where the topics begin and end and how far a consumer group is. A partition
@@ -93,6 +94,7 @@ type Replica struct {
 	started   time.Time // cut to the millisecond, as the received-at header is
 	ready     atomic.Bool
 	batch     batch // used only by the goroutine that tails
+	tookBack  tookBack
 
 	mu      sync.Mutex
 	applied map[kafka.TopicPartition]int64 // the offset after the last record applied
@@ -161,6 +163,7 @@ func (r *Replica) run(ctx context.Context, stop func()) error {
 	defer root.Wait()
 	defer stop()
 	root.Go(func() { r.store.keepBase(ctx) })
+	root.Go(func() { r.refold(ctx) })
 	return r.follow(ctx)
 }
 

@@ -45,7 +45,7 @@ type lane struct {
 // corpus is a snapshot of so many tokens, all older than the history that is fed to a lane.
 type corpus int
 
-func (c corpus) Load(_ context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error {
+func (c corpus) Load(_ context.Context, _ []pubkey.Key, each func(mint pubkey.Key, facts []registry.Fact)) error {
 	tokens := registrytest.NewCorpus(1, nil)
 	var facts []registry.Fact
 	for token := range tokens.Tokens(int(c)) {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -86,23 +87,28 @@ func (s *store) setTurn(length time.Duration) {
 	s.turn = pause.NewTurn(length)
 }
 
-// apply folds facts. A mint that several of them change becomes visible once, with all of them.
-func (s *store) apply(facts []registry.Fact) {
+// apply folds facts. A mint that several of them change becomes visible once, with all of them. It
+// returns the mints that must be folded again, see registry.State.TakesBack.
+func (s *store) apply(facts []registry.Fact) (takenFrom []pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range s.fold.groups.of(facts) {
-		s.change(s.table.Add(&group[0].Mint), group)
+		if s.change(s.table.Add(&group[0].Mint), group) {
+			takenFrom = append(takenFrom, group[0].Mint)
+		}
 		s.turn.Next()
 	}
 	if s.live || len(s.pending) >= loadingChanges {
 		s.flush()
 	}
+	return takenFrom
 }
 
-// change folds facts about one mint into its packed state. If that changes the state of a member,
-// or who is a member, it adds to pending.
-func (s *store) change(number uint32, facts []registry.Fact) {
+// change folds facts about one mint into its packed state, and reports whether it must be folded
+// again. If that changes the state of a member, or who is a member, it adds to pending.
+func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	f, mint := &s.fold, facts[0].Mint
+	retractionsFirst(facts)
 	f.before = s.appendState(f.before[:0], number)
 	if s.live && !s.rootless {
 		s.tracker.Change(number, mint, f.before, facts)
@@ -116,12 +122,13 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	}
 	changed, same := false, true
 	for i := range facts {
+		takenFrom = takenFrom || state.TakesBack(&facts[i])
 		if state.Apply(facts[i]) {
 			changed, same = true, same && !isSearched(facts[i].Register)
 		}
 	}
 	if !changed {
-		return
+		return takenFrom
 	}
 	if len(f.before) > 0 {
 		f.after = f.writer.AppendChanged(f.after[:0], mint, state.Facts(), f.reader)
@@ -131,7 +138,7 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 	was, member := s.table.IsMarked(number), state.Member(mint)
 	s.table.Put(number, f.after, member)
 	if !member && !was {
-		return
+		return takenFrom
 	}
 	change := Change{Row: Row{ID: number, Mint: mint}, Same: same && was && member}
 	if member && !change.Same {
@@ -140,6 +147,25 @@ func (s *store) change(number uint32, facts []registry.Fact) {
 		change.Token, change.Extensions = &token, state.Extensions()
 	}
 	s.pending = append(s.pending, change)
+	return takenFrom
+}
+
+// retractionsFirst moves retractions before the other facts, so that a fact that one of them covers
+// beats none of the others.
+func retractionsFirst(facts []registry.Fact) {
+	isRetraction := func(fact registry.Fact) bool { return fact.Register == registry.RegisterRetraction }
+	if slices.ContainsFunc(facts, isRetraction) {
+		slices.SortStableFunc(facts, func(a, b registry.Fact) int {
+			switch {
+			case isRetraction(a) == isRetraction(b):
+				return 0
+			case isRetraction(a):
+				return -1
+			default:
+				return 1
+			}
+		})
+	}
 }
 
 // isSearched returns whether tokens are searched or compared by the register, see Change.Same.

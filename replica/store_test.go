@@ -57,7 +57,7 @@ func (x indexed) Filled()                          {}
 // snapshotOf is a Snapshot of states, from several goroutines.
 type snapshotOf map[pubkey.Key]*registry.State
 
-func (s snapshotOf) Load(_ context.Context, each func(pubkey.Key, []registry.Fact)) error {
+func (s snapshotOf) Load(_ context.Context, _ []pubkey.Key, each func(pubkey.Key, []registry.Fact)) error {
 	done := make(chan struct{})
 	for mint, state := range s {
 		go func() {

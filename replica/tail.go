@@ -98,7 +98,7 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		turn.Next()
 	}
 	r.store.setTurn(length)
-	r.store.apply(batch.facts)
+	takenFrom := r.store.apply(batch.facts)
 	r.mu.Lock()
 	maps.Copy(r.applied, batch.applied)
 	for _, slot := range batch.slots {
@@ -108,6 +108,7 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		r.source = batch.source
 	}
 	r.mu.Unlock()
+	r.takenFrom(takenFrom)
 	for _, mint := range batch.notMints {
 		r.deps.NotAMint(mint)
 	}

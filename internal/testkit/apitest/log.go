@@ -297,8 +297,18 @@ func (s *Snapshot) Loads() int {
 	return s.loads
 }
 
+// Set replaces the facts of a mint.
+func (s *Snapshot) Set(mint pubkey.Key, facts []registry.Fact) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Facts == nil {
+		s.Facts = map[pubkey.Key][]registry.Fact{}
+	}
+	s.Facts[mint] = facts
+}
+
 // Load implements replica.Snapshot.
-func (s *Snapshot) Load(_ context.Context, each func(mint pubkey.Key, facts []registry.Fact)) error {
+func (s *Snapshot) Load(_ context.Context, mints []pubkey.Key, each func(mint pubkey.Key, facts []registry.Fact)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
@@ -307,7 +317,9 @@ func (s *Snapshot) Load(_ context.Context, each func(mint pubkey.Key, facts []re
 		return errors.New("clickhouse is away")
 	}
 	for mint, facts := range s.Facts {
-		each(mint, facts)
+		if mints == nil || slices.Contains(mints, mint) {
+			each(mint, facts)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,82 @@
+package replica
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/mintlake/mintlake/internal/testkit/registrytest"
+	"github.com/mintlake/mintlake/registry"
+	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// TestStoreWithoutWhatWasTakenBack: a snapshot and facts in any order and in batches of any size,
+// and for mints that lost facts the row that the projector makes of at least what had come by then:
+// in the end the store and its root are those of the facts that nobody took back.
+func TestStoreWithoutWhatWasTakenBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := registrytest.WithRetractions(40).Draw(t, "messages")
+		facts := registrytest.FactsOf(rapid.Permutation(messages).Draw(t, "order"))
+		s := newStore(indexed{}, nil)
+		r := &Replica{store: s}
+		stored := rapid.IntRange(0, len(facts)).Draw(t, "stored")
+		for range rapid.IntRange(0, 2).Draw(t, "loads") {
+			require.NoError(t, s.load(t.Context(), snapshotOf(registrytest.Believed(facts[:stored]))))
+			stored = rapid.IntRange(stored, len(facts)).Draw(t, "stored meanwhile")
+		}
+		waiting := map[pubkey.Key]bool{}
+		apply := func(facts []registry.Fact) {
+			for _, mint := range s.apply(facts) {
+				waiting[mint] = true
+			}
+		}
+		liveFrom := rapid.IntRange(0, len(facts)).Draw(t, "live from")
+		for from := 0; from < len(facts); {
+			to := min(from+rapid.IntRange(1, 20).Draw(t, "batch"), len(facts))
+			if from >= liveFrom && !s.live {
+				s.goLive()
+			}
+			apply(append([]registry.Fact{}, facts[from:to]...))
+			if rapid.IntRange(0, 3).Draw(t, "projector") == 0 {
+				refolded(waiting, facts[:rapid.IntRange(to, len(facts)).Draw(t, "folded")], apply)
+			}
+			from = to
+		}
+		if !s.live {
+			s.goLive()
+		}
+		s.makeBase(t.Context())
+		for len(waiting) > 0 {
+			refolded(waiting, facts, apply)
+		}
+		s.seal(0, true)
+		got, known := s.root()
+		require.True(t, known)
+
+		builder := new(root.Builder)
+		for mint, state := range registrytest.Believed(facts) {
+			builder.Add(mint, state)
+			token, member := state.Token(mint)
+			if _, isMember := r.ID(mint); !member {
+				require.False(t, isMember)
+				continue
+			}
+			require.Equal(t, &token, r.Lookup(mint))
+		}
+		require.Equal(t, builder.Tokens(), s.table.Marked())
+		require.Equal(t, builder.Sum(), got.Hash)
+	})
+}
+
+// refolded applies the rows that a projector has of the mints that wait.
+func refolded(waiting map[pubkey.Key]bool, stored []registry.Fact, apply func(facts []registry.Fact)) {
+	believed := registrytest.Believed(stored)
+	for mint := range waiting {
+		delete(waiting, mint)
+		if state := believed[mint]; state != nil {
+			apply(append([]registry.Fact{}, state.Facts()...))
+		}
+	}
+}
