@@ -70,6 +70,20 @@ func (r Retracted) Covers(fact *Fact) bool {
 	return r.Events || position.Order == math.MaxUint64 || fact.Register == RegisterLogo
 }
 
+// RetractedBy returns the ranges that an enrichment takes back, its own or imported ones; nil if it
+// takes nothing back.
+func RetractedBy(enrichment *eventspb.Enrichment) (ranges []Retracted) {
+	if enrichment.GetRetraction() == nil && enrichment.GetFacts() == nil {
+		return nil // the usual case
+	}
+	for _, fact := range FactsOfEnrichment(enrichment) {
+		if r, ok := ParseRetracted(fact.Item); ok && fact.Register == RegisterRetraction {
+			ranges = append(ranges, r)
+		}
+	}
+	return ranges
+}
+
 func (l *factList) retraction(retraction *eventspb.Retraction) {
 	l.position = schemas.Position{Order: retraction.GetVersion()}
 	for _, slots := range retraction.GetSlots() {

@@ -3,12 +3,14 @@ package logos
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -87,10 +89,13 @@ func (x *index) size() int {
 	return len(x.logos)
 }
 
+// readTypes are the type headers of the records that read applies.
+var readTypes = []string{"enrichment.logo", "enrichment.logo_override", "enrichment.retraction"}
+
 // read applies a record about a logo. It ignores other records, most by their type header alone.
 func (x *index) read(record *kafka.Record) {
 	for _, header := range record.Headers {
-		if header.Key == schemas.HeaderType && string(header.Value) != "enrichment.logo" && string(header.Value) != "enrichment.logo_override" {
+		if header.Key == schemas.HeaderType && !slices.Contains(readTypes, string(header.Value)) {
 			return
 		}
 	}
@@ -126,6 +131,13 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 			return
 		}
 		known.version, known.purge = fact.LogoOverride.GetVersion(), fact.LogoOverride.GetPurge()
+	case *eventspb.Enrichment_Retraction:
+		// The image stays until the next check, which any slot will do for.
+		covered := slices.ContainsFunc(registry.RetractedBy(enrichment), func(r registry.Retracted) bool { return r.From <= known.slot && known.slot <= r.To })
+		if known.check == 0 || !covered {
+			return
+		}
+		known.slot, known.check = 0, 0
 	default:
 		return
 	}

@@ -71,7 +71,9 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	}
 	m.table.done(mint, func(held *entry) time.Time {
 		held.attempts = 0
-		held.foldCheck(fact.GetSlot(), check)
+		if !m.table.covers(mint, fact.GetSlot()) { // not taken back meanwhile
+			held.foldCheck(fact.GetSlot(), check)
+		}
 		return m.plan(held)
 	})
 	return nil

@@ -64,10 +64,12 @@ type table struct {
 	entries map[pubkey.Key]*entry
 	heap    dueHeap[*entry]
 	counts  map[string]int // by status
+	// retracted are the slots whose documents and checks of a mint do not count.
+	retracted map[pubkey.Key][]registry.Retracted
 }
 
 func newTable() *table {
-	return &table{entries: map[pubkey.Key]*entry{}, counts: map[string]int{}}
+	return &table{entries: map[pubkey.Key]*entry{}, counts: map[string]int{}, retracted: map[pubkey.Key][]registry.Retracted{}}
 }
 
 func (t *table) size() int {
@@ -85,6 +87,12 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := pubkey.Key(enrichment.GetMint())
+	if ranges := registry.RetractedBy(enrichment); ranges != nil {
+		t.retracted[key] = append(t.retracted[key], ranges...)
+	}
+	if (enrichment.GetOffchain() != nil || enrichment.GetLogo() != nil) && t.covers(key, enrichment.GetSlot()) {
+		return
+	}
 	e := t.entries[key]
 	if e == nil {
 		if !names(enrichment) {
@@ -97,6 +105,7 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 	before, wasChecked, check := e.url(), e.checked(), e.last.GetCheck()
 	t.counts[e.status()]--
 	e.fold(enrichment)
+	t.takeBack(e)
 	t.counts[e.status()]++
 	if e.url() == before && e.checked() == wasChecked && e.last.GetCheck() == check {
 		return
@@ -105,6 +114,23 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 		e.attempts = 0
 	}
 	t.put(e, plan(e))
+}
+
+// takeBack makes an entry forget a document and a check whose slot was taken back. Both are fetched
+// anew, and what they had replaced is not known here any more. The number of the check stays, so
+// that the next one has a higher one.
+func (t *table) takeBack(e *entry) {
+	if e.hasDocument && t.covers(e.mint, e.documentSlot) {
+		e.hasDocument, e.documentSlot, e.document = false, 0, ""
+	}
+	if e.last != nil && t.covers(e.mint, e.lastSlot) {
+		e.last, e.lastSlot = &eventspb.Logo{Check: e.last.GetCheck()}, 0
+	}
+}
+
+// covers reports whether a slot of a mint was taken back. The caller holds the lock.
+func (t *table) covers(mint pubkey.Key, slot uint64) bool {
+	return slices.ContainsFunc(t.retracted[mint], func(r registry.Retracted) bool { return r.From <= slot && slot <= r.To })
 }
 
 // names reports whether a fact can be the first one about a logo.

@@ -1,6 +1,7 @@
 package logos
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -62,4 +63,32 @@ func TestListsAndImports(t *testing.T) {
 	require.Zero(t, w.loaded("https://i.test/x"), "what another node checked is looked at in its time")
 	w.pass(8 * 24 * time.Hour)
 	require.EqualValues(t, 5, w.await(t, "imported", 1)[0].GetCheck())
+}
+
+// TestALogoAtASlotThatWasTakenBackIsCheckedAnew: else every later check would have the slot of the
+// lie, where no fact is believed.
+func TestALogoAtASlotThatWasTakenBackIsCheckedAnew(t *testing.T) {
+	w := newWorld()
+	w.serve = func(request imageload.Request) (*imageload.Image, error) { return good(request.URL), nil }
+	w.start(t)
+	const lie = 1 << 60
+	honest := w.slot
+	w.slot = lie
+	w.document(t, "a", "https://a.test/own")
+	w.await(t, "a", 1)
+	mint := w.mint("a")
+	w.write(t, &eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_Retraction{
+		Retraction: &eventspb.Retraction{Version: 1, Slots: []*eventspb.SlotRange{{From: lie, To: math.MaxUint64}}},
+	}})
+	w.slot = honest
+	w.document(t, "a", "https://a.test/own")
+	checks := w.await(t, "a", 2)
+	require.EqualValues(t, 2, checks[1].GetCheck())
+	w.slot = lie
+	w.document(t, "a", "https://a.test/lie")
+	w.slot = honest + 1
+	w.document(t, "a", "https://a.test/new")
+	require.Equal(t, "https://a.test/new", w.await(t, "a", 3)[2].GetUrl())
+	require.Zero(t, w.loaded("https://a.test/lie"))
+	require.Eventually(t, func() bool { return w.status(t, "a") == registry.LogoOK }, 30*time.Second, time.Millisecond)
 }
