@@ -128,8 +128,8 @@ type writer struct {
 }
 
 // fact folds a fact into the state of its mint. It checks the order by itself: whether the state
-// takes a fact says nothing about it, as the table also keeps facts that no longer count, such as a
-// change of supply that a later read of the account covers.
+// takes a fact says nothing about it, as a source may also have facts that no longer count, such as
+// a change of supply that a later read of the account covers.
 func (w *writer) fact(fact registry.Fact) error {
 	if fact.Mint != w.mint || !w.begun {
 		if w.begun && pubkey.Compare(fact.Mint, w.mint) < 0 {

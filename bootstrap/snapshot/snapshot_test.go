@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,8 +85,8 @@ func (s states) Facts(_ context.Context, each func(registry.Fact) error) error {
 	return nil
 }
 
-// table is what token_facts_raw holds of messages that came in any order: of each register and item
-// the last fact, also those that are dead because of another. It is a Source.
+// table is what a source may have of messages that came in any order: of each register and item the
+// last fact, also those that are dead because of another. It is a Source.
 type table []registry.Fact
 
 // tableOf also returns the states that the messages make.
@@ -221,13 +222,35 @@ func TestExportThenImportGivesTheSameRegistry(t *testing.T) {
 	require.Equal(t, manifest, memory, "equal registries give equal files, byte for byte")
 }
 
+// TestRetractionsTravelWithASnapshot: whoever imports it does not believe the lies either, in
+// whatever order they come.
+func TestRetractionsTravelWithASnapshot(t *testing.T) {
+	for seed := range 20 {
+		messages := registrytest.WithRetractions(40).Example(seed)
+		want := states(registrytest.Believed(registrytest.FactsOf(messages)))
+		folder := filepath.Join(t.TempDir(), "s")
+		manifest := export(t, folder, nil, want)
+		require.Equal(t, rootOf(want), manifest.Root.Hash)
+		out := newLog()
+		_, err := importInto(t, folder, filepath.Join(t.TempDir(), "i"), snapshot.Trust{Insecure: true}, out)
+		require.NoError(t, err)
+		require.Equal(t, want, out.states)
+		out.states.apply(registrytest.FactsOf(messages)...)
+		require.Equal(t, want, out.states)
+	}
+}
+
 func insert(t *testing.T, conn driver.Conn, want states) {
 	t.Helper()
-	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO mintlake.token_facts_raw (mint, register, item, fact)")
+	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO mintlake.tokens_raw (mint, facts, row_version)")
 	require.NoError(t, err)
-	require.NoError(t, want.Facts(t.Context(), func(fact registry.Fact) error {
-		return batch.Append(fact.Mint.String(), uint8(fact.Register), fact.Item, []any{fact.Position.BigInt(), fact.Value})
-	}))
+	for mint, state := range want {
+		facts := [][]any{}
+		for _, fact := range state.Facts() {
+			facts = append(facts, []any{uint8(fact.Register), fact.Item, fact.Position.BigInt(), fact.Value})
+		}
+		require.NoError(t, batch.Append(mint.String(), facts, big.NewInt(1)))
+	}
 	require.NoError(t, batch.Send())
 }
 

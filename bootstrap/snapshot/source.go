@@ -24,26 +24,27 @@ type ClickHouse struct {
 	database string
 }
 
-// NewClickHouse reads token_facts_raw of database.
+// NewClickHouse reads tokens_raw of database: the facts that API nodes load. token_facts_raw also has
+// what was taken back, and not what that had beaten.
 func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
 
-// Count returns the number of rows of the table. Duplicates that no merge has removed yet count
+// Count returns the number of facts in the table. Those of rows that no merge has removed yet count
 // too.
 func (c *ClickHouse) Count(ctx context.Context) (int64, error) {
 	var rows uint64
-	if err := c.conn.QueryRow(ctx, "SELECT count() FROM "+c.database+".token_facts_raw").Scan(&rows); err != nil {
+	if err := c.conn.QueryRow(ctx, "SELECT sum(length(facts)) FROM "+c.database+".tokens_raw").Scan(&rows); err != nil {
 		return 0, fmt.Errorf("count facts: %w", err)
 	}
 	return int64(rows), nil
 }
 
-// Facts reads the table in the order of its sorting key: without a sort it takes little memory,
-// however large the table is.
+// Facts reads the table in the order of its sorting key, and sorts only the facts of one mint at a
+// time. So it takes little memory, however large the table is.
 func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) error) error {
-	rows, err := c.conn.Query(ctx, `SELECT mint, register, item, toUInt64(bitShiftRight(fact.1, 64)), toUInt64(fact.1), fact.2
-		FROM `+c.database+`.token_facts_raw FINAL ORDER BY mint, register, item`)
+	rows, err := c.conn.Query(ctx, `SELECT mint, fact.1 AS register, fact.2 AS item, toUInt64(bitShiftRight(fact.3, 64)), toUInt64(fact.3), fact.4
+		FROM `+c.database+`.tokens_raw FINAL ARRAY JOIN facts AS fact ORDER BY mint, register, item`)
 	if err != nil {
 		return fmt.Errorf("read facts: %w", err)
 	}
