@@ -24,6 +24,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/solana"
 )
 
 // Config is what to read and at what rate. Zero values take the defaults named at each field.
@@ -264,6 +265,7 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 		step.records += int64(records)
 		r.records.Add(int64(records))
 	})
+	upstream := solana.Host(r.client.endpoint(turn))
 	answer, err := r.client.do(ctx, turn, req, func(slot uint64, a *account) error {
 		r.items.Add(1)
 		fact, why := factOf(req.kind.program, slot, a)
@@ -271,6 +273,7 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 			skipped[why]++
 			return nil
 		}
+		fact.Upstream = upstream
 		if err := batch.Add(ctx, fact); err != nil {
 			return &writeError{err}
 		}

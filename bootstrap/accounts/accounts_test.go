@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,10 +31,14 @@ type log struct {
 	mu      sync.Mutex
 	states  map[pubkey.Key]*registry.State
 	records int
+	// upstreams counts records by the upstream that they name.
+	upstreams map[string]int
 	fail    func(records int) error
 }
 
-func newLog() *log { return &log{states: map[pubkey.Key]*registry.State{}} }
+func newLog() *log {
+	return &log{states: map[pubkey.Key]*registry.State{}, upstreams: map[string]int{}}
+}
 
 func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 	l.mu.Lock()
@@ -47,6 +52,11 @@ func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 		if err := foldRecord(l.states, &record); err != nil {
 			return err
 		}
+		enrichment := new(eventspb.Enrichment)
+		if err := proto.Unmarshal(record.Value, enrichment); err != nil {
+			return err
+		}
+		l.upstreams[enrichment.GetUpstream()]++
 		l.records++
 	}
 	return nil
@@ -115,6 +125,7 @@ func TestEveryAccountOnce(t *testing.T) {
 			require.EqualValues(t, out.records, fake.Served.Load(), "every account is in one shard alone")
 			require.EqualValues(t, out.records, summary.Records)
 			require.EqualValues(t, out.records, summary.Accounts)
+			require.Equal(t, map[string]int{strings.TrimPrefix(cfg.Endpoints[0], "http://"): out.records}, out.upstreams, "every fact tells its upstream")
 			require.EqualValues(t, 77, summary.FirstSlot)
 			require.EqualValues(t, 77, summary.LastSlot)
 

@@ -90,6 +90,9 @@ func (r *request) body() ([]byte, error) {
 	return body, nil
 }
 
+// endpoint returns the endpoint of a turn.
+func (c *client) endpoint(turn int) string { return c.endpoints[turn%len(c.endpoints)] }
+
 // do makes the request at the endpoint of this turn, and calls each for every account as it
 // arrives. Its errors are *solana.HTTPError, *solana.RPCError, those of each, the context's, or
 // wrap errConnection, errMalformed or errNoContext. None contains the URL, which may have a key.
@@ -103,7 +106,7 @@ func (c *client) do(ctx context.Context, turn int, r *request, each func(slot ui
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	endpoint := c.endpoints[turn%len(c.endpoints)]
+	endpoint := c.endpoint(turn)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
 		return page{}, fmt.Errorf("build request for %s: %w", solana.Redact(endpoint), scrub(err))

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"time"
 
@@ -128,13 +128,7 @@ func (s *system) chainServers() (servers []chainid.Server, sourced bool, err err
 }
 
 // hostOf returns the host of an endpoint, without the key that its URL may have.
-func hostOf(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return "a JSON-RPC server"
-	}
-	return u.Host
-}
+func hostOf(endpoint string) string { return cmp.Or(solana.Host(endpoint), "a JSON-RPC server") }
 
 // checkManifest checks the genesis hash in a snapshot's manifest. Snapshots of earlier versions
 // have none.

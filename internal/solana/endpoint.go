@@ -89,6 +89,16 @@ func (p *pool) report(e *endpoint, now time.Time, trouble bool, atLeast time.Dur
 	e.restsUntil = now.Add(max(rest, min(atLeast, maxRest)))
 }
 
+// Host returns the host of an endpoint's URL, with its port if it names one: the upstream's name in
+// facts, metrics and logs.
+func Host(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 // Redact returns only the scheme and the host of an endpoint's URL: providers put API keys into the
 // query, the user info and the path.
 func Redact(raw string) string {
