@@ -71,6 +71,9 @@ func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
 // URI of that read if it found one, or is complete if there was no mint.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
+	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
+		return false
+	}
 	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.negativeTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupNotAMint).Inc()
 		s.e.complete(j)

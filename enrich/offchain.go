@@ -252,9 +252,12 @@ func (s *offchainStage) mark(j *job) fetchMark {
 
 // answered reports whether the document was fetched, or given up, not long ago. A document fetched
 // at an earlier slot does not answer a request of a later one: another URI may have been current in
-// between, and the fact of that one would hold.
+// between, and the fact of that one would hold. Nor does one that was taken back.
 func (s *offchainStage) answered(j *job) bool {
 	now, digest := s.e.now(), digestOf(j.uri)
+	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
+		s.fetched.Remove(j.mint) // its slot may be one that no later request reaches
+	}
 	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.offchainTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()
 		return true
