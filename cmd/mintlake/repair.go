@@ -34,7 +34,8 @@ gone cannot be brought back: a marker takes their place, every other record keep
 slots become gaps of the coverage, and the next "mintlake up" reads them again from its source; what the source cannot reach any more stays a
 gap, which mintlake backfill --gaps may close. What no block tells is named: facts that were read, keys.
 
-The output names every damage and every lost range. docs/kafka.md tells more.`,
+The output names every damage and every lost range. docs/kafka.md tells more. What a source has said falsely is no damage:
+"mintlake repair facts" takes it back.`,
 		Example: `  mintlake repair --check
   mintlake repair`,
 	}
@@ -50,6 +51,7 @@ The output names every damage and every lost range. docs/kafka.md tells more.`,
 		return run.run(ctx)
 	})
 	cmd.Flags().BoolVar(&checkOnly, "check", false, "only tell what is damaged, and exit with 1 when something is")
+	cmd.AddCommand(repairFactsCommand())
 	return cmd
 }
 
