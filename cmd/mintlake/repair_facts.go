@@ -291,7 +291,7 @@ func (r *factsRepair) write(ctx context.Context, producer kafka.RecordProducer, 
 				retractions = append(retractions, record)
 			}
 			for _, slots := range ranges {
-				if slots.GetTo() < reached {
+				if slots.GetTo() <= reached {
 					after = slots.GetTo() + 1
 				}
 			}
