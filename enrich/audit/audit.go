@@ -70,6 +70,9 @@ type Config struct {
 	// settle is how long rows may take to follow, after the registry has passed the slot. Default 1
 	// s.
 	settle time.Duration
+	// headWait is how long the chain may take to reach the slots of the registry's facts, once in an
+	// audit. Facts that are still above its head then are wrong. Default 10 s.
+	headWait time.Duration
 	// Rounds is how often a mint is compared at most, the first time included. It is compared again
 	// while something differs or moves. Default 4.
 	Rounds int
@@ -82,6 +85,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Commitment = cmp.Or(c.Commitment, solana.Confirmed)
 	c.settle = cmp.Or(c.settle, time.Second)
+	c.headWait = cmp.Or(c.headWait, 10*time.Second)
 	c.Rounds = cmp.Or(c.Rounds, 4)
 	c.CallsPerSecond = cmp.Or(c.CallsPerSecond, 10)
 	c.MaxDifferences = cmp.Or(c.MaxDifferences, 100)
@@ -122,6 +126,8 @@ type Auditor struct {
 	logger   *slog.Logger
 	meter    meter.Meter
 	calls    *rate.Limiter
+	// waited is set once the chain was waited for.
+	waited bool
 }
 
 // New checks the configuration. It reports all problems at once.
@@ -220,12 +226,48 @@ func (a *Auditor) page(ctx context.Context, mints []pubkey.Key, report *Report, 
 	if err != nil {
 		return nil, fmt.Errorf("read the registry's rows: %w", err)
 	}
+	head, err := a.head(ctx, mints[0], highest, rows)
+	if err != nil {
+		return nil, err
+	}
 	results := make([]result, 0, len(accounts))
 	for i := range accounts {
 		row, known := rows[accounts[i].mint]
-		results = append(results, compare(&accounts[i], row, known))
+		results = append(results, compare(&accounts[i], row, known, head))
 	}
 	return results, nil
+}
+
+// head returns the chain's head. It asks only if a row has a fact above slot, which the chain had
+// reached: it may have gone on since, or the fact is wrong. It reads any account for that.
+func (a *Auditor) head(ctx context.Context, any pubkey.Key, slot uint64, rows map[pubkey.Key]Row) (uint64, error) {
+	told := slot
+	for _, row := range rows {
+		for _, fact := range row.Facts {
+			if fromChain(fact.Register) {
+				told = max(told, fact.Position.Slot)
+			}
+		}
+	}
+	deadline := time.Now().Add(a.cfg.headWait)
+	for head := slot; ; {
+		if head >= told || a.waited && head > slot {
+			return head, nil
+		}
+		read, err := a.read(ctx, []pubkey.Key{any})
+		if err != nil {
+			return 0, err
+		}
+		if head = max(head, read[0].slot); head >= told {
+			return head, nil
+		}
+		if a.waited = a.waited || time.Now().After(deadline); a.waited {
+			return head, nil
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // read reads the accounts of up to batchMints mints at one slot.

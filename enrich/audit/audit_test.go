@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -230,7 +231,11 @@ func TestABusyTokenIsNoError(t *testing.T) {
 			c.accounts[keys[1]] = account
 		}
 	}
-	b.apply(fact(keys[2], registry.RegisterSupply, 1<<39, "", "1")) // changes all the time
+	before := c.before
+	c.before = func(slot uint64) { // changes all the time
+		before(slot)
+		b.apply(fact(keys[2], registry.RegisterSupply, slot+2, "", "1"))
+	}
 
 	report := run(t, Config{}, c, b)
 	require.Empty(t, report.Differences)
@@ -238,6 +243,43 @@ func TestABusyTokenIsNoError(t *testing.T) {
 	require.Equal(t, 1, report.field("supply").Moved)
 	require.Equal(t, 3, report.field("mint_authority").Equal)
 	require.Equal(t, 1, report.Settled)
+}
+
+// A fact above the chain's head is wrong, and not moved: an upstream claimed a slot that the chain has
+// not reached, and no later read replaces it.
+func TestAFactAboveTheChainsHeadIsWrong(t *testing.T) {
+	for _, slot := range []uint64{math.MaxUint64 - 1, 1 << 53, 2 * readAt, readAt + 200} {
+		c, b, keys := world(8)
+		account := mintOf(700)
+		c.accounts[keys[4]] = &solana.Account{Owner: tokenaccount.ProgramToken2022, Data: account.Bytes()}
+		b.apply(fact(keys[4], registry.RegisterProgram, 950, "", schemas.ProgramToken2022), fact(keys[4], registry.RegisterSupply, 950, "", "700"))
+
+		b.apply(fact(keys[0], registry.RegisterSupply, slot, "", "77"))
+		b.apply(fact(keys[1], registry.RegisterSupply, slot, "", "100")) // right by chance
+		b.apply(fact(keys[2], registry.RegisterSupplyDelta, slot, "a", "5"))
+		b.apply(fact(keys[3], registry.RegisterClosed, slot, "", "true"))
+		b.apply(fact(keys[4], registry.RegisterExtension, slot, "pausable", ""))
+		b.apply(fact(keys[5], registry.RegisterMetaplexName, slot, "", "another"))
+		b.apply(fact(keys[6], registry.RegisterOffchain, slot, "", `{"uri":"x"}`)) // no account states it
+		report := run(t, Config{headWait: time.Millisecond}, c, b)
+		for field, wrong := range map[string]int{"supply": 3, FieldExists: 1, FieldExtensions: 1, "name": 1, "mint_authority": 0} {
+			require.Equal(t, wrong, report.field(field).Differ, "%s at %d: %+v", field, slot, report.Differences)
+			require.Zero(t, report.field(field).Moved, "%s at %d", field, slot)
+		}
+		require.Error(t, report.Check(1, 0))
+		require.Contains(t, report.Differences[0].Here, fmt.Sprintf("at slot %d", slot))
+	}
+}
+
+// A registry that is ahead of the audit's upstream has no wrong facts: the upstream is waited for.
+func TestAnUpstreamThatIsBehindIsNoError(t *testing.T) {
+	c, b, keys := world(3)
+	for _, key := range keys {
+		b.apply(fact(key, registry.RegisterSupply, readAt+15, "", "5"))
+		c.accounts[key] = mintAccount(5)
+	}
+	report := run(t, Config{headWait: time.Minute}, c, b)
+	require.Zero(t, report.field("supply").Differ, "%+v", report.Differences)
 }
 
 func TestARowThatFollowsLateIsNoError(t *testing.T) {

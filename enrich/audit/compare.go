@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ const (
 	// UnknownThere: the registry says something, the accounts say nothing, or no longer do.
 	UnknownThere Verdict = "unknown_there"
 	// Moved: the field changed after the slot of every read, so the registry no longer has its
-	// value at that slot.
+	// value at that slot. A change above the chain's head is no change: it differs.
 	Moved Verdict = "moved"
 )
 
@@ -46,8 +47,10 @@ type finding struct {
 
 // result has the findings of one mint.
 type result struct {
-	mint     pubkey.Key
-	slot     uint64
+	mint pubkey.Key
+	slot uint64
+	// head is the chain's head, at or above slot.
+	head     uint64
 	findings []finding
 	// metaplexUnreadable: the Metaplex account exists, but this version cannot parse it.
 	metaplexUnreadable bool
@@ -65,10 +68,19 @@ func (r *result) add(field, item string, verdict Verdict, here, there string) {
 	r.findings = append(r.findings, finding{field: field, item: item, verdict: verdict, here: here, there: there})
 }
 
-// compare compares the accounts of one mint with its row. known is false if there is no row.
-// compare is pure.
-func compare(read *account, row Row, known bool) result {
-	r := result{mint: read.mint, slot: read.slot}
+// later adds the finding on a field that has a fact behind the slot of the read.
+func (r *result) later(field, item string, fact registry.Fact) {
+	if fact.Position.Slot > r.head {
+		r.add(field, item, Differ, fmt.Sprintf("%s at slot %d", fact.Value, fact.Position.Slot), fmt.Sprintf("the chain's head is slot %d", r.head))
+		return
+	}
+	r.add(field, item, Moved, "", "")
+}
+
+// compare compares the accounts of one mint with its row. head is the chain's head; it counts if it
+// is above the slot of the read. known is false if there is no row. compare is pure.
+func compare(read *account, row Row, known bool, head uint64) result {
+	r := result{mint: read.mint, slot: read.slot, head: max(read.slot, head)}
 	chain, whyNone := chainView(read, &r)
 	if !known {
 		// The mint was a member when the sample was taken: its row will be back, or the mint has
@@ -76,15 +88,15 @@ func compare(read *account, row Row, known bool) result {
 		r.add(FieldExists, "", Moved, "no row", whyNone)
 		return r
 	}
-	held, moved, movedItems := asOf(row.Facts, read.slot)
+	held, moved := asOf(row.Facts, read.slot, r.head)
 	here := viewOf(read.mint, held)
 	r.exists(here, moved, chain != nil, whyNone)
 	if chain == nil {
 		return r
 	}
 	for _, f := range fields() {
-		if slices.ContainsFunc(f.registers, func(register registry.Register) bool { return moved[register] }) {
-			r.add(f.name, "", Moved, "", "")
+		if i := slices.IndexFunc(f.registers, func(register registry.Register) bool { _, ok := moved.registers[register]; return ok }); i >= 0 {
+			r.later(f.name, "", moved.registers[f.registers[i]])
 			continue
 		}
 		ours, oursKnown := f.value(here)
@@ -92,7 +104,7 @@ func compare(read *account, row Row, known bool) result {
 		r.judge(f.name, "", ours, oursKnown, theirs, theirsKnown)
 	}
 	if chain.token.IsToken22 {
-		r.extensions(here, chain, movedItems)
+		r.extensions(here, chain, moved.items)
 	}
 	r.row(row)
 	return r
@@ -128,7 +140,7 @@ func chainView(read *account, r *result) (*view, string) {
 
 // exists compares whether the mint exists in the registry and on the chain. A mint of which the
 // registry had no account state yet at the slot counts as moved.
-func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bool, whyNone string) {
+func (r *result) exists(here *view, moved later, onChain bool, whyNone string) {
 	closed := here.facts[registry.RegisterClosed].Value == "true"
 	text := func(exists bool, why string) string {
 		if exists {
@@ -136,8 +148,11 @@ func (r *result) exists(here *view, moved map[registry.Register]bool, onChain bo
 		}
 		return why
 	}
+	fact, changed := moved.registers[registry.RegisterClosed]
 	switch {
-	case moved[registry.RegisterClosed], !here.knows(registry.RegisterProgram):
+	case changed:
+		r.later(FieldExists, "", fact)
+	case !here.knows(registry.RegisterProgram):
 		r.add(FieldExists, "", Moved, "", "")
 	case closed == onChain:
 		r.add(FieldExists, "", Differ, text(!closed, "closed"), text(onChain, whyNone))
@@ -165,13 +180,17 @@ func (r *result) judge(field, item, here string, hereKnown bool, there string, t
 // extension; any other item is an attribute. The registry does not claim to know all extensions of
 // a mint, so one that it lacks is unknown here. One that the account lacks is wrong, since a mint
 // never loses an extension.
-func (r *result) extensions(here, chain *view, moved map[string]bool) {
+func (r *result) extensions(here, chain *view, moved map[string]registry.Fact) {
 	items := map[string]bool{}
+	for item, fact := range moved {
+		items[item] = fact.Position.Slot > r.head
+	}
 	for _, side := range []map[string]string{here.items, chain.items} {
 		for item := range side {
 			items[item] = true
 		}
 	}
+	maps.DeleteFunc(items, func(_ string, told bool) bool { return !told })
 	for _, item := range slices.Sorted(maps.Keys(items)) {
 		field, name := FieldExtensions, !strings.Contains(item, ".")
 		switch {
@@ -182,9 +201,10 @@ func (r *result) extensions(here, chain *view, moved map[string]bool) {
 		}
 		ours, oursKnown := here.items[item]
 		theirs, theirsKnown := chain.items[item]
+		fact, changed := moved[item]
 		switch {
-		case moved[item]:
-			r.add(field, item, Moved, "", "")
+		case changed:
+			r.later(field, item, fact)
 		case name && oursKnown && theirsKnown:
 			r.add(field, item, Equal, "", "")
 		case name && theirsKnown:

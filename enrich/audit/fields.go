@@ -147,24 +147,39 @@ func fromChain(register registry.Register) bool {
 	}
 }
 
-// asOf returns the facts that held at the end of slot and still hold. moved has the registers with
-// a later fact, whose value at slot is no longer known; movedItems has such items of extensions.
-func asOf(facts []registry.Fact, slot uint64) (held []registry.Fact, moved map[registry.Register]bool, movedItems map[string]bool) {
-	moved, movedItems = map[registry.Register]bool{}, map[string]bool{}
+// later are facts of a mint behind the slot of a read, the last one of each register and, of
+// extensions, of each item.
+type later struct {
+	registers map[registry.Register]registry.Fact
+	items     map[string]registry.Fact
+}
+
+func (l *later) add(register registry.Register, fact registry.Fact) {
+	if before, ok := l.registers[register]; !ok || before.Position.Compare(fact.Position) < 0 {
+		l.registers[register] = fact
+	}
+	if register == registry.RegisterExtension {
+		l.items[fact.Item] = fact
+	}
+}
+
+// asOf returns the facts that held at the end of slot and still hold, and the later ones: the value
+// of their registers at slot is no longer known. head is the chain's head.
+func asOf(facts []registry.Fact, slot, head uint64) (held []registry.Fact, moved later) {
+	moved = later{map[registry.Register]registry.Fact{}, map[string]registry.Fact{}}
 	end := schemas.EndOfSlot(slot)
 	for _, fact := range facts {
 		switch {
 		case !fromChain(fact.Register):
 		case fact.Position.Compare(end) <= 0:
 			held = append(held, fact)
-		case fact.Register == registry.RegisterSupplyDelta:
-			// A later change of supply replaces nothing: without it the supply is that at slot.
+		case fact.Register != registry.RegisterSupplyDelta:
+			moved.add(fact.Register, fact)
+		case fact.Position.Slot > head:
+			moved.add(registry.RegisterSupply, fact)
 		default:
-			moved[fact.Register] = true
-			if fact.Register == registry.RegisterExtension {
-				movedItems[fact.Item] = true
-			}
+			// A later change of supply replaces nothing: without it the supply is that at slot.
 		}
 	}
-	return held, moved, movedItems
+	return held, moved
 }
