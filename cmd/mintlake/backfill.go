@@ -117,7 +117,7 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	}
 	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
 		Producer: s.writers.For("ingest"), Ledger: s.newSlotLog(),
-		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns,
+		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Bounds: s.chainBounds,
 	})
 }
 

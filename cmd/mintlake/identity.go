@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/internal/chainid"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -30,6 +31,7 @@ const (
 // identityLog stores the chain's identity in Kafka, so that all nodes of a cluster share it.
 type identityLog struct {
 	topic    topicLog
+	bounds   *bounds.Bounds // learns the hash; may be nil
 	producer interface {
 		Produce(ctx context.Context, records ...kafka.Record) error
 	}
@@ -44,6 +46,9 @@ func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok boo
 		}
 		told, ok = chainid.Told{Hash: pubkey.Key(identity.GetGenesisHash()), By: identity.GetToldBy()}, true
 	})
+	if ok {
+		l.bounds.Identity(told.Hash)
+	}
 	return told, ok, err
 }
 
@@ -62,7 +67,7 @@ func (l *identityLog) Remember(ctx context.Context, told chainid.Told) error {
 // says that the chain is read from the upstreams only.
 func (s *system) chainChecker(alone bool) *chainid.Checker {
 	return chainid.New(chainid.Deps{
-		Log: &identityLog{producer: s.writers.For("ingest"), topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity",
+		Log: &identityLog{bounds: s.chainBounds, producer: s.writers.For("ingest"), topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity",
 			deps: s.kafka}},
 		Later: solana.Retryable, Logger: s.logger, Alone: alone,
 	})

@@ -49,7 +49,8 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	if err != nil {
 		return nil, err
 	}
-	deps := runner.Deps{Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer, Unknowns: s.unknowns}
+	deps := runner.Deps{Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer, Unknowns: s.unknowns,
+		Bounds: s.chainBounds}
 	if s.cfg.Stream.Publish && len(sources) > 0 {
 		if r.publisher, err = transactions.New(transactions.Config{Folder: filepath.Join(s.cfg.DataDir, spillFolder), SpillBytes: s.cfg.Stream.SpillBytes},
 			transactions.Deps{Producer: producer, Logger: s.logger, Registerer: registerer}); err != nil {
@@ -85,7 +86,7 @@ func (s *system) watchPrograms() (*programs.Watch, error) {
 
 // reader returns how the sources read transactions.
 func (s *system) reader() parse.Reader {
-	return parse.UpTo(txwire.Version(s.cfg.Ingest.MaxTransactionVersion)).Noting(s.unknowns)
+	return parse.UpTo(txwire.Version(s.cfg.Ingest.MaxTransactionVersion)).Noting(s.unknowns).Within(s.chainBounds)
 }
 
 // prepareIngest makes the room and lets it announce its status. It must be called before the API

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
@@ -43,7 +44,9 @@ type system struct {
 	unknowns   *unknowns.Book // set by connect
 	answers    *solana.Budget // of all JSON-RPC clients together
 	exclusions *solana.Exclusions
-	stream     atomic.Pointer[stream.Server]
+	// chainBounds is set by connect.
+	chainBounds *bounds.Bounds
+	stream      atomic.Pointer[stream.Server]
 	// administers is true if this process may serve the admin API: up and the gateway.
 	administers bool
 	// ingest is nil if this process does not ingest, or elects a leader.
@@ -97,6 +100,9 @@ func (s *system) connect() error {
 	s.closers = append(s.closers, s.admin.Close)
 	s.needKafka()
 	if s.unknowns, err = unknowns.New(s.logger, s.registerer); err != nil {
+		return err
+	}
+	if s.chainBounds, err = bounds.New(bounds.Deps{Logger: s.logger, Registerer: s.registerer}); err != nil {
 		return err
 	}
 	return s.connectUpstream()

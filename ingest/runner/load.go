@@ -34,7 +34,7 @@ func (r *Runner) Follow(ctx context.Context, ready func()) error {
 // load reads what other runs have added to the log since the last call.
 func (r *Runner) load(ctx context.Context) error {
 	if r.deps.Ledger != nil {
-		if err := r.deps.Ledger.ReadSlots(ctx, r.ledger.Apply); err != nil {
+		if err := r.deps.Ledger.ReadSlots(ctx, r.recall); err != nil {
 			return fmt.Errorf("ingest: read slot ledger: %w", err)
 		}
 	}
@@ -56,6 +56,16 @@ func (r *Runner) load(ctx context.Context) error {
 		return fmt.Errorf("ingest: read known mints: %w", err)
 	}
 	return nil
+}
+
+// recall takes a slot record of another run. One of a slot that no chain can have reached is ignored:
+// sources would go on behind it.
+func (r *Runner) recall(record *eventspb.SlotRecord) {
+	if r.deps.Bounds != nil && !r.deps.Bounds.Remember(record.GetSlot(), record.GetBlockTime()) {
+		r.log.Warn("a slot record is ignored: no chain can have reached the slot", "slot", record.GetSlot(), "source", record.GetSource())
+		return
+	}
+	r.ledger.Apply(record)
 }
 
 // admit marks the waiting mints as seen whose slot record has come. It forgets those whose record

@@ -29,6 +29,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/registry/coverage"
@@ -119,6 +120,8 @@ type Deps struct {
 	Tracer *tracing.Tracer
 	// Unknowns counts what the decoders do not know; may be nil.
 	Unknowns *unknowns.Book
+	// Bounds are those of the sources' readers. They learn the blocks of earlier runs; may be nil.
+	Bounds *bounds.Bounds
 	// Clock gives received-at if a source does not, and the time of status records. Default
 	// time.Now.
 	Clock func() time.Time

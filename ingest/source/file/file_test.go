@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/ingest/source/parse"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 )
@@ -98,6 +101,35 @@ func TestBrokenFilesAreRefusedWithTheirReason(t *testing.T) {
 	require.Len(t, refused, len(bad))
 	read, total := sink.ProgressSaid()
 	require.Equal(t, total, read)
+}
+
+// TestBlocksThatCannotBeAreRefused: each is refused by name, and the others are read.
+func TestBlocksThatCannotBeAreRefused(t *testing.T) {
+	within, err := bounds.New(bounds.Deps{})
+	require.NoError(t, err)
+	chain, dir := sourcetest.NewChain(1000, 30), t.TempDir()
+	for _, b := range chain {
+		write(t, dir, fmt.Sprintf("%d.json", b.Slot), b.JSON(t))
+	}
+	last := chain[29]
+	for name, b := range map[string]sourcetest.Block{
+		"18446744073709551614.json": {Slot: math.MaxUint64 - 1, Parent: math.MaxUint64 - 2, BlockTime: last.BlockTime},
+		"9007199254740993.json":     {Slot: 1<<53 + 1, Parent: 1 << 53, BlockTime: last.BlockTime},
+		"2000.json":                 {Slot: 2000, Parent: 1999, BlockTime: 4_102_444_800},
+		"2001.json":                 {Slot: 2001, Parent: 2000, BlockTime: 1},
+		"900000000.json":            {Slot: 900_000_000, Parent: 1999, BlockTime: last.BlockTime},
+	} {
+		made := *sourcetest.NewBlock(b.Slot, &sourcetest.Block{Slot: b.Parent, Hash: last.Hash}, "lie")
+		made.BlockTime = b.BlockTime
+		write(t, dir, name, made.JSON(t))
+	}
+	sink := &sourcetest.Sink{}
+	require.NoError(t, open(t, Config{Paths: []string{dir}, Reader: parse.Reader{}.Within(within)}).Run(t.Context(), sourcetest.Ledger{}, sink))
+	sourcetest.RequireChain(t, chain, sink.Blocks())
+	require.Len(t, sink.RefusedInputs(), 5)
+	for name, err := range sink.RefusedInputs() {
+		require.ErrorIs(t, err, bounds.ErrImpossible, name)
+	}
 }
 
 // TestKnownBlocksAtAnySpeed: they are not passed on, and do not wait for their time. The slots that

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -94,6 +95,11 @@ func (r Reader) GeyserUpdate(data []byte) (u Update, err error) {
 		}
 	}
 	u.CreatedAt = createdAt
+	if r.bounds != nil && w.err == nil {
+		if err := r.bounds.Slot(u.Slot); err != nil {
+			return Update{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+	}
 	return u, w.err
 }
 

@@ -16,6 +16,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -88,6 +89,7 @@ type Reader struct {
 	limited bool
 	highest txwire.Version
 	scanner *unknowns.Scanner
+	bounds  *bounds.Bounds
 }
 
 // UpTo returns a reader that does not read versions above highest.
@@ -100,6 +102,13 @@ func (r Reader) Noting(book *unknowns.Book) Reader {
 	return r
 }
 
+// Within returns a reader that refuses slots, parents and block times that cannot be true. Without
+// bounds, a reader has no clock.
+func (r Reader) Within(b *bounds.Bounds) Reader {
+	r.bounds = b
+	return r
+}
+
 // Highest returns the highest version that is read.
 func (r Reader) Highest() txwire.Version {
 	if r.limited {
@@ -108,7 +117,7 @@ func (r Reader) Highest() txwire.Version {
 	return txwire.Highest
 }
 
-func (r Reader) builder() *builder { return &builder{highest: r.Highest()} }
+func (r Reader) builder() *builder { return &builder{highest: r.Highest(), bounds: r.bounds} }
 
 // builder assembles one block. Its slabs save an allocation for each list, and live as long as the
 // block. The other slices are scratch space.
@@ -133,6 +142,7 @@ type builder struct {
 	wire            txwire.Transaction
 	// highest is the highest version of a transaction that is read.
 	highest txwire.Version
+	bounds  *bounds.Bounds
 	// innerUnknown means that the node did not record the inner instructions of a transaction that
 	// matters.
 	innerUnknown bool
@@ -196,6 +206,11 @@ func (b *builder) finish(slot uint64, whole bool) (*chain.Block, error) {
 	}
 	if b.block.BlockTime < 0 || b.block.BlockTime > maxBlockTime {
 		return nil, malformed("block time %d", b.block.BlockTime)
+	}
+	if b.bounds != nil {
+		if err := b.bounds.Block(slot, b.block.ParentSlot, b.block.BlockTime); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
 	}
 	return &b.block, nil
 }

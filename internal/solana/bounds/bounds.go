@@ -286,6 +286,19 @@ func (b *Bounds) Block(slot uint64, parent *uint64, blockTime int64) error {
 	return nil
 }
 
+// Remember takes a block of the log, which was believed before. It returns false, and takes nothing,
+// if no chain can have reached the slot: an earlier version may have believed it.
+func (b *Bounds) Remember(slot uint64, blockTime int64) bool {
+	now := b.now()
+	if slot > b.Ceiling() {
+		return false
+	}
+	if b != nil && blockTime >= began.Unix() && blockTime <= now.Add(skew).Unix() {
+		b.odd(block{slot, blockTime, now})
+	}
+	return true
+}
+
 // when returns Unix seconds as text, also where they are no time.
 func when(seconds int64) string {
 	if seconds < 0 || seconds > 1<<40 {
