@@ -7,6 +7,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -52,22 +53,14 @@ func newAccountStage(e *Enricher) (*accountStage, error) {
 }
 
 // keys returns the mint and its Metaplex account.
-func (s *accountStage) keys(j *job) []pubkey.Key {
-	// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's own
-	// key then fills the place.
-	metaplex, ok := tokenaccount.MetaplexAddress(j.mint)
-	if !ok {
-		metaplex = j.mint
-	}
-	return []pubkey.Key{j.mint, metaplex}
-}
+func (s *accountStage) keys(j *job) []pubkey.Key { return accountsOf(j.mint) }
 
 // of returns the two accounts of the batch's job i.
 func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
 	return r.accounts[2*i], r.accounts[2*i+1]
 }
 
-// answered reports whether an earlier read answers j. If so, it ends j's turn: j goes on, with the
+// answered reports whether an earlier read answers j; none does if what was read was taken back. If so, it ends j's turn: j goes on, with the
 // URI of that read if it found one, or is complete if there was no mint.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
@@ -108,6 +101,7 @@ func cutOff(r reading, mint, metaplex *solana.Account) bool {
 // up. A job with an account that was cut off is read again alone.
 func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) error {
 	var facts []*eventspb.Enrichment
+	var said [][]*eventspb.Enrichment // of each that is answered
 	var answered, again []*job
 	for i, j := range batch {
 		mint, metaplex := s.of(r, i)
@@ -133,14 +127,16 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 				s.e.resolver.remember(found.metadataAccount, j.mint)
 			}
 			s.adopt(j, r.slot, found)
+			enrichment.FromUpstream(found.facts, r.upstream)
 			facts = append(facts, found.facts...)
-			answered = append(answered, j)
+			answered, said = append(answered, j), append(said, found.facts)
 		}
 	}
 	if err := s.e.publish(ctx, facts); err != nil {
 		return err
 	}
-	for _, j := range answered {
+	for i, j := range answered {
+		s.e.upstreams.note(j.mint, r, said[i])
 		s.goOn(j, r.slot)
 	}
 	for _, j := range again {

@@ -27,14 +27,6 @@ const (
 	behindDelay = 400 * time.Millisecond
 )
 
-// reading is the answer to one call of getMultipleAccounts: for each job in turn, as many accounts
-// as the stage asks for. length is how many bytes of each account were asked for.
-type reading struct {
-	slot     uint64
-	accounts []*solana.Account
-	length   uint64
-}
-
 // stage decides which accounts to read for a job, and what to do with them.
 type stage interface {
 	// keys returns the accounts that j needs, the same number for every job.
@@ -150,9 +142,9 @@ func (b *batches) readBatch(ctx context.Context, batch []*job, length uint64) er
 	delays := b.delays()
 	started := time.Now()
 	for attempt := 1; ; attempt++ {
-		slot, accounts, err := b.call(ctx, keys, length)
+		r, err := b.call(ctx, keys, length)
 		if err == nil {
-			return b.stage.answer(ctx, batch, reading{slot: slot, accounts: accounts, length: length})
+			return b.stage.answer(ctx, batch, r)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -180,17 +172,14 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 
 // call makes one call of getMultipleAccounts. At most rpcConcurrency calls are under way, counting
 // those of the other stage.
-func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (uint64, []*solana.Account, error) {
+func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (reading, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
-		return 0, nil, err
+		return reading{}, err
 	}
 	defer b.e.rpcCalls.Release(1)
-	slot, accounts, err := b.e.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
+	r, err := b.e.upstreams.read(ctx, keys, solana.AccountOptions{
 		Commitment: b.e.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},
 	})
-	if err == nil && len(accounts) != len(keys) {
-		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))
-	}
 	switch {
 	case err == nil:
 		b.e.metrics.rpcCalls.WithLabelValues(rpcOK).Inc()
@@ -199,13 +188,13 @@ func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (u
 	default:
 		b.e.metrics.rpcCalls.WithLabelValues(rpcRefused).Inc()
 	}
-	return slot, accounts, err
+	return r, err
 }
 
 // healthy reports whether the server answers for an account that always exists. If so, the request
 // was the reason for its refusal.
 func (b *batches) healthy(ctx context.Context) bool {
-	_, _, err := b.call(ctx, []pubkey.Key{b.probe}, firstRead)
+	_, err := b.call(ctx, []pubkey.Key{b.probe}, firstRead)
 	return err == nil
 }
 
@@ -226,10 +215,10 @@ func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) erro
 // failed read and the check of its health. A request is given up only if a read fails after the
 // server was healthy.
 func (b *batches) lastRead(ctx context.Context, alone []*job, length uint64) error {
-	slot, accounts, err := b.call(ctx, b.stage.keys(alone[0]), length)
+	r, err := b.call(ctx, b.stage.keys(alone[0]), length)
 	switch {
 	case err == nil:
-		return b.stage.answer(ctx, alone, reading{slot: slot, accounts: accounts, length: length})
+		return b.stage.answer(ctx, alone, r)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:

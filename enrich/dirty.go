@@ -102,7 +102,9 @@ type RereadDeps struct {
 	// Consumer reads token events as a member of schemas.GroupRereads.
 	Consumer Consumer
 	Producer kafka.RecordProducer
-	RPC      RPC
+	// Upstreams are where accounts are read. RPC may be given instead if there is one server.
+	Upstreams *Upstreams
+	RPC       RPC
 	// Unknowns counts extensions that are not known; may be nil.
 	Unknowns *unknowns.Book
 	// Logger may be nil: then nothing is logged.
@@ -121,16 +123,16 @@ type RereadDeps struct {
 // An offset is committed once its mint is remembered, in memory only. If a crash loses the mint,
 // the registry still has what the events say, and the mint's next change brings it back.
 type Rereader struct {
-	cfg      RereadConfig
-	consumer Consumer
-	producer kafka.RecordProducer
-	rpc      RPC
-	unknowns *unknowns.Book
-	logger   *slog.Logger
-	now      func() time.Time
-	dirty    *dirtySet
-	pace     *rate.Limiter // of calls
-	metrics  *rereadMetrics
+	cfg       RereadConfig
+	consumer  Consumer
+	producer  kafka.RecordProducer
+	upstreams *Upstreams
+	unknowns  *unknowns.Book
+	logger    *slog.Logger
+	now       func() time.Time
+	dirty     *dirtySet
+	pace      *rate.Limiter // of calls
+	metrics   *rereadMetrics
 
 	mu          sync.Mutex
 	uncommitted map[kafka.TopicPartition]kafka.Record
@@ -140,7 +142,7 @@ type Rereader struct {
 func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	cfg = cfg.withDefaults()
 	problems := []error{cfg.problems()}
-	if deps.Consumer == nil || deps.Producer == nil || deps.RPC == nil {
+	if deps.Consumer == nil || deps.Producer == nil || deps.RPC == nil && deps.Upstreams == nil {
 		problems = append(problems, errors.New("enrich: re-reads need a consumer, a producer and an RPC client"))
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -152,11 +154,14 @@ func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	if deps.Clock == nil {
 		deps.Clock = time.Now
 	}
+	upstreams, err := upstreamsOf(deps.Upstreams, deps.RPC, deps.Clock)
+	if err != nil {
+		return nil, err
+	}
 	r := &Rereader{
-		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, unknowns: deps.Unknowns, logger: deps.Logger, now: deps.Clock,
+		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, upstreams: upstreams, unknowns: deps.Unknowns, logger: deps.Logger, now: deps.Clock,
 		dirty: newDirtySet(cfg), pace: pause.Evenly(cfg.CallsPerSecond), uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}
-	var err error
 	r.metrics, err = newRereadMetrics(deps.Registerer, func() float64 { return float64(r.dirty.size()) })
 	return r, err
 }
@@ -211,7 +216,8 @@ func (r *Rereader) seen(records []kafka.Record) {
 
 // notice remembers the mint of an event that changed its accounts. If the event closes the mint, it
 // forgets the mint. It ignores an event that does not parse, which is the projector's dead letter,
-// and one without a mint, for which ingest requests enrichment. It counts as skipped an event that
+// one without a mint, for which ingest requests enrichment, and one at a slot that no chain can have
+// reached. It counts as skipped an event that
 // is older than maxAge, and one whose mint has no room.
 func (r *Rereader) notice(record *kafka.Record) {
 	if !mayChangeAccounts(record) {
@@ -219,6 +225,9 @@ func (r *Rereader) notice(record *kafka.Record) {
 	}
 	event := &eventspb.TokenEvent{}
 	if proto.Unmarshal(record.Value, event) != nil || len(event.GetMint()) != len(pubkey.Key{}) {
+		return
+	}
+	if !r.upstreams.bounds.Remember(event.GetPosition().GetSlot(), event.GetBlockTime()) {
 		return
 	}
 	mint, now := pubkey.Key(event.GetMint()), r.now()

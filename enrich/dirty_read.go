@@ -13,7 +13,6 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -72,7 +71,7 @@ func (r *Rereader) reader(ctx context.Context) error {
 // that fails, only this mint is put back or dropped. readBatch returns errors of the context and of
 // Kafka only.
 func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool, err error) {
-	slot, accounts, err := r.call(ctx, batch, firstRead)
+	all, err := r.call(ctx, batch, firstRead)
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -80,13 +79,15 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 		return r.failed(batch, err), nil
 	}
 	var facts []*eventspb.Enrichment
+	var notes []func()
 	for i, d := range batch {
-		one := reading{slot: slot, accounts: accounts[2*i : 2*i+2], length: firstRead}
+		one := all
+		one.accounts = all.accounts[2*i : 2*i+2]
 		if cutOff(one, one.accounts[0], one.accounts[1]) {
 			if err := pause.Await(ctx, r.pace); err != nil {
 				return false, err
 			}
-			one.slot, one.accounts, err = r.call(ctx, batch[i:i+1], wholeRead)
+			one, err = r.call(ctx, batch[i:i+1], wholeRead)
 			if ctx.Err() != nil {
 				return false, ctx.Err()
 			}
@@ -95,34 +96,45 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 				continue
 			}
 		}
-		facts = append(facts, r.found(d, one)...)
+		found, counts := r.found(d, one)
+		if counts {
+			notes = append(notes, func() { r.upstreams.note(d.mint, one, found.facts) })
+			if !found.notAMint { // else it was closed since; the event of that says so
+				facts = append(facts, found.facts...)
+			}
+		}
 	}
-	return false, r.publish(ctx, facts)
+	if err := r.publish(ctx, facts); err != nil {
+		return false, err
+	}
+	for _, note := range notes {
+		note()
+	}
+	return false, nil
 }
 
-// found returns the facts of one mint's read. There are none if the mint is gone, or if the read is
-// older than the mint's last change. In the second case found puts the mint back, unless that was
-// its last read of maxBehind.
-func (r *Rereader) found(d *dirtyMint, read reading) []*eventspb.Enrichment {
+// found returns what one mint's read says. It does not count if it is older than the mint's last
+// change: then found puts the mint back, unless that was its last read of maxBehind.
+func (r *Rereader) found(d *dirtyMint, read reading) (found findings, counts bool) {
 	outcome := func(outcome string) { r.metrics.mints.WithLabelValues(outcome).Inc() }
 	if read.slot < d.slot {
 		outcome(rereadBehind)
 		if d.behind++; d.behind < maxBehind {
 			r.dirty.putBack(d, r.now())
 		}
-		return nil
+		return found, false
 	}
-	found := factsOf(d.mint, read.slot, read.accounts[0], read.accounts[1])
-	if found.notAMint { // closed since; the event of that says so
+	found = factsOf(d.mint, read.slot, read.accounts[0], read.accounts[1])
+	enrichment.FromUpstream(found.facts, read.upstream)
+	switch {
+	case found.notAMint:
 		outcome(rereadAbsent)
-		return nil
-	}
-	if found.malformed != nil {
+	case found.malformed != nil:
 		outcome(rereadMalformed)
-	} else {
+	default:
 		outcome(rereadRead)
 	}
-	return found.facts
+	return found, true
 }
 
 // failed handles a failed call. If the server is away, it puts the mints back and returns true. If
@@ -140,23 +152,14 @@ func (r *Rereader) failed(batch []*dirtyMint, err error) (away bool) {
 }
 
 // call reads the mints and their Metaplex accounts at one slot.
-func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) (uint64, []*solana.Account, error) {
+func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) (reading, error) {
 	keys := make([]pubkey.Key, 0, 2*len(batch))
 	for _, d := range batch {
-		// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's
-		// own key then fills the place.
-		metaplex, ok := tokenaccount.MetaplexAddress(d.mint)
-		if !ok {
-			metaplex = d.mint
-		}
-		keys = append(keys, d.mint, metaplex)
+		keys = append(keys, accountsOf(d.mint)...)
 	}
-	slot, accounts, err := r.rpc.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
+	read, err := r.upstreams.read(ctx, keys, solana.AccountOptions{
 		Commitment: r.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},
 	})
-	if err == nil && len(accounts) != len(keys) {
-		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))
-	}
 	switch {
 	case err == nil:
 		r.metrics.calls.WithLabelValues(rpcOK).Inc()
@@ -165,7 +168,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 	default:
 		r.metrics.calls.WithLabelValues(rpcRefused).Inc()
 	}
-	return slot, accounts, err
+	return read, err
 }
 
 func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) error {

@@ -28,6 +28,7 @@ import (
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -169,8 +170,12 @@ func (c Config) problems() error {
 type Deps struct {
 	Consumer Consumer
 	Producer kafka.RecordProducer
-	// RPC may be nil if no upstream is configured. Account reads are then skipped, and counted.
-	RPC RPC
+	// Upstreams are where accounts are read. RPC may be given instead if there is one server. If
+	// neither is, account reads are skipped, and counted.
+	Upstreams *Upstreams
+	RPC       RPC
+	// Bounds hold the slots of requests against what can be; nil knows only the clock.
+	Bounds *bounds.Bounds
 	// Fetcher may be nil when OffchainEnabled is false.
 	Fetcher Fetcher
 	// Logger may be nil: then nothing is logged.
@@ -191,14 +196,16 @@ type Enricher struct {
 	cfg      Config
 	consumer Consumer
 	producer kafka.RecordProducer
-	rpc      RPC
-	fetcher  Fetcher
-	logger   *slog.Logger
-	tracer   *tracing.Tracer
-	unknowns *unknowns.Book
-	now      func() time.Time
-	metrics  *metrics
-	tracker  *tracker
+	// upstreams is nil if none is configured.
+	upstreams *Upstreams
+	bounds    *bounds.Bounds
+	fetcher   Fetcher
+	logger    *slog.Logger
+	tracer    *tracing.Tracer
+	unknowns  *unknowns.Book
+	now       func() time.Time
+	metrics   *metrics
+	tracker   *tracker
 	// jobs bounds the requests that are under way.
 	jobs *semaphore.Weighted
 	// rpcCalls bounds the calls under way, of both stages that read accounts.
@@ -229,13 +236,16 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	if deps.Clock == nil {
 		deps.Clock = time.Now
 	}
+	upstreams, err := upstreamsOf(deps.Upstreams, deps.RPC, deps.Clock)
+	if err != nil {
+		return nil, err
+	}
 	e := &Enricher{
-		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, rpc: deps.RPC, fetcher: deps.Fetcher,
+		cfg: cfg, consumer: deps.Consumer, producer: deps.Producer, upstreams: upstreams, bounds: deps.Bounds, fetcher: deps.Fetcher,
 		logger: deps.Logger, tracer: deps.Tracer, unknowns: deps.Unknowns, now: deps.Clock, tracker: newTracker(), jobs: semaphore.NewWeighted(int64(cfg.maxInFlight)),
 		rpcCalls:    semaphore.NewWeighted(int64(cfg.rpcConcurrency)),
 		uncommitted: map[kafka.TopicPartition]kafka.Record{},
 	}
-	var err error
 	if e.metrics, err = newMetrics(deps.Registerer, func() float64 { return e.tracker.age(e.now()).Seconds() }); err != nil {
 		return nil, err
 	}

@@ -78,7 +78,8 @@ func (e *Enricher) intake(ctx context.Context) error {
 }
 
 // begin passes a request to the first stage that it needs. Without an RPC client, the stages that
-// read accounts are skipped. A request that does not parse becomes a dead letter.
+// read accounts are skipped. A request that does not parse, or names a slot that no chain can have
+// reached, becomes a dead letter.
 func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	j := &job{record: *record, entry: e.tracker.add(record), request: &eventspb.EnrichmentRequest{}}
 	if err := proto.Unmarshal(record.Value, j.request); err != nil {
@@ -87,12 +88,15 @@ func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	if !j.identify() {
 		return e.giveUp(ctx, j, reasonBadRequest, "neither a mint nor a metadata account of 32 bytes")
 	}
+	if err := e.bounds.Slot(j.request.GetSlot()); err != nil {
+		return e.giveUp(ctx, j, reasonBadRequest, err.Error())
+	}
 	j.uri, j.slot = registry.Text(j.request.GetUri()), j.request.GetSlot()
 	e.metrics.request(j.request.GetReason())
 	switch {
 	case needsNoRead(j):
 		e.continueOffchain(j)
-	case e.rpc == nil:
+	case e.upstreams == nil:
 		e.metrics.skipped.WithLabelValues(skipNoUpstream).Inc()
 		e.continueOffchain(j)
 	case j.byAccount():

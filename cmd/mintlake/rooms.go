@@ -136,9 +136,9 @@ func (s *system) startEnrich(_ context.Context) error {
 	}
 	cfg := enrich.DefaultConfig()
 	cfg.OffchainEnabled = s.cfg.Enrich.Offchain
-	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer, Unknowns: s.unknowns}
-	if s.rpc != nil {
-		deps.RPC = s.rpc
+	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer, Unknowns: s.unknowns, Bounds: s.chainBounds}
+	if deps.Upstreams, err = s.accountUpstreams(); err != nil {
+		return err
 	}
 	if cfg.OffchainEnabled {
 		fetcher, err := fetch.New(s.fetchConfig(), fetch.Deps{Registerer: s.registerer})
@@ -156,12 +156,15 @@ func (s *system) startEnrich(_ context.Context) error {
 	if err := s.startLogos(s.together); err != nil {
 		return err
 	}
-	return s.startRereads()
+	if err := s.startChecks(deps.Upstreams); err != nil {
+		return err
+	}
+	return s.startRereads(deps.Upstreams)
 }
 
 // startRereads starts the room that reads changed mints again, if there is an RPC upstream.
-func (s *system) startRereads() error {
-	if s.rpc == nil || !s.cfg.Enrich.Rereads {
+func (s *system) startRereads(upstreams *enrich.Upstreams) error {
+	if upstreams == nil || !s.cfg.Enrich.Rereads {
 		return nil
 	}
 	consumer, err := s.groupConsumer(schemas.GroupRereads, []string{schemas.TopicTokenEvents})
@@ -170,7 +173,7 @@ func (s *system) startRereads() error {
 	}
 	room, err := enrich.NewRereader(enrich.RereadConfig{
 		Quiet: s.cfg.Enrich.RereadQuiet, MaxWait: s.cfg.Enrich.RereadMaxWait, CallsPerSecond: float64(s.cfg.Enrich.RereadCalls),
-	}, enrich.RereadDeps{Consumer: consumer, Producer: s.writers.For("enrich"), RPC: s.rpc, Unknowns: s.unknowns, Logger: s.logger, Registerer: s.registerer})
+	}, enrich.RereadDeps{Consumer: consumer, Producer: s.writers.For("enrich"), Upstreams: upstreams, Unknowns: s.unknowns, Logger: s.logger, Registerer: s.registerer})
 	if err != nil {
 		return err
 	}

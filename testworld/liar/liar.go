@@ -26,6 +26,8 @@ type Config struct {
 	Share float64
 	// Late is how long an answer may be held back. 0 is never.
 	Late time.Duration
+	// Client asks the honest server. Default http.DefaultClient.
+	Client *http.Client
 	// Only are the kinds of lies to tell; nil is all. See Kinds.
 	Only []string
 }
@@ -66,6 +68,9 @@ type Liar struct {
 func New(target string, cfg Config) *Liar {
 	if cfg.Only == nil {
 		cfg.Only = Kinds()
+	}
+	if cfg.Client == nil {
+		cfg.Client = http.DefaultClient
 	}
 	return &Liar{cfg: cfg, target: target, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), last: map[string]any{}}
 }
@@ -111,7 +116,7 @@ func (l *Liar) ask(r *http.Request, body []byte) (answer []byte, status int, err
 		return nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := l.cfg.Client.Do(request)
 	if err != nil {
 		return nil, 0, err
 	}

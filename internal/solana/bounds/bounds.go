@@ -27,6 +27,10 @@ import (
 // ErrImpossible is in the error of every claim that cannot be true.
 var ErrImpossible = errors.New("impossible claim")
 
+// ErrAhead is in the error of Read, beside ErrImpossible, if a slot is only far above what all others
+// say: they may be behind, all of them.
+var ErrAhead = errors.New("far ahead of all others")
+
 // What claims are about: labels of a metric.
 const (
 	claimSlot   = "slot"
@@ -190,7 +194,7 @@ func (b *Bounds) Read(upstream string, slot uint64) error {
 		return err
 	}
 	if limit, held := b.reach(upstream, slot); held {
-		return b.refuse(claimSlot, "%s says that it has reached slot %d: by what others say, the chain cannot be past %d", upstream, slot, limit)
+		return b.refuse(claimSlot, "%w: %s says that it has reached slot %d, and by the others the chain cannot be past %d", ErrAhead, upstream, slot, limit)
 	}
 	return nil
 }
@@ -313,6 +317,11 @@ func (b *Bounds) odd(one block) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	odd := b.contradicted(one)
+	for i := range b.blocks { // it is told more than once: by its header, by its events
+		if b.blocks[i].slot == one.slot && b.blocks[i].at == one.at {
+			return odd
+		}
+	}
 	if len(b.blocks) == lastBlocks {
 		b.blocks = append(b.blocks[:0], b.blocks[1:]...)
 	}

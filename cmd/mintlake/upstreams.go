@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/mintlake/mintlake/enrich"
+	"github.com/mintlake/mintlake/internal/solana"
+)
+
+// accountUpstreams returns the upstreams that enrichment reads accounts from, one of each host: what
+// one host says is compared with another. It returns nil if none is configured.
+func (s *system) accountUpstreams() (*enrich.Upstreams, error) {
+	if s.rpc == nil {
+		return nil, nil
+	}
+	var hosts []string
+	endpoints := map[string][]string{}
+	for _, endpoint := range s.cfg.RPC.Upstream {
+		host := hostOf(endpoint)
+		if endpoints[host] == nil {
+			hosts = append(hosts, host)
+		}
+		endpoints[host] = append(endpoints[host], endpoint)
+	}
+	deps := enrich.UpstreamsDeps{Bounds: s.chainBounds, Logger: s.logger, Registerer: s.registerer}
+	for _, host := range hosts {
+		one := enrich.Upstream{Name: host, RPC: s.rpc}
+		if len(hosts) > 1 { // one attempt: the next upstream is asked then
+			client, err := solana.NewClient(solana.Config{Endpoints: endpoints[host], MaxAttempts: 1}, s.solanaDeps())
+			if err != nil {
+				return nil, err
+			}
+			one.RPC = client
+		}
+		deps.Upstreams = append(deps.Upstreams, one)
+	}
+	return enrich.NewUpstreams(deps)
+}
+
+// startChecks starts the checks of what upstreams say, if there are several.
+func (s *system) startChecks(upstreams *enrich.Upstreams) error {
+	if upstreams == nil {
+		return nil
+	}
+	checker, err := enrich.NewChecker(enrich.CheckConfig{}, upstreams, s.writers.For("enrich"))
+	if err != nil || checker == nil {
+		return err
+	}
+	s.lifecycle.start("checks of upstreams", checker.Run)
+	return nil
+}

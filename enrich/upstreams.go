@@ -1,0 +1,287 @@
+package enrich
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+const (
+	// leftOut is how long an upstream that was found lying is not asked.
+	leftOut = 5 * time.Minute
+	// firstRest is how long an upstream is not asked after a failure. It doubles with each in a row,
+	// up to longestRest.
+	firstRest, longestRest = 500 * time.Millisecond, 30 * time.Second
+)
+
+// Upstream is one server that accounts are read from.
+type Upstream struct {
+	// Name is its host: metric label, and Enrichment.upstream.
+	Name string
+	// RPC makes one attempt, unless the upstream is the only one.
+	RPC RPC
+}
+
+// UpstreamsDeps are the collaborators of Upstreams; all but Upstreams may be nil.
+type UpstreamsDeps struct {
+	Upstreams  []Upstream
+	Bounds     *bounds.Bounds
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	// Clock is time.Now by default.
+	Clock func() time.Time
+}
+
+// Upstreams reads accounts from several servers in turn, and remembers which said what. A server
+// that fails rests, one that is far behind is passed over, and one that was found lying is left out
+// for a while, unless no other is left. Safe for concurrent use.
+type Upstreams struct {
+	bounds  *bounds.Bounds
+	logger  *slog.Logger
+	now     func() time.Time
+	metrics *upstreamMetrics
+	// unchecked are the reads that no other upstream has confirmed; nil with one upstream.
+	unchecked *unchecked
+
+	mu   sync.Mutex
+	all  []*upstream
+	next int
+}
+
+type upstream struct {
+	Upstream
+	failures   int // in a row
+	restsUntil time.Time
+	outUntil   time.Time
+}
+
+// reading is the answer to one call of getMultipleAccounts: for each job in turn, as many accounts
+// as the stage asks for. length is how many bytes of each account were asked for.
+type reading struct {
+	upstream string
+	slot     uint64
+	accounts []*solana.Account
+	length   uint64
+}
+
+// NewUpstreams makes the upstreams and registers their metrics. At least one is required.
+func NewUpstreams(deps UpstreamsDeps) (*Upstreams, error) {
+	if len(deps.Upstreams) == 0 {
+		return nil, errors.New("enrich: at least one upstream is required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Clock == nil {
+		deps.Clock = time.Now
+	}
+	u := &Upstreams{bounds: deps.Bounds, logger: deps.Logger, now: deps.Clock}
+	for _, one := range deps.Upstreams {
+		u.all = append(u.all, &upstream{Upstream: one})
+	}
+	if len(u.all) > 1 {
+		u.unchecked = newUnchecked()
+	}
+	var err error
+	u.metrics, err = newUpstreamMetrics(deps.Registerer, u)
+	return u, err
+}
+
+// upstreamsOf returns upstreams, or else the one server; nil if both are nil.
+func upstreamsOf(upstreams *Upstreams, rpc RPC, now func() time.Time) (*Upstreams, error) {
+	if upstreams != nil || rpc == nil {
+		return upstreams, nil
+	}
+	return NewUpstreams(UpstreamsDeps{Upstreams: []Upstream{{RPC: rpc}}, Clock: now})
+}
+
+// read reads accounts from the next upstream that is well. If that fails, or says what cannot be, it
+// asks the others in turn. An answer that is far behind counts only if there is no better one.
+func (u *Upstreams) read(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
+	var behind reading
+	var refused, last error
+	for _, one := range u.order() {
+		r, err := u.ask(ctx, one, keys, opts)
+		switch {
+		case err == nil && !u.bounds.Behind(one.Name, r.slot):
+			return r, nil
+		case err == nil && (behind.accounts == nil || r.slot > behind.slot):
+			behind = r
+		case ctx.Err() != nil:
+			return reading{}, ctx.Err()
+		case err != nil && !solana.Retryable(err):
+			refused = err
+		}
+		last = err
+	}
+	switch {
+	case behind.accounts != nil:
+		return behind, nil
+	case refused != nil:
+		return reading{}, refused
+	}
+	return reading{}, last
+}
+
+// order returns the upstreams to ask: those that are well in turn, then those that rest. One that was
+// found lying is asked only if there is no other.
+func (u *Upstreams) order() []*upstream {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.now()
+	var well, resting, out []*upstream
+	for i := range u.all {
+		switch one := u.all[(u.next+i)%len(u.all)]; {
+		case now.Before(one.outUntil):
+			out = append(out, one)
+		case now.Before(one.restsUntil):
+			resting = append(resting, one)
+		default:
+			well = append(well, one)
+		}
+	}
+	u.next = (u.next + 1) % len(u.all)
+	if list := append(well, resting...); len(list) > 0 {
+		return list
+	}
+	return out
+}
+
+// ask asks one upstream.
+func (u *Upstreams) ask(ctx context.Context, one *upstream, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
+	slot, accounts, err := one.RPC.GetMultipleAccounts(ctx, keys, opts)
+	if err == nil && len(accounts) != len(keys) {
+		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))
+	}
+	if err == nil {
+		if no := u.bounds.Read(one.Name, slot); no != nil {
+			err = fmt.Errorf("getMultipleAccounts: %w: %w", solana.ErrMalformed, no)
+			if !errors.Is(no, bounds.ErrAhead) {
+				u.lied(one, "it said that it had reached a slot that no chain can have reached")
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		u.report(one, err)
+	}
+	if err != nil {
+		return reading{}, err
+	}
+	r := reading{upstream: one.Name, slot: slot, accounts: accounts}
+	if opts.DataSlice != nil {
+		r.length = opts.DataSlice.Length
+	}
+	return r, nil
+}
+
+func (u *Upstreams) report(one *upstream, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err == nil || len(u.all) == 1 {
+		one.failures, one.restsUntil = 0, time.Time{}
+		return
+	}
+	one.restsUntil = u.now().Add(min(firstRest<<min(one.failures, 10), longestRest))
+	one.failures++
+}
+
+// others returns the upstreams that may be asked beside those named, in turn.
+func (u *Upstreams) others(names ...string) []*upstream {
+	return slices.DeleteFunc(u.order(), func(one *upstream) bool {
+		return slices.Contains(names, one.Name) || u.isOut(one)
+	})
+}
+
+// named returns an upstream, also if it is left out; nil if there is none of the name.
+func (u *Upstreams) named(name string) *upstream {
+	for _, one := range u.all {
+		if one.Name == name {
+			return one
+		}
+	}
+	return nil
+}
+
+func (u *Upstreams) isOut(one *upstream) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.now().Before(one.outUntil)
+}
+
+// lied leaves an upstream out that was found lying, if another one is left. What was read from it and
+// not confirmed is checked at once.
+func (u *Upstreams) lied(one *upstream, why string) {
+	u.metrics.lies.WithLabelValues(one.Name).Inc()
+	if len(u.others(one.Name)) == 0 {
+		return
+	}
+	u.mu.Lock()
+	again := u.now().Before(one.outUntil)
+	one.outUntil = u.now().Add(leftOut)
+	u.mu.Unlock()
+	if !again {
+		u.logger.Error("an upstream was found lying and is left out: what was read from it is read again at others", "upstream", one.Name, "why", why, "for", leftOut)
+	}
+	u.unchecked.hurry(one.Name, u.now())
+}
+
+type upstreamMetrics struct {
+	lies, checks *prometheus.CounterVec
+}
+
+// Outcomes of checks: metric labels.
+const (
+	checkAgreed    = "agreed"
+	checkDiffered  = "differed"
+	checkMoving    = "moving"
+	checkUndecided = "undecided"
+	checkMissed    = "missed"
+)
+
+func newUpstreamMetrics(registerer prometheus.Registerer, u *Upstreams) (*upstreamMetrics, error) {
+	m := &upstreamMetrics{
+		lies: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_enrich_upstream_lies_total",
+			Help: "Answers of an upstream that were found to be lies, by upstream."}, []string{"upstream"}),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_enrich_checks_total",
+			Help: "Reads of mints that were compared with another upstream, by what came of it."}, []string{"outcome"}),
+	}
+	var problems []error
+	for _, outcome := range []string{checkAgreed, checkDiffered, checkMoving, checkUndecided, checkMissed} {
+		m.checks.WithLabelValues(outcome)
+	}
+	collectors := []prometheus.Collector{m.lies, m.checks}
+	for _, one := range u.all {
+		if len(u.all) == 1 {
+			break
+		}
+		m.lies.WithLabelValues(one.Name)
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "mintlake_enrich_upstream_left_out",
+			Help:        "1 while the upstream is left out because it was found lying.",
+			ConstLabels: prometheus.Labels{"upstream": one.Name}}, func() float64 {
+			if u.isOut(one) {
+				return 1
+			}
+			return 0
+		}))
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, collector := range collectors {
+		problems = append(problems, registerer.Register(collector))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("register metrics of upstreams: %w", err)
+	}
+	return m, nil
+}
