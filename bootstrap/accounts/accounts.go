@@ -25,6 +25,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 )
 
 // Config is what to read and at what rate. Zero values take the defaults named at each field.
@@ -109,7 +110,9 @@ func (c *Config) validate() error {
 // Deps are a reader's collaborators.
 type Deps struct {
 	Producer kafka.RecordProducer
-	Logger   *slog.Logger
+	// Bounds say which slots a server can have reached; nil knows only the clock.
+	Bounds *bounds.Bounds
+	Logger *slog.Logger
 }
 
 // Summary is what a run has done, with the earlier runs that it continues.
@@ -266,7 +269,18 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 		r.records.Add(int64(records))
 	})
 	upstream := solana.Host(r.client.endpoint(turn))
+	believed := false
+	believe := func(slot uint64) error { // an answer has one slot
+		if believed {
+			return nil
+		}
+		believed = true
+		return r.deps.Bounds.Read(upstream, slot)
+	}
 	answer, err := r.client.do(ctx, turn, req, func(slot uint64, a *account) error {
+		if err := believe(slot); err != nil {
+			return err
+		}
 		r.items.Add(1)
 		fact, why := factOf(req.kind.program, slot, a)
 		if fact == nil {
@@ -279,6 +293,9 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 		}
 		return nil
 	})
+	if err == nil {
+		err = believe(answer.slot)
+	}
 	if err != nil {
 		return progress{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,7 @@ type log struct {
 	records int
 	// upstreams counts records by the upstream that they name.
 	upstreams map[string]int
-	fail    func(records int) error
+	fail      func(records int) error
 }
 
 func newLog() *log {
@@ -333,4 +334,19 @@ func TestProgressInAnotherLogIsRefused(t *testing.T) {
 	cfg.Log = "production"
 	_, err = run(t, cfg, newLog())
 	require.ErrorContains(t, err, `the Kafka cluster "staging", and this one is "production": begin anew with --restart`)
+}
+
+// A server that says slots which no chain can have reached: nothing of what it says is written, and
+// the other server's answers are.
+func TestImpossibleSlotsAreRefused(t *testing.T) {
+	for _, slot := range []uint64{math.MaxUint64 - 1, 1 << 53, 10_000_000_000} {
+		honest, lying := bulk.NewChain(500, 77), bulk.NewChain(500, slot)
+		cfg := configOf(t, serve(t, &bulk.Server{Chain: lying}))
+		cfg.Endpoints = append(cfg.Endpoints, serve(t, &bulk.Server{Chain: honest}))
+		out := newLog()
+		summary, err := run(t, cfg, out)
+		require.NoError(t, err)
+		require.Equal(t, want(t, honest), out.states)
+		require.EqualValues(t, 77, summary.LastSlot)
+	}
 }

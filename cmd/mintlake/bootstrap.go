@@ -91,7 +91,7 @@ func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read ac
 			return err
 		}
 		read.Endpoints = slices.DeleteFunc(slices.Clone(read.Endpoints), s.exclusions.Has)
-		reader, err := accounts.New(read, accounts.Deps{Producer: s.writers.For("bootstrap"), Logger: logger})
+		reader, err := accounts.New(read, accounts.Deps{Producer: s.writers.For("bootstrap"), Bounds: s.chainBounds, Logger: logger})
 		if err != nil {
 			return err
 		}

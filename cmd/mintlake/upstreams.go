@@ -14,7 +14,7 @@ func (s *system) accountUpstreams() (*enrich.Upstreams, error) {
 	var hosts []string
 	endpoints := map[string][]string{}
 	for _, endpoint := range s.cfg.RPC.Upstream {
-		host := hostOf(endpoint)
+		host := solana.Host(endpoint)
 		if endpoints[host] == nil {
 			hosts = append(hosts, host)
 		}

@@ -160,7 +160,7 @@ func (u *upstream) learnPoll(answers []polled, asked time.Time) error {
 		}
 		for c := range commitments {
 			var slot uint64
-			if string(a.ID) == pollSlot+c.String()+`"` && a.Error == nil && json.Unmarshal(a.Result, &slot) == nil {
+			if string(a.ID) == pollSlot+c.String()+`"` && a.Error == nil && json.Unmarshal(a.Result, &slot) == nil && anyChain.Slot(slot) == nil {
 				slots[c] = &slot
 			}
 		}

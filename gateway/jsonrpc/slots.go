@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 )
 
 const (
@@ -161,10 +163,17 @@ func (p *pool) highest(c commitment) uint64 {
 	return slot
 }
 
-// believes returns whether a slot that upstream u names now can be true. If it is far above the
+// anyChain knows only the clock: what no chain can have reached.
+var anyChain *bounds.Bounds
+
+// believes returns whether a slot that upstream u names now can be true. One that no chain can have
+// reached is believed of nobody, not of the only upstream either. If it is far above the
 // slots of all others, it is a lie, or from another chain. Others count if they are neither in
 // trouble nor ahead, and if their slot rose within stillAfter. Without any, every slot is believed.
 func (p *pool) believes(u *upstream, c commitment, slot uint64) bool {
+	if anyChain.Slot(slot) != nil {
+		return false
+	}
 	now := time.Now()
 	highest, witnessed := uint64(0), false
 	for i, condition := range p.judge(now) {

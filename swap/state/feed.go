@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -265,6 +266,10 @@ func (f *Feed) follow(ctx context.Context) {
 // message handles one update of the stream.
 func (f *Feed) message(u *pb.SubscribeUpdate) {
 	f.noteFields(u)
+	if impossible(u) {
+		f.metrics.updates.WithLabelValues("impossible").Inc()
+		return
+	}
 	switch m := u.GetUpdateOneof().(type) {
 	case *pb.SubscribeUpdate_Account:
 		f.metrics.updates.WithLabelValues("account").Inc()
@@ -301,6 +306,22 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 			f.noteStatus(status, number)
 		}
 	}
+}
+
+// impossible returns whether an update is of a slot that no chain can have reached, or of a block
+// whose parent is above it: the head would stand still for ever.
+func impossible(u *pb.SubscribeUpdate) bool {
+	var anyChain *bounds.Bounds // it knows only the clock
+	switch m := u.GetUpdateOneof().(type) {
+	case *pb.SubscribeUpdate_Account:
+		return anyChain.Slot(m.Account.GetSlot()) != nil
+	case *pb.SubscribeUpdate_BlockMeta:
+		slot, parent := m.BlockMeta.GetSlot(), m.BlockMeta.GetParentSlot()
+		return anyChain.Slot(slot) != nil || parent > slot // Surfpool names a block as its own parent
+	case *pb.SubscribeUpdate_Slot:
+		return anyChain.Slot(m.Slot.GetSlot()) != nil
+	}
+	return false
 }
 
 // hashOrZero reads a block's hash. Servers of other versions may not tell it.

@@ -55,7 +55,7 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 		}
 		return 0
 	})
-	counters.Preset(m.updates, []string{"account", "block", "slot"})
+	counters.Preset(m.updates, []string{"account", "block", "slot", "impossible"})
 	counters.Preset(m.readings, []string{"read", "listed", "filled", "failed"})
 	for _, state := range []string{"held", "wanted", "absent"} {
 		m.pools.WithLabelValues(state)
