@@ -21,7 +21,7 @@ func TestOneOfThreeUpstreamsLies(t *testing.T) {
 	args := []string{"--source", "geyser+http://" + node.GeyserAddr(), "--rate-limits-enabled=false"}
 	var liars []*liar.Liar
 	for i, share := range []float64{0, 0, 0.3} {
-		l := liar.New(node.RPCURL(), liar.Config{Seed: uint64(i), Share: share, Late: 2 * time.Second})
+		l := liar.New(node.RPCURL(), liar.Behaviour{Seed: uint64(i), Share: share, Late: 2 * time.Second})
 		server := httptest.NewServer(l)
 		t.Cleanup(server.Close)
 		liars, args = append(liars, l), append(args, "--rpc-upstream", server.URL)

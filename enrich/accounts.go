@@ -60,8 +60,9 @@ func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
 	return r.accounts[2*i], r.accounts[2*i+1]
 }
 
-// answered reports whether an earlier read answers j; none does if what was read was taken back. If so, it ends j's turn: j goes on, with the
-// URI of that read if it found one, or is complete if there was no mint.
+// answered reports whether an earlier read answers j; none does if what was read was taken back. If
+// so, it ends j's turn: j goes on, with the URI of that read if it found one, or is complete if
+// there was no mint.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
 	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {

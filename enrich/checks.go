@@ -26,8 +26,8 @@ type CheckConfig struct {
 	// wait is how long after a read it is checked: by then, other upstreams have reached its slot.
 	// Default 2 s.
 	wait time.Duration
-	// settle is how long after a difference it is looked at again. What changes all the time differs
-	// once more, and events bring its next read. Default 3 s.
+	// settle is how long after a difference it is looked at again. What changes all the time
+	// differs once more, and events bring its next read. Default 3 s.
 	settle time.Duration
 	// tries is how often a difference is looked at before it counts as undecided. Default 5.
 	tries int
@@ -50,13 +50,14 @@ func (c CheckConfig) withDefaults() CheckConfig {
 	return c
 }
 
-// Checker reads again, at another upstream, what one has said of a mint. If two others contradict it,
-// the mint is read anew; and where more than amounts differ, what it said is taken back, as a newer
-// read does not replace all of it. So what an upstream lied about is mended whether or not the lie is
-// proved. One that contradicts two others at one slot is proved to lie, and is left out for a while.
+// Checker reads again, at another upstream, what one has said of a mint. If two others contradict
+// it, the mint is read anew; and where more than amounts differ, what it said is taken back, as a
+// newer read does not replace all of it. So what an upstream lied about is mended whether or not
+// the lie is proved. One that contradicts two others at one slot is proved to lie, and is left out
+// for a while.
 //
-// Honest upstreams differ, too: one is behind, or the account has changed in between. That is no lie:
-// only answers of equal slots prove one.
+// Honest upstreams differ, too: one is behind, or the account has changed in between. That is no
+// lie: only answers of equal slots prove one.
 type Checker struct {
 	cfg       CheckConfig
 	upstreams *Upstreams
@@ -80,7 +81,8 @@ func NewChecker(cfg CheckConfig, upstreams *Upstreams, producer kafka.RecordProd
 	return &Checker{cfg: cfg, upstreams: upstreams, producer: producer, pace: pause.Evenly(cfg.callsPerSecond), taken: taken}, err
 }
 
-// Run checks until ctx ends, then returns nil. It returns an error if writing to Kafka fails for good.
+// Run checks until ctx ends, then returns nil. It returns an error if writing to Kafka fails for
+// good.
 func (c *Checker) Run(ctx context.Context) error {
 	for {
 		if err := pause.Await(ctx, c.pace); err != nil {
@@ -239,7 +241,8 @@ func (c *Checker) accuse(mint pubkey.Key, says []said) (contradicted bool) {
 	return contradicted
 }
 
-// most returns what two answers agree on: the whole, or else the shape. slot is the highest of theirs.
+// most returns what two answers agree on: the whole, or else the shape. slot is the highest of
+// theirs.
 func most(says []said) (agreed said, whole, found bool) {
 	for _, byWhole := range []bool{true, false} {
 		for i, one := range says {

@@ -216,9 +216,9 @@ func (r *Rereader) seen(records []kafka.Record) {
 
 // notice remembers the mint of an event that changed its accounts. If the event closes the mint, it
 // forgets the mint. It ignores an event that does not parse, which is the projector's dead letter,
-// one without a mint, for which ingest requests enrichment, and one at a slot that no chain can have
-// reached. It counts as skipped an event that
-// is older than maxAge, and one whose mint has no room.
+// one without a mint, for which ingest requests enrichment, and one at a slot that no chain can
+// have reached. It counts as skipped an event that is older than maxAge, and one whose mint has no
+// room.
 func (r *Rereader) notice(record *kafka.Record) {
 	if !mayChangeAccounts(record) {
 		return

@@ -90,8 +90,8 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}}).ServeHTTP(w, r)
 }
 
-// sources is a chain that changes all the time, three servers of it, the third of which lies, and the
-// rooms that read from them.
+// sources is a chain that changes all the time, three servers of it, the third of which lies, and
+// the rooms that read from them.
 type sources struct {
 	*broker
 	chain     *ledger
@@ -113,7 +113,7 @@ func (s *sources) Produce(ctx context.Context, records ...kafka.Record) error {
 }
 
 // newSources starts the rooms. servers is how many of a, b and liar there are, from the last.
-func newSources(t *testing.T, seed uint64, lies liar.Config, names ...string) *sources {
+func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string) *sources {
 	t.Helper()
 	s := &sources{broker: newBroker(), chain: newLedger(), rng: rand.New(rand.NewPCG(seed, 2)), mints: 60}
 	s.chain.slot = 470_000_000
@@ -172,8 +172,8 @@ func (s *sources) set(i int) {
 	}
 }
 
-// live lets the chain go on for a time: a slot is 200 ms. Mints change now and then; the first three
-// change their supply in every second slot.
+// live lets the chain go on for a time: a slot is 200 ms. Mints change now and then; the first
+// three change their supply in every second slot.
 func (s *sources) live(t *testing.T, d time.Duration, blocks bool) {
 	t.Helper()
 	for range d / (200 * time.Millisecond) {
@@ -213,7 +213,8 @@ func (s *sources) still(d time.Duration) {
 func (s *sources) requireTruth(t *testing.T) {
 	t.Helper()
 	facts := map[pubkey.Key][]registry.Fact{}
-	for _, retractions := range []bool{true, false} { // in this order a state needs nothing of what it has dropped
+	// In this order a state needs nothing of what it has dropped.
+	for _, retractions := range []bool{true, false} {
 		for _, fact := range s.facts(t) {
 			if (fact.GetRetraction() != nil) == retractions {
 				facts[pubkey.Key(fact.GetMint())] = append(facts[pubkey.Key(fact.GetMint())], registry.FactsOfEnrichment(fact)...)
@@ -255,14 +256,14 @@ func (s *sources) lies(name string) float64 {
 	return testutil.ToFloat64(s.upstreams.metrics.lies.WithLabelValues(name))
 }
 
-// Of three upstreams one lies, in every way, for a minute. A minute after it stopped, the registry is
-// what the chain is; no honest upstream was taken for a liar.
+// Of three upstreams one lies, in every way, for a minute. A minute after it stopped, the registry
+// is what the chain is; no honest upstream was taken for a liar.
 func TestOneOfThreeUpstreamsLies(t *testing.T) {
 	for seed := range uint64(*liarSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				share := []float64{0.05, 0.3, 0.9}[seed%3]
-				s := newSources(t, seed, liar.Config{Share: share, Late: 5 * time.Second}, "a.test", "b.test", "liar.test")
+				s := newSources(t, seed, liar.Behaviour{Share: share, Late: 5 * time.Second}, "a.test", "b.test", "liar.test")
 				for i := range s.mints {
 					s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
 				}
@@ -281,12 +282,12 @@ func TestOneOfThreeUpstreamsLies(t *testing.T) {
 	}
 }
 
-// Three honest upstreams, one a little behind, one slow, of a chain that changes all the time: none is
-// taken for a liar, and nothing is undecided.
+// Three honest upstreams, one a little behind, one slow, of a chain that changes all the time: none
+// is taken for a liar, and nothing is undecided.
 func TestHonestDifferencesAreNoLies(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSources(t, seed, liar.Config{}, "a.test", "b.test", "liar.test")
+			s := newSources(t, seed, liar.Behaviour{}, "a.test", "b.test", "liar.test")
 			for i := range s.mints {
 				s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
 			}
@@ -307,7 +308,7 @@ func TestHonestDifferencesAreNoLies(t *testing.T) {
 func TestALoneUpstreamsImpossibleClaims(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSources(t, seed, liar.Config{Share: 0.6, Only: []string{liar.Slots}}, "liar.test")
+			s := newSources(t, seed, liar.Behaviour{Share: 0.6, Only: []string{liar.Slots}}, "liar.test")
 			s.live(t, 10*time.Second, true) // blocks bound the slots
 			for i := range s.mints {
 				s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
@@ -324,11 +325,11 @@ func TestALoneUpstreamsImpossibleClaims(t *testing.T) {
 	}
 }
 
-// Two upstreams that contradict each other for good, with nobody to decide: it is told, and neither is
-// left out. With a third one, the liar is, and the registry is what the chain is.
+// Two upstreams that contradict each other for good, with nobody to decide: it is told, and neither
+// is left out. With a third one, the liar is, and the registry is what the chain is.
 func TestAnUpstreamThatSaysTheSameLieAlways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSources(t, 1, liar.Config{}, "a.test", "false.test")
+		s := newSources(t, 1, liar.Behaviour{}, "a.test", "false.test")
 		for i := range s.mints {
 			s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
 		}
@@ -338,7 +339,7 @@ func TestAnUpstreamThatSaysTheSameLieAlways(t *testing.T) {
 		require.Zero(t, s.lies("false.test"))
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := newSources(t, 1, liar.Config{}, "a.test", "b.test", "false.test")
+		s := newSources(t, 1, liar.Behaviour{}, "a.test", "b.test", "false.test")
 		for i := range s.mints {
 			s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
 		}

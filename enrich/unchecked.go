@@ -44,8 +44,8 @@ type noted struct {
 	contradicted bool
 }
 
-// placeOf is where a read is remembered. A later read of equal shape takes its place: it replaces all
-// that the earlier one stated.
+// placeOf is where a read is remembered. A later read of equal shape takes its place: it replaces
+// all that the earlier one stated.
 type placeOf struct {
 	mint     pubkey.Key
 	upstream string
@@ -97,9 +97,9 @@ func (s *unchecked) hurry(upstream string, now time.Time) {
 	}
 }
 
-// take removes and returns reads that one call can check, the oldest first: of one upstream, all new
-// or all of one difference. New ones are due if they were made before readBefore, others by their own
-// time. It drops those from before tooOld and returns their number.
+// take removes and returns reads that one call can check, the oldest first: of one upstream, all
+// new or all of one difference. New ones are due if they were made before readBefore, others by
+// their own time. It drops those from before tooOld and returns their number.
 func (s *unchecked) take(readBefore, now, tooOld time.Time) (batch []*noted, missed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

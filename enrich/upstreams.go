@@ -19,8 +19,8 @@ import (
 const (
 	// leftOut is how long an upstream that was found lying is not asked.
 	leftOut = 5 * time.Minute
-	// firstRest is how long an upstream is not asked after a failure. It doubles with each in a row,
-	// up to longestRest.
+	// firstRest is how long an upstream is not asked after a failure. It doubles with each in a
+	// row, up to longestRest.
 	firstRest, longestRest = 500 * time.Millisecond, 30 * time.Second
 )
 
@@ -105,8 +105,8 @@ func upstreamsOf(upstreams *Upstreams, rpc RPC, now func() time.Time) (*Upstream
 	return NewUpstreams(UpstreamsDeps{Upstreams: []Upstream{{RPC: rpc}}, Clock: now})
 }
 
-// read reads accounts from the next upstream that is well. If that fails, or says what cannot be, it
-// asks the others in turn. An answer that is far behind counts only if there is no better one.
+// read reads accounts from the next upstream that is well. If that fails, or says what cannot be,
+// it asks the others in turn. An answer that is far behind counts only if there is no better one.
 func (u *Upstreams) read(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
 	var behind reading
 	var refused, last error
@@ -133,8 +133,8 @@ func (u *Upstreams) read(ctx context.Context, keys []pubkey.Key, opts solana.Acc
 	return reading{}, last
 }
 
-// order returns the upstreams to ask: those that are well in turn, then those that rest. One that was
-// found lying is asked only if there is no other.
+// order returns the upstreams to ask: those that are well in turn, then those that rest. One that
+// was found lying is asked only if there is no other.
 func (u *Upstreams) order() []*upstream {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -218,8 +218,8 @@ func (u *Upstreams) isOut(one *upstream) bool {
 	return u.now().Before(one.outUntil)
 }
 
-// lied leaves an upstream out that was found lying, if another one is left. What was read from it and
-// not confirmed is checked at once.
+// lied leaves an upstream out that was found lying, if another one is left. What was read from it
+// and not confirmed is checked at once.
 func (u *Upstreams) lied(one *upstream, why string) {
 	u.metrics.lies.WithLabelValues(one.Name).Inc()
 	if len(u.others(one.Name)) == 0 {

@@ -5,8 +5,8 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 )
 
-// accountUpstreams returns the upstreams that enrichment reads accounts from, one of each host: what
-// one host says is compared with another. It returns nil if none is configured.
+// accountUpstreams returns the upstreams that enrichment reads accounts from, one of each host:
+// what one host says is compared with another. It returns nil if none is configured.
 func (s *system) accountUpstreams() (*enrich.Upstreams, error) {
 	if s.rpc == nil {
 		return nil, nil

@@ -70,8 +70,8 @@ type Config struct {
 	// settle is how long rows may take to follow, after the registry has passed the slot. Default 1
 	// s.
 	settle time.Duration
-	// headWait is how long the chain may take to reach the slots of the registry's facts, once in an
-	// audit. Facts that are still above its head then are wrong. Default 10 s.
+	// headWait is how long the chain may take to reach the slots of the registry's facts, once in
+	// an audit. Facts that are still above its head then are wrong. Default 10 s.
 	headWait time.Duration
 	// Rounds is how often a mint is compared at most, the first time included. It is compared again
 	// while something differs or moves. Default 4.

@@ -245,8 +245,8 @@ func TestABusyTokenIsNoError(t *testing.T) {
 	require.Equal(t, 1, report.Settled)
 }
 
-// A fact above the chain's head is wrong, and not moved: an upstream claimed a slot that the chain has
-// not reached, and no later read replaces it.
+// A fact above the chain's head is wrong, and not moved: an upstream claimed a slot that the chain
+// has not reached, and no later read replaces it.
 func TestAFactAboveTheChainsHeadIsWrong(t *testing.T) {
 	for _, slot := range []uint64{math.MaxUint64 - 1, 1 << 53, 2 * readAt, readAt + 200} {
 		c, b, keys := world(8)
@@ -260,7 +260,8 @@ func TestAFactAboveTheChainsHeadIsWrong(t *testing.T) {
 		b.apply(fact(keys[3], registry.RegisterClosed, slot, "", "true"))
 		b.apply(fact(keys[4], registry.RegisterExtension, slot, "pausable", ""))
 		b.apply(fact(keys[5], registry.RegisterMetaplexName, slot, "", "another"))
-		b.apply(fact(keys[6], registry.RegisterOffchain, slot, "", `{"uri":"x"}`)) // no account states it
+		// no account states it
+		b.apply(fact(keys[6], registry.RegisterOffchain, slot, "", `{"uri":"x"}`))
 		report := run(t, Config{headWait: time.Millisecond}, c, b)
 		for field, wrong := range map[string]int{"supply": 3, FieldExists: 1, FieldExtensions: 1, "name": 1, "mint_authority": 0} {
 			require.Equal(t, wrong, report.field(field).Differ, "%s at %d: %+v", field, slot, report.Differences)

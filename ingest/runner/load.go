@@ -58,8 +58,8 @@ func (r *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// recall takes a slot record of another run. One of a slot that no chain can have reached is ignored:
-// sources would go on behind it.
+// recall takes a slot record of another run. One of a slot that no chain can have reached is
+// ignored: sources would go on behind it.
 func (r *Runner) recall(record *eventspb.SlotRecord) {
 	if r.deps.Bounds != nil && !r.deps.Bounds.Remember(record.GetSlot(), record.GetBlockTime()) {
 		r.log.Warn("a slot record is ignored: no chain can have reached the slot", "slot", record.GetSlot(), "source", record.GetSource())

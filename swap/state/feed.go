@@ -317,7 +317,8 @@ func impossible(u *pb.SubscribeUpdate) bool {
 		return anyChain.Slot(m.Account.GetSlot()) != nil
 	case *pb.SubscribeUpdate_BlockMeta:
 		slot, parent := m.BlockMeta.GetSlot(), m.BlockMeta.GetParentSlot()
-		return anyChain.Slot(slot) != nil || parent > slot // Surfpool names a block as its own parent
+		// Surfpool names a block as its own parent.
+		return anyChain.Slot(slot) != nil || parent > slot
 	case *pb.SubscribeUpdate_Slot:
 		return anyChain.Slot(m.Slot.GetSlot()) != nil
 	}

@@ -1,10 +1,10 @@
-// Package liar is a JSON-RPC server that lies: a proxy in front of an honest one, which changes some
-// of its answers.
+// Package liar is a JSON-RPC server that lies: a proxy in front of an honest one, which changes
+// some of its answers.
 //
 // In: an honest server; a seed, and the share of answers to lie in. Out: an http.Handler.
-// Guarantees: answers keep the shape that clients expect, so that nothing but what they say is wrong.
-// The same seed and the same calls in the same order give the same lies. It never lies about methods
-// that are not in lies, and never after Stop.
+// Guarantees: answers keep the shape that clients expect, so that nothing but what they say is
+// wrong. The same seed and the same calls in the same order give the same lies. It never lies about
+// methods that are not in lies, and never after Stop.
 package liar
 
 import (
@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Config says how a server lies.
-type Config struct {
+// Behaviour says how a server lies.
+type Behaviour struct {
 	Seed uint64
 	// Share of the answers to lie in, from 0 to 1.
 	Share float64
@@ -54,10 +54,10 @@ func Kinds() []string { return []string{Slots, Parents, Times, Owners, Amounts, 
 
 // Liar is the proxy. Make it with New.
 type Liar struct {
-	cfg     Config
-	target  string
-	stopped atomic.Bool
-	lies    atomic.Int64
+	behaviour Behaviour
+	target    string
+	stopped   atomic.Bool
+	lies      atomic.Int64
 
 	mu   sync.Mutex
 	rng  *rand.Rand
@@ -65,14 +65,14 @@ type Liar struct {
 }
 
 // New returns a proxy of the honest server at a URL.
-func New(target string, cfg Config) *Liar {
-	if cfg.Only == nil {
-		cfg.Only = Kinds()
+func New(target string, behaviour Behaviour) *Liar {
+	if behaviour.Only == nil {
+		behaviour.Only = Kinds()
 	}
-	if cfg.Client == nil {
-		cfg.Client = http.DefaultClient
+	if behaviour.Client == nil {
+		behaviour.Client = http.DefaultClient
 	}
-	return &Liar{cfg: cfg, target: target, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), last: map[string]any{}}
+	return &Liar{behaviour: behaviour, target: target, rng: rand.New(rand.NewPCG(behaviour.Seed, 1)), last: map[string]any{}}
 }
 
 // Stop makes the server honest.
@@ -116,7 +116,7 @@ func (l *Liar) ask(r *http.Request, body []byte) (answer []byte, status int, err
 		return nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := l.cfg.Client.Do(request)
+	response, err := l.behaviour.Client.Do(request)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -126,15 +126,15 @@ func (l *Liar) ask(r *http.Request, body []byte) (answer []byte, status int, err
 }
 
 func (l *Liar) wait() time.Duration {
-	if l.cfg.Late <= 0 {
+	if l.behaviour.Late <= 0 {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.rng.Float64() >= l.cfg.Share {
+	if l.rng.Float64() >= l.behaviour.Share {
 		return 0
 	}
-	return time.Duration(l.rng.Int64N(int64(l.cfg.Late)))
+	return time.Duration(l.rng.Int64N(int64(l.behaviour.Late)))
 }
 
 // change returns an answer, or a list of them, with lies.

@@ -23,14 +23,14 @@ var honest = map[string]string{
 	"getGenesisHash":      `"5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"`,
 }
 
-func serve(t *testing.T, cfg Config) (*Liar, func(method string) string) {
+func serve(t *testing.T, behaviour Behaviour) (*Liar, func(method string) string) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var question struct{ Method string }
 		_ = json.NewDecoder(r.Body).Decode(&question)
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":%s}`, honest[question.Method])
 	}))
 	t.Cleanup(node.Close)
-	l := New(node.URL, cfg)
+	l := New(node.URL, behaviour)
 	proxy := httptest.NewServer(l)
 	t.Cleanup(proxy.Close)
 	return l, func(method string) string {
@@ -45,9 +45,9 @@ func serve(t *testing.T, cfg Config) (*Liar, func(method string) string) {
 }
 
 func TestLiesAreDecidedByTheSeed(t *testing.T) {
-	l, ask := serve(t, Config{Seed: 1, Share: 0.5})
-	_, again := serve(t, Config{Seed: 1, Share: 0.5})
-	_, other := serve(t, Config{Seed: 2, Share: 0.5})
+	l, ask := serve(t, Behaviour{Seed: 1, Share: 0.5})
+	_, again := serve(t, Behaviour{Seed: 1, Share: 0.5})
+	_, other := serve(t, Behaviour{Seed: 2, Share: 0.5})
 	differ, same := 0, 0
 	for range 60 {
 		for _, method := range []string{"getSlot", "getBlocks", "getBlock", "getMultipleAccounts"} {
@@ -69,7 +69,7 @@ func TestLiesAreDecidedByTheSeed(t *testing.T) {
 func TestEveryKindChangesTheAnswer(t *testing.T) {
 	for kind, method := range map[string]string{Slots: "getMultipleAccounts", Parents: "getBlock", Times: "getBlock", Owners: "getMultipleAccounts",
 		Amounts: "getMultipleAccounts", Others: "getMultipleAccounts"} {
-		l, ask := serve(t, Config{Seed: 7, Share: 1, Only: []string{kind}})
+		l, ask := serve(t, Behaviour{Seed: 7, Share: 1, Only: []string{kind}})
 		changed := 0
 		for range 20 {
 			if !strings.Contains(ask(method), honest[method]) {

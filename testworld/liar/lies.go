@@ -24,11 +24,11 @@ var lies = map[string][]string{
 func (l *Liar) lie(method string, result any) (lie any, lied bool) {
 	var kinds []string
 	for _, kind := range lies[method] {
-		if slices.Contains(l.cfg.Only, kind) {
+		if slices.Contains(l.behaviour.Only, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
-	if len(kinds) == 0 || l.rng.Float64() >= l.cfg.Share {
+	if len(kinds) == 0 || l.rng.Float64() >= l.behaviour.Share {
 		return result, false
 	}
 	switch kind := kinds[l.rng.IntN(len(kinds))]; kind {

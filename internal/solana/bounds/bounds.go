@@ -27,8 +27,8 @@ import (
 // ErrImpossible is in the error of every claim that cannot be true.
 var ErrImpossible = errors.New("impossible claim")
 
-// ErrAhead is in the error of Read, beside ErrImpossible, if a slot is only far above what all others
-// say: they may be behind, all of them.
+// ErrAhead is in the error of Read, beside ErrImpossible, if a slot is only far above what all
+// others say: they may be behind, all of them.
 var ErrAhead = errors.New("far ahead of all others")
 
 // What claims are about: labels of a metric.
@@ -73,8 +73,8 @@ type landmark struct {
 	at   time.Time
 }
 
-// landmarks are slots of known chains, by genesis hash. That of mainnet-beta is the last slot before
-// Alpenglow (getAgGenesisCert); slots took 248 ms on average in the weeks before.
+// landmarks are slots of known chains, by genesis hash. That of mainnet-beta is the last slot
+// before Alpenglow (getAgGenesisCert); slots took 248 ms on average in the weeks before.
 var landmarks = map[string]landmark{
 	"5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d": {459_652_999, time.Date(2026, 10, 22, 0, 0, 0, 0, time.UTC)},
 }
@@ -290,8 +290,8 @@ func (b *Bounds) Block(slot uint64, parent *uint64, blockTime int64) error {
 	return nil
 }
 
-// Remember takes a block of the log, which was believed before. It returns false, and takes nothing,
-// if no chain can have reached the slot: an earlier version may have believed it.
+// Remember takes a block of the log, which was believed before. It returns false, and takes
+// nothing, if no chain can have reached the slot: an earlier version may have believed it.
 func (b *Bounds) Remember(slot uint64, blockTime int64) bool {
 	now := b.now()
 	if slot > b.Ceiling() {
@@ -341,8 +341,8 @@ func (b *Bounds) contradicted(one block) bool {
 }
 
 // contradict returns whether two blocks cannot be of one chain: of the higher one, less time has
-// passed than the slots between take. Times may be wrong by skew. How much more time has passed says
-// nothing, as a chain may stand still.
+// passed than the slots between take. Times may be wrong by skew. How much more time has passed
+// says nothing, as a chain may stand still.
 func contradict(p, q block) bool {
 	if p.slot > q.slot || p.slot == q.slot && p.at < q.at {
 		p, q = q, p

@@ -146,8 +146,9 @@ func TestAnUpstreamIsHeldAgainstOthers(t *testing.T) {
 	require.NoError(t, b.Read("a", head+1_000), "nobody has said anything lately")
 }
 
-// An honest chain is never refused: whatever its slot time, with a clock that is minutes wrong, with
-// stops of the chain or of the source, with nodes that lag, and with an old ledger at the start.
+// An honest chain is never refused: whatever its slot time, with a clock that is minutes wrong,
+// with stops of the chain or of the source, with nodes that lag, and with an old ledger at the
+// start.
 func TestAnHonestChainIsNeverRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
