@@ -123,7 +123,7 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 
 func (s *system) backfillSource(o backfillOptions) (source.Source, error) {
 	cfg := rpc.Config{Commitment: solana.Commitment(o.commitment), Parallel: o.parallel, Reader: s.reader()}
-	deps := rpc.Deps{Client: s.rpc, Logger: s.logger, Registerer: s.registerer}
+	deps := rpc.Deps{Client: s.rpc, Bounds: s.chainBounds, Logger: s.logger, Registerer: s.registerer}
 	if o.gaps {
 		return rpc.NewGaps(cfg, deps)
 	}

@@ -191,7 +191,7 @@ func (r *ingestRoom) rpcSource(spec source.Spec) (source.Source, error) {
 		return nil, err
 	}
 	return rpc.New(rpc.Config{From: spec.From, To: spec.To, Commitment: solana.Commitment(r.s.cfg.commitmentOf(spec)), Reader: r.s.reader()},
-		rpc.Deps{Client: client, Logger: r.s.logger, Registerer: r.registerer})
+		rpc.Deps{Client: client, Bounds: r.s.chainBounds, Logger: r.s.logger, Registerer: r.registerer})
 }
 
 // geyserSource makes a source that follows a Yellowstone server. Slots that the server can no
@@ -202,7 +202,7 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 	var err error
 	if r.s.rpc != nil {
 		filler, err := rpc.New(rpc.Config{Commitment: solana.Commitment(commitment), Reader: r.s.reader()},
-			rpc.Deps{Client: r.s.rpc, Logger: r.s.logger, Registerer: r.registerer})
+			rpc.Deps{Client: r.s.rpc, Bounds: r.s.chainBounds, Logger: r.s.logger, Registerer: r.registerer})
 		if err != nil {
 			return nil, err
 		}

@@ -271,7 +271,15 @@ func (s *Source) answers(ctx context.Context) bool {
 // for good, and has given no block yet, is an error.
 func (s *Source) tip(ctx context.Context) (uint64, error) {
 	for {
-		tip, err := retry(ctx, s, func() (uint64, error) { return s.client.GetSlot(ctx, s.cfg.Commitment) })
+		tip, err := retry(ctx, s, func() (uint64, error) {
+			slot, err := s.client.GetSlot(ctx, s.cfg.Commitment)
+			if err == nil {
+				if no := s.bounds.Read(s.cfg.kind, slot); no != nil { // another server, or the same one later, may say better
+					err = fmt.Errorf("getSlot: %w: %w", solana.ErrMalformed, no)
+				}
+			}
+			return slot, err
+		})
 		switch {
 		case err == nil:
 			return tip, nil

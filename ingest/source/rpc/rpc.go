@@ -27,6 +27,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/repair"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/solana/slottime"
 )
 
@@ -80,7 +81,9 @@ func (c Config) withDefaults() Config {
 
 // Deps are the source's collaborators; Client is required.
 type Deps struct {
-	Client     Client
+	Client Client
+	// Bounds say which slots the chain can have reached; nil knows only the clock.
+	Bounds     *bounds.Bounds
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -89,6 +92,7 @@ type Deps struct {
 type Source struct {
 	cfg     Config
 	client  Client
+	bounds  *bounds.Bounds
 	log     *slog.Logger
 	metrics *source.Metrics
 	refused *refusals
@@ -118,7 +122,8 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	}
 	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error", "unproved", "version"}})
 	s := &Source{
-		cfg: cfg, client: deps.Client, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{}, worked: &atomic.Bool{}, noLists: &atomic.Int64{},
+		cfg: cfg, client: deps.Client, bounds: deps.Bounds, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{},
+		worked: &atomic.Bool{}, noLists: &atomic.Int64{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
