@@ -151,8 +151,8 @@ func (u *Upstreams) order() []*upstream {
 		}
 	}
 	u.next = (u.next + 1) % len(u.all)
-	if list := append(well, resting...); len(list) > 0 {
-		return list
+	if well = append(well, resting...); len(well) > 0 {
+		return well
 	}
 	return out
 }

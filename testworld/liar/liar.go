@@ -72,7 +72,8 @@ func New(target string, behaviour Behaviour) *Liar {
 	if behaviour.Client == nil {
 		behaviour.Client = http.DefaultClient
 	}
-	return &Liar{behaviour: behaviour, target: target, rng: rand.New(rand.NewPCG(behaviour.Seed, 1)), last: map[string]any{}}
+	rng := rand.New(rand.NewPCG(behaviour.Seed, 1)) //nolint:gosec // the same seed has to tell the same lies
+	return &Liar{behaviour: behaviour, target: target, rng: rng, last: map[string]any{}}
 }
 
 // Stop makes the server honest.
@@ -107,7 +108,7 @@ func (l *Liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(answer) // the client is gone: nobody is left to tell
+	_, _ = w.Write(answer) //nolint:gosec // JSON of the test world; a client that is gone needs none
 }
 
 func (l *Liar) ask(r *http.Request, body []byte) (answer []byte, status int, err error) {
@@ -116,7 +117,7 @@ func (l *Liar) ask(r *http.Request, body []byte) (answer []byte, status int, err
 		return nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := l.behaviour.Client.Do(request)
+	response, err := l.behaviour.Client.Do(request) //nolint:gosec // a test names the server
 	if err != nil {
 		return nil, 0, err
 	}

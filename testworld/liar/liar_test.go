@@ -36,7 +36,7 @@ func serve(t *testing.T, behaviour Behaviour) (*Liar, func(method string) string
 	return l, func(method string) string {
 		response, err := http.Post(proxy.URL, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":[]}`))
 		require.NoError(t, err)
-		defer response.Body.Close() //nolint:errcheck // it was read
+		defer func() { _ = response.Body.Close() }()
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.True(t, json.Valid(body))
