@@ -61,32 +61,30 @@ type listener struct {
 }
 
 func newListener(l net.Listener, cfg listenerConfig) *listener {
-	return &listener{Listener: l, cfg: cfg, open: map[*connection]struct{}{}, clients: limits.NewCrowd(cfg.perClient, cfg.networks)}
+	bounds := &listener{cfg: cfg, open: map[*connection]struct{}{}, clients: limits.NewCrowd(cfg.perClient, cfg.networks)}
+	bounds.Listener = listen.WithReserve(l, bounds.admit)
+	return bounds
 }
 
-// Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
-	for {
-		accepted, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		c := &connection{Conn: accepted, listener: l, jitter: rand.N(l.cfg.readTimeout/deadlineJitter + 1)} //nolint:gosec // no secret
-		c.since.Store(time.Now().UnixNano())
-		if peer := peerOf(accepted); l.cfg.perClient > 0 && !l.cfg.proxies.Trust(peer) {
-			c.client = l.cfg.proxies.Client(peer, "")
-		}
-		reason := l.admit(c)
-		if reason == "" {
-			return c, nil
-		}
+// admit adds the connection, or returns how it is refused.
+func (l *listener) admit(accepted net.Conn) (admitted net.Conn, refusal func()) {
+	c := &connection{Conn: accepted, listener: l, jitter: rand.N(l.cfg.readTimeout/deadlineJitter + 1)} //nolint:gosec // no secret
+	c.since.Store(time.Now().UnixNano())
+	if peer := peerOf(accepted); l.cfg.perClient > 0 && !l.cfg.proxies.Trust(peer) {
+		c.client = l.cfg.proxies.Client(peer, "")
+	}
+	reason := l.add(c)
+	if reason == "" {
+		return c, nil
+	}
+	return nil, func() {
 		l.cfg.refused(reason)
 		refuse(accepted, reason)
 	}
 }
 
-// admit adds the connection, or returns why it is refused.
-func (l *listener) admit(c *connection) (reason string) {
+// add adds the connection, or returns why it is refused.
+func (l *listener) add(c *connection) (reason string) {
 	l.mu.Lock()
 	if c.client != "" && l.clients.Full(c.client) {
 		l.mu.Unlock()

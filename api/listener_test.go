@@ -170,3 +170,42 @@ func TestARequestMustArriveWhole(t *testing.T) {
 		require.Contains(t, string(answer), `"statusCode":408`, name)
 	}
 }
+
+// probed asks for a probe's path from an address until it is answered: a machine that stands still
+// for a second is too late for the reserve.
+func probed(t *testing.T, n *node, from, path string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		c := dial(t, n, from)
+		defer c.Close()
+		status, err := ask(t, c, path)
+		return err == nil && status == http.StatusOK
+	}, hang, 10*time.Millisecond, "%s from %s", path, from)
+}
+
+// TestProbesAreAnsweredBeyondTheLimits: when one client holds all that it may, and when many hold
+// all that there are.
+func TestProbesAreAnsweredBeyondTheLimits(t *testing.T) {
+	log, _ := threeTokens()
+	n := startNode(t, log, patient, func(c *api.Config) { c.MaxConnections, c.MaxConnectionsPerClient = 6, 3 }).awaitReady()
+	for i := range 6 { // streams: a connection that is being answered is never closed to make room
+		c := dial(t, n, fmt.Sprintf("127.0.0.%d", 2+i/3))
+		_, err := fmt.Fprint(c, "GET /tokens/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		line, err := bufio.NewReader(c).ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, line, " 200 ")
+		if i != 2 && i != 5 {
+			continue
+		}
+		for _, path := range []string{"/healthz", "/readyz"} {
+			probed(t, n, "127.0.0.2", path)
+			probed(t, n, "127.0.0.1", path)
+		}
+	}
+	for from, want := range map[string]int{"127.0.0.2": http.StatusTooManyRequests, "127.0.0.1": http.StatusServiceUnavailable} {
+		status, err := ask(t, dial(t, n, from), "/tokens")
+		require.NoError(t, err)
+		require.Equal(t, want, status, "only probes are answered beyond the limits")
+	}
+}

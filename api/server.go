@@ -141,7 +141,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		AppName: "mintlake", DisableStartupMessage: true, Immutable: true, CaseSensitive: true,
 		// No route takes forms, and parsing them would write files.
 		JSONEncoder: encodeJSON, DisablePreParseMultipartForm: true,
-		// More than MaxConnections: those that the listener has closed take a moment to end.
+		// More than MaxConnections: those that the listener has closed take a moment to end, and it
+		// has some in reserve.
 		BodyLimit: cfg.BodyLimit, Concurrency: cfg.MaxConnections + cfg.MaxConnections/8 + 1024,
 		ReadBufferSize: readBufferSize,
 		ReadTimeout:    cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,

@@ -236,7 +236,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
-		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: cfg.maxConnections(),
+		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: cfg.maxConnections() + listen.Reserved,
 		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
 		// Fiber answers methods that it does not know with a text of its own. QUERY is a standard's
 		// method.

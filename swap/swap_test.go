@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -185,4 +187,32 @@ func FuzzParseRequest(f *testing.F) {
 			t.Fatalf("accepted %s", body)
 		}
 	})
+}
+
+// TestProbesAreAnsweredBeyondTheLimits: by fiber, too, whose own bound of connections has room for
+// the reserve.
+func TestProbesAreAnsweredBeyondTheLimits(t *testing.T) {
+	f := start(t, Config{maxInFlight: 1}, chain())
+	open := func() net.Conn {
+		c, err := net.Dial("tcp", f.Addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	status := func(c net.Conn, path string) string {
+		_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		return line
+	}
+	for range (Config{maxInFlight: 1}).maxConnections() {
+		require.Contains(t, status(open(), "/healthz"), " 200 ")
+	}
+	require.Contains(t, status(open(), "/"), " 503 ")
+	for _, path := range []string{"/healthz", "/readyz"} {
+		require.Eventually(t, func() bool {
+			c := open()
+			defer c.Close()
+			return strings.Contains(status(c, path), " 200 ")
+		}, time.Minute, 10*time.Millisecond, path)
+	}
 }

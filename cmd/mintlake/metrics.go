@@ -19,6 +19,10 @@ import (
 	"github.com/mintlake/mintlake/internal/listen"
 )
 
+// Bounds of the connections at the metrics address, of all and of one client address. Prometheus
+// has one or two.
+const metricsConnections, metricsConnectionsOfOne = 256, 64
+
 // startMetrics serves Prometheus metrics, probes, and profiles if they are enabled. It starts first
 // and stops last, so that a slow start can be watched.
 func (s *system) startMetrics(ctx context.Context) error {
@@ -33,10 +37,11 @@ func (s *system) startMetrics(ctx context.Context) error {
 		Handler: guard.Wrap(s.metricsRoutes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
+	bounded := listen.Limited(framing.Listener(listener), listen.Limits{Most: metricsConnections, MostOfOne: metricsConnectionsOfOne})
 	s.addresses.add("metrics", "http://"+listener.Addr().String()+"/metrics")
 	s.lifecycle.start("metrics", func(ctx context.Context) error {
 		context.AfterFunc(ctx, func() { _ = server.Close() })
-		if err := server.Serve(framing.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,4 +35,41 @@ func TestMetricsHosts(t *testing.T) {
 		}
 		require.NoError(t, s.stop())
 	}
+}
+
+// TestMetricsReadinessAlwaysAnswers: when one address holds all connections that it may have, and
+// when many hold all there are.
+func TestMetricsReadinessAlwaysAnswers(t *testing.T) {
+	cfg := defaults()
+	cfg.Metrics.Addr = "127.0.0.1:0"
+	s := newSystem(cfg, slog.New(slog.DiscardHandler))
+	require.NoError(t, s.startMetrics(t.Context()))
+	s.readiness.say("")
+	addr := strings.TrimSuffix(strings.TrimPrefix(s.addresses[0].url, "http://"), "/metrics")
+	ask := func(from int, path string) (line string, conn net.Conn) {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(from))}}
+		conn, err := dialer.DialContext(t.Context(), "tcp", addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+		line, _ = bufio.NewReader(conn).ReadString('\n')
+		return line, conn
+	}
+	for n := range metricsConnections {
+		line, _ := ask(2+n/metricsConnectionsOfOne, "/healthz")
+		require.Contains(t, line, " 200 ", n)
+		if (n+1)%metricsConnectionsOfOne > 0 {
+			continue
+		}
+		line, _ = ask(2, "/metrics")
+		require.Contains(t, []string{"HTTP/1.1 429 Too Many Requests\r\n", "HTTP/1.1 503 Service Unavailable\r\n"}, line)
+		for _, path := range []string{"/healthz", "/readyz"} {
+			require.Eventually(t, func() bool {
+				line, conn := ask(2, path)
+				_ = conn.Close()
+				return strings.Contains(line, " 200 ")
+			}, time.Minute, 10*time.Millisecond, path)
+		}
+	}
+	require.NoError(t, s.stop())
 }

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/internal/framing"
@@ -151,7 +150,8 @@ func (s *Server) Run(ctx context.Context) error {
 			_ = server.Close()
 		}
 	})
-	if err := server.Serve(netutil.LimitListener(framing.Listener(listener), maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+	bounded := listen.Limited(framing.Listener(listener), listen.Limits{Most: maxConnections, MostOfOne: maxConnections})
+	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("admin API: serve: %w", err)
 	}
 	<-stopped

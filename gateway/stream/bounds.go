@@ -124,7 +124,7 @@ var errSilent = &refusal{endedSilent, http.StatusRequestTimeout, "nothing came o
 const (
 	refusalTime       = 2 * time.Second
 	refusalsOpen      = 64
-	refusalsOfOneOpen = 4
+	refusalsOfOneOpen = 32
 )
 
 // refusedAddr is the remote address of a refused connection, together with the reason. Both
@@ -154,14 +154,17 @@ func withRefusal(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // refuseConnection answers a request on a refused connection. If the connection is not refused, it
-// returns false and writes nothing.
+// returns false and writes nothing. A probe is answered on a refused connection, too, once.
 func refuseConnection(w http.ResponseWriter, r *http.Request) bool {
 	why, ok := r.Context().Value(refusalKey{}).(*refusal)
 	if !ok {
 		return false
 	}
-	w.Header().Set("Retry-After", listen.RetryAfter)
 	w.Header().Set("Connection", "close")
+	if listen.IsProbe(r) {
+		return false
+	}
+	w.Header().Set("Retry-After", listen.RetryAfter)
 	httpjson.WriteError(w, why.status, why.text)
 	return true
 }

@@ -86,7 +86,16 @@ func TestOneMoreConnectionIsRefusedWithTheReason(t *testing.T) {
 
 			f.awaitRefusals(t)
 			http1 := httpFrom(t, address, p.trust())
-			answer, err := http1.Get(scheme + "://" + f.Addr() + "/healthz")
+			for _, probe := range []string{"/healthz", "/readyz"} {
+				answer, err := http1.Get(scheme + "://" + f.Addr() + probe)
+				require.NoError(t, err)
+				answer.Body.Close()
+				require.Equal(t, http.StatusOK, answer.StatusCode, "probes are answered beyond the limits")
+				require.True(t, answer.Close)
+			}
+
+			f.awaitRefusals(t)
+			answer, err := http1.Get(scheme + "://" + f.Addr() + "/status")
 			require.NoError(t, err)
 			body, err := io.ReadAll(answer.Body)
 			require.NoError(t, err)

@@ -20,6 +20,7 @@ type Limits struct {
 	// Proxies are trusted, and bounded by Most only: their connections are many clients'.
 	Proxies proxies.List
 	// Body returns the JSON body of a refusal. It may be called by several goroutines at once.
+	// Default {"statusCode":…,"error":…,"message":…}.
 	Body func(status int, message string) []byte
 	// Refused is called for each connection that is refused. It may be nil.
 	Refused func(status int)
@@ -30,14 +31,19 @@ type Limits struct {
 const refusalsOpen = 64
 
 // Limited returns a listener that refuses connections beyond limits. A refused one gets a response
-// over HTTP/1.1 with the status 503 or 429 and Retry-After, whatever it asks.
+// over HTTP/1.1 with the status 503 or 429 and Retry-After, whatever it asks, unless it is a probe:
+// see WithReserve.
 func Limited(l net.Listener, limits Limits) net.Listener {
-	return &limited{Listener: l, limits: limits, of: map[netip.Prefix]int{}, refusals: make(chan struct{}, refusalsOpen)}
+	if limits.Body == nil {
+		limits.Body = func(status int, message string) []byte {
+			return fmt.Appendf(nil, `{"statusCode":%d,"error":%q,"message":%q}`, status, http.StatusText(status), message)
+		}
+	}
+	bounds := &limited{limits: limits, of: map[netip.Prefix]int{}, refusals: make(chan struct{}, refusalsOpen)}
+	return WithReserve(l, bounds.admit)
 }
 
 type limited struct {
-	net.Listener
-
 	limits   Limits
 	refusals chan struct{} // has room for refusalsOpen
 
@@ -46,18 +52,14 @@ type limited struct {
 	of   map[netip.Prefix]int // by the client's network
 }
 
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		client, counted := l.limits.Proxies.NetworkOf(conn.RemoteAddr())
-		status, message := l.enter(client, counted)
-		if status == 0 {
-			return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client, counted) })}, nil
-		}
+// admit counts a connection, or returns how it is refused.
+func (l *limited) admit(conn net.Conn) (admitted net.Conn, refuse func()) {
+	client, counted := l.limits.Proxies.NetworkOf(conn.RemoteAddr())
+	status, message := l.enter(client, counted)
+	if status == 0 {
+		return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client, counted) })}, nil
+	}
+	return nil, func() {
 		if l.limits.Refused != nil {
 			l.limits.Refused(status)
 		}
