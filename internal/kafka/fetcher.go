@@ -133,10 +133,11 @@ func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (r
 	if resp.Error != nil {
 		return nil, offset, 0, resp.Error
 	}
-	records, next, err = readRecords(resp.Records, tp, offset)
+	records, tooLarge, next, err := readRecords(resp.Records, tp, offset)
 	if err != nil {
 		return nil, offset, 0, err
 	}
+	f.tooLarge(tp, tooLarge)
 	if len(records) > 0 {
 		f.metrics.fetchSeconds.WithLabelValues(f.consumer).Observe(since(start))
 	}
@@ -147,12 +148,12 @@ func (f *fetcher) fetch(ctx context.Context, tp TopicPartition, offset int64) (r
 // readRecords decodes a response and returns the records and the next offset. Brokers send whole
 // batches, so the response may begin before offset: those records are skipped. Control records (of
 // transactions, which Mintlake does not write) are left out too, but the offset moves past them.
-func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) ([]Record, int64, error) {
+// tooLarge are the last offsets of batches that were not read, see boundedCodec.
+func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) (records []Record, tooLarge []int64, next int64, err error) {
 	batches := []kafkago.RecordReader{reader}
 	if stream, ok := reader.(*protocol.RecordStream); ok {
 		batches = stream.Records
 	}
-	var records []Record
 	for _, batch := range batches {
 		_, control := batch.(*protocol.ControlBatch)
 		for {
@@ -161,22 +162,26 @@ func readRecords(reader kafkago.RecordReader, tp TopicPartition, offset int64) (
 				break
 			}
 			if err != nil {
-				return nil, offset, fmt.Errorf("decode records: %w", err)
+				return nil, nil, offset, fmt.Errorf("decode records: %w", err)
 			}
 			record, err := fromWire(in, tp)
 			if err != nil {
-				return nil, offset, err
+				return nil, nil, offset, err
 			}
 			if record.Offset < offset {
 				continue
 			}
 			offset = record.Offset + 1
-			if !control {
+			switch {
+			case control:
+			case record.standsForBatch():
+				tooLarge = append(tooLarge, record.Offset)
+			default:
 				records = append(records, record)
 			}
 		}
 	}
-	return records, offset, nil
+	return records, tooLarge, offset, nil
 }
 
 // fromWire copies a record, because the client library reuses its memory. Key and value share one

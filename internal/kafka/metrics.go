@@ -20,12 +20,13 @@ type metrics struct {
 	produceErrors   *prometheus.CounterVec
 	produceSeconds  *prometheus.HistogramVec
 
-	fetchedRecords *prometheus.CounterVec
-	fetchedBytes   *prometheus.CounterVec
-	fetchErrors    *prometheus.CounterVec
-	fetchSeconds   *prometheus.HistogramVec
-	offsetResets   *prometheus.CounterVec
-	fetchLag       *prometheus.GaugeVec
+	fetchedRecords  *prometheus.CounterVec
+	fetchedBytes    *prometheus.CounterVec
+	fetchErrors     *prometheus.CounterVec
+	fetchSeconds    *prometheus.HistogramVec
+	offsetResets    *prometheus.CounterVec
+	batchesTooLarge *prometheus.CounterVec
+	fetchLag        *prometheus.GaugeVec
 
 	commits        *prometheus.CounterVec
 	commitErrors   *prometheus.CounterVec
@@ -43,11 +44,12 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		produceErrors:   r.counter("produce_errors_total", "Failed produce requests; the retryable ones were tried again.", "topic", "kind"),
 		produceSeconds:  r.histogram("produce_seconds", "Time of one produce request, in seconds.", "topic"),
 
-		fetchedRecords: r.counter("fetched_records_total", "Records handed to the caller.", "consumer", "topic"),
-		fetchedBytes:   r.counter("fetched_bytes_total", "Bytes of keys, values and headers handed to the caller.", "consumer", "topic"),
-		fetchErrors:    r.counter("fetch_errors_total", "Failed fetch requests; the retryable ones were tried again.", "consumer", "kind"),
-		fetchSeconds:   r.histogram("fetch_seconds", "Time of one fetch request that brought records, in seconds; it includes the wait for the first.", "consumer"),
-		offsetResets:   r.counter("offset_resets_total", "Times the wanted offset was gone and reading began again at the first one.", "consumer", "topic"),
+		fetchedRecords:  r.counter("fetched_records_total", "Records handed to the caller.", "consumer", "topic"),
+		fetchedBytes:    r.counter("fetched_bytes_total", "Bytes of keys, values and headers handed to the caller.", "consumer", "topic"),
+		fetchErrors:     r.counter("fetch_errors_total", "Failed fetch requests; the retryable ones were tried again.", "consumer", "kind"),
+		fetchSeconds:    r.histogram("fetch_seconds", "Time of one fetch request that brought records, in seconds; it includes the wait for the first.", "consumer"),
+		batchesTooLarge: r.counter("batches_too_large_total", "Batches that were left out, as they are too large when they are decompressed.", "consumer", "topic"),
+		offsetResets:    r.counter("offset_resets_total", "Times the wanted offset was gone and reading began again at the first one.", "consumer", "topic"),
 
 		fetchLag: r.gauge("fetch_lag_records", "Records between what was fetched and the end of the partition.", "consumer", "topic", "partition"),
 
@@ -79,7 +81,7 @@ func (m *metrics) presetProducer(topics []string) {
 
 func (m *metrics) presetConsumer(consumer string, topics []string) {
 	name := []string{consumer}
-	for _, vector := range []*prometheus.CounterVec{m.fetchedRecords, m.fetchedBytes, m.offsetResets} {
+	for _, vector := range []*prometheus.CounterVec{m.fetchedRecords, m.fetchedBytes, m.offsetResets, m.batchesTooLarge} {
 		counters.Preset(vector, name, topics)
 	}
 	counters.Preset(m.fetchErrors, name, kinds)

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mintlake/mintlake/internal/recordbatch"
 )
 
 // wireRecord is one record with a value and n headers said to follow, of which it has one.
@@ -76,7 +78,7 @@ func pack(t testing.TB, codec byte, b []byte) []byte {
 // xerial wraps snappy as Java clients do.
 func xerial(b []byte) []byte {
 	block := s2.EncodeSnappy(nil, b)
-	out := append(bytes.Clone(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1)
+	out := append([]byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}, 0, 0, 0, 1, 0, 0, 0, 1)
 	return append(binary.BigEndian.AppendUint32(out, uint32(len(block))), block...)
 }
 
@@ -91,23 +93,25 @@ func TestBatchesThatReadersCanDecodePass(t *testing.T) {
 
 func TestBatchesThatHarmReadersAreRefused(t *testing.T) {
 	record := wireRecord([]byte("value"), 0)
-	zeros := make([]byte, maxBatchBytes+1)
+	zeros := make([]byte, recordbatch.MaxBytes+1)
 	for name, test := range map[string]struct {
 		batch []byte
 		err   error
 	}{
-		"two thousand million records": {wireBatch(0, 1<<31-1, record), errBadBatch},
-		"fewer than none":              {wireBatch(0, -1, record), errBadBatch},
-		"more than it says":            {wireBatch(0, 1, append(record, record...)), errBadBatch},
-		"a million headers":            {wireBatch(0, 1, wireRecord(nil, 1<<40)), errBadBatch},
-		"a longer value than there is": {wireBatch(0, 1, []byte{12, 0, 0, 0, 1, 0x7e, 0}), errBadBatch},
-		"a damaged frame":              {wireBatch(4, 1, []byte("no frame")), errBadBatch},
-		"an unknown codec":             {wireBatch(7, 1, record), errBadBatch},
-		"a bomb of gzip":               {wireBatch(1, 1, pack(t, 1, zeros)), errBatchTooLong},
-		"a bomb of snappy":             {wireBatch(2, 1, pack(t, 2, zeros)), errBatchTooLong},
-		"a bomb of snappy in blocks":   {wireBatch(2, 1, xerial(zeros)), errBatchTooLong},
-		"a bomb of lz4":                {wireBatch(3, 1, pack(t, 3, zeros)), errBatchTooLong},
-		"a bomb of zstd":               {wireBatch(4, 1, pack(t, 4, zeros)), errBatchTooLong},
+		"two thousand million records": {wireBatch(0, 1<<31-1, record), recordbatch.ErrTooLong},
+		"a few records too many":       {wireBatch(4, recordbatch.MaxRecords+1, pack(t, 4, bytes.Repeat(wireRecord(nil, 0), recordbatch.MaxRecords+1))), recordbatch.ErrTooLong},
+		"more records than there are":  {wireBatch(0, 1000, record), recordbatch.ErrMalformed},
+		"fewer than none":              {wireBatch(0, -1, record), recordbatch.ErrMalformed},
+		"more than it says":            {wireBatch(0, 1, append(record, record...)), recordbatch.ErrMalformed},
+		"a million headers":            {wireBatch(0, 1, wireRecord(nil, 1<<40)), recordbatch.ErrMalformed},
+		"a longer value than there is": {wireBatch(0, 1, []byte{12, 0, 0, 0, 1, 0x7e, 0}), recordbatch.ErrMalformed},
+		"a damaged frame":              {wireBatch(4, 1, []byte("no frame")), recordbatch.ErrMalformed},
+		"an unknown codec":             {wireBatch(7, 1, record), recordbatch.ErrMalformed},
+		"a bomb of gzip":               {wireBatch(1, 1, pack(t, 1, zeros)), recordbatch.ErrTooLong},
+		"a bomb of snappy":             {wireBatch(2, 1, pack(t, 2, zeros)), recordbatch.ErrTooLong},
+		"a bomb of snappy in blocks":   {wireBatch(2, 1, xerial(zeros)), recordbatch.ErrTooLong},
+		"a bomb of lz4":                {wireBatch(3, 1, pack(t, 3, zeros)), recordbatch.ErrTooLong},
+		"a bomb of zstd":               {wireBatch(4, 1, pack(t, 4, zeros)), recordbatch.ErrTooLong},
 	} {
 		require.ErrorIs(t, checkBatch(test.batch), test.err, name)
 	}
@@ -124,7 +128,7 @@ func FuzzCheckBatch(f *testing.F) {
 		if checkBatch(batch) != nil || len(batch) < batchHeaderBytes || batch[batchMagicAt] != 2 {
 			return
 		}
-		records, err := decompress(batch[batchCodecAt]&7, batch[batchHeaderBytes:])
+		records, err := recordbatch.Decompress(batch[batchCodecAt]&7, batch[batchHeaderBytes:])
 		require.NoError(t, err)
 		count := int(int32(binary.BigEndian.Uint32(batch[batchCountAt:])))
 		require.LessOrEqual(t, count*7, len(records), "a record has seven bytes at least")
@@ -166,7 +170,7 @@ func TestABatchThatHarmsReadersIsAnsweredAndNotKept(t *testing.T) {
 	require.NoError(t, err)
 	readFrame(t, conn)
 
-	bomb := wireBatch(4, 1, pack(t, 4, make([]byte, maxBatchBytes+1)))
+	bomb := wireBatch(4, 1, pack(t, 4, make([]byte, recordbatch.MaxBytes+1)))
 	require.Less(t, len(bomb), 10_000)
 	for i, test := range []struct {
 		batch []byte

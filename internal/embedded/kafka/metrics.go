@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/recordbatch"
 )
 
 // metrics of the embedded broker.
@@ -73,7 +74,7 @@ func reasonLabel(err error) string {
 		return "unknown_version"
 	case errors.Is(err, errUnreadable):
 		return "unreadable"
-	case errors.Is(err, errBadBatch), errors.Is(err, errBatchTooLong):
+	case errors.Is(err, recordbatch.ErrMalformed), errors.Is(err, recordbatch.ErrTooLong):
 		return "bad_batch"
 	default:
 		return "other"

@@ -1,0 +1,104 @@
+package kafka
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/segmentio/kafka-go/compress"
+
+	"github.com/mintlake/mintlake/internal/recordbatch"
+)
+
+// kafka-go decompresses batches without a bound, and reads its table of codecs without a lock, so
+// only init may write to it.
+func init() {
+	for i, codec := range compress.Codecs {
+		if codec != nil {
+			compress.Codecs[i] = boundedCodec{codec}
+		}
+	}
+}
+
+// boundedCodec decompresses at most recordbatch.MaxBytes with MaxRecords of a batch. In place of a
+// larger one it gives a single record with the last offset and the header tooLargeHeader, so that
+// readers go on behind the batch. Writing is unchanged.
+type boundedCodec struct{ compress.Codec }
+
+// mostPlaces bounds the records of a batch that a placeholder may stand for: kafka-go makes room for
+// as many as the batch's header says. A batch with more is an error.
+const mostPlaces = 4 << 20
+
+// tooLargeHeader marks the record that stands for a batch that was too large to read.
+const tooLargeHeader = "mintlake-batch-too-large"
+
+// compressed has buffers for the compressed batches, which are read to their end at once: kafka-go
+// compares their checksum.
+var compressed = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// keptBytes is the largest buffer that is put back into the pool.
+const keptBytes = 4 << 20
+
+// NewReader implements compress.Codec.
+func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
+	buffer := compressed.Get().(*bytes.Buffer) // the pool has nothing else
+	buffer.Reset()
+	defer func() {
+		if buffer.Cap() <= keptBytes {
+			compressed.Put(buffer)
+		}
+	}()
+	if _, err := buffer.ReadFrom(r); err != nil {
+		return failing{err}
+	}
+	codec := byte(c.Code())
+	records, err := recordbatch.Decompress(codec, buffer.Bytes())
+	if errors.Is(err, recordbatch.ErrTooLong) || err == nil && recordbatch.Many(records) {
+		var last, count int64
+		last, count, err = recordbatch.Last(codec, buffer.Bytes())
+		if err == nil && count > mostPlaces {
+			err = fmt.Errorf("%w: %d records", recordbatch.ErrTooLong, count)
+		}
+		records = placeholder(last)
+	}
+	if err != nil {
+		return failing{err}
+	}
+	return io.NopCloser(bytes.NewReader(records))
+}
+
+// placeholder encodes a record without key and value, at a distance from the batch's first offset.
+func placeholder(delta int64) []byte {
+	body := binary.AppendVarint([]byte{0, 0}, delta) // attributes, and the delta of the timestamp
+	body = binary.AppendVarint(body, -1)             // key
+	body = binary.AppendVarint(body, -1)             // value
+	body = binary.AppendVarint(body, 1)              // headers
+	body = append(binary.AppendVarint(body, int64(len(tooLargeHeader))), tooLargeHeader...)
+	body = binary.AppendVarint(body, -1)
+	return append(binary.AppendVarint(nil, int64(len(body))), body...)
+}
+
+// standsForBatch reports whether a record is a placeholder.
+func (r *Record) standsForBatch() bool {
+	return len(r.Headers) == 1 && r.Headers[0].Key == tooLargeHeader && r.Key == nil && r.Value == nil
+}
+
+// failing is a reader that has nothing but an error.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func (failing) Close() error { return nil }
+
+// tooLarge counts and logs the batches of a fetch that were too large to read.
+func (f *fetcher) tooLarge(tp TopicPartition, ends []int64) {
+	for _, end := range ends {
+		f.metrics.batchesTooLarge.WithLabelValues(f.consumer, tp.Topic).Inc()
+		f.log.warn("a kafka batch is left out: it is too large when it is decompressed, so nothing of Mintlake's wrote it", "topic", tp.Topic,
+			"partition", tp.Partition, "last_offset", end, "most_bytes", strconv.Itoa(recordbatch.MaxBytes))
+	}
+}
