@@ -196,7 +196,18 @@ func readRows[Row any](path string, from int64, each func(row *Row) error) (err 
 			err = fmt.Errorf("%w: %s: %v", ErrContent, name, trouble)
 		}
 	}()
-	reader := parquet.NewGenericReader[Row](in)
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	opened, err := parquet.OpenFile(in, info.Size())
+	if err == nil {
+		err = checkPages(in, opened)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrContent, name, err)
+	}
+	reader := parquet.NewGenericReader[Row](opened)
 	defer func() { _ = reader.Close() }()
 	if err := reader.SeekToRow(from); err != nil {
 		return fmt.Errorf("%w: %s: row %d: %w", ErrContent, name, from, err)
