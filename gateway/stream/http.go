@@ -3,6 +3,7 @@ package stream
 import (
 	"net/http"
 
+	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
@@ -17,6 +18,8 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case refuseConnection(w, r):
 	case !s.gate.AdmitHost(r.Host):
 		s.refuse(w, http.StatusForbidden, "host", "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it")
+	case framing.Coded(r.Header.Get("Content-Encoding")):
+		s.refuse(w, http.StatusUnsupportedMediaType, "coding", "Content-Encoding must not be set: no body is read here")
 	case r.Method != http.MethodGet:
 		s.refuse(w, http.StatusMethodNotAllowed, "http_method", "open a WebSocket, or call geyser.Geyser over gRPC")
 	case r.URL.Path == "/healthz":

@@ -98,7 +98,7 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 	counters.Preset(m.subscriptions, forms)
 	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
 	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS, endedFull, endedAddress, endedFlood})
-	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "http_method", "path", "origin", "handshake"})
+	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "coding", "http_method", "path", "origin", "handshake"})
 	if registerer == nil {
 		return m, nil
 	}
