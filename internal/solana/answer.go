@@ -182,8 +182,8 @@ func (c *Client) readAll(ctx context.Context, resp *http.Response, limit int64) 
 		}
 	}
 	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(resp.ContentLength, limit, smallAnswer))+bytes.MinRead))
-	for _, upTo := range []int64{smallAnswer, largeAnswer, limit + 1} {
-		upTo = min(upTo, limit+1)
+	tiers := []int64{min(smallAnswer, limit+1), min(largeAnswer, limit+1), limit + 1}
+	for i, upTo := range tiers {
 		if _, err := buf.ReadFrom(io.LimitReader(resp.Body, upTo-int64(buf.Len()))); err != nil {
 			return nil, release, &transportError{fmt.Errorf("read answer: %w", scrub(err))}
 		}
@@ -198,6 +198,7 @@ func (c *Client) readAll(ctx context.Context, resp *http.Response, limit int64) 
 			return nil, release, err
 		}
 		held = append(held, free)
+		buf.Grow(int(max(0, min(resp.ContentLength, tiers[i+1])-upTo))) // there is a next one, as n < limit+1
 	}
 	return buf.Bytes(), release, nil
 }
