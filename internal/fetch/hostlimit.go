@@ -48,6 +48,9 @@ func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
+	if location := response.Header.Get("Location"); location != "" {
+		response.Header.Set("Location", reference(location))
+	}
 	response.Body = &releasingBody{ReadCloser: response.Body, release: release}
 	return response, nil
 }

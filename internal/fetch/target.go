@@ -54,11 +54,11 @@ func (f *Fetcher) resolve(uri string) (target, error) {
 	if len(uri) > maxURILength {
 		return target{}, failure(ClassBadURL, "longer than %d bytes", maxURILength)
 	}
-	if strings.ContainsFunc(uri, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-		return target{}, failure(ClassBadURL, "control character")
-	}
 	if strings.HasPrefix(uri, "//") {
 		uri = "https:" + uri
+	}
+	if uri = BrowserURL(uri); strings.ContainsFunc(uri, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+		return target{}, failure(ClassBadURL, "control character")
 	}
 	if content, ok := contentPath(uri); ok {
 		return f.gatewayTarget(content, f.ipfs, validCID)
@@ -209,9 +209,9 @@ func (f *Fetcher) checkURL(u *url.URL) error {
 	if u.Port() == "" {
 		return nil
 	}
-	// Below 1024 are the ports of other protocols, whose servers might obey a part of the request.
+	// Servers of other protocols might obey a part of the request.
 	port, err := strconv.Atoi(u.Port())
-	if err != nil || port != 80 && port != 443 && (port < 1024 || port > 65535) {
+	if err != nil || badPorts[port] || port > 65535 {
 		return failure(ClassBadURL, "port is refused")
 	}
 	return nil
