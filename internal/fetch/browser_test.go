@@ -35,7 +35,7 @@ func TestURLsThatBrowsersFetch(t *testing.T) {
 	}
 	for uri, want := range map[string]string{
 		"http://good.test":                "good.test/",
-		"HTTP://GOOD.test/A":              "GOOD.test/A",
+		"HTTP://GOOD.test/A":              "good.test/A",
 		"http:good.test/a":                "good.test/a",
 		"http:/good.test/a":               "good.test/a",
 		"http:////good.test/a":            "good.test/a",

@@ -70,6 +70,7 @@ func (f *Fetcher) resolve(uri string) (target, error) {
 	if err != nil {
 		return target{}, failure(ClassBadURL, "not a URL")
 	}
+	parsed.Host = strings.ToLower(parsed.Host)
 	if err := f.checkURL(parsed); err != nil {
 		return target{}, err
 	}

@@ -170,7 +170,7 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	var info picture.Info
 	response, err := l.deps.Fetcher.Do(ctx, fetch.Request{
 		URI: request.URL, ETag: request.ETag, LastModified: request.LastModified,
-		Accept: "image/avif,image/webp,image/png,image/jpeg,image/gif,image/svg+xml;q=0.9,*/*;q=0.5",
+		Accept: "image/avif,image/webp,image/png,image/jpeg,image/gif,image/bmp,image/x-icon,image/svg+xml;q=0.9,*/*;q=0.5",
 		// Checked within the fetch: if a gateway sends half an image, the next one is asked.
 		Check: func(response *fetch.Response) error {
 			var failed error

@@ -31,6 +31,8 @@ const (
 	GIF  = "image/gif"
 	WebP = "image/webp"
 	AVIF = "image/avif"
+	BMP  = "image/bmp"
+	ICO  = "image/x-icon"
 	SVG  = "image/svg+xml"
 )
 
@@ -113,12 +115,14 @@ func decode(body []byte, kind string, limits Limits) (decoded image.Image, err e
 			return nil, err
 		}
 	}
-	config, err := configOf(body, kind)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
-	}
-	if err := limits.check(config.Width, config.Height); err != nil {
-		return nil, err
+	if kind != BMP && kind != ICO { // survey has read their sizes
+		config, err := configOf(body, kind)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+		}
+		if err := limits.check(config.Width, config.Height); err != nil {
+			return nil, err
+		}
 	}
 	reader := bytes.NewReader(body)
 	switch kind {
@@ -132,6 +136,10 @@ func decode(body []byte, kind string, limits Limits) (decoded image.Image, err e
 		decoded, err = webp.Decode(reader)
 	case AVIF:
 		decoded, err = avif.Decode(reader)
+	case BMP:
+		decoded, err = decodeBMP(body, limits)
+	case ICO:
+		decoded, err = decodeICO(body, limits)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)

@@ -264,6 +264,7 @@ func FuzzInspect(f *testing.F) {
 	for _, seed := range [][]byte{
 		asPNG(f, painted(8, 8, 1)), asJPEG(f, painted(16, 16, 1)), asGIF(f, 2), still, asAnimatedWebP(f, 64, 48, still), []byte(circle), pngHeader(1<<30, 1<<30),
 		[]byte(`<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>`), asAVIF(),
+		asBMP(f, painted(8, 8, 1)), asICO(asPNG(f, painted(8, 8, 1)), dib(9, 8, 1, 0)), asICO(dib(8, 8, 32, 0)), asICO(dib(8, 8, 8, 0)),
 	} {
 		f.Add(seed)
 	}

@@ -19,6 +19,10 @@ func Sniff(body []byte) string {
 		return WebP
 	case isAVIF(body):
 		return AVIF
+	case len(body) >= fileHeader+infoHeader && string(body[:2]) == "BM" && binary.LittleEndian.Uint32(body[14:]) <= 124:
+		return BMP
+	case isICO(body):
+		return ICO
 	case looksLikeSVG(body):
 		return SVG
 	}

@@ -100,6 +100,10 @@ func survey(body []byte, kind string, limits Limits) (shape, error) {
 		err = surveyWebP(body, &found, limits)
 	case AVIF:
 		err = surveyAVIF(body, &found, limits)
+	case BMP:
+		err = surveyBMP(body, &found, limits)
+	case ICO:
+		_, err = surveyICO(body, &found, limits)
 	}
 	if err == nil && found.width == 0 {
 		err = fmt.Errorf("%w: no size", ErrBroken)

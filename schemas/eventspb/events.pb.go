@@ -3630,8 +3630,8 @@ type Logo struct {
 	// SHA-256 of the bytes that were last found good under this URL, also while the URL is broken;
 	// empty: never good.
 	ContentHash []byte `protobuf:"bytes,4,opt,name=content_hash,json=contentHash,proto3" json:"content_hash,omitempty"`
-	// Of those bytes: image/png, image/jpeg, image/gif, image/webp, image/avif or image/svg+xml, by
-	// their content.
+	// Of those bytes, by their content: image/png, image/jpeg, image/gif, image/webp, image/avif,
+	// image/bmp, image/x-icon or image/svg+xml.
 	ContentType string `protobuf:"bytes,5,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	Size        uint64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
 	// In pixels; 0 where an SVG does not say.
