@@ -85,6 +85,46 @@ func TestBatchAndImageBringABrokenDocumentForward(t *testing.T) {
 	}
 }
 
+// TestABatchOfLongStrings: neither 500 texts that fill a request, nor 500 tokens that say as much as
+// documents may, make an answer fail, or one that is longer than what is known.
+func TestABatchOfLongStrings(t *testing.T) {
+	log := apitest.NewLog()
+	var known []string
+	long := strings.Repeat("\u2028<", 1000)
+	for i := range 500 {
+		known = append(known, log.Token(i, 10, "SYM", "Name", time.Now()))
+		extensions := map[string]string{}
+		for k := range 32 {
+			extensions[fmt.Sprint(k, long[:56])] = long[:1000]
+		}
+		log.Message(schemas.TopicEnrichments, known[i], &eventspb.Enrichment{Mint: apitest.Mint(i), Slot: 10, Fact: &eventspb.Enrichment_Offchain{
+			Offchain: &eventspb.OffchainMetadata{Uri: []byte("https://example.org/x.json"), Description: long[:4000], Extensions: extensions},
+		}}, time.Now())
+	}
+	n := startNode(t, log).awaitReady()
+	body := n.batch(known, `,"states":true`)
+	require.Len(t, mints(body), 500)
+	token := body["items"].([]any)[499].(map[string]any)
+	require.Equal(t, long[:4000], token["description"])
+
+	for name, text := range map[string]string{
+		"long": strings.Repeat("x", 240), "quotes": strings.Repeat(`\"`, 120), "escapes": strings.Repeat(`\u0000`, 40), "markup": strings.Repeat("<script>", 30), "base58": strings.Repeat("1", 240),
+		"surrogates": strings.Repeat(`\ud800`, 40), "emoji": strings.Repeat("\U0001F30A", 60),
+	} {
+		var list []string
+		for i := range 500 {
+			list = append(list, fmt.Sprint(text[:len(text)-12], i))
+		}
+		r := n.do(http.MethodPost, "/tokens/batch", `{"mints":["`+strings.Join(list, `","`)+`"],"states":true}`)
+		require.Equal(t, 200, r.StatusCode, "%s: %s", name, r.body)
+		require.Less(t, len(r.body), 2<<20, name)
+		require.Len(t, r.decode(t)["unknown"], 500, name)
+	}
+	require.Contains(t, []int{400, 413}, n.do(http.MethodPost, "/tokens/batch", `{"mints":["`+strings.Repeat("x", 10<<20)+`"]}`).StatusCode)
+	require.Contains(t, []int{400, 413}, n.do(http.MethodPost, "/tokens/batch", `{"mints":["x"`+strings.Repeat(" ", 10<<20)+`]}`).StatusCode)
+	require.Equal(t, 200, n.get("/status").StatusCode)
+}
+
 func TestBatchStates(t *testing.T) {
 	log, a := threeTokens()
 	n := startNode(t, log, func(cfg *api.Config) { cfg.Enrichment.PerClient = 3 }).awaitReady()

@@ -202,6 +202,51 @@ func TestImageOfAToken(t *testing.T) {
 	require.Equal(t, 1, g.count("/a.png"))
 }
 
+// TestCachesOfImages: what a cache may key an image by. Only size and format choose another one;
+// each has its own ETag; a range, another header or an unknown argument changes nothing.
+func TestCachesOfImages(t *testing.T) {
+	g, log := newGallery(t), apitest.NewLog()
+	body := checkered(300, 200)
+	mint := logo(log, 1, g.set("/a.png", body))
+	n := startNodeWith(t, log, g.supply(t)).awaitReady()
+	n.awaitPicture(mint)
+	tags := map[string]string{}
+	for _, query := range []string{"", "?size=32", "?size=48", "?size=512", "?format=webp", "?size=32&format=webp", "?format=png&size=48"} {
+		first := n.awaitPicture(mint + query)
+		tags[query] = first.Header.Get("ETag")
+		require.Regexp(t, `^"[^"]+"$`, tags[query])
+		for other, tag := range tags {
+			if tag == tags[query] {
+				require.Equal(t, first.body, n.awaitPicture(mint+other).body, "%q has the ETag of %q", query, other)
+			}
+		}
+		for _, known := range []string{tags[query], "W/" + tags[query], "*", `"other", ` + tags[query]} {
+			again := n.do(http.MethodGet, "/img/"+mint+query, "", "If-None-Match", known)
+			require.Equal(t, []any{304, 0, tags[query]}, []any{again.StatusCode, len(again.body), again.Header.Get("ETag")}, "%q %s", query, known)
+		}
+		for _, other := range []string{`"other"`, tags[query][1:], strings.Repeat(`"x",`, 500), `"`, "W/"} {
+			require.Equal(t, 200, n.do(http.MethodGet, "/img/"+mint+query, "", "If-None-Match", other).StatusCode, other)
+		}
+	}
+	for same, as := range map[string]string{
+		"?size=33": "?size=48", "?size=1": "?size=32", "?size=99999": "?size=512", "?size=0": "", "?size=-5": "", "?size=1e9": "", "?size=32&size=512": "?size=32", "?cachebust=1": "",
+		"?format=": "", "?format=../../etc": "", "?SIZE=32": "", "?size=32%00": "", "?v=%f0%28": "", "?" + strings.Repeat("a=b&", 200): "",
+	} {
+		require.Equal(t, tags[as], n.awaitPicture(mint+same).Header.Get("ETag"), same)
+	}
+	for _, headers := range [][]string{
+		{"Range", "bytes=0-0"}, {"Range", "bytes=-1"}, {"Range", "bytes=5-1"}, {"Range", "bytes=0-18446744073709551615"}, {"Range", "bytes=" + strings.Repeat("0-1,", 1000)},
+		{"Range", "lines=1-2"}, {"If-Range", `"x"`, "Range", "bytes=0-9"}, {"Accept", "image/webp"}, {"Accept-Encoding", "br, gzip"}, {"X-Forwarded-Host", "evil.test"}, {"Cookie", "a=b"},
+		{"If-Modified-Since", "Thu, 01 Jan 2099 00:00:00 GMT"}, {"X-Original-URL", "/admin"},
+	} {
+		r := n.do(http.MethodGet, "/img/"+mint, "", headers...)
+		require.Equal(t, []any{200, body, tags[""]}, []any{r.StatusCode, r.body, r.Header.Get("ETag")}, headers[0])
+		require.Empty(t, r.Header.Get("Content-Range"))
+		require.Empty(t, r.Header.Get("Set-Cookie"))
+	}
+	require.Equal(t, 1, g.count("/a.png"), "none of it is another fetch")
+}
+
 // What takes long is not waited for: the fallback comes while the server still holds its answer
 // back.
 func TestASlowImageIsNotWaitedFor(t *testing.T) {
