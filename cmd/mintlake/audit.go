@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/enrich/audit"
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/solana"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
@@ -37,7 +38,7 @@ slot of the read. It writes nothing. The exit code is 1 when a field's accuracy 
 While mintlake up runs with its embedded ClickHouse, name that: --clickhouse-dsn http://127.0.0.1:8123.`,
 		Example: `  mintlake audit --sample 1000 --rpc-upstream https://rpc --clickhouse-dsn http://127.0.0.1:8123
   mintlake audit --sample 0 --json --min-accuracy 0.999 --rpc-upstream https://rpc`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		run.out = cmd.OutOrStdout()
 		return run.run(ctx, cfg, logger)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/accounts"
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/config"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -57,7 +58,7 @@ func bootstrapRPCCommand() *cobra.Command {
 A server answers shard by shard; what is done is remembered under --data-dir, so that after a kill the same command goes on.`,
 		Example: `  mintlake bootstrap rpc --rpc-upstream https://rpc.example
   mintlake bootstrap rpc --rpc-upstream https://mainnet.helius-rpc.com/?api-key=… --paged --rps 5`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		read.Endpoints, read.Cuts, read.Kinds = cfg.RPC.Upstream, &cuts, kinds
 		var err error

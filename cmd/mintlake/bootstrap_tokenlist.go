@@ -15,6 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
 	"github.com/mintlake/mintlake/bootstrap/tokenlist"
+	"github.com/mintlake/mintlake/internal/cli"
 )
 
 // listFlags are the flags of `mintlake bootstrap tokenlist`.
@@ -38,7 +39,7 @@ older file. Of several lists the one whose name sorts first goes first.
 With --trust a list must be signed: FILE.sig holds 64 bytes in base64, an Ed25519 signature over the bytes of FILE. Rows show whose it is.`,
 		Example: `  mintlake bootstrap tokenlist solana.tokenlist.json verified.csv
   mintlake bootstrap tokenlist curated-2.json --replaces curated-1.json --trust 7Np4…`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
 		lists, err := readLists(args, &flags)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
 )
@@ -35,7 +36,7 @@ func listDeadLettersCommand() *cobra.Command {
 		Short: "List the last dead letters",
 		Long: `List the last dead letters, the newest at the end: partition and offset of the letter, when, which room gave up, where the record lies
 (topic/partition@offset), its length, and why.`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		if last < 1 {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/demo"
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
@@ -257,7 +258,7 @@ func demoCommand() *cobra.Command {
 
   mintlake demo --geyser-addr 127.0.0.1:10001 --http-addr 127.0.0.1:8898 &
   mintlake up --source geyser+http://127.0.0.1:10001 --rpc-upstream http://127.0.0.1:8898 --enrich-allow-private 127.0.0.1:8898`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := demo.ParseSource(source)
 			if err != nil {

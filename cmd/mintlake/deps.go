@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+
+	"github.com/mintlake/mintlake/internal/cli"
 )
 
 // depsCommand is `mintlake deps`, for users who have the binary and no checkout.
@@ -26,7 +28,7 @@ The path of the library is printed. Running it again does nothing.`,
 		Example: `  mintlake deps
   mintlake deps --from ./chdb-lib-linux-x64-gnu-26.7.3-stable.1.tgz
   MINTLAKE_CACHE_DIR=/var/cache/mintlake mintlake deps`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := chengine.Supported(); err != nil {
 				return err

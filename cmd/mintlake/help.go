@@ -99,10 +99,27 @@ func leavesOut(cmd *cobra.Command) (found bool) {
 	return found
 }
 
-// nearFlag adds to the error of an unknown flag the name of the flag that may be meant.
+// flagRules are what the values of flags must be, by the flag's type.
+var flagRules = map[string]string{
+	"bool": "true or false", "duration": "a duration, such as 30s or 5m", "float64": "a number", "int": "a whole number", "int32": "a whole number", "int64": "a whole number",
+	"uint": "a whole number from 0 on", "uint32": "a whole number from 0 on", "uint64": "a whole number from 0 on",
+}
+
+// nearFlag says what a wrong flag should be: the name of the flag that may be meant, or the rule for
+// its value.
 func nearFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	var bare *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bare):
+		return fmt.Errorf("%s: --%s needs a value (%s --help tells more)", cmd.CommandPath(), bare.GetFlag().Name, cmd.CommandPath())
+	case errors.As(err, &wrong):
+		if rule := flagRules[wrong.GetFlag().Value.Type()]; rule != "" {
+			return fmt.Errorf("%s: --%s is %.40q: must be %s", cmd.CommandPath(), wrong.GetFlag().Name, wrong.GetValue(), rule)
+		}
+		return fmt.Errorf("%s: --%s is %.40q: %w", cmd.CommandPath(), wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap())
+	case !errors.As(err, &unknown):
 		return err
 	}
 	var names []string

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,47 @@ func TestTypingErrorsAreAnsweredWithWhatWasMeant(t *testing.T) {
 	for _, args := range [][]string{{"verify", "--tabels"}, {"verify", "foo"}} {
 		_, err := runCommand(t, args...)
 		require.Equal(t, 2, exitCode(err), "1 means that tables differ: %v", args)
+	}
+}
+
+// TestNumbersOfArgumentsAreOurWords: no command answers a wrong number of arguments, or a wrong
+// value of a flag, in the words of a library.
+func TestNumbersOfArgumentsAreOurWords(t *testing.T) {
+	refused := 0
+	visitCommands(rootCommand(), func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+			return // the library's own
+		}
+		for n := range 9 {
+			err := cmd.ValidateArgs(slices.Repeat([]string{"x"}, n))
+			if err == nil {
+				continue
+			}
+			refused++
+			require.NotContains(t, err.Error(), "arg(s)", cmd.CommandPath())
+			require.NotContains(t, err.Error(), "unknown command", cmd.CommandPath())
+			require.Contains(t, err.Error(), cmd.CommandPath())
+		}
+	})
+	require.Greater(t, refused, 100)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"tokens", "get"}, "MINT|SYMBOL is missing: mintlake tokens get MINT|SYMBOL (mintlake tokens get --help tells more)"},
+		{[]string{"tokens", "history"}, "MINT|SYMBOL is missing: mintlake tokens history MINT|SYMBOL"},
+		{[]string{"tokens", "get", "a", "b"}, `"b" is one argument too many: mintlake tokens get MINT|SYMBOL`},
+		{[]string{"quote", "SOL"}, "BUY and AMOUNT are missing: mintlake quote SELL BUY AMOUNT"},
+		{[]string{"status", "now"}, `mintlake status takes no arguments, and "now" is one`},
+		{[]string{"logos", "set"}, "MINT is missing: mintlake logos set MINT [URL]"},
+		{[]string{"tokens", "search", "--limit", "many"}, `mintlake tokens search: --limit is "many": must be a whole number`},
+		{[]string{"tokens", "search", "--limit"}, "mintlake tokens search: --limit needs a value"},
+		{[]string{"tokens", "search", "--min-volume", "x"}, "must be a number"},
+		{[]string{"tokens", "batch", "--wait", "5"}, `--wait is "5": must be a duration, such as 30s or 5m`},
+		{[]string{"tokens", "get", "--json=maybe", "x"}, `--json is "maybe": must be true or false`},
+	} {
+		_, err := runCommand(t, c.args...)
+		require.ErrorContains(t, err, c.want, c.args)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mintlake/mintlake/gateway/admin"
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/keys"
 )
 
@@ -240,7 +241,7 @@ type keyPage struct {
 func listKeysCommand() *cobra.Command {
 	var all bool
 	cmd := adminCommand(&cobra.Command{
-		Use: "list [PRODUCT]", Short: "List keys, those of the configuration included", Args: cobra.MaximumNArgs(1),
+		Use: "list [PRODUCT]", Short: "List keys, those of the configuration included", Args: cli.Arguments,
 	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
 		query, err := productArg(args)
 		if err != nil {
@@ -277,7 +278,7 @@ func listKeysCommand() *cobra.Command {
 func keyLogCommand() *cobra.Command {
 	var limit int
 	cmd := adminCommand(&cobra.Command{
-		Use: "log [PRODUCT [NAME]]", Short: "Show who changed which key, and when", Args: cobra.MaximumNArgs(2),
+		Use: "log [PRODUCT [NAME]]", Short: "Show who changed which key, and when", Args: cli.Arguments,
 	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
 		query, err := productArg(args)
 		if err != nil {

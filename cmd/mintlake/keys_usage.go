@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/gateway/admin"
+	"github.com/mintlake/mintlake/internal/cli"
 )
 
 func keyUsageCommand() *cobra.Command {
@@ -24,7 +25,7 @@ func keyUsageCommand() *cobra.Command {
 		Example: `  mintlake keys usage                           # of the last day, by key
   mintlake keys usage rpc alice --by day,method --from 30d
   mintlake keys usage --from 2027-01-01T00:00:00Z --to 2027-02-01T00:00:00Z --json`,
-		Args: cobra.MaximumNArgs(2),
+		Args: cli.Arguments,
 	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
 		query, err := productArg(args)
 		if err != nil {

@@ -77,7 +77,7 @@ func statusLine(before, now *rest.Status, passed time.Duration) string {
 	}
 	parts = append(parts, lag)
 	if now.Freshness.P50Ms != nil {
-		parts = append(parts, fmt.Sprintf("fresh in %d ms", *now.Freshness.P50Ms))
+		parts = append(parts, "fresh in "+terminal.Span(*now.Freshness.P50Ms))
 	}
 	if now.Coverage.GapCount > 0 {
 		parts = append(parts, terminal.Count(now.Coverage.GapCount)+" gaps")

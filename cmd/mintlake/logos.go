@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
@@ -33,7 +34,7 @@ Without --kafka-brokers it is told to the broker of the "mintlake up" that runs 
 		Short: "Show the image at URL (http, https, ipfs, ar or data), or with --none no logo, or with --own the token's own again",
 		Example: `  mintlake logos set EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v https://example.org/usdc.svg
   mintlake logos set EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v --none`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
 		url := ""
 		if len(args) == 2 {
@@ -52,7 +53,7 @@ Without --kafka-brokers it is told to the broker of the "mintlake up" that runs 
 	set.Flags().BoolVar(&none, "none", false, "the token shows no logo")
 	set.Flags().BoolVar(&own, "own", false, "the token shows its own logo again")
 	purge := configured(&cobra.Command{
-		Use: "purge MINT", Short: "Forget what was fetched as the token's logo, on every node, and fetch it anew", Args: cobra.ExactArgs(1),
+		Use: "purge MINT", Short: "Forget what was fetched as the token's logo, on every node, and fetch it anew", Args: cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, args []string) error {
 		return decide(ctx, cfg, logger, args[0], func(last *eventspb.LogoOverride, version uint64) (*eventspb.LogoOverride, error) {
 			return &eventspb.LogoOverride{Version: version, Url: last.GetUrl(), None: last.GetNone(), Purge: version}, nil

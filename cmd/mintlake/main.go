@@ -59,7 +59,7 @@ func rootCommand() *cobra.Command {
 // configuration. A command without Args takes no arguments.
 func withConfig(cmd *cobra.Command, run func(ctx context.Context, cfg *Config, logger *slog.Logger) error) *cobra.Command {
 	if cmd.Args == nil {
-		cmd.Args = cobra.NoArgs
+		cmd.Args = cli.Arguments
 	}
 	return configured(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		return run(ctx, cfg, logger)
@@ -99,7 +99,7 @@ func configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Check the settings, or list them all with their values",
 		Long:  "Check the settings from file, environment and flags; with --dump list every key with its value, secrets hidden.",
-		Args:  cobra.NoArgs,
+		Args:  cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if commands {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), commandsPage(cmd.Root()))

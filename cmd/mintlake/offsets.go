@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
@@ -57,7 +58,7 @@ func saveOffsetsCommand() *cobra.Command {
 		Long: `Write the committed offsets of the consumer groups that fill ClickHouse's tables to a new file. Rooms may run meanwhile. Do it before BACKUP begins:
 rows that come twice fall together, rows that are read by nobody would be missing.`,
 		Example: `  mintlake offsets save --to offsets.json --kafka-brokers kafka:9092`,
-		Args:    cobra.NoArgs,
+		Args:    cli.Arguments,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		return withRunningKafka(ctx, cfg, logger, "offsets", func(s *system) error {
@@ -85,7 +86,7 @@ With --first they begin at the first record of the log instead, which is always 
 another Kafka cluster than the one that the offsets are of.`,
 		Example: `  mintlake offsets reset --from offsets.json --kafka-brokers kafka:9092
   mintlake offsets reset --first --kafka-brokers kafka:9092`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		if first == (from != "") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/config"
 )
 
@@ -30,7 +31,7 @@ func probeCommand() *cobra.Command {
 Without URL it asks /healthz of metrics.addr, which says that the process runs. API, gateway and swap answer
 /readyz on their own addresses when they can serve:
   mintlake probe http://127.0.0.1:8080/readyz`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := loadConfig(cmd)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
@@ -29,7 +30,7 @@ func exportCommand() *cobra.Command {
 With --key the manifest is signed (mintlake keys snapshot FILE makes a key); others import it with mintlake import --trust KEY.
 While mintlake up runs with its embedded ClickHouse, name that: --clickhouse-dsn http://127.0.0.1:8123.`,
 		Example: `  mintlake export --to snapshot --key snapshot.pem`,
-		Args:    cobra.NoArgs,
+		Args:    cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		export := snapshot.ExportConfig{Folder: folder, CreatedAt: time.Now()}
 		if keyFile != "" {
@@ -80,7 +81,7 @@ func importCommand() *cobra.Command {
 The facts go to Kafka, each at its own position, so what this node knows better stays, and an import may run twice; after a kill the same
 command goes on. While mintlake up runs with its embedded broker, name that: --kafka-brokers 127.0.0.1:9092.`,
 		Example: `  mintlake import --from snapshot --trust 7Np4…`,
-		Args:    cobra.NoArgs,
+		Args:    cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		stateFile, err := cfg.dataPath(importFile)
 		if err != nil {
@@ -149,7 +150,7 @@ func snapshotKeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "snapshot FILE",
 		Short: "Make a key that signs snapshots, write it to FILE and print the public key that others trust",
-		Args:  cobra.ExactArgs(1),
+		Args:  cli.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			public, err := snapshot.NewKey(args[0])
 			if err != nil {

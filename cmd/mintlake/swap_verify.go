@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
@@ -23,7 +24,7 @@ func swapVerifyCommand() *cobra.Command {
 		Short: "Compute swaps again that were not what a quote says",
 		Long: "Compute swaps again that a swap API wrote down because they were not what a quote says (DATA_DIR/swap/mismatches). " +
 			"Exit code 0: all are what a quote of this version says. 1: some are not. 2: a file is none of these.",
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, paths []string) error { return verifySwaps(cmd.OutOrStdout(), paths) },
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
@@ -30,7 +31,7 @@ extensions, instructions, reward types, slot statuses, RPC error codes, and new 
 Without --kafka-brokers it uses the embedded broker of a running "mintlake up" at --kafka-addr.`,
 		Example: `  mintlake unknowns
   mintlake unknowns --kind instruction --samples`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		if kind != "" && !slices.Contains(append(unknowns.Kinds(), unknowns.Other), unknowns.Kind(kind)) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mintlake/mintlake/internal/cli"
 )
 
 // A release sets these by -ldflags '-X main.version=1.2.3 -X main.commit=… -X main.date=…'. Without
@@ -78,7 +80,7 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit and date of this binary",
-		Args:  cobra.NoArgs,
+		Args:  cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			build := thisBuild()
 			if !asJSON {

@@ -218,6 +218,22 @@ func TestABatchShowsWhatItFoundBeforeAnError(t *testing.T) {
 	require.Contains(t, shown, "USD Coin")
 }
 
+// TestHistoryIsForPeople: times are dates, and a read has no signature.
+func TestHistoryIsForPeople(t *testing.T) {
+	url := serving(t, "GET /tokens/"+usdc+"/history", func(w http.ResponseWriter, _ *http.Request) {
+		place := `"slot":400000001,"block_time":null,"instruction":null,"transaction_index":null,"instruction_index":null,"inner_instruction_index":null,"batch_index":null,"in_registry":true`
+		fmt.Fprintf(w, `{"mint":%q,"limit":2,"next":null,"items":[
+			{%s,"source":"account_read","kind":"mint_account","signature":null,"changes":[{"field":"first_seen_at","before":null,"after":1767225600000},{"field":"graduated_at","before":1767225600000,"after":null}]},
+			{%s,"source":"token_list","kind":"token_list","signature":null,"changes":[{"field":"last_seen_at","before":0,"after":1767225661500},{"field":"decimals","before":null,"after":6},{"field":"seller_fee_basis_points","before":5,"after":1767225600000}]}]}`,
+			usdc, place, place)
+	})
+	shown, err := call(t, "", "tokens", "history", usdc, "--url", url)
+	require.NoError(t, err)
+	require.Regexp(t, `mint account +first_seen_at 2026-01-01 00:00:00 +-\n +graduated_at 2026-01-01 00:00:00 → none`, shown)
+	require.Regexp(t, `last_seen_at → 2026-01-01 00:01:01 +-\n +decimals 6\n +seller_fee_basis_points 5 → 1767225600000`, shown)
+	require.NotContains(t, shown, "account_read")
+}
+
 func TestStatusSaysWhyTheNodeIsNotReady(t *testing.T) {
 	for reasons, want := range map[string]string{
 		`[]`:                  `^ready +no: the registry is still loading\nsource`,

@@ -19,7 +19,7 @@ func historyCommand() *cobra.Command {
 		Use:     "history MINT|SYMBOL",
 		Short:   "List what happened to one token, newest first",
 		Example: `  mintlake tokens history USDC --limit 5`,
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeMints,
+		Args:    Arguments, ValidArgsFunction: completeMints,
 	}
 	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
 		mint, err := a.mint(ctx, args[0])
@@ -48,7 +48,7 @@ func (a *ask) showHistory(page *rest.HistoryResponse) error {
 	table := terminal.Table{Head: []string{"SLOT", "AGE", "KIND", "CHANGE", "SIGNATURE"}, Right: map[int]bool{0: true, 1: true}}
 	for i := range page.Items {
 		entry := &page.Items[i]
-		signature := string(entry.Source)
+		signature := "-" // a read has none
 		if entry.Signature != nil {
 			signature = *entry.Signature
 		}
@@ -73,14 +73,20 @@ func (a *ask) showHistory(page *rest.HistoryResponse) error {
 }
 
 // change describes one change of a field: "decimals 6", or "name A → B" if there was a value
-// before.
+// before. Fields that end in _at are times, in epoch milliseconds; of these the one before is left
+// out: "last_seen_at → 2026-01-01 00:00:00".
 func change(field string, before, after any) string {
+	isTime := strings.HasSuffix(field, "_at")
 	text := func(value any) string {
 		switch v := value.(type) {
 		case nil:
 			return "none"
 		case string:
 			return v
+		case float64:
+			if isTime {
+				return terminal.Moment(int64(v))
+			}
 		}
 		raw, err := json.Marshal(value)
 		if err != nil {
@@ -88,8 +94,11 @@ func change(field string, before, after any) string {
 		}
 		return string(raw)
 	}
-	if before == nil || before == "" {
+	switch {
+	case before == nil || before == "":
 		return field + " " + text(after)
+	case isTime && after != nil: // two of them are wider than the column
+		return field + " → " + text(after)
 	}
 	return field + " " + text(before) + " → " + text(after)
 }

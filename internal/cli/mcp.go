@@ -21,7 +21,7 @@ All tools only read. Names and descriptions of tokens are what their creators wr
 With --sql-url there is a tool for SQL, too. The user must have the role of deploy/clickhouse/analyst.sql; the password is read from $MINTLAKE_SQL_PASSWORD.`,
 		Example: `  mintlake mcp --url http://127.0.0.1:8080
   MINTLAKE_SQL_PASSWORD=… mintlake mcp --sql-url http://analyst@127.0.0.1:8123`,
-		Args: cobra.NoArgs,
+		Args: Arguments,
 	}
 	sqlURL := cmd.Flags().String("sql-url", fromEnvironment("MINTLAKE_SQL_URL", ""), "ClickHouse server with the analysts' role, as http://USER@HOST:PORT; empty = no SQL ($MINTLAKE_SQL_URL)")
 	return asking(cmd, func(ctx context.Context, a *ask, _ []string) error {

@@ -19,7 +19,7 @@ func quoteCommand() *cobra.Command {
 		Long: `Ask what a swap would give now; nothing is executed. SELL and BUY are mints or symbols, AMOUNT is in whole tokens of SELL.
 A key of the swap API, where it needs one, is read from $MINTLAKE_SWAP_KEY.`,
 		Example: `  mintlake quote SOL USDC 1.5`,
-		Args:    cobra.ExactArgs(3),
+		Args:    Arguments,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 1 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -16,7 +16,7 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how far, how fresh and how complete a running node is",
-		Args:  cobra.NoArgs,
+		Args:  Arguments,
 	}
 	return asking(cmd, func(ctx context.Context, a *ask, _ []string) error {
 		answer, err := a.REST.GetStatusWithResponse(ctx)
@@ -75,7 +75,7 @@ func (a *ask) showStatus(s *rest.Status) error {
 	add("lag", lag, style)
 	fresh := "no events in the last 5 minutes"
 	if s.Freshness.P50Ms != nil && s.Freshness.P99Ms != nil {
-		fresh = fmt.Sprintf("p50 %d ms, p99 %d ms", *s.Freshness.P50Ms, *s.Freshness.P99Ms)
+		fresh = "p50 " + terminal.Span(*s.Freshness.P50Ms) + ", p99 " + terminal.Span(*s.Freshness.P99Ms)
 	}
 	add("freshness", fresh, terminal.Plain)
 	if s.Coverage.FromSlot != nil && s.Coverage.ToSlot != nil {

@@ -151,7 +151,7 @@ func getCommand() *cobra.Command {
 		Short: "Show what is known of one token",
 		Example: `  mintlake tokens get USDC
   mintlake tokens get EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v --json`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: completeMints,
+		Args: Arguments, ValidArgsFunction: completeMints,
 	}
 	return asking(cmd, func(ctx context.Context, a *ask, args []string) error {
 		mint, err := a.mint(ctx, args[0])

@@ -30,7 +30,7 @@ func watchCommand() *cobra.Command {
 With --json each event is a line: {"event": …, "data": …}, and {"event":"cursor","data":…} names a place for --cursor.`,
 		Example: `  mintlake tokens watch --new
   mintlake tokens watch --tag pump --json | jq -r .data.mint`,
-		Args: cobra.NoArgs,
+		Args: Arguments,
 	}
 	asking(cmd, func(ctx context.Context, a *ask, _ []string) error {
 		shown := 0

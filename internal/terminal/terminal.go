@@ -243,6 +243,21 @@ func Raw(text string, decimals int) (string, error) {
 	return raw, nil
 }
 
+// Moment formats a time in epoch milliseconds, in UTC: 2026-01-01 00:00:00.
+func Moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateTime) }
+
+// Span formats a time in milliseconds: 85 ms, 12.3s, 1m5s.
+func Span(ms int) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", ms)
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
 // Ago formats how long ago something was, in one unit: 5 m. It counts in hours up to 47 h, then in
 // days.
 func Ago(then, now time.Time) string {

@@ -76,3 +76,9 @@ func TestAgesForPeople(t *testing.T) {
 		require.Equal(t, want, Ago(now.Add(-age), now))
 	}
 }
+
+func TestSpan(t *testing.T) {
+	for ms, want := range map[int]string{0: "0 ms", 85: "85 ms", 999: "999 ms", 12_345: "12.3s", 65_000: "1m5s", 3_600_000: "1h0m0s"} {
+		require.Equal(t, want, Span(ms))
+	}
+}
