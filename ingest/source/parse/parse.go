@@ -228,6 +228,9 @@ func ownParent(slot uint64, parent *uint64) bool {
 
 // joinInner joins the inner instructions in scratch to their outer ones.
 func (b *builder) joinInner(tx *chain.Transaction) error {
+	if err := b.deriveHeights(); err != nil {
+		return err
+	}
 	for _, g := range b.groups {
 		if g.index >= uint64(len(tx.Instructions)) {
 			return malformed("inner instructions of instruction %d, of which there are %d", g.index, len(tx.Instructions))
