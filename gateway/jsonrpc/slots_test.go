@@ -13,7 +13,7 @@ import (
 
 // A slot that no chain can have reached is believed of nobody, not of the only upstream either.
 func TestASlotOfNoChainIsNotBelieved(t *testing.T) {
-	p, err := newPool([]string{"http://127.0.0.1:1"}, time.Hour, 25, slog.New(slog.DiscardHandler))
+	p, err := newPool(Config{Upstreams: []string{"http://127.0.0.1:1"}, probeInterval: time.Hour, MaxLagSlots: 25}, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	u := p.upstreams[0]
 	said := func(slot uint64) {
