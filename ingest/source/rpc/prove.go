@@ -17,8 +17,10 @@ import (
 const (
 	// maxBehind is how many slots behind a range are searched for a block.
 	maxBehind = 256
-	// maxUnlistedBehind is how many of them are asked for if getBlocks lists none that can be had.
+	// maxUnlistedBehind is how many of them are asked for if getBlocks lists none that can be had,
+	// and maxTried how many are asked for at all.
 	maxUnlistedBehind = 16
+	maxTried          = 64
 )
 
 // errUnproved is why slots are reported that were neither had nor proved to have no block.
@@ -77,6 +79,7 @@ func (r *run) headerAbove(ctx context.Context, slot, last uint64) (*chain.Block,
 	if err != nil {
 		return nil, err
 	}
+	slots = slots[:min(len(slots), maxTried)]
 	if listed {
 		slots = append(slots, between(slot+1, min(last, slot+maxUnlistedBehind))...)
 	}
