@@ -184,6 +184,7 @@ func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (las
 	if err != nil {
 		return last, false, fmt.Errorf("demo: %s is damaged (%w), and the log cannot be read: %w", path, damaged, err)
 	}
+	last.Slot++ // the next chain's first block must not name a block of the last one
 	s.logger.Warn("the demo's state of its last run is damaged and made anew from the log: another chain begins behind the last slot; logos and metadata of earlier tokens can no longer be read",
 		"file", path, "slot", last.Slot, "err", damaged)
 	return last, true, nil

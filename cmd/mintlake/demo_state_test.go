@@ -122,7 +122,7 @@ func TestADamagedDemoStateIsMadeOfTheLog(t *testing.T) {
 				func(damaged error) (demoState, bool, error) { return s.demoOfLog(t.Context(), path, damaged) })
 			require.NoError(t, err, text)
 			require.Equal(t, genesis, state.GenesisHash, text)
-			require.EqualValues(t, demoFirstSlot+501, cfg.StartSlot, text)
+			require.EqualValues(t, demoFirstSlot+502, cfg.StartSlot, text)
 			require.Equal(t, genesis, cfg.GenesisHash, text)
 		}
 	})

@@ -124,6 +124,7 @@ func groupsOfTables() []tableGroup {
 		{schemas.GroupProjector, projector.Topics()},
 		{schemas.GroupSwaps, swaps.Topics()},
 		{schemas.GroupUsage, usage.Topics()},
+		{renewalGroup(), projector.Topics()},
 	}
 }
 

@@ -60,7 +60,7 @@ func (s *system) startRenewal(ctx context.Context, conn driver.Conn) error {
 // and a restart goes on where it stopped. It ends when it has reached what the projectors have done,
 // which are as new as this process by then.
 func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.ClickHouse) error {
-	group := fmt.Sprintf("%s-renewal-%d", schemas.GroupProjector, projector.FactRules)
+	group := renewalGroup()
 	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
 		Brokers: s.backends.brokers, Group: group, Topics: projector.Topics(), SessionTimeout: s.cfg.Kafka.Session, InstanceID: s.cfg.Kafka.InstanceID,
 	}, s.kafka)
@@ -91,7 +91,23 @@ func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.C
 	if err := projection.Finish(ctx, schemas.GroupProjector, false); err != nil {
 		return err
 	}
-	return store.NoteFactRules(ctx)
+	if err := store.NoteFactRules(ctx); err != nil {
+		return err
+	}
+	// What it has reached must not count for tables of an older backup. Other members may go on for a
+	// moment: then the last one forgets it.
+	consumer.Close()
+	within, cancel := context.WithTimeout(ctx, emptyGroupWait)
+	defer cancel()
+	if err := s.admin.ForgetGroup(within, group); err != nil && ctx.Err() == nil {
+		s.logger.Warn("the consumer group that made tables anew stays", "err", err)
+	}
+	return nil
+}
+
+// renewalGroup is the consumer group that makes tables anew by this version's rules.
+func renewalGroup() string {
+	return fmt.Sprintf("%s-renewal-%d", schemas.GroupProjector, projector.FactRules)
 }
 
 // renewAll projects batch by batch until ctx ends.

@@ -355,7 +355,7 @@ func summary(r *verify.TableReport) string {
 	case r.State == verify.Equal:
 		return fmt.Sprintf("all %d rows of the log are there, as they should be or in a later state%s", r.Expected, more)
 	case r.State == verify.Waiting:
-		return fmt.Sprintf("%d of %d rows; the other %d are made when the minutes of their legs are valued, which `mintlake up` does%s", r.Expected-r.Waits, r.Expected, r.Waits, more)
+		return fmt.Sprintf("%d of %d rows are there; the other %d wait until the minutes of their legs are valued, which `mintlake up` does%s", r.Expected-r.Waits, r.Expected, r.Waits, more)
 	case r.State == verify.Outdated:
 		return fmt.Sprintf("%d rows are there, %d to come: an earlier version's rules made them", r.Rows, missing)
 	default:

@@ -118,6 +118,7 @@ func (r *TableReport) judge(outdated bool) {
 		r.State = Differs
 	case r.Waits > 0:
 		r.State = Waiting
+		r.More -= min(r.More, r.Waits) // rows of an earlier valuation, which are made anew
 	default:
 		r.State = Equal
 	}

@@ -86,7 +86,8 @@ func sound(path string, content []byte) bool {
 	}
 	switch name := filepath.Base(path); {
 	case filepath.Ext(name) == ".sql":
-		return bytes.HasPrefix(content, []byte("ATTACH ")) && content[len(content)-1] == '\n'
+		begin, _, _ := bytes.Cut(content, []byte(" "))
+		return (string(begin) == "ATTACH" || string(begin) == "CREATE") && content[len(content)-1] == '\n' // CREATE: a dictionary
 	case name == formatFile:
 		return string(content) == formatText
 	default:

@@ -65,6 +65,7 @@ func filled(t *testing.T) string {
 		"CREATE TABLE d.t (x Int64, y Int64, INDEX i y TYPE minmax) ENGINE = MergeTree ORDER BY x",
 		"INSERT INTO d.t SELECT number, number FROM numbers(1000)",
 		"CREATE VIEW d.v AS SELECT x FROM d.t",
+		"CREATE DICTIONARY d.n (x Int64, y Int64) PRIMARY KEY x SOURCE(CLICKHOUSE(TABLE 't' DB 'd')) LIFETIME(0) LAYOUT(FLAT())",
 		"ALTER TABLE d.t MATERIALIZE INDEX i",
 	} {
 		require.Equal(t, 200, curl(t, r.Addr(), "", statement).status, statement)
@@ -85,7 +86,7 @@ func oneFile(t *testing.T, dir, pattern string) string {
 // The rows are there, and the log and a metric tell.
 func TestDamagedStateIsMadeAnew(t *testing.T) {
 	dir := filled(t)
-	definitions := []string{"engine/metadata/d.sql", "engine/store/*/*/t.sql", "engine/store/*/*/v.sql", "engine/store/*/*/format_version.txt", "engine/store/*/*/mutation_*.txt"}
+	definitions := []string{"engine/metadata/d.sql", "engine/store/*/*/t.sql", "engine/store/*/*/v.sql", "engine/store/*/*/n.sql", "engine/store/*/*/format_version.txt", "engine/store/*/*/mutation_*.txt"}
 	for file, patterns := range map[string][]string{
 		"marker": {"mintlake-clickhouse.json"}, "copies": {"definitions.json"}, "definitions": definitions, "what a start writes": {"engine/status", "config.xml", "lock"},
 	} {

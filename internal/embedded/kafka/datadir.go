@@ -97,6 +97,11 @@ func checkOwner(path string) error {
 // lockFile takes the exclusive lock and writes our process ID into the lock file.
 func lockFile(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // damage: nobody has locked it
+		if err := durable.PutAside(name); err != nil {
+			return nil, fmt.Errorf("embedded kafka: put %s aside, which is no file: %w", name, err)
+		}
+	}
 	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("embedded kafka: open lock: %w", err)

@@ -64,7 +64,7 @@ type sealedState struct {
 }
 
 // errStateDamaged says that the state cannot be used.
-var errStateDamaged = errors.New("its checksum does not hold")
+var errStateDamaged = errors.New("it cannot be read, or its checksum does not hold")
 
 // readState returns the state; nil if there is none, and errStateDamaged if it cannot be used.
 func readState(root string) (*State, error) {
@@ -73,7 +73,7 @@ func readState(root string) (*State, error) {
 		return nil, nil // there is none
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
+		return nil, fmt.Errorf("%w: %w", errStateDamaged, err)
 	}
 	var sealed sealedState
 	if json.Unmarshal(raw, &sealed) != nil || crc32.Checksum(sealed.State, castagnoli) != sealed.CRC32C {
