@@ -12,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/internal/steady"
 )
 
 // A connection's read deadlines are delayed by a random part of readTimeout/deadlineJitter. So a
@@ -69,7 +70,7 @@ func newListener(l net.Listener, cfg listenerConfig) *listener {
 // admit adds the connection, or returns how it is refused.
 func (l *listener) admit(accepted net.Conn) (admitted net.Conn, refusal func()) {
 	c := &connection{Conn: accepted, listener: l, jitter: rand.N(l.cfg.readTimeout/deadlineJitter + 1)} //nolint:gosec // no secret
-	c.since.Store(time.Now().UnixNano())
+	c.since.Store(steady.Now())
 	if peer := peerOf(accepted); l.cfg.perClient > 0 && !l.cfg.proxies.Trust(peer) {
 		c.client = l.cfg.proxies.Client(peer, "")
 	}
@@ -222,7 +223,7 @@ func (c *connection) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (c *connection) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	c.since.Store(time.Now().UnixNano())
+	c.since.Store(steady.Now())
 	return n, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/limits"
 	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/steady"
 )
 
 type metrics struct {
@@ -34,7 +35,7 @@ type sampler struct {
 // due returns whether another line may be logged, and then begins a new pause.
 func (s *sampler) due(now time.Time) bool {
 	next := s.next.Load()
-	return now.UnixNano() >= next && s.next.CompareAndSwap(next, now.Add(logPause).UnixNano())
+	return steady.Nano(now) >= next && s.next.CompareAndSwap(next, steady.Nano(now.Add(logPause)))
 }
 
 func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {

@@ -23,6 +23,8 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+
+	"github.com/mintlake/mintlake/internal/steady"
 )
 
 // shardCount is the number of shards: with many, two clients seldom wait for each other's lock.
@@ -102,7 +104,7 @@ func (l *Limiter) shard(widest string) *shard {
 func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
-	at := now.UnixNano()
+	at := steady.Nano(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var entries [maxScopes]*entry
@@ -149,7 +151,7 @@ func (l *Limiter) crowded(windows []int) Decision {
 func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
-	at := now.UnixNano()
+	at := steady.Nano(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	allowed := true
@@ -181,14 +183,14 @@ func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int
 	s := l.shard(widest)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, _ := s.tables[scope.level].find(scope.Key, now.UnixNano())
+	e, _ := s.tables[scope.level].find(scope.Key, steady.Nano(now))
 	if e == nil {
 		return
 	}
 	if e.barred == nil {
 		e.barred = make([]int64, len(l.rules[scope.level]))
 	}
-	e.barred[window] = until.UnixNano()
+	e.barred[window] = steady.Nano(until)
 }
 
 // windowState is one window at one time.
@@ -214,7 +216,7 @@ func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 // at a time.
 func (l *Limiter) Sweep(now time.Time) {
 	for i := range l.shards {
-		l.shards[i].sweep(now.UnixNano())
+		l.shards[i].sweep(steady.Nano(now))
 	}
 }
 

@@ -104,7 +104,8 @@ func TestTheLagOfABusyBrokerIsKnown(t *testing.T) {
 			go func() { done <- s.Run(ctx) }()
 			time.Sleep(3*each + 2*time.Second)
 			for range 100 {
-				document, _ := s.peek() // Get would wait for a mutex, and the bubble's clock stand still
+				// Get would wait for a mutex, and the bubble's clock stand still.
+				document, _ := s.peek()
 				p := document.Pipeline
 				require.NotNil(t, p.LagRecords, "each answer takes %s", each)
 				require.EqualValues(t, 7, *p.LagRecords)

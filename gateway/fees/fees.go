@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -41,7 +42,7 @@ type Server struct {
 func New() *Server { return &Server{seen: newSeen()} }
 
 // Wanted returns whether Take should be called with transactions.
-func (s *Server) Wanted() bool { return time.Since(time.Unix(0, s.asked.Load())) < wantedFor }
+func (s *Server) Wanted() bool { return steady.Since(s.asked.Load()) < wantedFor }
 
 const method = "getPriorityFeeEstimate"
 
@@ -64,7 +65,7 @@ func (s *Server) Answer(ctx context.Context, _ string, params json.RawMessage, a
 	if err != nil {
 		return nil, err
 	}
-	s.asked.Store(time.Now().UnixNano())
+	s.asked.Store(steady.Now())
 	lists, uncovered := s.seen.prices(q.accounts, q.lookback)
 	if len(uncovered) > 0 || len(lists) == 0 {
 		more, err := askUpstream(ctx, uncovered, q.lookback, ask)

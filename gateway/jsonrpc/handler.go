@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/internal/usage"
 )
@@ -243,7 +244,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 		return refusing(http.StatusServiceUnavailable, "busy", codeUpstreamAway, err.Error(), id)
 	}
 	defer g.calls.Give(client)
-	g.lastCall.Store(time.Now().UnixNano())
+	g.lastCall.Store(steady.Now())
 	var s *session
 	if name != "" {
 		s = g.sessions.find(req.pass.ID(), name)

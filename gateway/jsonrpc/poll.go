@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/steady"
 )
 
 const (
@@ -40,7 +41,7 @@ func (g *Gateway) poll(ctx context.Context) {
 			for {
 				g.refresh(ctx, u)
 				wait := g.cfg.PollInterval
-				if time.Since(time.Unix(0, g.lastCall.Load())) > idleAfter {
+				if steady.Since(g.lastCall.Load()) > idleAfter {
 					wait = max(g.cfg.probeInterval, wait)
 				}
 				select {

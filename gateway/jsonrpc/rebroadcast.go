@@ -16,6 +16,7 @@ import (
 	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/internal/steady"
 )
 
 const (
@@ -167,7 +168,7 @@ func (g *Gateway) rebroadcastAll(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if list := g.rebroadcasts.list(); len(list) > 0 {
-			g.lastCall.Store(time.Now().UnixNano()) // so that upstreams are polled for their slots
+			g.lastCall.Store(steady.Now()) // so that upstreams are polled for their slots
 			g.rebroadcastOnce(ctx, list)
 		}
 	}

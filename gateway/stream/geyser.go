@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -41,12 +42,20 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(64), grpc.MaxHeaderListSize(16<<10),
 		grpc.ConnectionTimeout(s.cfg.beginTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: s.cfg.idleTimeout}),
+		grpc.KeepaliveParams(s.keepalive()),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(s.interceptUnary), grpc.StreamInterceptor(s.interceptStream),
 	)
 	pb.RegisterGeyserServer(server, &geyser{Server: s})
 	return server
+}
+
+// keepalive returns gRPC's settings for connections, without its pings. They read the wall clock:
+// after that was set back they end each healthy connection within half a minute. A client that is
+// gone is found by the kernel (listen.TCP), or by its full buffer.
+func (s *Server) keepalive() keepalive.ServerParameters {
+	const never = time.Duration(math.MaxInt64)
+	return keepalive.ServerParameters{Time: never, MaxConnectionIdle: s.cfg.idleTimeout}
 }
 
 // GetVersion implements geyser.Geyser.

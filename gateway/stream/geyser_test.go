@@ -184,3 +184,12 @@ func TestServerPings(t *testing.T) {
 		}
 	}
 }
+
+// TestConnectionsDoNotEndByTheWallClock: gRPC's own pings compare wall-clock times, and after the
+// clock was set back every connection ended within half a minute.
+func TestConnectionsDoNotEndByTheWallClock(t *testing.T) {
+	var s Server
+	s.cfg.idleTimeout = time.Minute
+	require.Greater(t, s.keepalive().Time, 100*365*24*time.Hour)
+	require.Equal(t, time.Minute, s.keepalive().MaxConnectionIdle, "measured by a monotonic clock")
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/listen"
 	"github.com/mintlake/mintlake/internal/panics"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
@@ -251,7 +252,7 @@ var errNoPong = errors.New("no pong came")
 // ping sends a ping, unless nothing came since the last one. If that one is older than
 // writeTimeout, it returns errNoPong.
 func (c *session) ping() error {
-	now := time.Now().UnixNano()
+	now := steady.Now()
 	switch at := c.pinged.Load(); {
 	case at == 0:
 		c.pinged.Store(now)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/panics"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/internal/wsclient"
 )
 
@@ -181,7 +182,7 @@ func (c *session) receive(ctx context.Context) {
 		if !ok {
 			return
 		}
-		c.heard.Store(time.Now().UnixNano())
+		c.heard.Store(steady.Now())
 		if c.calls.Wait(ctx) != nil {
 			return
 		}
@@ -207,7 +208,7 @@ func (c *session) keepAlive(ctx context.Context) {
 			return
 		case <-ping.C:
 		}
-		asked := time.Now().UnixNano()
+		asked := steady.Now()
 		if c.within(ctx, c.conn.Ping) != nil && c.heard.Load() < asked {
 			return
 		}

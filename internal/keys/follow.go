@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -120,7 +121,7 @@ func (f *follower) loaded(ends, at map[kafka.TopicPartition]int64) {
 	default:
 	}
 	if covers(at, ends) {
-		f.live.freshAt.Store(time.Now().UnixMilli())
+		f.live.freshAt.Store(steady.Now())
 		close(f.live.loaded)
 	}
 }
@@ -144,7 +145,7 @@ func (f *follower) watch(ctx context.Context) {
 		ends, err := f.live.deps.Offsets.EndOffsets(within, topics)
 		cancel()
 		if err == nil && covers(f.positions(), ends) {
-			f.live.freshAt.Store(time.Now().UnixMilli())
+			f.live.freshAt.Store(steady.Now())
 		}
 	}
 }

@@ -49,7 +49,7 @@ type Live struct {
 	loaded  chan struct{}
 	issues  atomic.Bool
 	// freshAt is when a comparison with the end of the topic last showed that the node had read
-	// everything, in Unix milliseconds; 0: not yet.
+	// everything, by steady.Now; 0: not yet.
 	freshAt atomic.Int64
 
 	mu      sync.RWMutex

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -90,5 +91,5 @@ func (l *Live) age() time.Duration {
 	if at == 0 {
 		return 0 // nothing is served before the topic was read
 	}
-	return time.Since(time.UnixMilli(at))
+	return steady.Since(at)
 }

@@ -11,11 +11,13 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // TCP listens on addr. flag is the setting that chose addr, e.g. "--rpc-addr"; errors name it.
 func TCP(ctx context.Context, addr, flag string) (net.Listener, error) {
-	var lc net.ListenConfig
+	// A client that is gone is known within half a minute.
+	lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 2}}
 	l, err := lc.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
