@@ -67,8 +67,8 @@ func onFolder(t *testing.T, dir string, args ...string) (int, string) {
 	return 0, string(out)
 }
 
-// TestDataFoldersOfReleasedVersions: an upgrade names what it makes anew, does so in the background,
-// and leaves the root as it was.
+// TestDataFoldersOfReleasedVersions: an upgrade names what it makes anew, does so in the
+// background, and leaves the root as it was.
 func TestDataFoldersOfReleasedVersions(t *testing.T) {
 	t.Parallel()
 	for name, root := range released {

@@ -117,8 +117,8 @@ func (s *system) freeAddress(addr string) bool {
 
 // resumeDemo changes cfg so that the chain of the state file goes on. Its HTTP address stays the
 // same too, if it is free: it is part of the tokens' URIs. Without a state file a new chain begins.
-// lost tells what else is known of the last run if the file is damaged; it may be nil. A file that is
-// missing may never have been there.
+// lost tells what else is known of the last run if the file is damaged; it may be nil. A file that
+// is missing may never have been there.
 func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bool, lost func(damaged error) (demoState, bool, error)) (demoState, error) {
 	if cfg.StartSlot == 0 {
 		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
@@ -151,9 +151,9 @@ func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bo
 	return nextDemo(last, source, cfg, last.HTTPAddr == "" || free(last.HTTPAddr)), nil
 }
 
-// demoOfLog returns what the log knows of a demo chain whose state file is damaged: its genesis hash
-// and its last slot, so that another chain can begin behind it. It returns false if the log knows
-// none. The file is put aside.
+// demoOfLog returns what the log knows of a demo chain whose state file is damaged: its genesis
+// hash and its last slot, so that another chain can begin behind it. It returns false if the log
+// knows none. The file is put aside.
 func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (last demoState, ok bool, err error) {
 	deps, err := kafkaDeps(s.cfg, s.logger, nil)
 	if err != nil {

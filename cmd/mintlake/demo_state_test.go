@@ -91,8 +91,8 @@ func TestAChainOfOtherCodeIsNotMadeAgain(t *testing.T) {
 	require.EqualValues(t, 500, cfg.ParentSlot)
 }
 
-// TestADamagedDemoStateIsMadeOfTheLog: the next chain has the genesis hash that the log knows, so the
-// rooms accept it, and begins behind the last slot.
+// TestADamagedDemoStateIsMadeOfTheLog: the next chain has the genesis hash that the log knows, so
+// the rooms accept it, and begins behind the last slot.
 func TestADamagedDemoStateIsMadeOfTheLog(t *testing.T) {
 	genesis := pubkey.Key{7, 31: 7}
 	records := []kafka.Record{

@@ -57,8 +57,8 @@ func (s *system) startRenewal(ctx context.Context, conn driver.Conn) error {
 }
 
 // renew projects the log once more, as a consumer group of its own: members share its partitions,
-// and a restart goes on where it stopped. It ends when it has reached what the projectors have done,
-// which are as new as this process by then.
+// and a restart goes on where it stopped. It ends when it has reached what the projectors have
+// done, which are as new as this process by then.
 func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.ClickHouse) error {
 	group := renewalGroup()
 	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
@@ -94,8 +94,8 @@ func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.C
 	if err := store.NoteFactRules(ctx); err != nil {
 		return err
 	}
-	// What it has reached must not count for tables of an older backup. Other members may go on for a
-	// moment: then the last one forgets it.
+	// What it has reached must not count for tables of an older backup. Other members may go on for
+	// a moment: then the last one forgets it.
 	consumer.Close()
 	within, cancel := context.WithTimeout(ctx, emptyGroupWait)
 	defer cancel()

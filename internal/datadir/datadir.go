@@ -58,8 +58,8 @@ func Claim(path string) error {
 	return mark(path)
 }
 
-// closeToOthers takes the rights of other users from all files, if an earlier version wrote them: the
-// marker has its old mode then.
+// closeToOthers takes the rights of other users from all files, if an earlier version wrote them:
+// the marker has its old mode then.
 func closeToOthers(path string) error {
 	marker := filepath.Join(path, markerName)
 	if info, err := os.Stat(marker); err != nil || info.Mode().Perm()&0o077 == 0 {

@@ -64,8 +64,9 @@ func TestClaimRefuses(t *testing.T) {
 	require.ErrorContains(t, datadir.Claim(filepath.Join(write(t, "file"), "file")), "not a directory")
 }
 
-// TestFilesAreTheirOwnersAlone: what an earlier version left readable is closed once, and files made
-// afterwards are closed whatever mode their maker asks for, as the embedded engines ask for 0644.
+// TestFilesAreTheirOwnersAlone: what an earlier version left readable is closed once, and files
+// made afterwards are closed whatever mode their maker asks for, as the embedded engines ask for
+// 0644.
 func TestFilesAreTheirOwnersAlone(t *testing.T) {
 	open := func(dir, name string) string {
 		path := filepath.Join(dir, name)

@@ -113,7 +113,8 @@ func (r *TableReport) judge(outdated bool) {
 	case len(r.BrokenParts) > 0:
 		r.State = Differs
 	case outdated:
-		r.State, r.Findings = Outdated, []Finding{} // what to rebuild cannot be told from what is to come
+		// What to rebuild cannot be told from what is to come.
+		r.State, r.Findings = Outdated, []Finding{}
 	case len(r.Findings) > 0:
 		r.State = Differs
 	case r.Waits > 0:

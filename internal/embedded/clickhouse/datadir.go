@@ -157,7 +157,8 @@ func (d *dataDir) refuseForeign() error {
 // acquire takes the lock. It waits lockPatience for an earlier process that is just ending.
 func (d *dataDir) acquire(ctx context.Context) error {
 	name := filepath.Join(d.path, lockFile)
-	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // damage: nobody has locked it
+	// Damage: nobody has locked it.
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		if err := durable.PutAside(name); err != nil {
 			return fmt.Errorf("embedded clickhouse: put %s aside, which is no file: %w", name, err)
 		}

@@ -87,7 +87,8 @@ func sound(path string, content []byte) bool {
 	switch name := filepath.Base(path); {
 	case filepath.Ext(name) == ".sql":
 		begin, _, _ := bytes.Cut(content, []byte(" "))
-		return (string(begin) == "ATTACH" || string(begin) == "CREATE") && content[len(content)-1] == '\n' // CREATE: a dictionary
+		// CREATE: a dictionary.
+		return (string(begin) == "ATTACH" || string(begin) == "CREATE") && content[len(content)-1] == '\n'
 	case name == formatFile:
 		return string(content) == formatText
 	default:

@@ -45,9 +45,9 @@ func (m *mending) mend(all bool) error {
 	return nil
 }
 
-// afterFailure mends after failed starts. The second time it takes each definition that differs from
-// its copy for damaged. At the last start it puts the engine's folder aside if a damaged definition
-// has no copy: then again is true.
+// afterFailure mends after failed starts. The second time it takes each definition that differs
+// from its copy for damaged. At the last start it puts the engine's folder aside if a damaged
+// definition has no copy: then again is true.
 func (m *mending) afterFailure(failed, most int) (again bool, err error) {
 	switch {
 	case failed == 2 && failed < most:

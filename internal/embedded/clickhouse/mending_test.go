@@ -82,8 +82,8 @@ func oneFile(t *testing.T, dir, pattern string) string {
 	return found[0]
 }
 
-// TestDamagedStateIsMadeAnew: no small file by which the engine's folder is described stops the node.
-// The rows are there, and the log and a metric tell.
+// TestDamagedStateIsMadeAnew: no small file by which the engine's folder is described stops the
+// node. The rows are there, and the log and a metric tell.
 func TestDamagedStateIsMadeAnew(t *testing.T) {
 	dir := filled(t)
 	definitions := []string{"engine/metadata/d.sql", "engine/store/*/*/t.sql", "engine/store/*/*/v.sql", "engine/store/*/*/n.sql", "engine/store/*/*/format_version.txt", "engine/store/*/*/mutation_*.txt"}
@@ -93,15 +93,16 @@ func TestDamagedStateIsMadeAnew(t *testing.T) {
 		for name, damage := range damages {
 			patterns := patterns
 			if file == "definitions" && name == "gone" {
-				// Migrations make views again. A database or a mutation that is gone cannot be told from a
-				// dropped one.
+				// Migrations make views again. A database or a mutation that is gone cannot be told
+				// from a dropped one.
 				patterns = []string{"engine/store/*/*/t.sql", "engine/store/*/*/format_version.txt"}
 			}
 			t.Run(file+" "+name, func(t *testing.T) {
 				copied := t.TempDir()
 				require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
 				relink(t, copied)
-				require.NoError(t, os.WriteFile(filepath.Join(copied, "engine", "status"), []byte("PID: 1\n"), 0o600)) // a kill leaves it
+				// A kill leaves it.
+				require.NoError(t, os.WriteFile(filepath.Join(copied, "engine", "status"), []byte("PID: 1\n"), 0o600))
 				for _, pattern := range patterns {
 					damage(t, oneFile(t, copied, pattern))
 				}

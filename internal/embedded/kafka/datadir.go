@@ -97,7 +97,8 @@ func checkOwner(path string) error {
 // lockFile takes the exclusive lock and writes our process ID into the lock file.
 func lockFile(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
-	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // damage: nobody has locked it
+	// Damage: nobody has locked it.
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		if err := durable.PutAside(name); err != nil {
 			return nil, fmt.Errorf("embedded kafka: put %s aside, which is no file: %w", name, err)
 		}

@@ -94,6 +94,11 @@ func writeMeta(broker, clusterID string) error {
 func (p *partition) prepare(broker string) error {
 	if len(p.segments) == 0 {
 		if p.topic == nil || p.end == 0 {
+			// Nothing is written here, so what kfake cannot read must go.
+			snapshot := filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile)
+			if info, err := os.Lstat(snapshot); err == nil && !info.Mode().IsRegular() {
+				return durable.PutAside(snapshot)
+			}
 			return nil
 		}
 		f, err := keepEnd(broker, p.key, p.end)
