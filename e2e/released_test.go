@@ -167,22 +167,20 @@ func TestDamagedStateOfANodeIsMadeAnew(t *testing.T) {
 		"swap/*.json", "swap/pools.checkpoint", "documents.json", "programs.json", "logos/names.log",
 	}
 	for name, damage := range map[string]func(path string) error{
-		"empty":  func(path string) error { return os.Truncate(path, 0) },
+		"empty":  func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"random": func(path string) error { return os.WriteFile(path, []byte(rand.Text()+"\x00\xff"), 0o600) },
 		"wrong types": func(path string) error {
 			return os.WriteFile(path, []byte(`{"owner":[1],"topics":"x","tables":[{}],"version":{}}`), 0o600)
 		},
-		"folder": func(path string) error {
-			return errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "inner"), 0o700))
-		},
-		"unreadable": func(path string) error { return errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path)) },
+		"folder":     func(path string) error { return os.MkdirAll(filepath.Join(path, "inner"), 0o700) },
+		"unreadable": func(path string) error { return os.Symlink(filepath.Base(path), path) },
 	} {
 		damaged := 0
 		for _, pattern := range derived {
 			paths, err := filepath.Glob(filepath.Join(dir, pattern))
 			require.NoError(t, err)
 			for _, path := range paths {
-				require.NoError(t, damage(path), path)
+				require.NoError(t, errors.Join(os.RemoveAll(path), damage(path)), path)
 				damaged++
 			}
 		}

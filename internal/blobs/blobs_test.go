@@ -73,7 +73,6 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		if damage == nil {
 			require.NoError(t, os.Remove(path))
 			require.NoError(t, os.MkdirAll(filepath.Join(path, "inner"), 0o700))
-			raw = nil
 		} else {
 			require.NoError(t, os.WriteFile(path, damage(raw), 0o600))
 		}

@@ -72,7 +72,7 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
 		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
-		require.NoError(t, os.Chmod(path, 0o644)) //nolint:gosec // as an earlier version made it
+		require.NoError(t, os.Chmod(path, 0o644))
 		return path
 	}
 	mode := func(path string) os.FileMode {
@@ -93,7 +93,7 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 			require.Equal(t, os.FileMode(0o600), mode(path), "%s: %s", name, path)
 		}
 		later := filepath.Join(dir, "later")
-		require.NoError(t, os.WriteFile(later, nil, 0o644)) //nolint:gosec // as kfake writes
+		require.NoError(t, os.WriteFile(later, nil, 0o644)) // as kfake writes
 		require.Equal(t, os.FileMode(0o600), mode(later))
 	}
 }
