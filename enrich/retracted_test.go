@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// TestWhatWasTakenBackIsReadAnew: although a read at a later slot is remembered, of the accounts and
-// of the document. What is read then answers the requests after it.
+// TestWhatWasTakenBackIsReadAnew: although a read at a later slot is remembered, of the accounts
+// and of the document. What is read then answers the requests after it.
 func TestWhatWasTakenBackIsReadAnew(t *testing.T) {
 	const retracted = eventspb.RequestReason_REQUEST_REASON_RETRACTED
 	w := newWorld()

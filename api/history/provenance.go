@@ -11,7 +11,8 @@ import (
 
 // Origin is where a fact came from.
 type Origin struct {
-	// Source is instruction, sighting, account_read, off_chain, logo, token_list, retraction or import.
+	// Source is instruction, sighting, account_read, off_chain, logo, token_list, retraction or
+	// import.
 	Source string `json:"source"`
 	// Slot is that of the instruction or of the read; 0 for a token list, which has none.
 	Slot        uint64  `json:"slot"`

@@ -24,8 +24,8 @@ type ClickHouse struct {
 	database string
 }
 
-// NewClickHouse reads tokens_raw of database: the facts that API nodes load. token_facts_raw also has
-// what was taken back, and not what that had beaten.
+// NewClickHouse reads tokens_raw of database: the facts that API nodes load. token_facts_raw also
+// has what was taken back, and not what that had beaten.
 func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }

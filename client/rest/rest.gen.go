@@ -266,6 +266,7 @@ const (
 	Instruction Source = "instruction"
 	Logo        Source = "logo"
 	OffChain    Source = "off_chain"
+	Retraction  Source = "retraction"
 	Sighting    Source = "sighting"
 	TokenList   Source = "token_list"
 )
@@ -282,6 +283,8 @@ func (e Source) Valid() bool {
 	case Logo:
 		return true
 	case OffChain:
+		return true
+	case Retraction:
 		return true
 	case Sighting:
 		return true
@@ -1295,7 +1298,7 @@ type HistoryEntry struct {
 	// InstructionIndex Outer instruction, from 0.
 	InstructionIndex *int `json:"instruction_index"`
 
-	// Kind A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list or import.
+	// Kind A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list, retraction or import.
 	Kind string `json:"kind"`
 
 	// Signature First signature of the transaction, base58.
@@ -1304,7 +1307,7 @@ type HistoryEntry struct {
 	// Slot Slot of the instruction or of the read; 0 for a token list.
 	Slot int `json:"slot"`
 
-	// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. import: another node's registry.
+	// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
 	Source Source `json:"source"`
 
 	// TransactionIndex Place in the block, from 0; null when no source said.
@@ -1458,7 +1461,7 @@ type Origin struct {
 	// Slot Slot of the instruction or of the read; 0 for a token list, which knows none.
 	Slot int `json:"slot"`
 
-	// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. import: another node's registry.
+	// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
 	Source Source `json:"source"`
 }
 
@@ -1519,7 +1522,7 @@ type SearchResponse struct {
 	Total int `json:"total"`
 }
 
-// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. import: another node's registry.
+// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
 type Source string
 
 // Status How far the pipeline is.

@@ -616,10 +616,10 @@ export interface components {
             instruction: string | null;
         };
         /**
-         * @description instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. import: another node's registry.
+         * @description instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
          * @enum {string}
          */
-        Source: "instruction" | "sighting" | "account_read" | "off_chain" | "logo" | "token_list" | "import";
+        Source: "instruction" | "sighting" | "account_read" | "off_chain" | "logo" | "token_list" | "retraction" | "import";
         /** @description A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out. */
         TokenV2: {
             /** @description Mint, base58. */
@@ -788,7 +788,7 @@ export interface components {
             /** @description Time of the block, epoch milliseconds; null for reads and when no source said. */
             block_time: number | null;
             source: components["schemas"]["Source"];
-            /** @description A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list or import. */
+            /** @description A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list, retraction or import. */
             kind: string;
             /** @description The instruction's published name. */
             instruction: string | null;
