@@ -63,6 +63,7 @@ func (r Retracted) Covers(fact *Fact) bool {
 		return false // no place on the chain
 	case RegisterFirstSeen:
 		position = position.Reverse()
+	default: // at its position
 	}
 	if position.Slot < r.From || position.Slot > r.To {
 		return false
