@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -187,8 +188,8 @@ func (b *Bounds) Slot(slot uint64) error {
 }
 
 // Read refuses a slot that an upstream says it has reached, if that cannot be: it is far above what
-// all others have said. If there are fewer than two others, only the highest block counts, with the
-// time since. A slot that is behind is never refused. upstream is its name.
+// all others have said. If there are fewer than two others, what it said itself counts as one, and
+// the highest block bounds it, with the time since. A slot that is behind is never refused. upstream is its name.
 func (b *Bounds) Read(upstream string, slot uint64) error {
 	if err := b.Slot(slot); err != nil || b == nil {
 		return err
@@ -208,7 +209,7 @@ func (b *Bounds) reach(upstream string, slot uint64) (limit uint64, beyond bool)
 	see := func(s seen) {
 		if age := now.Sub(s.when); age < fresh {
 			others++
-			limit = max(limit, s.slot+slottime.Slots(age, slottime.Min)+Near)
+			limit = max(limit, s.slot+uint64(max(age, 0)/b.pace())+Near)
 		}
 	}
 	for name, said := range b.sides {
@@ -221,18 +222,32 @@ func (b *Bounds) reach(upstream string, slot uint64) (limit uint64, beyond bool)
 		see(seen{head.slot, head.seen})
 	}
 	if others < 2 {
-		limit = 0
+		if own, known := b.sides[upstream]; known {
+			see(own) // it cannot outrun what it said itself
+		}
+		if others < 2 {
+			limit = math.MaxUint64
+		}
 		if blocks {
-			limit = head.slot + slottime.Slots(now.Sub(time.Unix(head.at, 0)), slottime.Min) + loose
+			limit = min(limit, head.slot+slottime.Slots(now.Sub(time.Unix(head.at, 0)), slottime.Min)+loose)
 		}
 	}
-	if limit > 0 && slot > limit {
+	if slot > limit {
 		return limit, true
 	}
 	if _, known := b.sides[upstream]; known || len(b.sides) < maxSides {
 		b.sides[upstream] = seen{slot, now}
 	}
 	return limit, false
+}
+
+// pace is the shortest slot time that is believed between what two sides say within a minute. Test
+// validators make slots in a few milliseconds.
+func (b *Bounds) pace() time.Duration {
+	if b.from.slot > 0 {
+		return slottime.Min
+	}
+	return slottime.Min / 5
 }
 
 // Behind returns whether a slot is far below one that another upstream has named lately.

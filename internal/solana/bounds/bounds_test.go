@@ -124,6 +124,8 @@ func TestAnUpstreamIsHeldAgainstBlocks(t *testing.T) {
 	for _, slot := range []uint64{head + 10_000, head + 1_000_000, head * 2} {
 		require.ErrorIs(t, b.Read("a", slot), ErrImpossible, "%d", slot)
 	}
+	require.NoError(t, b.Read("b", head))
+	require.ErrorIs(t, b.Read("b", head+loose/2), ErrImpossible, "no more than the block does, it did so itself a moment ago")
 	c.true = c.true.Add(5 * time.Hour)
 	require.NoError(t, b.Read("a", head+5*3600*5), "the source stands still, the chain does not")
 	require.ErrorIs(t, b.Read("a", head+5*3600*20), ErrImpossible)
