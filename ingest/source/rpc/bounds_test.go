@@ -3,15 +3,19 @@ package rpc
 import (
 	"context"
 	"math"
+	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	testliar "github.com/mintlake/mintlake/testworld/liar"
 )
 
 // boastful is a node that says slots which it has not reached.
@@ -56,4 +60,58 @@ func TestATipThatCannotBe(t *testing.T) {
 	require.Equal(t, []uint64{tip}, sink.Slots())
 	require.Empty(t, sink.RefusedInputs())
 	require.Empty(t, node.lies)
+}
+
+// A lone server lies about slots and times: what cannot be is refused, so that each block that is
+// passed on is that of its slot, with its time.
+func TestALoneServerThatLies(t *testing.T) {
+	for seed := range uint64(3) {
+		c := sourcetest.NewChain(470_000_000, 80)
+		now := time.Unix(c[79].BlockTime, 0)
+		within, err := bounds.New(bounds.Deps{Clock: func() time.Time { return now }})
+		require.NoError(t, err)
+		for _, b := range c[:20] {
+			require.NoError(t, within.Block(b.Slot, &b.Parent, b.BlockTime))
+		}
+		l := testliar.New(serve(t, newNode(t, c)), testliar.Behaviour{Seed: seed, Share: 0.3, Only: []string{testliar.Slots, testliar.Times}})
+		proxy := httptest.NewServer(l)
+		t.Cleanup(proxy.Close)
+		client, err := solana.NewClient(solana.Config{Endpoints: []string{proxy.URL}}, solana.Deps{})
+		require.NoError(t, err)
+		read := func(ledger sourcetest.Ledger) []uint64 {
+			from, to := ends(c[20:]) // blocks before it are known
+			s, err := New(Config{From: from, To: to, firstPause: time.Millisecond, poll: time.Millisecond, patience: 100 * time.Millisecond, Reader: parse.Reader{}.Within(within)},
+				Deps{Client: client, Bounds: within})
+			require.NoError(t, err)
+			sink := runAll(t, s, ledger)
+			for _, b := range sink.Blocks() {
+				c.At(b.Slot).Require(t, b)
+			}
+			return sink.Slots()
+		}
+		had := read(sourcetest.Ledger{})
+		require.Positive(t, l.Lies())
+		l.Stop()
+		all := slices.Concat(had, read(sourcetest.Ledger{}))
+		for _, b := range c[20:] {
+			require.Contains(t, all, b.Slot, "the server is honest now")
+		}
+	}
+}
+
+// A server answers a call with the block of an earlier one: it is asked again.
+func TestABlockThatWasAnsweredBefore(t *testing.T) {
+	c := sourcetest.NewChain(1000, 10)
+	n := newNode(t, c)
+	s := open(t, Config{}, n)
+	for _, b := range c[:5] {
+		_, err := s.block(t.Context(), b.Slot, asking{})
+		require.NoError(t, err)
+		_, err = s.block(t.Context(), b.Slot, asking{})
+		require.NoError(t, err, "a block may be read again")
+	}
+	n.blocks[c[5].Slot] = c[4].JSON(t)
+	_, err := s.block(t.Context(), c[5].Slot, asking{})
+	require.ErrorIs(t, err, solana.ErrMalformed)
+	require.ErrorContains(t, err, "the block of slot")
 }

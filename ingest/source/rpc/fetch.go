@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // maxChunk is how many slots one getBlocks call asks about. Nodes allow 500,000.
@@ -214,6 +215,9 @@ func (s *Source) block(ctx context.Context, slot uint64, ask asking) (*chain.Blo
 			b, err = s.cfg.Reader.BlockJSON(raw, slot)
 		}
 		if err == nil {
+			err = s.once(slot, b.Blockhash)
+		}
+		if err == nil {
 			b.ReceivedAt = time.Now()
 			s.partial.note(b)
 			s.worked.Store(true)
@@ -227,6 +231,18 @@ func (s *Source) block(ctx context.Context, slot uint64, ask asking) (*chain.Blo
 			return nil, err
 		}
 	}
+}
+
+// maxHashes is how many blocks are remembered by their hash.
+const maxHashes = 4096
+
+// once returns an error if the block was answered for another slot before: an answer to an earlier
+// call came again.
+func (s *Source) once(slot uint64, hash pubkey.Key) error {
+	if before, known, _ := s.hashes.PeekOrAdd(hash, slot); known && before != slot {
+		return fmt.Errorf("%w: the block of slot %d", solana.ErrMalformed, before)
+	}
+	return nil
 }
 
 // retry calls ask, with growing pauses, until ask succeeds, its error cannot be retried, or ctx

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Client is the part of a JSON-RPC client that the source uses. *solana.Client is one.
@@ -97,6 +99,7 @@ type Source struct {
 	metrics *source.Metrics
 	refused *refusals
 	partial *partial
+	hashes  *lru.Cache[pubkey.Key, uint64] // slots by the hash of their block
 	// worked means that the server has given a block.
 	worked *atomic.Bool
 	// noLists is until when getBlocks is not asked, as the server refused it, in Unix nanoseconds.
@@ -121,9 +124,13 @@ func New(cfg Config, deps Deps) (*Source, error) {
 		return nil, fmt.Errorf("new rpc source: %w", err)
 	}
 	m.Preset(source.Reasons{Reconnect: []string{"rpc_error"}, Refused: []string{"malformed", "rpc_error", "unproved", "version"}})
+	hashes, err := lru.New[pubkey.Key, uint64](maxHashes)
+	if err != nil {
+		return nil, fmt.Errorf("new rpc source: %w", err)
+	}
 	s := &Source{
 		cfg: cfg, client: deps.Client, bounds: deps.Bounds, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{},
-		worked: &atomic.Bool{}, noLists: &atomic.Int64{},
+		hashes: hashes, worked: &atomic.Bool{}, noLists: &atomic.Int64{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -344,15 +344,27 @@ func (b *Bounds) odd(one block) bool {
 	return odd
 }
 
-// contradicted returns whether most of the last blocks contradict one.
+// contradicted returns whether most of the last blocks that are below one, or most that are above,
+// contradict it. Those below say nothing of a time that is too late, and those above nothing of one
+// that is too early.
 func (b *Bounds) contradicted(one block) bool {
-	against := 0
+	var all, against [2]int
 	for _, other := range b.blocks {
+		side := 0
+		if other.slot >= one.slot {
+			side = 1
+		}
+		all[side]++
 		if contradict(one, other) {
-			against++
+			against[side]++
 		}
 	}
-	return len(b.blocks) >= leastBlocks && against > len(b.blocks)/2
+	for side := range all {
+		if all[side] >= leastBlocks && against[side] > all[side]/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // contradict returns whether two blocks cannot be of one chain: of the higher one, less time has
