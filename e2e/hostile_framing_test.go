@@ -67,14 +67,15 @@ func TestHostileFramingGenerated(t *testing.T) {
 	up := underAttack(t, 3000)
 	var read httpraw.Log
 	reference := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // a server may answer before it sees that the body is bad
+		// A server may answer before it sees that the body is bad.
+		_, _ = io.Copy(io.Discard, r.Body)
 		read.Add(r.RemoteAddr, httpraw.Request{Method: r.Method, Target: r.RequestURI})
 	}))
 	reference.Listener = framing.Listener(reference.Listener)
 	reference.Config.DisableGeneralOptionsHandler = true
 	reference.Start()
 	defer reference.Close()
-	random := rand.New(rand.NewPCG(testkit.Seed(t), 0)) //nolint:gosec // repeatable
+	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for range most(3000, 150) {
 		message, _ := httpraw.Message(random)
 		want, err := read.Understood(t.Context(), reference.Listener.Addr().String(), message)
