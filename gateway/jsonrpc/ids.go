@@ -49,7 +49,7 @@ func (e *checkedRest) Read(p []byte) (int, error) {
 		e.tail = append(e.tail, p[:n]...)
 		e.tail = e.tail[max(0, len(e.tail)-tailBytes):]
 	}
-	if err != io.EOF { //nolint:errorlint // readers return it unwrapped
+	if err != io.EOF {
 		return n, err
 	}
 	trimmed := bytes.TrimRight(e.tail, " \t\r\n")

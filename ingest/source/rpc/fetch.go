@@ -260,7 +260,7 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 			return out, nil
 		case ctx.Err() != nil:
 			return out, ctx.Err()
-		case errors.Is(err, errAbsent), !solana.Retryable(err) && !(hopeless(err) && s.worked.Load()):
+		case errors.Is(err, errAbsent), !solana.Retryable(err) && (!hopeless(err) || !s.worked.Load()):
 			return out, err
 		case late && (errors.As(err, &rpc) || s.answers(ctx)):
 			return out, err
