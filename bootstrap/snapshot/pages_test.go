@@ -36,8 +36,8 @@ func parquetOf(t *testing.T, codec compress.Codec, rows int, row factRow) string
 	return path
 }
 
-// TestPagesThatExpandAreRefused, and what they claim is not made room for: a file of a few kilobytes
-// costs what the limit allows.
+// TestPagesThatExpandAreRefused, and what they claim is not made room for: a file of a few
+// kilobytes costs what the limit allows.
 func TestPagesThatExpandAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	small := factRow{Mint: "m", Register: 1, Value: "v"}

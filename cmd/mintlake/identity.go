@@ -122,7 +122,8 @@ func (s *system) chainServers() (servers []chainid.Server, sourced bool, err err
 		}
 		server := chainid.Server{Name: hostOf(endpoint), Ask: client.GetGenesisHash}
 		if slices.ContainsFunc(servers, func(other chainid.Server) bool { return other.Name == server.Name }) {
-			server.Name = fmt.Sprintf("%s (server %d)", server.Name, i+1) // one host, another path or key
+			// one host, another path or key
+			server.Name = fmt.Sprintf("%s (server %d)", server.Name, i+1)
 		}
 		if i >= ofSource {
 			server.LeaveOut = func(out bool) { s.exclusions.Set(endpoint, out) }

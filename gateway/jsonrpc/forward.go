@@ -17,7 +17,9 @@ import (
 // outcome is the result of one attempt at an upstream.
 type outcome struct {
 	u   *upstream
-	got *answer // also set with errUnhealthy, errLimited, errOdd, and errBehind if the node said so itself
+	// got is also set with errUnhealthy, errLimited and errOdd, and with errBehind if the node said
+	// so itself.
+	got *answer
 	err error
 	// known is the upstream's slot, as it was known before the attempt.
 	known uint64
@@ -157,8 +159,8 @@ func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(
 	}
 }
 
-// attempt sends a request to one upstream. With errUnhealthy, errLimited, errOdd and errBehind it returns
-// the answer, too.
+// attempt sends a request to one upstream. With errUnhealthy, errLimited, errOdd and errBehind it
+// returns the answer, too.
 func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte, want expected) (*answer, error) {
 	return g.attemptFor(ctx, u, body, want, nil, nil)
 }

@@ -32,9 +32,9 @@ const tailBytes = 256
 // idAtEnd finds the id of an answer that is its last member, as nodes write it.
 var idAtEnd = regexp.MustCompile(`"id"\s*:\s*("(?:[^"\\]|\\.)*"|[-+.0-9eE]+)\s*}\s*$`)
 
-// checkedRest is the rest of a long answer. It checks at the end that the JSON ends with }, and that the
-// id is that of the call: an upstream that cuts an answer off may still end it correctly for HTTP.
-// Nobody who copies the rest gets io.EOF otherwise.
+// checkedRest is the rest of a long answer. It checks at the end that the JSON ends with }, and
+// that the id is that of the call: an upstream that cuts an answer off may still end it correctly
+// for HTTP. Nobody who copies the rest gets io.EOF otherwise.
 type checkedRest struct {
 	io.ReadCloser
 	id   json.RawMessage

@@ -106,7 +106,8 @@ func TestADeflatedMessageIsRefused(t *testing.T) {
 	w, err := flate.NewWriter(&deflated, flate.BestSpeed)
 	require.NoError(t, err)
 	zeros(t, w)
-	frame := []byte{0x80 | 0x40 | 0x01, 0x80 | 127} // final, deflated, text; masked, eight bytes of length
+	// final, deflated, text; masked, eight bytes of length
+	frame := []byte{0x80 | 0x40 | 0x01, 0x80 | 127}
 	frame = binary.BigEndian.AppendUint64(frame, uint64(deflated.Len()))
 	frame = append(append(frame, 0, 0, 0, 0), deflated.Bytes()...)
 	var before, after runtime.MemStats

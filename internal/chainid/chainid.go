@@ -62,8 +62,8 @@ type Checker struct {
 
 	mu    sync.Mutex
 	known *Told // the stored hash; nil until it is read
-	// other has the error of each server, by name, whose last answer was another hash; out are those
-	// that are left out. usable is set once a server is trusted that does not tell its hash.
+	// other has the error of each server, by name, whose last answer was another hash; out are
+	// those that are left out. usable is set once a server is trusted that does not tell its hash.
 	other  map[string]error
 	out    map[string]bool
 	usable bool

@@ -29,8 +29,8 @@ func init() {
 // readers go on behind the batch. Writing is unchanged.
 type boundedCodec struct{ compress.Codec }
 
-// mostPlaces bounds the records of a batch that a placeholder may stand for: kafka-go makes room for
-// as many as the batch's header says. A batch with more is an error.
+// mostPlaces bounds the records of a batch that a placeholder may stand for: kafka-go makes room
+// for as many as the batch's header says. A batch with more is an error.
 const mostPlaces = 4 << 20
 
 // tooLargeHeader marks the record that stands for a batch that was too large to read.

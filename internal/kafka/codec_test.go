@@ -137,8 +137,9 @@ func TestABatchOfManyRecordsIsLeftOut(t *testing.T) {
 
 // TestBatchesThatClaimWindowsAndLengths: what is claimed is not made room for.
 func TestBatchesThatClaimWindowsAndLengths(t *testing.T) {
-	window := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0x98, 1, 0, 0} // a zstd frame with a window of 512 MiB, and an empty block
-	huge := binary.AppendUvarint(nil, 1<<32-1)                 // snappy: a block of 4 GiB
+	// a zstd frame with a window of 512 MiB, and an empty block; a block of snappy of 4 GiB
+	window := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0x98, 1, 0, 0}
+	huge := binary.AppendUvarint(nil, 1<<32-1)
 	xerial := append([]byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, byte(len(huge))}, huge...)
 	for name, batch := range map[string][]byte{
 		"window": batchWith(0, 4, 1, window), "snappy": batchWith(0, 2, 1, huge), "xerial": batchWith(0, 2, 1, xerial),

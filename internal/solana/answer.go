@@ -80,7 +80,7 @@ func boundOf(method string) int64 {
 	case "getTransaction", "getSignaturesForAddress":
 		return transactionAnswer
 	case "getAccountInfo":
-		return 2 * accountsBytes(1, accountData) // twice, as the caller may ask for another encoding
+		return 2 * accountsBytes(1, accountData) // the caller may ask for another encoding
 	}
 	return unbounded
 }
@@ -161,7 +161,7 @@ func (c *Client) result(ctx context.Context, e *endpoint, resp *http.Response, r
 // status 400, with which some servers send a node's error.
 func Refused(resp *http.Response) error {
 	refused := &HTTPError{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"))}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // without a body the status says enough
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // the status says enough
 	ans, err := readAnswer(body)
 	if err != nil || !errors.As(ans.err(), &refused.Told) {
 		return refused
@@ -198,7 +198,8 @@ func (c *Client) readAll(ctx context.Context, resp *http.Response, limit int64) 
 			return nil, release, err
 		}
 		held = append(held, free)
-		buf.Grow(int(max(0, min(resp.ContentLength, tiers[i+1])-upTo))) // there is a next one, as n < limit+1
+		// There is a next tier, as n is at most limit.
+		buf.Grow(int(max(0, min(resp.ContentLength, tiers[i+1])-upTo)))
 	}
 	return buf.Bytes(), release, nil
 }
