@@ -16,7 +16,7 @@ import (
 
 // outcome is the result of one attempt at an upstream.
 type outcome struct {
-	u   *upstream
+	u *upstream
 	// got is also set with errUnhealthy, errLimited and errOdd, and with errBehind if the node said
 	// so itself.
 	got *answer
