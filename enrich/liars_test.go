@@ -373,3 +373,17 @@ func TestARequestAtASlotOfNoChain(t *testing.T) {
 	}
 	require.NoError(t, proto.Unmarshal(w.deadLetters(t)[0].GetValue(), &eventspb.EnrichmentRequest{}))
 }
+
+// An event at a slot that no chain can have reached, of a foreign broker or an earlier version, makes
+// no re-read: none would ever be late enough.
+func TestAnEventAtASlotOfNoChain(t *testing.T) {
+	topic := &events{}
+	r, err := NewRereader(RereadConfig{}, RereadDeps{Consumer: topic, Producer: newBroker(), RPC: newLedger()})
+	require.NoError(t, err)
+	for _, slot := range []uint64{math.MaxUint64 - 1, 1 << 53, 1000} {
+		topic.add(t, mintKey(1), slot, schemas.KindMintTo, time.Now())
+		r.notice(&topic.records[len(topic.records)-1])
+	}
+	require.Equal(t, 1, r.dirty.size())
+	require.EqualValues(t, 1000, r.dirty.mints[mintKey(1)].slot)
+}

@@ -290,7 +290,8 @@ func (s *Source) tip(ctx context.Context) (uint64, error) {
 		tip, err := retry(ctx, s, func() (uint64, error) {
 			slot, err := s.client.GetSlot(ctx, s.cfg.Commitment)
 			if err == nil {
-				if no := s.bounds.Read(s.cfg.kind, slot); no != nil { // another server, or the same one later, may say better
+				// Another server, or the same one later, may say better.
+				if no := s.bounds.Read(s.cfg.kind, slot); no != nil {
 					err = fmt.Errorf("getSlot: %w: %w", solana.ErrMalformed, no)
 				}
 			}
