@@ -114,8 +114,8 @@ func lacksDocument(t *registry.Token) bool {
 }
 
 // logo returns the URL of a member's logo, empty if there is none, and its status; ok is false if
-// id is no member. lacking is lacksDocument. Unlike row, it keeps the row at the first request: images are requested again and
-// again.
+// id is no member. lacking is lacksDocument. Unlike row, it keeps the row at the first request:
+// images are requested again and again.
 func (c *rowCache) logo(id uint32, read rowReader) (url, status string, lacking, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {

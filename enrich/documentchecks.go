@@ -23,8 +23,8 @@ const (
 	firstRetryForGood = time.Hour
 	// busyRetry is firstRetry of documents that found no room.
 	busyRetry = 10 * time.Minute
-	// broughtForward is how long ago a document must have failed for a request of the API to read it
-	// before its time.
+	// broughtForward is how long ago a document must have failed for a request of the API to read
+	// it before its time.
 	broughtForward = time.Minute
 )
 

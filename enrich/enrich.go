@@ -3,14 +3,14 @@
 //
 // In: EnrichmentRequest records, which name a mint or a metadata account; accounts over JSON-RPC;
 // off-chain JSON from wherever a token's URI points.
-// Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint, the check
-// of a document that could not be read), dead letters.
+// Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint, the
+// check of a document that could not be read), dead letters.
 // Guarantees: every request is answered at least once, with facts or with a dead letter, even if
 // the process is killed: an offset is committed only when everything up to it is durable. An RPC
 // server that is away delays and loses nothing. A slow, dead or hostile metadata host delays only
 // the tokens that name it, and never an account fact. A document that cannot be read has a check
-// with the reason and the time of the next try. The same request gives an equal fact as long
-// as accounts and documents stay the same.
+// with the reason and the time of the next try. The same request gives an equal fact as long as
+// accounts and documents stay the same.
 package enrich
 
 import (

@@ -5,8 +5,8 @@ import "sync"
 // waits bounds the jobs in the off-chain stage. Each holds a place of maxInFlight. Without a bound,
 // the jobs of one slow server could take all places, and no other request would be read.
 type waits struct {
-	// One group holds at most each. From many on, a job is let in only if its groups hold fewer than
-	// few. There are never more than most.
+	// One group holds at most each. From many on, a job is let in only if its groups hold fewer
+	// than few. There are never more than most.
 	each, few, many, most int
 
 	mu     sync.Mutex

@@ -28,7 +28,7 @@ func (w *world) asked(t testing.TB) (texts []string) {
 	t.Helper()
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	for _, record := range w.topic.requests {
+	for _, record := range w.requests {
 		request := &eventspb.EnrichmentRequest{}
 		require.NoError(t, proto.Unmarshal(record.Value, request))
 		require.Equal(t, eventspb.RequestReason_REQUEST_REASON_DOCUMENT_RETRY, request.GetReason())
@@ -73,7 +73,7 @@ func TestBrokenDocumentsAreAskedForAgain(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"5 u 1", "6 v 1", "9 w 1"}, w.asked(t))
 	require.Empty(t, w.checks(t, "read"), "no logo is checked without a loader")
-	for _, record := range w.topic.requests {
+	for _, record := range w.requests {
 		require.Equal(t, schemas.TopicEnrichmentRequests, record.Topic)
 		require.Len(t, string(record.Key), 44)
 	}

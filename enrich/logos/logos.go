@@ -270,8 +270,8 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 	return nil
 }
 
-// fold folds what a record says about a logo or a document. It ignores a record that does not parse, which is the
-// projector's dead letter.
+// fold folds what a record says about a logo or a document. It ignores a record that does not
+// parse, which is the projector's dead letter.
 func (m *Machine) fold(record *kafka.Record) {
 	if !mayConcernLogos(record) {
 		return

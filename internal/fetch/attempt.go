@@ -165,7 +165,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *R
 	case answer.StatusCode == http.StatusNotModified && request.ETag+request.LastModified != "":
 		response.NotModified = true
 		return response, nil
-	case answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNonAuthoritativeInfo: // of a proxy
+	case answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNonAuthoritativeInfo:
 		return nil, &Error{Class: ClassHTTPStatus, Status: answer.StatusCode, RetryAfter: retryAfter(answer.Header, time.Now())}
 	}
 	var failed *Error

@@ -22,8 +22,8 @@ const (
 )
 
 // content returns the reader of a body without its content codings, as browsers see it: names that
-// are no coding (aws-chunked, utf-8, binary, none …) are ignored, and so are gzip and zstd where the
-// body does not begin like it. gzip alone is the transport's. The caller bounds what is read.
+// are no coding (aws-chunked, utf-8, binary, none …) are ignored, and so are gzip and zstd where
+// the body does not begin like it. gzip alone is the transport's. The caller bounds what is read.
 func content(answer *http.Response, limit int64) (body io.Reader, coded bool, failed *Error) {
 	body = answer.Body
 	var codings []string
@@ -52,7 +52,7 @@ func content(answer *http.Response, limit int64) (body io.Reader, coded bool, fa
 func decode(body *bufio.Reader, coding string) (io.Reader, error) {
 	head, err := body.Peek(4)
 	if len(head) < 2 {
-		if err == io.EOF { //nolint:errorlint // Peek's own
+		if err == io.EOF {
 			err = nil // an empty body is empty in every coding
 		}
 		return body, err
@@ -66,7 +66,8 @@ func decode(body *bufio.Reader, coding string) (io.Reader, error) {
 			return nil, err
 		}
 		return decoder, nil // synchronous, with one goroutine: nothing to close
-	case coding == "deflate" && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0: // RFC 1950, 2.2
+	case coding == "deflate" && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0:
+		// RFC 1950, 2.2
 		return zlib.NewReader(body)
 	case coding == "deflate":
 		return flate.NewReader(body), nil

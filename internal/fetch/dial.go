@@ -37,7 +37,8 @@ type dialer struct {
 }
 
 func newDialer(resolver Resolver, allowed map[string]bool, isGateway func(host string) bool, timeout time.Duration) *dialer {
-	addresses, _ := lru.New[string, netip.Addr](rememberedAddresses) // fails only for a size below 1
+	// It fails only for a size below 1.
+	addresses, _ := lru.New[string, netip.Addr](rememberedAddresses)
 	d := &dialer{resolver: resolver, allowed: allowed, isGateway: isGateway, timeout: timeout, addresses: addresses}
 	d.connect = d.dialAddress
 	return d

@@ -44,7 +44,8 @@ func admit(ctx context.Context, group string) error {
 }
 
 // Groups returns the groups that the host of a URI belongs to: its registrable domain, and its
-// address if it was connected to before. It is empty where Host is, and for the configured gateways.
+// address if it was connected to before. It is empty where Host is, and for the configured
+// gateways.
 func (f *Fetcher) Groups(uri string) []string {
 	found, err := f.resolve(uri)
 	if err != nil || found.data != nil {

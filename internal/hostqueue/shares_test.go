@@ -100,7 +100,7 @@ func TestAGroupLearnedOnTheWay(t *testing.T) {
 // end, every job has its turn, no bound is passed, and nothing is left behind.
 func TestHostsThatWaitForAGroupAreCalled(t *testing.T) {
 	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed repeats the failure
+		random := rand.New(rand.NewPCG(seed, 1))
 		q := New[string](24, func(string) int { return 1 + int(seed%3) })
 		left := 300
 		for i := range left {
@@ -163,7 +163,7 @@ func TestWorkersAreWoken(t *testing.T) {
 		for i := range 200 {
 			q.Push(fmt.Sprint(i), []string{"domain slow.test", fmt.Sprint("address ", i%2)}, "")
 		}
-		// A lone group has at least its share of two places at any time: a hundred turns of a second.
+		// A lone group has its share of two places at any time: a hundred turns of a second.
 		time.Sleep(101 * time.Second)
 		synctest.Wait()
 		q.mu.Lock()

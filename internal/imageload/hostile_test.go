@@ -324,7 +324,7 @@ func hostileCases() map[string]fetch.Class {
 		"http://169.254.169.254/latest/meta-data/": fetch.ClassRefusedAddress, "http://2130706433/png": fetch.ClassBadURL, "http://0177.0.0.1/png": fetch.ClassBadURL,
 		"http://0x7f.1/png": fetch.ClassBadURL, "http://user:pass@good.test/png": fetch.ClassBadURL, "ftp://good.test/png": fetch.ClassBadURL,
 		"file:///etc/passwd": fetch.ClassBadURL, "javascript:alert(1)": fetch.ClassBadURL, "": fetch.ClassBadURL, "http://good.test:25/png": fetch.ClassBadURL,
-		host + "/png\r\nHost: evil.test": fetch.ClassHTTPStatus, // the line breaks are taken out, and it is a path
+		host + "/png\r\nHost: evil.test": fetch.ClassHTTPStatus, // a path without line breaks
 	}
 	for _, name := range []string{"ten", "loop", "meta", "mapped", "nat64", "ula", "zero", "cgnat", "rebound"} {
 		cases["http://"+name+".test/png"] = fetch.ClassRefusedAddress
