@@ -81,7 +81,8 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 }
 
 // logoOf returns the URL and the status of a token's logo, and whether its document is lacking;
-// known is false for a mint that is not in the registry. It uses the row cache, because the same images are requested again and again.
+// known is false for a mint that is not in the registry. It uses the row cache, because the same
+// images are requested again and again.
 func (s *Server) logoOf(mint pubkey.Key) (url, status string, lacking, known bool) {
 	id, known := s.replica.ID(mint)
 	if !known {

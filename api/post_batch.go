@@ -43,7 +43,8 @@ const (
 
 // postBatch is POST /tokens/batch: it resolves up to 500 mints, each once, in the order asked. An
 // unknown mint is queued for enrichment, unless it is no address or a bound of package requests
-// forbids it; so is one whose document could not be read. With wait_ms the answer waits for the queued mints.
+// forbids it; so is one whose document could not be read. With wait_ms the answer waits for the
+// unknown mints that are queued.
 func (s *Server) postBatch(c *fiber.Ctx) error {
 	shape, err := queryShape(c, false)
 	if err != nil {
