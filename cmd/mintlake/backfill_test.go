@@ -33,8 +33,8 @@ type acknowledging struct{}
 
 func (acknowledging) Produce(context.Context, ...kafka.Record) error { return nil }
 
-// TestBackfillFailsForWhatIsNotProved: the server lists the last two blocks, or leaves them out, and
-// then says that their slots were skipped. The block behind them names them as its ancestors.
+// TestBackfillFailsForWhatIsNotProved: the server lists the last two blocks, or leaves them out,
+// and then says that their slots were skipped. The block behind them names them as its ancestors.
 func TestBackfillFailsForWhatIsNotProved(t *testing.T) {
 	c := sourcetest.NewChain(1000, 12)
 	from, to := c[0].Slot, c[9].Slot

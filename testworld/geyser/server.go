@@ -49,8 +49,8 @@ type Config struct {
 	Buffer int
 	// WithoutBankIDs leaves bank ids out of all updates, as older servers do.
 	WithoutBankIDs bool
-	// WithoutReplay fails every from_slot with an internal error, although SubscribeReplayInfo names
-	// a first slot.
+	// WithoutReplay fails every from_slot with an internal error, although SubscribeReplayInfo
+	// names a first slot.
 	WithoutReplay bool
 }
 

@@ -50,8 +50,8 @@ const (
 	ReplayRefuses     Replay = iota // OUT_OF_RANGE
 	ReplayStartsLater               // without a word
 	ReplayInternal                  // INTERNAL to every from_slot: no replay at all
-	// SubscribeReplayInfo names the oldest slot. But until the world is calm, each replay breaks off
-	// after some messages, or brings pings alone.
+	// SubscribeReplayInfo names the oldest slot. But until the world is calm, each replay breaks
+	// off after some messages, or brings pings alone.
 	ReplayBreaks
 	ReplayPings
 )

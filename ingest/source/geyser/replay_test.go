@@ -44,8 +44,8 @@ func badReplays(c sourcetest.Chain) map[string]func(*sub) error {
 }
 
 // TestAReplayThatAlwaysFails: whatever a server does whenever it is asked for earlier slots, live
-// data comes after a bounded number of tries, and the slots between are asked for elsewhere, or told
-// as a gap.
+// data comes after a bounded number of tries, and the slots between are asked for elsewhere, or
+// told as a gap.
 func TestAReplayThatAlwaysFails(t *testing.T) {
 	c := sourcetest.NewChain(1000, 300)
 	for name, bad := range badReplays(c) {

@@ -2,14 +2,14 @@ package parse
 
 import "github.com/mintlake/mintlake/ingest/chain"
 
-// minInner is the stack height of what an outer instruction calls. A lower one counts as not stated.
-// Older nodes recorded none.
+// minInner is the stack height of what an outer instruction calls. A lower one counts as not
+// stated. Older nodes recorded none.
 const minInner = 2
 
 // deriveHeights fills in the stack heights that a transaction's inner instructions do not state, if
-// others of it do: a program that calls is one lower than what it calls, and calls come in the order
-// of execution. So the first call of an outer instruction has height 2, each later one is at most
-// one higher than the call before it, and of some only one height is possible. If one may have
+// others of it do: a program that calls is one lower than what it calls, and calls come in the
+// order of execution. So the first call of an outer instruction has height 2, each later one is at
+// most one higher than the call before it, and of some only one height is possible. If one may have
 // several heights, the transaction is refused: which calls belong to which swap would be a guess. A
 // transaction that states no height at all is left as it is, see swap's closeUnknown.
 func (b *builder) deriveHeights() error {

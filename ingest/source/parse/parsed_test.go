@@ -28,7 +28,8 @@ func withKeys(text string) string {
 	return text
 }
 
-// parsedEntry returns an entry of getBlock in jsonParsed with one instruction, which is {type, info}.
+// parsedEntry returns an entry of getBlock in jsonParsed with one instruction, which is {type,
+// info}.
 func parsedEntry(signature byte, program, instruction string) string {
 	keys := []string{}
 	for i := range byte(10) {
@@ -102,7 +103,7 @@ var agave = []struct{ kind, info, event string }{
 	{"setAuthority", `{"account":"K1","authorityType":"accountOwner","newAuthority":"K5","authority":"K3"}`, ""},
 	{"mintTo", `{"mint":"K1","account":"K2","amount":"18446744073709551615","mintAuthority":"K3"}`, "mint_to 18446744073709551615"},
 	{"burn", `{"account":"K2","mint":"K1","amount":"9","multisigAuthority":"K3","signers":["K4","K5"]}`, "burn 9"},
-	{"closeAccount", `{"account":"K2","destination":"K3","owner":"K4"}`, "CloseMint"}, // it is not known to be no mint
+	{"closeAccount", `{"account":"K2","destination":"K3","owner":"K4"}`, "CloseMint"},
 	{"freezeAccount", `{"account":"K2","mint":"K1","freezeAuthority":"K3"}`, "FreezeAccount"},
 	{"thawAccount", `{"account":"K2","mint":"K1","freezeAuthority":"K3"}`, "ThawAccount"},
 	{"transferChecked", `{"source":"K1","mint":"K2","destination":"K3","tokenAmount":{"uiAmount":5.0,"decimals":0,"amount":"5","uiAmountString":"5"},"authority":"K4"}`, ""},

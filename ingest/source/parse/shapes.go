@@ -17,8 +17,8 @@ func on(accounts ...string) []string { return accounts }
 // shapes are the token instructions by their type. Field names and account orders are those of
 // agave's transaction-status/src/parse_token.rs and parse_token/extension/*.rs. Numbers and layouts
 // are those of the instruction.rs of spl-token-2022-interface, spl-token-metadata-interface and
-// spl-token-group-interface. All that agave 4.3 parses are here, except batch. For instructions that
-// change no mint and whose details nobody reads, the data has only the number.
+// spl-token-group-interface. All that agave 4.3 parses are here, except batch. For instructions
+// that change no mint and whose details nobody reads, the data has only the number.
 var shapes = map[string]shape{
 	"initializeMint":         sh(on("mint", "rentSysvar"), "", raw(0), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),
 	"initializeMint2":        sh(on("mint"), "", raw(20), number("decimals", 1), key("mintAuthority", false), option("freezeAuthority")),

@@ -149,7 +149,8 @@ func (r *refusals) add(name string) bool {
 // and so on: up to maxWalk blocks, and none below r.from. A parent that cannot be had becomes a
 // gap.
 func (r *run) add(ctx context.Context, b *chain.Block) error {
-	if !r.begun && r.from == 0 && b.Slot > 0 && r.cfg.To != nil { // the line cannot begin before slot 0
+	// The line cannot begin before slot 0, as it begins before the first slot of any other range.
+	if !r.begun && r.from == 0 && b.Slot > 0 && r.cfg.To != nil {
 		r.gaps = append(r.gaps, repair.Gap{From: 0, To: *b.ParentSlot})
 	}
 	r.begun = true

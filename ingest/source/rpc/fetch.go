@@ -123,9 +123,9 @@ func (r *run) first(ctx context.Context) (uint64, error) {
 	return r.tip(ctx)
 }
 
-// slots returns the slots in [from, to] that have a block as far as getBlocks lists them, ascending,
-// each once. If the server answers getBlocks with an error, as one does that does not offer it,
-// slots returns all slots, with listed false, and does so for listAgain.
+// slots returns the slots in [from, to] that have a block as far as getBlocks lists them,
+// ascending, each once. If the server answers getBlocks with an error, as one does that does not
+// offer it, slots returns all slots, with listed false, and does so for listAgain.
 func (s *Source) slots(ctx context.Context, from, to uint64) (slots []uint64, listed bool, err error) {
 	if time.Now().UnixNano() < s.noLists.Load() {
 		return between(from, to), false, nil
