@@ -141,3 +141,51 @@ func TestAServerThatRefusesListsByStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswersThatAreNone: a method whose answer can never be read costs what it was asked for, and
+// is not asked for ever.
+func TestAnswersThatAreNone(t *testing.T) {
+	c := sourcetest.NewChain(1000, 20)
+	from, to := ends(c)
+	synctest.Test(t, func(t *testing.T) {
+		n := newLiar(t, c)
+		n.fails = map[string][]error{"getBlocks": slices.Repeat([]error{solana.ErrMalformed}, 10_000)}
+		sink := runAll(t, open(t, Config{From: from, To: to}, n), sourcetest.Ledger{})
+		sourcetest.RequireChain(t, c, sink.Blocks())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		n, began := newLiar(t, c), time.Now()
+		n.answer = func(slot uint64, _ int) error {
+			if slot == c[7].Slot {
+				return solana.ErrMalformed
+			}
+			return nil
+		}
+		sink := runAll(t, open(t, Config{From: from, To: to}, n), sourcetest.Ledger{})
+		require.Len(t, sink.Blocks(), len(c)-1)
+		require.Contains(t, sink.RefusedInputs(), fmt.Sprintf("slot %d", c[7].Slot))
+		require.Less(t, time.Since(began), 5*time.Minute)
+	})
+}
+
+// TestATipThatIsNotToldForLong: a source that follows the tip goes on when the server is well
+// again, however long that takes.
+func TestATipThatIsNotToldForLong(t *testing.T) {
+	c := sourcetest.NewChain(1000, 20)
+	for _, err := range []error{&solana.RPCError{Code: solana.CodeNodeUnhealthy}, solana.ErrMalformed, &solana.HTTPError{Status: 503}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newLiar(t, c)
+			n.fails = map[string][]error{"getSlot": slices.Repeat([]error{err}, 40)}
+			s, err := New(Config{From: &c[0].Slot}, Deps{Client: n})
+			require.NoError(t, err)
+			sink := &sourcetest.Sink{}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- s.Run(ctx, sourcetest.Ledger{}, sink) }()
+			time.Sleep(20 * time.Minute) // the tries take 9
+			cancel()
+			require.NoError(t, <-done)
+			sourcetest.RequireChain(t, c, sink.Blocks())
+		})
+	}
+}
