@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,12 +125,13 @@ func TestALagThatWasKnownStaysANumber(t *testing.T) {
 	log.CommitAll(schemas.GroupEnrich, schemas.TopicEnrichmentRequests)
 	log.CommitAll(schemas.GroupProjector, projectorTopics...)
 	s := collector(t, c, log)
-	now := time.Now()
-	s.now = func() time.Time { return now }
+	var passed atomic.Int64 // the measurement in the background reads it too
+	began := time.Now()
+	s.now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
 	require.Zero(t, *s.Get(t.Context()).Pipeline.LagRecords)
 	log.SetDown(true)
 	for range 10 {
-		now = now.Add(time.Minute)
+		passed.Add(int64(time.Minute))
 		p := s.Get(t.Context()).Pipeline
 		require.EqualValues(t, 1, *p.LagRecords)
 		require.NotNil(t, p.Error)
