@@ -374,8 +374,8 @@ func TestARequestAtASlotOfNoChain(t *testing.T) {
 	require.NoError(t, proto.Unmarshal(w.deadLetters(t)[0].GetValue(), &eventspb.EnrichmentRequest{}))
 }
 
-// An event at a slot that no chain can have reached, of a foreign broker or an earlier version, makes
-// no re-read: none would ever be late enough.
+// An event at a slot that no chain can have reached, of a foreign broker or an earlier version,
+// makes no re-read: none would ever be late enough.
 func TestAnEventAtASlotOfNoChain(t *testing.T) {
 	topic := &events{}
 	r, err := NewRereader(RereadConfig{}, RereadDeps{Consumer: topic, Producer: newBroker(), RPC: newLedger()})

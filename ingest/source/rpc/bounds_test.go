@@ -36,8 +36,8 @@ func (b *boastful) GetSlot(ctx context.Context, commitment solana.Commitment) (u
 	return b.node.GetSlot(ctx, commitment)
 }
 
-// A server that says a tip which cannot be is asked again: the source neither begins there nor waits
-// for the chain to come there.
+// A server that says a tip which cannot be is asked again: the source neither begins there nor
+// waits for the chain to come there.
 func TestATipThatCannotBe(t *testing.T) {
 	c := sourcetest.NewChain(470_000_000, 40)
 	now := time.Unix(c[39].BlockTime, 0)

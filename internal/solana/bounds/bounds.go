@@ -189,7 +189,8 @@ func (b *Bounds) Slot(slot uint64) error {
 
 // Read refuses a slot that an upstream says it has reached, if that cannot be: it is far above what
 // all others have said. If there are fewer than two others, what it said itself counts as one, and
-// the highest block bounds it, with the time since. A slot that is behind is never refused. upstream is its name.
+// the highest block bounds it, with the time since. A slot that is behind is never refused.
+// upstream is its name.
 func (b *Bounds) Read(upstream string, slot uint64) error {
 	if err := b.Slot(slot); err != nil || b == nil {
 		return err
