@@ -21,11 +21,11 @@ import (
 	"github.com/mintlake/mintlake/internal/yellowstone"
 )
 
-// zeros writes a gigabyte of them.
+// zeros writes 96 MiB of them.
 func zeros(t *testing.T, w io.WriteCloser) {
 	t.Helper()
 	part := make([]byte, 1<<20)
-	for range 1 << 10 {
+	for range 96 {
 		_, err := w.Write(part)
 		require.NoError(t, err)
 	}
@@ -87,7 +87,7 @@ func TestACodedRequestIsRefused(t *testing.T) {
 }
 
 // TestADeflatedMessageIsRefused: permessage-deflate is not offered, and a client that deflates all
-// the same, a gigabyte into one frame, is cut off.
+// the same, 96 MiB into one frame, is cut off.
 func TestADeflatedMessageIsRefused(t *testing.T) {
 	f := start(t, Config{})
 	conn, err := net.Dial("tcp", f.Addr())

@@ -55,7 +55,7 @@ func serveFrame(t *testing.T, encoding string, length uint32, message []byte) *u
 // that is only claimed costs nothing.
 func TestAMessageThatExpandsIsRefused(t *testing.T) {
 	const most = 4 << 20
-	for _, size := range []int{most + 1<<20, 64 << 20, 1 << 30} {
+	for _, size := range []int{most + 1<<20, 96 << 20} {
 		var gzipped, zstandard bytes.Buffer
 		zeros(t, gzip.NewWriter(&gzipped), size)
 		z, err := zstd.NewWriter(&zstandard, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
