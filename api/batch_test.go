@@ -85,8 +85,8 @@ func TestBatchAndImageBringABrokenDocumentForward(t *testing.T) {
 	}
 }
 
-// TestABatchOfLongStrings: neither 500 texts that fill a request, nor 500 tokens that say as much as
-// documents may, make an answer fail, or one that is longer than what is known.
+// TestABatchOfLongStrings: neither 500 texts that fill a request, nor 500 tokens that say as much
+// as documents may, make an answer fail, or one that is longer than what is known.
 func TestABatchOfLongStrings(t *testing.T) {
 	log := apitest.NewLog()
 	var known []string
