@@ -81,6 +81,15 @@ check: ## Check formatting and lint, and run the tests that need no engine
 test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data (MINTLAKE_TEST_HOSTILE_RANGE=40-80: these only); make test runs a bounded form
 	MINTLAKE_TEST_HOSTILE=full $(GO) test -count=1 -timeout 3h -v -run '^TestHostile' ./e2e
 
+.PHONY: test-schedules
+test-schedules: deps ## Run random schedules of faults on whole nodes (SEED=1 FIRST=0 N=200 FAULTS=all, or portable, or names; all needs root, strace and some minutes to build)
+	$(GO) test -count=1 -vet=off -timeout 0 -v -run '^TestSchedules$$' ./e2e -args -schedules.seed=$(or $(SEED),1) -schedules.first=$(or $(FIRST),0) \
+		-schedules.n=$(or $(N),200) -schedules.faults=$(or $(FAULTS),all)
+
+.PHONY: test-simulations
+test-simulations: ## Run thousands of simulated schedules: ingest, enrich and the projector over a log and tables in memory, on a simulated clock
+	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -vet=off -timeout 2h -run '^(TestWhatever|TestTheNodeAlone|TestKilledAtRandom)' ./ingest/simulation ./enrich ./projector
+
 .PHONY: test-programs
 test-programs: ## Run random swaps made by our own builder on the venues' programs in LiteSVM, three builds (SWAPS=4000 each, an eighth of each sort of route; needs cargo and Node), and exchange a build in the middle of trading
 	MINTLAKE_TEST_PROGRAMS=$(or $(SWAPS),4000) $(GO) test -count=1 -timeout 60m -v -run '^Test(Programs|RedeployedPrograms|ExecutedRoutes|ExecutedChains)$$' ./swap/venue/all ./swap

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,14 +14,22 @@ import (
 	"github.com/mintlake/mintlake/internal/enrichment"
 	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Lives end at random moments, every call fails at random, and in the end each request is answered:
-// by its facts, or by a dead letter.
+// by its facts, or by a dead letter. make test-simulations runs a thousand seeds; on the clock of a
+// synctest bubble their waits take no time.
 func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+	first := testkit.Seed(t)
+	for seed := first; seed < first+uint64(testkit.Rounds(8, 1000)); seed++ {
+		synctest.Test(t, func(t *testing.T) {
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d", seed)
+				}
+			}()
 			r := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld()
 			w.cfg.retryDelay = time.Millisecond
@@ -89,6 +98,9 @@ func TestKilledAtRandomEveryRequestIsAnswered(t *testing.T) {
 			require.Greater(t, lives, 1, "the test kills at least once")
 			requireAllAnswered(t, w, mints)
 		})
+		if t.Failed() {
+			return
+		}
 	}
 }
 

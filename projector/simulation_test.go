@@ -311,10 +311,14 @@ func (s *simulation) live(kill bool) bool {
 // TestWhateverFailsNoCommittedRecordIsMissing runs the projector over tables and a log in memory,
 // with failing and half done writes, kills and stops. At each commit the row of each mint has all
 // that is committed, and each poisoned record has its dead letter; in the end all is committed.
-// MINTLAKE_TEST_SEED is the first seed; make test-schedules runs thousands.
+// MINTLAKE_TEST_SEED is the first seed; make test-simulations runs thousands.
 func TestWhateverFailsNoCommittedRecordIsMissing(t *testing.T) {
 	first := testkit.Seed(t)
-	for seed := first; seed < first+uint64(testkit.Rounds(30, 3000)); seed++ {
+	seeds := testkit.Rounds(30, 3000)
+	if testing.Short() { // beside the race detector
+		seeds = 4
+	}
+	for seed := first; seed < first+uint64(seeds); seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
