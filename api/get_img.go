@@ -41,9 +41,9 @@ const headerLogoStatus = "X-Logo-Status"
 const ageUnknown = 60
 
 // getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, a
-// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment, and so
-// is one whose document could not be read. An
-// invalid `size` or `format` is ignored, because an <img> cannot show an error.
+// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment, and
+// so is one whose document could not be read. An invalid `size` or `format` is ignored, because an
+// <img> cannot show an error.
 func (s *Server) getImage(c *fiber.Ctx) error {
 	header := &c.Response().Header
 	for i := range imageHeaders {

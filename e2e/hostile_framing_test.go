@@ -61,8 +61,8 @@ func TestHostileFraming(t *testing.T) {
 	}
 }
 
-// TestHostileFramingGenerated: no port answers more requests of a generated message than net/http reads
-// behind the scanner, which the tests of internal/framing compare with llhttp.
+// TestHostileFramingGenerated: no port answers more requests of a generated message than net/http
+// reads behind the scanner, which the tests of internal/framing compare with llhttp.
 func TestHostileFramingGenerated(t *testing.T) {
 	up := underAttack(t, 3000)
 	var read httpraw.Log

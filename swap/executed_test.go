@@ -205,6 +205,15 @@ func (p *programs) execute(s shape, r Response, body []byte) {
 	want := p.after(before, r)
 	opened := p.forget(ran)
 	require.Equal(t, want, p.purse(), "%s: %s: opened %v", s.name, body, opened)
+	if r.SwapMode == modeOut { // what was asked for, and the residual of it, are all that arrives
+		all := number(t, r.MinAmountOut)
+		for _, left := range r.Residual {
+			if left.Mint == r.TargetMint {
+				all += number(t, left.AmountMax)
+			}
+		}
+		require.Equal(t, r.AmountOut, decimal(all))
+	}
 }
 
 // purse is what the user has by token; SOL is lamports and wrapped SOL. Tokens without an account

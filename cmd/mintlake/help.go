@@ -105,8 +105,8 @@ var flagRules = map[string]string{
 	"uint": "a whole number from 0 on", "uint32": "a whole number from 0 on", "uint64": "a whole number from 0 on",
 }
 
-// nearFlag says what a wrong flag should be: the name of the flag that may be meant, or the rule for
-// its value.
+// nearFlag says what a wrong flag should be: the name of the flag that may be meant, or the rule
+// for its value.
 func nearFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError

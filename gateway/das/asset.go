@@ -27,9 +27,9 @@ type token struct {
 
 // asset has the shape of digital_asset_types/src/rpc/asset.rs in
 // metaplex-foundation/digital-asset-rpc-infrastructure at f1a1ae6. interface, id, mutable and burnt
-// are required; types of clients, such as Asset of the crate helius 3.1.0, demand ownership too. What
-// else fungible tokens do not have (compression, print supply) and what the registry does not know
-// (creators, grouping, royalty) is left out.
+// are required; types of clients, such as Asset of the crate helius 3.1.0, demand ownership too.
+// What else fungible tokens do not have (compression, print supply) and what the registry does not
+// know (creators, grouping, royalty) is left out.
 type asset struct {
 	Interface   string      `json:"interface"`
 	ID          pubkey.Key  `json:"id"`

@@ -5,8 +5,9 @@
 // In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
 // the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
 // Guarantees: what a fungible token does not have, or the registry does not know, is absent, not
-// invented; but for ownership, which clients' types demand: it names no owner. The upstreams answer for assets that are not in the registry, and for searches by what
-// the registry does not know. Calls in flight, their time and the API's answers are bounded.
+// invented; but for ownership, which clients' types demand: it names no owner. The upstreams answer
+// for assets that are not in the registry, and for searches by what the registry does not know.
+// Calls in flight, their time and the API's answers are bounded.
 //
 // The API is called over HTTP, because the gateway may run in a process of its own. The API
 // recognizes the gateway by a token and does not limit it: the gateway limits its callers by their

@@ -66,9 +66,9 @@ func TestTheShapeOfAnAsset(t *testing.T) {
 	require.Contains(t, got, `"metadata":{"symbol":"CARD","token_standard":"FungibleAsset"}`)
 }
 
-// TestClientsTypesTakeAnAsset: types that clients generate or derive fail as a whole if one required
-// member is missing. Those of Asset, Content, Authorities, Ownership and AssetList of the crate
-// helius 3.1.0 (src/types/inner.rs) are here; its enums have no other values than these.
+// TestClientsTypesTakeAnAsset: types that clients generate or derive fail as a whole if one
+// required member is missing. Those of Asset, Content, Authorities, Ownership and AssetList of the
+// crate helius 3.1.0 (src/types/inner.rs) are here; its enums have no other values than these.
 func TestClientsTypesTakeAnAsset(t *testing.T) {
 	a := newAPI(t, 0)
 	a.add(mint(1), `"symbol":"","name":"","decimals":9,"is_token22":true`)

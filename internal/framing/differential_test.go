@@ -74,9 +74,9 @@ func bare(l net.Listener) net.Listener { return l }
 // registered are the methods that llhttp knows and these messages have.
 var registered = []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}
 
-// reads reports whether got are the first requests that another server reads. That server may refuse
-// one for its method or its target, on which the end of a request does not depend: llhttp knows only
-// registered methods and strict targets, and net/http wants targets that can be decoded.
+// reads reports whether got are the first requests that another server reads. That server may
+// refuse one for its method or its target, on which the end of a request does not depend: llhttp
+// knows only registered methods and strict targets, and net/http wants targets that can be decoded.
 func reads(theirs, got []httpraw.Request) bool {
 	if n := len(theirs); n < len(got) {
 		beyond := func(b rune) bool { return b > 0x7e }
@@ -95,7 +95,7 @@ func TestNoTwoReadersDisagree(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not installed: there is no llhttp to compare with")
 	}
-	random := rand.New(rand.NewPCG(testkit.Seed(t), 0)) //nolint:gosec // repeatable
+	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	messages := make([][]byte, testkit.Rounds(4000, 400_000))
 	valid := make([]int, len(messages))
 	for i := range messages {

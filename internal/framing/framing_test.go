@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/internal/framing"
 )
 
-// TestARefusalIsAnswered: the requests before the bad one are answered, the bad one gets 400, and the
-// connection ends although the client sends on.
+// TestARefusalIsAnswered: the requests before the bad one are answered, the bad one gets 400, and
+// the connection ends although the client sends on.
 func TestARefusalIsAnswered(t *testing.T) {
 	for name, server := range map[string]*underTest{"fiber": viaFiber(t, framing.Listener), "net/http": viaNetHTTP(t, framing.Listener)} {
 		for _, bad := range []string{

@@ -60,7 +60,7 @@ func (s *scanner) scan(p []byte) (good int, bad error) {
 	for at := 0; at < len(p); {
 		if s.state == body || s.state == chunk {
 			n := min(s.left, uint64(len(p)-at))
-			at += int(n) //nolint:gosec // at most len(p)
+			at += int(n)
 			s.skipped(n)
 			continue
 		}

@@ -268,7 +268,7 @@ func last(r *counted) (delta, count int64, err error) {
 		if err != nil || length < r.n {
 			return 0, 0, io.ErrUnexpectedEOF
 		}
-		if _, err := io.CopyN(io.Discard, r.Reader, length-r.n); err != nil {
+		if _, err := r.Discard(int(length - r.n)); err != nil {
 			return 0, 0, io.ErrUnexpectedEOF
 		}
 	}

@@ -47,8 +47,8 @@ func (l *Log) Add(from string, r Request) {
 	l.all[from] = append(l.all[from], r)
 }
 
-// Send sends message to the server at addr on a connection of its own, reads until the server closes it, and
-// returns what came back. A server that neither answers nor closes within a minute is an error.
+// Send sends message to the server at addr on a connection of its own, and returns what came back
+// until the server closed it. A server that has not closed it after a minute is an error.
 func Send(ctx context.Context, addr string, message []byte) (answer []byte, from net.Addr, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -87,11 +87,11 @@ var script string
 func ByLLHTTP(ctx context.Context, messages [][]byte) ([][]Request, error) {
 	var in bytes.Buffer
 	for _, message := range messages {
-		in.Write(binary.BigEndian.AppendUint32(nil, uint32(len(message)))) //nolint:gosec // some hundred bytes
+		in.Write(binary.BigEndian.AppendUint32(nil, uint32(len(message))))
 		in.Write(message)
 	}
 	var problems bytes.Buffer
-	node := exec.CommandContext(ctx, "node", "-e", script)
+	node := exec.CommandContext(ctx, "node", "-e", script) //nolint:gosec // ours
 	node.Stdin, node.Stderr = &in, &problems
 	out, err := node.Output()
 	if err != nil {
