@@ -59,8 +59,8 @@ var (
 	skewedPath string
 )
 
-// skewedBinary makes the node run with a wall clock that can be set. The binary is built once, which
-// takes some minutes: all that uses package time is built anew.
+// skewedBinary makes the node run with a wall clock that can be set. The binary is built once,
+// which takes some minutes: all that uses package time is built anew.
 func skewedBinary(r *scheduleRun) {
 	skewedOnce.Do(func() {
 		dir := filepath.Dir(binary)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mintlake/mintlake/internal/testkit/damage"
+	"github.com/mintlake/mintlake/testworld/liar"
 )
 
 // fault is something that goes wrong.
@@ -45,6 +47,7 @@ var faults = map[string]fault{
 	"failing-writes": {do: inject("write,pwrite64", "EIO")},
 	"failing-syncs":  {do: inject("fsync,fdatasync", "EIO")},
 	"clock":          {prepare: skewedBinary, do: jump},
+	"liar":           {portable: true, prepare: askLiar, do: stopLiar},
 }
 
 // allowedFaults are those that -schedules.faults names.
@@ -140,8 +143,9 @@ func away(g *gate, hold time.Duration) {
 	g.lift()
 }
 
-// damageFile stops the node, damages a file, and starts the node again. A node that refuses to start
-// names what is damaged, and starts after mintlake repair, or tells that only a person can go on.
+// damageFile stops the node, damages a file, and starts the node again. A node that refuses to
+// start names what is damaged, and starts after mintlake repair, or tells that only a person can go
+// on.
 func damageFile(r *scheduleRun, f scheduledFault) {
 	var tables map[string]string
 	if r.missing(0) != "not up" {
@@ -190,6 +194,29 @@ func (r *scheduleRun) awaitLife() bool {
 	}
 }
 
+// askLiar adds two upstreams, of which one lies from the beginning.
+func askLiar(r *scheduleRun) {
+	if r.work.rpc == nil {
+		return
+	}
+	i := slices.IndexFunc(r.schedule.faults, func(f scheduledFault) bool { return f.name == "liar" })
+	share := []float64{0.05, 0.3, 0.9}[r.schedule.faults[i].draw%3]
+	for _, b := range []liar.Behaviour{{}, {Seed: r.schedule.faults[i].draw, Share: share, Late: time.Second}} {
+		r.liar = liar.New("http://"+r.work.rpc.server, b)
+		server := httptest.NewServer(r.liar)
+		r.t.Cleanup(server.Close)
+		r.work.flags = append(r.work.flags, "--rpc-upstream", server.URL)
+	}
+}
+
+func stopLiar(r *scheduleRun, f scheduledFault) {
+	time.Sleep(f.hold)
+	if r.liar != nil {
+		r.liar.Stop()
+		r.t.Logf("schedule %d: %d lies", r.schedule.number, r.liar.Lies())
+	}
+}
+
 // smallDisk puts the data folder onto a file system of its own.
 func smallDisk(r *scheduleRun) {
 	disk := filepath.Dir(r.dir)
@@ -222,7 +249,7 @@ func inject(calls, failure string) func(r *scheduleRun, f scheduledFault) {
 			return
 		}
 		r.mayEnd = true
-		// Sockets and pipes are written to as well; -P would need each file's name before it is opened.
+		// Writes to sockets fail too: -P would need the name of each file before it is opened.
 		trace := exec.Command("strace", "-f", "-qq", "-o", os.DevNull, "-p", strconv.Itoa(process), "-e", "trace="+calls,
 			"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+%d", calls, failure, 1+f.draw%20, 1+f.draw%7))
 		require.NoError(r.t, trace.Start())

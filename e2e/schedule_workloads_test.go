@@ -78,8 +78,8 @@ func undisturbedBlocks(t *testing.T, flags []string) map[string][]string {
 // as most faults.
 const scheduleSlot = 70 * time.Millisecond
 
-// onChain follows a demo chain: by its stream (live), by JSON-RPC from its first slot (rpc), or in a
-// backfill after it has ended (backfill).
+// onChain follows a demo chain: by its stream (live), by JSON-RPC from its first slot (rpc), or in
+// a backfill after it has ended (backfill).
 func onChain(t *testing.T, name string) *workload {
 	t.Helper()
 	node := startDemo(t, demo.Config{Seed: 23, TPS: 60, Tokens: 40, SlotTime: scheduleSlot, StartSlot: firstSlot, ForkRate: 0.05, SkipRate: 0.05})
@@ -129,8 +129,8 @@ func onChain(t *testing.T, name string) *workload {
 // firstSlot is the first slot of the chain.
 const firstSlot = 400_000_000
 
-// fill runs backfill until it succeeds, as a person would: started again, it goes on where it ended.
-// It returns what the last one said if none did.
+// fill runs backfill until it succeeds, as a person would: started again, it goes on where it
+// ended. It returns what the last one said if none did.
 func fill(ctx context.Context, kafka, upstream string, last uint64) (failed string) {
 	for deadline := time.Now().Add(hang); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(time.Second) {
 		out, err := exec.CommandContext(ctx, binary, "backfill", "--from", strconv.Itoa(firstSlot), "--to", strconv.FormatUint(last, 10),

@@ -230,8 +230,8 @@ func (l *simulated) Insert(ctx context.Context, batch *projector.Batch) error {
 	return err
 }
 
-// Fold reads facts, and writes rows a while later. As in ClickHouse, the row with the highest version
-// holds, of equal ones the last.
+// Fold reads facts, and writes rows a while later. As in ClickHouse, the row with the highest
+// version holds, of equal ones the last.
 func (l *simulated) Fold(ctx context.Context, dirty projector.Dirty) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

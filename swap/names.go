@@ -118,30 +118,30 @@ func bodiless(c *fiber.Ctx) error {
 
 // firstArg returns the name of a parameter in the URL, if there is one.
 func firstArg(c *fiber.Ctx) (name string, given bool) {
-	c.Context().QueryArgs().VisitAll(func(key, _ []byte) {
-		if !given {
-			name, given = string(key), true
-		}
-	})
-	return name, given
+	for key := range c.Context().QueryArgs().All() {
+		return string(key), true
+	}
+	return "", false
 }
 
 // onlyQuery returns an error if the URL has a parameter that is none of names or that is given
 // twice, or if a GET has a body.
 func onlyQuery(c *fiber.Ctx, names ...string) error {
-	err, seen := bodiless(c), map[string]bool{}
-	c.Context().QueryArgs().VisitAll(func(key, _ []byte) {
+	if err := bodiless(c); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for key := range c.Context().QueryArgs().All() {
 		name := string(key)
 		switch {
-		case err != nil:
 		case !slices.Contains(names, name):
-			err = unknownName(name, names)
+			return unknownName(name, names)
 		case seen[name]:
-			err = twice(name)
+			return twice(name)
 		}
 		seen[name] = true
-	})
-	return err
+	}
+	return nil
 }
 
 // honoured returns an error for the first parameter that asks for what this API does not do.

@@ -114,32 +114,29 @@ func queryFields(c *fiber.Ctx) (fields, error) {
 	}
 	args := c.Context().QueryArgs()
 	f := make(fields, 0, min(args.Len(), len(known)))
-	var err error
-	args.VisitAll(func(key, value []byte) {
-		if err != nil {
-			return
-		}
+	for key, value := range args.All() {
 		name, ok := known[string(key)]
 		if !ok {
-			err = unknownName(string(key), knownNames)
-			return
+			return nil, unknownName(string(key), knownNames)
 		}
 		if len(value) == 0 {
-			err = filled(name)
+			if err := filled(name); err != nil {
+				return nil, err
+			}
 		}
 		switch given := f.has(name); {
 		case given && isList[name]:
 			f.with(name, f.text(name)+","+string(value))
 		case given:
-			err = twice(name)
+			return nil, twice(name)
 		default:
 			f = append(f, field{name, string(value)})
 		}
-	})
+	}
 	if _, text := f.get(fieldQuote); text != "" {
 		return nil, badRequest("%s belongs into the body of POST %s", fieldQuote, routeSwap)
 	}
-	return f, err
+	return f, nil
 }
 
 // mayBeEmpty are the parameters of the specification. They may have an empty value, which counts as

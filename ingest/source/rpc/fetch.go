@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -127,7 +128,7 @@ func (r *run) first(ctx context.Context) (uint64, error) {
 // ascending, each once. If the server answers getBlocks with an error, as one does that does not
 // offer it, slots returns all slots, with listed false, and does so for listAgain.
 func (s *Source) slots(ctx context.Context, from, to uint64) (slots []uint64, listed bool, err error) {
-	if time.Now().UnixNano() < s.noLists.Load() {
+	if steady.Now() < s.noLists.Load() {
 		return between(from, to), false, nil
 	}
 	slots, err = retry(ctx, s, func() ([]uint64, error) { return s.client.GetBlocks(ctx, from, to, s.cfg.Commitment) })
@@ -135,7 +136,7 @@ func (s *Source) slots(ctx context.Context, from, to uint64) (slots []uint64, li
 	case ctx.Err() != nil:
 		return nil, false, fmt.Errorf("list blocks: %w", err)
 	case err != nil:
-		s.noLists.Store(time.Now().Add(listAgain).UnixNano())
+		s.noLists.Store(steady.Now() + int64(listAgain))
 		return between(from, to), false, nil
 	}
 	slices.Sort(slots)

@@ -102,7 +102,7 @@ type Source struct {
 	hashes  *lru.Cache[pubkey.Key, uint64] // slots by the hash of their block
 	// worked means that the server has given a block.
 	worked *atomic.Bool
-	// noLists is until when getBlocks is not asked, as the server refused it, in Unix nanoseconds.
+	// noLists is until when getBlocks is not asked, as the server refused it; see steady.Now.
 	noLists *atomic.Int64
 }
 
