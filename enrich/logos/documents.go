@@ -50,7 +50,8 @@ func (d *documents) size() int {
 }
 
 // apply folds a fact: the check of the highest slot counts, and of one slot that after the most
-// failures. A document ends the checks up to its slot.
+// failures. A document ends the checks up to its slot, and so does a retraction of the check's
+// slot: the mint is then read anew.
 func (d *documents) apply(enrichment *eventspb.Enrichment) {
 	if len(enrichment.GetMint()) != len(pubkey.Key{}) {
 		return
@@ -69,6 +70,11 @@ func (d *documents) apply(enrichment *eventspb.Enrichment) {
 		}
 	case *eventspb.Enrichment_DocumentCheck:
 		d.check(mint, enrichment.GetSlot(), fact.DocumentCheck)
+	case *eventspb.Enrichment_Retraction:
+		e := d.entries[mint]
+		if e != nil && takenBack(registry.RetractedBy(enrichment), e.slot) {
+			d.end(mint, e.slot)
+		}
 	}
 }
 

@@ -52,6 +52,12 @@ func TestBrokenDocumentsAreAskedForAgain(t *testing.T) {
 	w.document(t, "read", "https://a.test/1") // of an earlier slot
 	mint := w.mint("read")
 	w.write(t, &eventspb.Enrichment{Mint: mint[:], Slot: 5, Fact: &eventspb.Enrichment_Offchain{Offchain: &eventspb.OffchainMetadata{Uri: []byte("u")}}})
+	lied := w.mint("taken back")
+	w.failing(t, "taken back", 1<<60, "lie", 3, at.Add(time.Hour))
+	w.write(t, &eventspb.Enrichment{Mint: lied[:], Fact: &eventspb.Enrichment_Retraction{Retraction: &eventspb.Retraction{
+		Slots: []*eventspb.SlotRange{{From: 1 << 60, To: 1 << 60}},
+	}}})
+	w.failing(t, "taken back", 6, "true", 1, at.Add(time.Hour))
 	w.failing(t, "never", 5, "u", 1, at.Add(10*time.Hour))
 	for life := range 2 {
 		m, err := New(w.cfg, Deps{
@@ -62,16 +68,16 @@ func TestBrokenDocumentsAreAskedForAgain(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
-		require.Eventually(t, func() bool { return m.documents.size() == 4 }, 30*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return m.documents.size() == 5 }, 30*time.Second, time.Millisecond)
 		if life == 1 {
 			w.pass(2 * time.Hour)
 			m.awaken()
-			require.Eventually(t, func() bool { return len(w.asked(t)) >= 3 }, 30*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(w.asked(t)) >= 4 }, 30*time.Second, time.Millisecond)
 		}
 		cancel()
 		require.NoError(t, <-done)
 	}
-	require.ElementsMatch(t, []string{"5 u 1", "6 v 1", "9 w 1"}, w.asked(t))
+	require.ElementsMatch(t, []string{"5 u 1", "6 true 1", "6 v 1", "9 w 1"}, w.asked(t))
 	require.Empty(t, w.checks(t, "read"), "no logo is checked without a loader")
 	for _, record := range w.requests {
 		require.Equal(t, schemas.TopicEnrichmentRequests, record.Topic)

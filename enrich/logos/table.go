@@ -130,7 +130,11 @@ func (t *table) takeBack(e *entry) {
 
 // covers reports whether a slot of a mint was taken back. The caller holds the lock.
 func (t *table) covers(mint pubkey.Key, slot uint64) bool {
-	return slices.ContainsFunc(t.retracted[mint], func(r registry.Retracted) bool { return r.From <= slot && slot <= r.To })
+	return takenBack(t.retracted[mint], slot)
+}
+
+func takenBack(ranges []registry.Retracted, slot uint64) bool {
+	return slices.ContainsFunc(ranges, func(r registry.Retracted) bool { return r.From <= slot && slot <= r.To })
 }
 
 // names reports whether a fact can be the first one about a logo.
