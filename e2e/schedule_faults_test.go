@@ -196,7 +196,7 @@ func (r *scheduleRun) awaitLife() bool {
 
 // askLiar adds two upstreams, of which one lies from the beginning.
 func askLiar(r *scheduleRun) {
-	if r.work.rpc == nil {
+	if !r.work.grows {
 		return
 	}
 	i := slices.IndexFunc(r.schedule.faults, func(f scheduledFault) bool { return f.name == "liar" })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/testworld/ledger"
 )
 
 // workloadNames are what a schedule's node may be doing.
@@ -32,6 +33,8 @@ type workload struct {
 	want func(r *scheduleRun, last uint64) map[string][]string
 	// geyser and rpc are the ways to the chain; nil without a chain.
 	geyser, rpc *gate
+	// grows means that the chain goes on during the workload: only then can lies be mended.
+	grows bool
 }
 
 func newWorkload(t *testing.T, name string) *workload {
@@ -84,11 +87,25 @@ func onChain(t *testing.T, name string) *workload {
 	t.Helper()
 	node := startDemo(t, demo.Config{Seed: 23, TPS: 60, Tokens: 40, SlotTime: scheduleSlot, StartSlot: firstSlot, ForkRate: 0.05, SkipRate: 0.05})
 	w := &workload{geyser: newGate(t, "http://"+node.GeyserAddr()), rpc: newGate(t, node.RPCURL())}
+	w.grows = name != "backfill"
 	w.geyser.lift()
 	w.rpc.lift()
 	var enough func() uint64
 	w.begin = func(*scheduleRun) { enough = goOnEvery(t, node, scheduleSlot) }
-	w.finish = func(*scheduleRun) uint64 { return enough() }
+	w.finish = func(r *scheduleRun) uint64 {
+		last := enough()
+		if r.liar == nil {
+			return last
+		}
+		// What a liar said at the chain's last slot is mended by a read at a later one.
+		r.liar.Stop()
+		for range 20 {
+			require.NoError(t, node.Step(1))
+			time.Sleep(time.Second)
+		}
+		node.Ledger().Settle()
+		return node.Ledger().Slot(ledger.Confirmed)
+	}
 	w.read = func(s *status, last uint64) bool { return s.Source.Slot >= last && len(s.Coverage.Gaps) == 0 }
 	w.rows = func(up *instance, last uint64) map[string][]string {
 		up.awaitProjected(hang)

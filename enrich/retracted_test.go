@@ -14,7 +14,7 @@ func TestWhatWasTakenBackIsReadAnew(t *testing.T) {
 	const retracted = eventspb.RequestReason_REQUEST_REASON_RETRACTED
 	w := newWorld()
 	w.rpc.putMint(mintKey(1), "Lake", "https://a.test/x")
-	w.rpc.slot = 1 << 60
+	w.rpc.slot = 5000
 	w.request(t, ask(mintKey(1), sighted, 1, ""))
 	w.start(t)
 	w.drained(t)

@@ -261,9 +261,6 @@ func newUpstreamMetrics(registerer prometheus.Registerer, u *Upstreams) (*upstre
 	}
 	collectors := []prometheus.Collector{m.lies, m.checks}
 	for _, one := range u.all {
-		if len(u.all) == 1 {
-			break
-		}
 		m.lies.WithLabelValues(one.Name)
 		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "mintlake_enrich_upstream_left_out",
 			Help:        "1 while the upstream is left out because it was found lying.",

@@ -110,7 +110,7 @@ var bornLate = map[string]string{
 	"mintlake_kafka_fetch_lag_records":       "a series for each partition that this member has now",
 	// The next ones are preset when their reader opens: streams read only while somebody listens.
 	"mintlake_kafka_fetched_records_total": "", "mintlake_kafka_fetched_bytes_total": "", "mintlake_kafka_fetch_errors_total": "",
-	"mintlake_kafka_offset_resets_total": "",
+	"mintlake_kafka_offset_resets_total": "", "mintlake_kafka_batches_too_large_total": "",
 }
 
 // demoConfig is a small demo on free ports.
