@@ -169,8 +169,9 @@ func TestADroppedTableStaysDropped(t *testing.T) {
 	old, err := os.ReadFile(filepath.Join(dir, "definitions.json"))
 	require.NoError(t, err)
 	r := start(t, chengine.Config{DataDir: dir})
-	require.Equal(t, 200, curl(t, r.Addr(), "", "DROP TABLE d.v").status)
-	require.Equal(t, 200, curl(t, r.Addr(), "", "DROP TABLE d.t").status)
+	for _, statement := range []string{"DROP TABLE d.v", "DROP DICTIONARY d.n", "DROP TABLE d.t"} {
+		require.Equal(t, 200, curl(t, r.Addr(), "", statement).status, statement)
+	}
 	require.NoError(t, r.stop())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "definitions.json"), old, 0o600))
 	r = start(t, chengine.Config{DataDir: dir})
