@@ -213,6 +213,9 @@ func (r *factsRepair) look(record *kafka.Record) {
 			return
 		}
 		facts = registry.FactsOfEnrichment(fact)
+		if fact.GetNotAMint() != nil { // no fact of the registry, but a mint that is not read again
+			facts = append(facts, registry.Fact{Mint: mint, Position: schemas.EndOfSlot(fact.GetSlot())})
+		}
 	}
 	if record.Time.Before(r.readFrom) || !r.to.IsZero() && record.Time.After(r.to) {
 		return

@@ -43,13 +43,16 @@ const (
 	Owners = "owners"
 	// Amounts: supply, decimals and authorities inside of the data of accounts.
 	Amounts = "amounts"
+	// Supplies of all mints of an answer, and nothing else: a plausible lie. It is not in Kinds, as
+	// Amounts has it.
+	Supplies = "supplies"
 	// Others: the account of another key in place of one.
 	Others = "others"
 	// Repeats: an earlier answer to the same method.
 	Repeats = "repeats"
 )
 
-// Kinds returns all kinds of lies.
+// Kinds returns all kinds of lies but Supplies.
 func Kinds() []string { return []string{Slots, Parents, Times, Owners, Amounts, Others, Repeats} }
 
 // Liar is the proxy. Make it with New.

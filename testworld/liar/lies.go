@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // lies are the kinds of lies that the result of each method can have.
@@ -15,7 +16,7 @@ var lies = map[string][]string{
 	"getSlot":             {Slots, Repeats},
 	"getBlocks":           {Slots, Repeats},
 	"getBlock":            {Parents, Times, Repeats},
-	"getMultipleAccounts": {Slots, Owners, Amounts, Others, Repeats},
+	"getMultipleAccounts": {Slots, Owners, Amounts, Others, Repeats, Supplies},
 	"getAccountInfo":      {Slots, Owners, Amounts, Repeats},
 	"getProgramAccounts":  {Slots, Owners, Amounts},
 }
@@ -145,6 +146,13 @@ func (l *Liar) accounts(result any, kind string) (any, bool) {
 		return r, true
 	}
 	lied := false
+	if kind == Supplies {
+		for i := range values {
+			_, ok := l.account(values[i], kind)
+			lied = lied || ok
+		}
+		return r, lied
+	}
 	for count := 1 + l.rng.IntN(len(values)); count > 0; count-- {
 		at := l.rng.IntN(len(values))
 		changed, ok := l.account(values[at], kind)
@@ -187,7 +195,14 @@ func (l *Liar) account(value any, kind string) (any, bool) {
 	if err != nil || len(data) < 82 {
 		return value, false
 	}
-	falsify(l.rng, data)
+	if kind == Supplies {
+		if owner, _ := account["owner"].(string); !strings.HasPrefix(owner, "Token") {
+			return value, false
+		}
+		data[36] ^= 0x5a // the supply, see falsify
+	} else {
+		falsify(l.rng, data)
+	}
 	text[0] = base64.StdEncoding.EncodeToString(data)
 	return account, true
 }
