@@ -117,9 +117,11 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	t.Helper()
 	s := &sources{broker: newBroker(), chain: newLedger(), rng: rand.New(rand.NewPCG(seed, 2)), mints: 60}
 	s.chain.slot = 470_000_000
+	s.chain.mu.Lock()
 	for i := range s.mints {
 		s.set(i)
 	}
+	s.chain.mu.Unlock()
 	hosts := inMemory{
 		"a.test": &node{ledger: s.chain}, "b.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(3000)) * time.Millisecond},
 		"honest.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(500)) * time.Millisecond},
@@ -156,7 +158,8 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	return s
 }
 
-// set gives a mint other accounts. Of the first three only the supply changes.
+// set gives a mint other accounts. Of the first three only the supply changes. The caller holds the
+// chain's lock.
 func (s *sources) set(i int) {
 	mint := mintKey(i)
 	address, _ := tokenaccount.MetaplexAddress(mint)
@@ -164,8 +167,6 @@ func (s *sources) set(i int) {
 	if i >= 3 && s.rng.IntN(4) > 0 {
 		data.MintAuthority = layout.Some(mintKey(s.rng.IntN(1000)))
 	}
-	s.chain.mu.Lock()
-	defer s.chain.mu.Unlock()
 	s.chain.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken, Lamports: 1, Data: data.Bytes()}
 	if i >= 3 && i%3 == 0 {
 		s.chain.accounts[address] = metaplexAccount(mint, fmt.Sprintf("Lake %d", s.rng.IntN(100)), "")
@@ -178,13 +179,10 @@ func (s *sources) live(t *testing.T, d time.Duration, blocks bool) {
 	t.Helper()
 	for range d / (200 * time.Millisecond) {
 		time.Sleep(200 * time.Millisecond)
+		// A slot shows with its changes: nobody reads accounts of another one under its number.
 		s.chain.mu.Lock()
 		s.chain.slot++
 		slot := s.chain.slot
-		s.chain.mu.Unlock()
-		if blocks {
-			require.NoError(t, s.bounds.Block(slot, nil, theirClock().Unix()))
-		}
 		changed := []int{}
 		if slot%2 == 0 {
 			changed = append(changed, s.rng.IntN(3))
@@ -194,6 +192,12 @@ func (s *sources) live(t *testing.T, d time.Duration, blocks bool) {
 		}
 		for _, i := range changed {
 			s.set(i)
+		}
+		s.chain.mu.Unlock()
+		if blocks {
+			require.NoError(t, s.bounds.Block(slot, nil, theirClock().Unix()))
+		}
+		for _, i := range changed {
 			s.request(t, ask(mintKey(i), sighted, slot, ""))
 		}
 	}
