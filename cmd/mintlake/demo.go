@@ -14,13 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -137,18 +135,21 @@ func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bo
 	if err == nil && last.GenesisSlot == 0 {
 		err = errors.New("it names no slot")
 	}
-	if err != nil && lost == nil {
+	switch {
+	case err == nil:
+		return nextDemo(last, source, cfg, last.HTTPAddr == "" || free(last.HTTPAddr)), nil
+	case lost == nil:
 		return demoState{}, fmt.Errorf("demo: %s is damaged (%w): remove it to begin another chain", path, err)
 	}
+	last, known, err := lost(err)
 	if err != nil {
-		var known bool
-		if last, known, err = lost(err); err != nil {
-			return demoState{}, err
-		} else if !known {
-			return beginDemo(path, source, cfg)
-		}
+		return demoState{}, err
 	}
-	return nextDemo(last, source, cfg, last.HTTPAddr == "" || free(last.HTTPAddr)), nil
+	if !known {
+		return beginDemo(path, source, cfg)
+	}
+	state := nextDemo(last, source, cfg, true)
+	return state, state.write(path, durable.Replace) // a run that ends at once leaves it too
 }
 
 // demoOfLog returns what the log knows of a demo chain whose state file is damaged: its genesis
@@ -176,11 +177,7 @@ func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (las
 		return last, false, err
 	}
 	last.GenesisHash, last.Slot = told.Hash, demoFirstSlot
-	err = log.read(ctx, []string{schemas.TopicSlots}, func(record *kafka.Record) {
-		if slot := new(eventspb.SlotRecord); proto.Unmarshal(record.Value, slot) == nil {
-			last.Slot = max(last.Slot, slot.GetSlot())
-		}
-	})
+	err = readSlots(ctx, &log, func(slot *eventspb.SlotRecord) { last.Slot = max(last.Slot, slot.GetSlot()) })
 	if err != nil {
 		return last, false, fmt.Errorf("demo: %s is damaged (%w), and the log cannot be read: %w", path, damaged, err)
 	}
@@ -227,7 +224,10 @@ func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoSt
 	}
 	cfg.GenesisSlot, cfg.ParentSlot = cfg.StartSlot, last.Slot
 	cfg.Seed ^= cfg.StartSlot // other tokens than before
-	return demoState{Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash}
+	return demoState{
+		Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, Slot: last.Slot,
+		HTTPAddr: last.HTTPAddr, GenesisHash: last.GenesisHash,
+	}
 }
 
 // rememberDemo writes the state every second. After a kill it is up to a second old: those slots

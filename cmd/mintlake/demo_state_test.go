@@ -124,6 +124,12 @@ func TestADamagedDemoStateIsMadeOfTheLog(t *testing.T) {
 			require.Equal(t, genesis, state.GenesisHash, text)
 			require.EqualValues(t, demoFirstSlot+502, cfg.StartSlot, text)
 			require.Equal(t, genesis, cfg.GenesisHash, text)
+
+			next := demo.Config{}
+			state, err = resumeDemo(path, "demo:", &next, func(string) bool { return true }, nil)
+			require.NoError(t, err, "a run that ended at once has left a state")
+			require.Equal(t, genesis, state.GenesisHash)
+			require.Equal(t, cfg.StartSlot, next.StartSlot)
 		}
 	})
 }
