@@ -49,6 +49,9 @@ func parseSlot(text string, slot *uint64) bool {
 	return err == nil && (text[0] != '0' || len(text) == 1)
 }
 
+// HasSlot reports whether a slot is in the range.
+func (r Retracted) HasSlot(slot uint64) bool { return r.From <= slot && slot <= r.To }
+
 // Covers reports whether the fact is one of those taken back. It compares the position only. What
 // was read stands behind everything in its slot; a check of a logo has the slot of the document
 // that names it, and the number of the check as the order. projector/believed.sql has the same rule
@@ -65,7 +68,7 @@ func (r Retracted) Covers(fact *Fact) bool {
 		position = position.Reverse()
 	default: // at its position
 	}
-	if position.Slot < r.From || position.Slot > r.To {
+	if !r.HasSlot(position.Slot) {
 		return false
 	}
 	return r.Events || position.Order == math.MaxUint64 || fact.Register == RegisterLogo

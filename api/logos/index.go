@@ -133,7 +133,7 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 		known.version, known.purge = fact.LogoOverride.GetVersion(), fact.LogoOverride.GetPurge()
 	case *eventspb.Enrichment_Retraction:
 		// The image stays until the next check, which any slot will do for.
-		covered := slices.ContainsFunc(registry.RetractedBy(enrichment), func(r registry.Retracted) bool { return r.From <= known.slot && known.slot <= r.To })
+		covered := slices.ContainsFunc(registry.RetractedBy(enrichment), func(r registry.Retracted) bool { return r.HasSlot(known.slot) })
 		if known.check == 0 || !covered {
 			return
 		}

@@ -182,7 +182,7 @@ func (r *factsRepair) find(ctx context.Context, log recordLog) error {
 	})
 	for mint, slots := range r.found {
 		maps.DeleteFunc(slots, func(slot uint64, _ int) bool {
-			return slices.ContainsFunc(r.earlier[mint], func(e registry.Retracted) bool { return e.From <= slot && slot <= e.To && (e.Events || !r.events) })
+			return slices.ContainsFunc(r.earlier[mint], func(e registry.Retracted) bool { return e.HasSlot(slot) && (e.Events || !r.events) })
 		})
 		if len(slots) == 0 {
 			delete(r.found, mint)

@@ -134,7 +134,7 @@ func (t *table) covers(mint pubkey.Key, slot uint64) bool {
 }
 
 func takenBack(ranges []registry.Retracted, slot uint64) bool {
-	return slices.ContainsFunc(ranges, func(r registry.Retracted) bool { return r.From <= slot && slot <= r.To })
+	return slices.ContainsFunc(ranges, func(r registry.Retracted) bool { return r.HasSlot(slot) })
 }
 
 // names reports whether a fact can be the first one about a logo.
