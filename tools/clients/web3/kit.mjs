@@ -30,7 +30,7 @@ const sendAndConfirm = sendAndConfirmTransactionFactory({ rpc, rpcSubscriptions 
 // Version 1 has a config in place of instructions of the Compute Budget program.
 const config = { computeUnitLimit: 10_000, loadedAccountsDataSizeLimit: 64 * 1024, priorityFeeLamports: 77n };
 const signatures = [];
-// Each transfer has an amount of its own: with the same blockhash, equal ones would be one transaction.
+// Each transfer has an amount of its own: with one blockhash, equal ones are one transaction.
 let sent = 0n;
 for (const version of [0, 1]) {
   for (const commitment of ['processed', 'confirmed', 'finalized']) {

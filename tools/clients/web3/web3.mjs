@@ -18,7 +18,7 @@ const latest = await connection.getLatestBlockhash();
 assert.equal((await within(90, 'airdrop', connection.confirmTransaction({ signature: airdrop, ...latest }, 'confirmed'))).value.err, null);
 assert.equal(await connection.getBalance(wallet.publicKey, 'confirmed'), 5 * LAMPORTS_PER_SOL);
 
-// Sent and confirmed, at each commitment. Equal transfers with the same blockhash would be one transaction.
+// Sent and confirmed, at each commitment. With one blockhash, equal transfers are one transaction.
 let sent = 0;
 for (const commitment of ['processed', 'confirmed', 'finalized']) {
   const options = { commitment, preflightCommitment: 'processed' };
