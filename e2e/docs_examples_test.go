@@ -121,9 +121,9 @@ func requestsOf(path string, op operation, component func(name string) any) (req
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", fmt.Sprint(p.Example))
 		case p.Required || p.Name == "amount_in" || p.Name == "slippage_bps": // a quote needs these
-			query.Set(p.Name, fmt.Sprint(p.Example))
+			query[p.Name] = valuesOf(p.Example)
 		default:
-			more = append(more, url.Values{p.Name: {fmt.Sprint(p.Example)}})
+			more = append(more, url.Values{p.Name: valuesOf(p.Example)})
 		}
 	}
 	requests = append(requests, path+"?"+query.Encode())
@@ -131,6 +131,18 @@ func requestsOf(path string, op operation, component func(name string) any) (req
 		requests = append(requests, path+"?"+query.Encode()+"&"+one.Encode())
 	}
 	return requests
+}
+
+// valuesOf are an example's values in a query: a list's members are one each.
+func valuesOf(example any) (values []string) {
+	list, ok := example.([]any)
+	if !ok {
+		return []string{fmt.Sprint(example)}
+	}
+	for _, member := range list {
+		values = append(values, fmt.Sprint(member))
+	}
+	return values
 }
 
 // holdAnswer holds a body to its schema. No list of it is empty.
