@@ -72,7 +72,8 @@ func tokenColumns() []clickhouse.Column {
 //
 //	1: tags that only token lists can give, and theirs beside the creator's
 //	2: a list's later version can take a token off
-const rules = 2
+//	3: names, symbols and fields of the chain without control characters
+const rules = 3
 
 // Outdated reports whether rows of tokens were made by earlier rules. A node of an earlier version
 // may make such rows until it stops; the next start then finds them.
@@ -218,11 +219,18 @@ func (c *ClickHouse) tokensStatement(facts, taken, having string) string {
 	return strings.NewReplacer(
 		"{database}", c.database,
 		"{columns}", strings.Join(clickhouse.Names(tokenColumns()), ", "),
-		"{uri_pattern}", "'"+strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(registry.URIPattern)+"'",
+		"{uri_pattern}", quoted(registry.URIPattern),
+		"{break_pattern}", quoted(registry.BreakPattern),
+		"{hidden_pattern}", quoted(registry.HiddenPattern),
 		"{reserved_tags}", "'"+strings.Join(registry.ReservedTags(), "', '")+"'",
 		"{rules}", strconv.Itoa(rules),
 		"{metadata_program}", "'"+hex.EncodeToString(registry.MetadataProgram().Bytes())+"'",
 		// Bumps of registry.IsEdition.
 		"{edition_bumps}", fmt.Sprintf("%d, %d", registry.EditionBumpFrom, registry.EditionBumpTo+1),
 	).Replace(statement)
+}
+
+// quoted returns a text as a literal of ClickHouse's SQL.
+func quoted(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }

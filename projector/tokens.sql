@@ -59,7 +59,7 @@ registers AS
         arrayFirst(f -> f.1 = 15, alive).4 AS token22_uri,
         arrayFirst(f -> f.1 = 16, alive).4 AS token22_update_authority,
         arrayFirst(f -> f.1 = 17, alive).4 = mint AS own_metadata,
-        arrayFilter(f -> f.1 = 25 AND f.2 != '' AND f.4 != '', alive) AS fields
+        arrayFilter(f -> f.1 = 25 AND f.2 != '' AND f.4 != '' AND NOT match(f.2, {hidden_pattern}), alive) AS fields
     FROM living
 ),
 located AS
@@ -108,8 +108,11 @@ shown AS
 )
 SELECT
     mint,
-    multiIf(metaplex_symbol != '', metaplex_symbol, own_metadata AND token22_symbol != '', token22_symbol, document_symbol != '', document_symbol, list_symbol) AS symbol,
-    multiIf(metaplex_name != '', metaplex_name, own_metadata AND token22_name != '', token22_name, document_name != '', document_name, list_name) AS name,
+    -- As registry.Shown.
+    trimBoth(replaceRegexpAll(replaceRegexpAll(
+        multiIf(metaplex_symbol != '', metaplex_symbol, own_metadata AND token22_symbol != '', token22_symbol, document_symbol != '', document_symbol, list_symbol), {break_pattern}, ' '), {hidden_pattern}, '')) AS symbol,
+    trimBoth(replaceRegexpAll(replaceRegexpAll(
+        multiIf(metaplex_name != '', metaplex_name, own_metadata AND token22_name != '', token22_name, document_name != '', document_name, list_name), {break_pattern}, ' '), {hidden_pattern}, '')) AS name,
     ifNull(toUInt8OrNull(decimals_text), 0) AS decimals,
     nullIf(document_image, '') AS logo_url,
     multiIf(document_image = '', 'missing', JSONExtractString(logo, 'url') = document_image AND JSONExtractUInt(logo, 'purge') >= JSONExtractUInt(logo_override, 'purge'), JSONExtractString(logo, 'status'), 'unchecked') AS logo_status,
@@ -128,7 +131,7 @@ SELECT
     if(match(document_link, {uri_pattern}), document_link, NULL) AS external_url,
     mapUpdate(
         if(empty(document_extensions), arrayFirst(e -> notEmpty(e), arrayMap(l -> JSONExtract(l, 'extensions', 'Map(String, String)'), lists)), document_extensions),
-        if(own_metadata, mapFromArrays(arrayMap(f -> substring(f.2, 2), fields), arrayMap(f -> f.4, fields)), CAST(map(), 'Map(String, String)'))) AS extensions,
+        if(own_metadata, mapFromArrays(arrayMap(f -> substring(f.2, 2), fields), arrayMap(f -> trimBoth(replaceRegexpAll(replaceRegexpAll(f.4, {break_pattern}, ' '), {hidden_pattern}, '')), fields)), CAST(map(), 'Map(String, String)'))) AS extensions,
     -- Reserved ones are the lists' to give: registry.IsReservedTag.
     arrayDistinct(arrayConcat(arrayFlatten(arrayMap(l -> JSONExtract(l, 'tags', 'Array(String)'), lists)),
         arrayFilter(t -> replaceRegexpAll(lower(t), '[^a-z0-9]', '') NOT IN ({reserved_tags}), document_tags))) AS tags,

@@ -85,18 +85,19 @@ func ends(fact *Fact) bool {
 	}
 }
 
-// fields returns the additional fields of the mint's own metadata whose text is not empty, by key;
-// nil if there are none.
+// fields returns the additional fields of the mint's own metadata whose text is not empty, by key,
+// as they are shown; nil if there are none. A key that would be shown otherwise than it is could be
+// taken for another one, so its field is left out.
 func (s *State) fields() (fields map[string]string) {
 	first, _ := s.find(RegisterToken2022Field, "")
 	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterToken2022Field; i++ {
-		if s.facts[i].Item == "" || s.facts[i].Value == "" {
+		if s.facts[i].Item == "" || s.facts[i].Value == "" || strings.ContainsFunc(s.facts[i].Item, hidden) {
 			continue
 		}
 		if fields == nil {
 			fields = map[string]string{}
 		}
-		fields[s.facts[i].Item[1:]] = s.facts[i].Value
+		fields[s.facts[i].Item[1:]] = Shown(s.facts[i].Value)
 	}
 	return fields
 }

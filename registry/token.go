@@ -11,7 +11,8 @@ import (
 
 // Token is one row of the registry as users see it: the API's body and the columns of ClickHouse's
 // tokens. A nil pointer is null. LogoURL, MetaplexURI and ExternalURL are URIs: a text that cannot
-// be one stays a fact but is not shown. If the logo is such a text, its status is missing.
+// be one stays a fact but is not shown. If the logo is such a text, its status is missing. Name,
+// Symbol and what the mint itself adds to Extensions are as Shown makes them.
 type Token struct {
 	Mint                 pubkey.Key        `json:"mint"`
 	Symbol               string            `json:"symbol"`
@@ -61,8 +62,8 @@ func (s *State) TokenIn(mint pubkey.Key, buf *TokenBuffer) (Token, bool) {
 	}
 	token := Token{
 		Mint:                 mint,
-		Name:                 firstOf(name, document.Name),
-		Symbol:               firstOf(symbol, document.Symbol),
+		Name:                 Shown(firstOf(name, document.Name)),
+		Symbol:               Shown(firstOf(symbol, document.Symbol)),
 		IsToken22:            s.value(RegisterProgram) == schemas.ProgramToken2022,
 		FirstSeenAt:          buf.number(firstSeen, seen),
 		LastSeenAt:           buf.number(lastSeen, seenLast),

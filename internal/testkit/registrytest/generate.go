@@ -100,6 +100,7 @@ func text(t *rapid.T, label string) []byte {
 	return rapid.SampledFrom([][]byte{
 		nil, {}, []byte("Bonk"), []byte("BONK\x00\x00\x00"), []byte("  padded "), []byte("bad\xff\xfeutf8"), []byte("価値 🚀"),
 		[]byte(`quo"te\`), []byte("<&>\u2028"), []byte("'; DROP TABLE x; --"), {0, 0, 0}, []byte("a\x00b"),
+		[]byte("\x1b[2Jtwo\nlines\u0085"), []byte("\u202eedirrevo\u2069 \x01"),
 	}).Draw(t, label)
 }
 
@@ -188,12 +189,12 @@ func metadata(t *rapid.T) *eventspb.MetadataSet {
 	return set
 }
 
-// fields draws additional fields with few keys. One key is empty, and one is also in off-chain
-// documents.
+// fields draws additional fields with few keys. One key is empty, one is also in off-chain
+// documents, and one has a control character.
 func fields(t *rapid.T) (list []*eventspb.AdditionalField) {
 	for range rapid.IntRange(0, 2).Draw(t, "fields") {
 		list = append(list, &eventspb.AdditionalField{
-			Key: []byte(rapid.SampledFrom([]string{"website", "", "key\xff"}).Draw(t, "key")), Value: text(t, "value"),
+			Key: []byte(rapid.SampledFrom([]string{"website", "", "key\xff", "web\x07site"}).Draw(t, "key")), Value: text(t, "value"),
 			Removed: rapid.Bool().Draw(t, "removed"),
 		})
 	}
