@@ -248,6 +248,26 @@ func TestStatusSaysWhyTheNodeIsNotReady(t *testing.T) {
 	}
 }
 
+func TestStatusSaysWhatIsKnownOfTheLag(t *testing.T) {
+	for pipeline, want := range map[string]string{
+		`{}`: `lag +not measured yet
+`,
+		`{"error":"kafka is slow to tell offsets"}`: `lag +unknown: kafka is slow to tell offsets
+`,
+		`{"lag_records":7,"error":"kafka is slow to tell offsets","last_known_age_ms":9100}`: `lag +7 records, 9 s ago: kafka is slow to tell offsets
+`,
+		`{"lag_records":7,"last_known_age_ms":0}`: `lag +7 records
+`,
+	} {
+		url := serving(t, "GET /status", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"ready":true,"reasons":[],"pipeline":%s,"coverage":{"gaps":[],"gap_count":0}}`, pipeline)
+		})
+		shown, err := call(t, "", "status", "--url", url)
+		require.NoError(t, err)
+		require.Regexp(t, want, shown)
+	}
+}
+
 func TestWatchShowsEventsAndGoesOn(t *testing.T) {
 	server := canned(t)
 	shown, err := call(t, "", "tokens", "watch", "--count", "3", "--url", server.URL)

@@ -64,14 +64,7 @@ func (a *ask) showStatus(s *rest.Status) error {
 		add("root", *s.Root.Hash, terminal.Plain)
 		add("", "at slot "+terminal.Count(*s.Root.Slot), terminal.Plain)
 	}
-	lag := "unknown: Kafka does not answer"
-	style := terminal.Red
-	if s.Pipeline.LagRecords != nil {
-		lag, style = terminal.Count(*s.Pipeline.LagRecords)+" records", terminal.Plain
-		if age := s.Pipeline.LastKnownAgeMs; age != nil && s.Pipeline.Error != nil {
-			lag += fmt.Sprintf(", %d s ago: %s", *age/1000, *s.Pipeline.Error)
-		}
-	}
+	lag, style := lagOf(s)
 	add("lag", lag, style)
 	fresh := "no events in the last 5 minutes"
 	if s.Freshness.P50Ms != nil && s.Freshness.P99Ms != nil {
@@ -95,6 +88,20 @@ func (a *ask) showStatus(s *rest.Status) error {
 		a.health(add, "clickhouse", &rest.Health{Ok: c.Ok, SinceMs: c.SinceMs, Error: c.Error})
 	}
 	return table.Write(a.out, a.paint)
+}
+
+// lagOf returns what is known of the pipeline's lag.
+func lagOf(s *rest.Status) (text string, style terminal.Style) {
+	switch p := s.Pipeline; {
+	case p.LagRecords == nil && p.Error == nil:
+		return "not measured yet", terminal.Plain
+	case p.LagRecords == nil:
+		return "unknown: " + *p.Error, terminal.Red
+	case p.Error != nil && p.LastKnownAgeMs != nil:
+		return fmt.Sprintf("%s records, %d s ago: %s", terminal.Count(*p.LagRecords), *p.LastKnownAgeMs/1000, *p.Error), terminal.Plain
+	default:
+		return terminal.Count(*p.LagRecords) + " records", terminal.Plain
+	}
 }
 
 // health adds the row of Kafka or ClickHouse.
