@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mintlake/mintlake/internal/testkit/damage"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/testworld/liar"
 )
 
@@ -48,6 +49,7 @@ var faults = map[string]fault{
 	"failing-syncs":  {do: inject("fsync,fdatasync", "EIO")},
 	"clock":          {prepare: skewedBinary, do: jump},
 	"liar":           {portable: true, prepare: askLiar, do: stopLiar},
+	"no-broker":      {prepare: ownBroker, do: loseBroker},
 }
 
 // allowedFaults are those that -schedules.faults names.
@@ -132,6 +134,24 @@ func slowTables(r *scheduleRun, f scheduledFault) {
 		_ = syscall.Kill(child, syscall.SIGCONT)
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// ownBroker gives the node a Kafka broker in a process of its own, which can die without it.
+func ownBroker(r *scheduleRun) {
+	r.broker = kafkatest.StartBroker(r.t)
+	r.work.kafka = strings.Join(r.broker.Brokers(), ",")
+	r.work.flags = append(r.work.flags, "--kafka-brokers", r.work.kafka)
+}
+
+// loseBroker kills the broker, or freezes it, for a while.
+func loseBroker(r *scheduleRun, f scheduledFault) {
+	lose, back := r.broker.Kill, r.broker.Start
+	if f.draw%2 == 0 {
+		lose, back = r.broker.Pause, r.broker.Resume
+	}
+	lose()
+	time.Sleep(f.hold)
+	back()
 }
 
 func away(g *gate, hold time.Duration) {

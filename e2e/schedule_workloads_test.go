@@ -33,6 +33,8 @@ type workload struct {
 	want func(r *scheduleRun, last uint64) map[string][]string
 	// geyser and rpc are the ways to the chain; nil without a chain.
 	geyser, rpc *gate
+	// kafka is the broker that a backfill beside the node writes to.
+	kafka string
 	// grows means that the chain goes on during the workload: only then can lies be mended.
 	grows bool
 }
@@ -112,20 +114,20 @@ func onChain(t *testing.T, name string) *workload {
 		return up.written(t, last)
 	}
 	w.want = func(r *scheduleRun, last uint64) map[string][]string { return alone(t, node, r.up.first(), last) }
-	upstream := []string{"--rpc-upstream", "http://" + w.rpc.addr}
+	upstream := []string{"--rpc-upstream", "http://" + w.rpc.addr, "--enrich-offchain=true", "--enrich-allow-private", node.RPCAddr()}
 	switch name {
 	case "live":
 		w.flags = append(upstream, "--source", "geyser+http://"+w.geyser.addr)
 	case "rpc":
 		w.flags = append(upstream, "--source", "rpc+http://"+w.rpc.addr+"?from="+strconv.Itoa(firstSlot))
 	case "backfill":
-		kafka := testkit.FreeAddr(t)
-		w.flags = append(upstream, "--source", "none", "--kafka-addr", kafka)
+		w.kafka = testkit.FreeAddr(t)
+		w.flags = append(upstream, "--source", "none", "--kafka-addr", w.kafka)
 		filled := make(chan string, 1)
 		w.begin = func(*scheduleRun) {
 			enough = goOnEvery(t, node, time.Millisecond)
 			last := enough()
-			go func() { filled <- fill(t.Context(), kafka, "http://"+w.rpc.addr, last) }()
+			go func() { filled <- fill(t.Context(), w.kafka, "http://"+w.rpc.addr, last) }()
 		}
 		w.finish = func(r *scheduleRun) uint64 {
 			for {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/damage"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/testworld/liar"
 )
 
@@ -123,8 +124,9 @@ type scheduleRun struct {
 	logs    strings.Builder
 	// clock is the file of the fault of the same name.
 	clock string
-	// liar is an upstream that lies, if the schedule has one.
-	liar *liar.Liar
+	// liar is an upstream that lies, if the schedule has one; broker is a broker of its own.
+	liar   *liar.Liar
+	broker *kafkatest.Broker
 	// mayEnd says that a fault came after which the node ends by itself.
 	mayEnd bool
 	// damaged has the names by which a message can mean what was damaged.
@@ -183,9 +185,28 @@ func (r *scheduleRun) settle() {
 		report := r.up.verify()
 		require.NotRegexp(r.t, `(?i)differ|damaged`, report)
 		require.Contains(r.t, report, "equal")
+		r.requireImages()
 	}
 	require.Zero(r.t, r.up.stop(), r.up.log())
 	r.end = "equal"
+}
+
+// requireImages asks for the images of tokens that have one, as a page does: each is there.
+func (r *scheduleRun) requireImages() {
+	r.t.Helper()
+	for _, mint := range r.up.query("SELECT mint FROM mintlake.tokens WHERE logo_status = 'ok' ORDER BY mint LIMIT 20 FORMAT TSV") {
+		if mint == "" {
+			continue // there is none
+		}
+		require.Eventually(r.t, func() bool {
+			response, err := http.Get(r.up.addresses["api"] + "/img/" + mint)
+			if err != nil {
+				return false
+			}
+			_ = response.Body.Close()
+			return response.StatusCode == http.StatusOK && response.Header.Get("X-Logo-Status") == "ok"
+		}, hang, 200*time.Millisecond, "the image of %s", mint)
+	}
 }
 
 // begin starts the node's next life.
