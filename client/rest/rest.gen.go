@@ -1722,7 +1722,7 @@ type Token struct {
 	Mint          string  `json:"mint"`
 	MintAuthority *string `json:"mint_authority,omitempty"`
 
-	// Name Empty when nobody says.
+	// Name Empty when nobody says. Cleaned as symbol.
 	Name string `json:"name"`
 
 	// OrganicVolumeUSD With its name among `fields` only. The member of Market of that name.
@@ -1747,7 +1747,7 @@ type Token struct {
 	// Supply Raw supply, decimal.
 	Supply *string `json:"supply,omitempty"`
 
-	// Symbol Empty when nobody says.
+	// Symbol Empty when nobody says. Without control characters and overrides of the writing direction; a line break is a space.
 	Symbol string `json:"symbol"`
 
 	// Tags Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only.
@@ -1849,7 +1849,7 @@ type TokenFields struct {
 	Mint          *string `json:"mint,omitempty"`
 	MintAuthority *string `json:"mint_authority,omitempty"`
 
-	// Name Empty when nobody says.
+	// Name Empty when nobody says. Cleaned as symbol.
 	Name *string `json:"name,omitempty"`
 
 	// OrganicVolumeUSD With its name among `fields` only. The member of Market of that name.
@@ -1874,7 +1874,7 @@ type TokenFields struct {
 	// Supply Raw supply, decimal.
 	Supply *string `json:"supply,omitempty"`
 
-	// Symbol Empty when nobody says.
+	// Symbol Empty when nobody says. Without control characters and overrides of the writing direction; a line break is a space.
 	Symbol *string `json:"symbol,omitempty"`
 
 	// Tags Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only.

@@ -438,9 +438,9 @@ export interface components {
         TokenFields: {
             /** @description Base58 mint address. */
             mint?: string;
-            /** @description Empty when nobody says. */
+            /** @description Empty when nobody says. Without control characters and overrides of the writing direction; a line break is a space. */
             symbol?: string;
-            /** @description Empty when nobody says. */
+            /** @description Empty when nobody says. Cleaned as symbol. */
             name?: string;
             decimals?: number;
             /**
