@@ -261,12 +261,14 @@ func fillDisk(r *scheduleRun, f scheduledFault) {
 // inject lets system calls of the node or of its ClickHouse fail for a while.
 func inject(calls, failure string) func(r *scheduleRun, f scheduledFault) {
 	return func(r *scheduleRun, f scheduledFault) {
+		if exited(r.up) {
+			return
+		}
 		process := r.up.cmd.Process.Pid
 		if child := r.child(f.draw >> 1); f.draw%2 == 0 && child != 0 {
 			process = child
-		}
-		if exited(r.up) {
-			return
+			// A table that it could not write whole is named when it is opened.
+			r.damaged = append(r.damaged, "a part of a clickhouse table")
 		}
 		r.mayEnd = true
 		// Writes to sockets fail too: -P would need the name of each file before it is opened.
