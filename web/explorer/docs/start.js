@@ -6,8 +6,9 @@ const get = async (path) => {
   return response.ok ? response.json() : undefined;
 };
 
-/** What an answer looks like here: long lists are cut. */
+/** What an answer looks like here: long lists and texts are cut, and texts do not turn the direction of writing around. */
 const shortened = (value) => {
+  if (typeof value === "string") return value.replace(/[\u202a-\u202e\u2066-\u2069]/g, "").slice(0, 300);
   if (Array.isArray(value)) return value.slice(0, 2).map(shortened);
   if (value === null || typeof value !== "object") return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shortened(inner)]));

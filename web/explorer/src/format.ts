@@ -99,10 +99,41 @@ function span(value: number): string {
 export const absolute = (ms: number) => new Date(ms).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
 /** short cuts an address or a signature to what people compare. */
-export const short = (text: string) => (text.length > 13 ? `${text.slice(0, 5)}…${text.slice(-5)}` : text);
+export function short(text: string): string {
+  const line = plain(text); // an address of a page may name anything
+  return line.length > 13 ? `${line.slice(0, 5)}…${line.slice(-5)}` : line;
+}
+
+/** reordering are the characters that reorder the text around them, also outside of an isolate that one of them closes. */
+const reordering = /[\u202a-\u202e\u2066-\u2069]/g;
+/** shows is a character that can be seen. */
+const shows = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/**
+ * plain makes one line of a text that a stranger wrote: without control characters, with at most three marks upon a letter, which is
+ * enough for names in any language. It is empty where nothing would be seen.
+ */
+export function plain(text: string): string {
+  if (!shows.test(text)) return "";
+  return text.replace(reordering, "").replace(/[\p{Cc}\s\u2028\u2029]+/gu, " ").replace(/(\p{M}{3})\p{M}+/gu, "$1").trim();
+}
+
+/** cut ends a text behind so many characters. */
+export function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const characters = [...text];
+  return characters.length <= most ? text : characters.slice(0, most - 1).join("") + "…";
+}
+
+/** quoted is the text of a stranger within a sentence: it neither reorders nor outgrows the sentence. */
+export const quoted = (text: string) => `\u2068${cut(plain(text), 40)}\u2069`;
+
+/** json is a value for people who want all of it; characters that would not show, or not at their place, are escaped. */
+export const json = (value: unknown) =>
+  JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (sign) => "\\u" + sign.charCodeAt(0).toString(16).padStart(4, "0"));
 
 /** title is what a token is called. */
-export const title = (token: { symbol: string; name: string; mint: string }) => token.symbol || token.name || short(token.mint);
+export const title = (token: { symbol: string; name: string; mint: string }) => plain(token.symbol) || plain(token.name) || short(token.mint);
 
 const acronyms = new Set(["amm", "cpmm", "clmm", "dlmm", "damm", "dbc"]);
 const spelled: Record<string, string> = { pancakeswap: "PancakeSwap", pumpswap: "PumpSwap", launchlab: "LaunchLab" };

@@ -1,6 +1,7 @@
 // Hooks that several pages use.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Batch, Cache, type Token, cancelled, get, post, seen, words } from "./api";
+import { cut, plain } from "./format";
 
 const answers = new Cache<unknown>(200);
 
@@ -81,10 +82,10 @@ setInterval(() => {
   for (const listener of clock.listeners) listener(clock.now);
 }, 1000);
 
-/** useTitle names the page. */
+/** useTitle names the page. The text may be a stranger's. */
 export function useTitle(text: string) {
   useEffect(() => {
-    document.title = text ? `${text} · Mintlake` : "Mintlake: every fungible token on Solana";
+    document.title = text ? `${cut(plain(text), 100)} · Mintlake` : "Mintlake: every fungible token on Solana";
   }, [text]);
 }
 

@@ -6,7 +6,7 @@ import { percent } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Chips } from "../parts/chips";
 import { Mark } from "../parts/mark";
-import { Logo, Price, Problem, Usd } from "../parts/small";
+import { Logo, Price, Problem, Text, Usd } from "../parts/small";
 
 /** looked is how many tokens are looked at: each costs a request. */
 const looked = 24;
@@ -119,8 +119,13 @@ function Row({ token, prices, change }: Mover) {
     <a class="row mover" href={`/token/${token.mint}`}>
       <Logo token={token} />
       <span class="who">
-        <b>{token.symbol || "–"}</b> <Mark token={token} />
-        <small>{token.name || "–"}</small>
+        <b>
+          <Text of={token.symbol} most={30} />
+        </b>{" "}
+        <Mark token={token} />
+        <small>
+          <Text of={token.name} />
+        </small>
       </span>
       <Spark prices={prices} up={change >= 0} />
       <span class="cell number" data-label="Price">

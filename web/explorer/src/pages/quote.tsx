@@ -2,7 +2,7 @@
 import { useLocation } from "preact-iso";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { count, rawOf, short } from "../format";
+import { count, json, rawOf, short } from "../format";
 import { useNow, useTitle, useTokens } from "../hooks";
 import { Chips } from "../parts/chips";
 import { Problem, Section } from "../parts/small";
@@ -128,7 +128,7 @@ function Result({ quote, readAt, tokens }: { quote: Quote; readAt: number; token
       </Section>
       <details>
         <summary>Raw JSON</summary>
-        <pre tabIndex={0}>{JSON.stringify(quote, null, 2)}</pre>
+        <pre tabIndex={0}>{json(quote)}</pre>
       </details>
     </>
   );

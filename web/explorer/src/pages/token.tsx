@@ -1,7 +1,7 @@
 // One token: /token/MINT.
 import { useRoute } from "preact-iso";
 import type { Token } from "../api";
-import { title } from "../format";
+import { cut, plain, title } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Problem } from "../parts/small";
 import { Facts } from "./token/facts";
@@ -17,7 +17,7 @@ export function TokenPage() {
   const mint = params.mint ?? "";
   const base = `/tokens/${encodeURIComponent(mint)}`;
   const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true`, 10_000);
-  useTitle(token ? (token.name && token.symbol ? `${token.symbol} · ${token.name}` : title(token)) : mint);
+  useTitle(token ? [...new Set([cut(title(token), 30), plain(token.name)])].filter(Boolean).join(" · ") : mint);
   if (!token) {
     return (
       <>

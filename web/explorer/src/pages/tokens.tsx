@@ -2,10 +2,10 @@
 import { useLocation } from "preact-iso";
 import { useRef, useState } from "preact/hooks";
 import type { Page } from "../api";
-import { count, launchpadName, launchpads } from "../format";
+import { count, cut, launchpadName, launchpads, plain, quoted } from "../format";
 import { useGet, useTitle } from "../hooks";
 import { Chips } from "../parts/chips";
-import { Problem } from "../parts/small";
+import { Problem, Text } from "../parts/small";
 import { TokenList } from "../parts/token-list";
 
 const limit = 25;
@@ -18,7 +18,7 @@ const ages = [["", "Any"], ["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]] as con
 const powers = [["", "Any"], ["permanent_delegate,transfer_hook,pausable", "No delegate, hook or pause"]] as const;
 
 /** hours are those of an age. */
-const hours: Record<string, number> = { "1h": 1, "24h": 24, "7d": 168 };
+const hours = new Map([["1h", 1], ["24h", 24], ["7d", 168]]);
 
 /** names of the parameters in the pages' URLs: those of the API, but for an age, which would be a time that passes. */
 const names = ["q", "sort", "program", "launchpad", "min_volume", "age", "not_ext", "ext", "tag", "page"] as const;
@@ -35,7 +35,7 @@ function url(wanted: Wanted): string {
 function request(wanted: Wanted): string {
   const parameters = new URLSearchParams({ limit: String(limit), evidence: "true", market: "true" });
   for (const name of names) if (name !== "age" && wanted[name]) parameters.set(name, wanted[name]);
-  const age = hours[wanted.age ?? ""];
+  const age = hours.get(wanted.age ?? "");
   if (age) parameters.set("created_after", String(Math.floor(Date.now() / 60_000) * 60_000 - age * 3_600_000));
   return `/tokens?${parameters}`;
 }
@@ -55,7 +55,7 @@ export function Tokens() {
   const last = useRef<Page | undefined>(undefined);
   if (fresh) last.current = fresh;
   const data = fresh ?? (error ? undefined : last.current); // the list stays until the next one is there
-  useTitle(wanted.q ? `“${wanted.q}”` : "");
+  useTitle(wanted.q ? `“${cut(plain(wanted.q), 60)}”` : "");
   const page = Math.max(1, Number(wanted.page) || 1);
   const pages = data ? Math.max(1, Math.ceil(data.total / limit)) : 1;
   const set = (name: Name) => (value: string) => route(url({ ...wanted, page: undefined, [name]: value }));
@@ -67,7 +67,7 @@ export function Tokens() {
   const filtered = names.some((name) => name !== "page" && name !== "sort" && wanted[name]);
   return (
     <>
-      <h1 class="hidden">{wanted.q ? `Tokens that match ${wanted.q}` : "All tokens"}</h1>
+      <h1 class="hidden">{wanted.q ? `Tokens that match ${quoted(wanted.q)}` : "All tokens"}</h1>
       <div class="filters">
         <Chips label="Sort" value={wanted.sort ?? ""} choices={sorts} choose={set("sort")} />
         <button type="button" class="chip more" aria-expanded={more} aria-controls="filters" onClick={() => setMore(!more)}>
@@ -113,8 +113,8 @@ export function Tokens() {
 /** Gone is a filter that came with the URL; a press takes it away. */
 function Gone({ name, value, remove }: { name: string; value: string; remove: () => void }) {
   return (
-    <button type="button" class="chip" aria-pressed="true" onClick={remove} aria-label={`Remove the filter ${name} ${value}`}>
-      {name}: {value} ✕
+    <button type="button" class="chip" aria-pressed="true" onClick={remove} aria-label={`Remove the filter ${name} ${quoted(value)}`}>
+      {name}: <Text of={value} most={40} /> ✕
     </button>
   );
 }

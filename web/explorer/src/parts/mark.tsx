@@ -1,6 +1,6 @@
 // What the registry knows of who a token seems to be (docs/evidence.md), as one mark.
 import type { Evidence, Token } from "../api";
-import { count } from "../format";
+import { count, quoted } from "../format";
 
 type Tone = "danger" | "warn" | "calm";
 
@@ -9,7 +9,7 @@ const imitations = ["homoglyph", "copied_name", "copied_logo"] as const;
 /** judge puts evidence into words. Most traded is not genuine: the words say what was seen and no more. */
 export function judge(evidence: Evidence | null | undefined, symbol: string): { tone: Tone; label: string; text: string } | null {
   if (!evidence || evidence.sharing < 2) return null;
-  const others = `${count(evidence.sharing)} tokens have a symbol that looks like ${symbol}`;
+  const others = `${count(evidence.sharing)} tokens have a symbol that looks like ${quoted(symbol)}`;
   if (evidence.rank_by_volume === 1) {
     return { tone: "calm", label: `1st of ${count(evidence.sharing)}`, text: `${others}; this one is traded most.` };
   }

@@ -3,7 +3,7 @@ import { useLocation } from "preact-iso";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Cache, type Page, type Token, cancelled, get, sleep, words } from "../api";
 import { short } from "../format";
-import { Ago, Logo, Price, Usd } from "./small";
+import { Ago, Logo, Price, Text, Usd } from "./small";
 import { Mark } from "./mark";
 
 const shown = 8;
@@ -161,9 +161,12 @@ export function Hit({ id, token, active, choose }: { id: string; token: Token; a
     >
       <Logo token={token} />
       <span class="who">
-        <b>{token.symbol || "–"}</b> <Mark token={token} />
+        <b>
+          <Text of={token.symbol} most={30} />
+        </b>{" "}
+        <Mark token={token} />
         <small>
-          {token.name || "–"} · <code>{short(token.mint)}</code>
+          <Text of={token.name} /> · <code>{short(token.mint)}</code>
         </small>
       </span>
       <span class="figures">

@@ -2,13 +2,28 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Token } from "../api";
-import { absolute, ago, amount, price, short, units, usd, usdFull } from "../format";
+import { absolute, ago, amount, cut, plain, price, short, title, units, usd, usdFull } from "../format";
 import { useNow } from "../hooks";
 
 /** Logo names its status in the URL, for which the server does not care: a picture of an earlier status is not shown for a later one. */
 export function Logo({ token, size = 32 }: { token: Token; size?: number }) {
   const source = `/img/${encodeURIComponent(token.mint)}?status=${encodeURIComponent(token.logo_status)}`;
   return <img class="logo" src={source} width={size} height={size} alt="" loading="lazy" decoding="async" />;
+}
+
+/**
+ * Text is what a stranger wrote, at most so many characters of it: it has a box of its own, beyond which it draws nothing, and whose
+ * direction of writing nobody else has (style.css). What it lacks is in its tooltip.
+ */
+export function Text({ of, most = 100 }: { of: string | null | undefined; most?: number }) {
+  const text = plain(of ?? "");
+  const shown = cut(text, most);
+  return shown === "" ? <>–</> : <bdi title={shown === text ? undefined : cut(text, 1000)}>{shown}</bdi>;
+}
+
+/** Called is the name of a token within a text. */
+export function Called({ token }: { token: { symbol: string; name: string; mint: string } }) {
+  return <Text of={title(token)} most={40} />;
 }
 
 /** Ago is a time as seen from now, in full in its tooltip. */

@@ -1,7 +1,7 @@
 // Tokens one below the other; on a phone each is a card with the same facts.
 import type { Token } from "../api";
 import { short } from "../format";
-import { Ago, Logo, Price, Usd } from "./small";
+import { Ago, Logo, Price, Text, Usd } from "./small";
 import { Mark } from "./mark";
 
 /** step moves the focus to the row above or below. */
@@ -42,9 +42,13 @@ function Row({ token }: { token: Token }) {
     <a class="row" href={`/token/${token.mint}`}>
       <Logo token={token} />
       <span class="who">
-        <b>{token.symbol || "–"}</b>
+        <b>
+          <Text of={token.symbol} most={30} />
+        </b>
         {token.is_token22 && <span class="badge">Token-2022</span>} <Mark token={token} />
-        <small>{token.name || "–"}</small>
+        <small>
+          <Text of={token.name} />
+        </small>
       </span>
       <span class="cell" data-label="Mint">
         <code title={token.mint}>{short(token.mint)}</code>

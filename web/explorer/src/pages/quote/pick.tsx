@@ -1,8 +1,9 @@
 // A token, chosen by symbol, name or mint: a combobox, as the search at the head of the page.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Token } from "../../api";
-import { short, title } from "../../format";
+import { plain, short, title } from "../../format";
 import { Hit, useHits } from "../../parts/search";
+import { Text } from "../../parts/small";
 
 export function Pick({ id, label, token, mint, choose }: { id: string; label: string; token: Token | undefined; mint: string; choose: (mint: string) => void }) {
   const [text, setText] = useState<string | null>(null); // null: nobody types
@@ -67,7 +68,7 @@ export function Pick({ id, label, token, mint, choose }: { id: string; label: st
         onKeyDown={key}
       />
       <small>
-        {token?.name} <a href={`/token/${mint}`} title={mint}>{short(mint)}</a>
+        <Text of={token?.name} /> <a href={`/token/${encodeURIComponent(mint)}`} title={plain(mint)}>{short(mint)}</a>
       </small>
       <div class="hits" hidden={!open}>
         <ul id={`${id}-hits`} role="listbox" aria-label={`Tokens found: ${label}`}>

@@ -1,21 +1,21 @@
 // The route of a quote, drawn: a line for each part of the split, as thick as its share, with a box for each pool on it.
 import type { Token } from "../../api";
-import { short, title, units, venueName } from "../../format";
-import { Address, Amount } from "../../parts/small";
+import { quoted, short, title, units, venueName } from "../../format";
+import { Address, Amount, Called } from "../../parts/small";
 import type { Fee, Leg, Quote } from "./swap";
 
 export type Tokens = Map<string, Token>;
 
-/** name is what a mint is called, its beginning and end where its token is not known. */
+/** name is what a mint is called within a sentence, its beginning and end where its token is not known. */
 export const name = (tokens: Tokens, mint: string) => {
   const token = tokens.get(mint);
-  return token ? title(token) : short(mint);
+  return token ? quoted(title(token)) : short(mint);
 };
 
 /** Of is an amount with its token. Without the token's decimals it is raw. */
 export function Of({ raw, mint, tokens }: { raw: string; mint: string; tokens: Tokens }) {
   const token = tokens.get(mint);
-  return token ? <><Amount raw={raw} decimals={token.decimals} /> {title(token)}</> : <>{raw} raw units of {short(mint)}</>;
+  return token ? <><Amount raw={raw} decimals={token.decimals} /> <Called token={token} /></> : <>{raw} raw units of {short(mint)}</>;
 }
 
 /** part is a fee as a part of what goes in, or of what comes out before it; null where it is of a third token. */
@@ -77,5 +77,5 @@ function Hop({ leg, tokens }: { leg: Leg; tokens: Tokens }) {
 /** FeeAmount is never rounded: fees are small. */
 function FeeAmount({ fee, tokens }: { fee: Fee; tokens: Tokens }) {
   const token = tokens.get(fee.mint);
-  return <>{token ? `${units(fee.amount, token.decimals)} ${title(token)}` : `${fee.amount} raw units of ${short(fee.mint)}`}</>;
+  return token ? <>{units(fee.amount, token.decimals)} <Called token={token} /></> : <>{fee.amount} raw units of {short(fee.mint)}</>;
 }

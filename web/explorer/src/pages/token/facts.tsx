@@ -1,8 +1,8 @@
 // Every field of a token with where its value came from, and the same as the API tells it.
 import type { Origin, Token } from "../../api";
-import { absolute, count, units } from "../../format";
+import { absolute, count, json, units } from "../../format";
 import { useGet } from "../../hooks";
-import { Address, Section } from "../../parts/small";
+import { Address, Section, Text } from "../../parts/small";
 
 /** value of a field for people. */
 export function fieldText(field: string, value: unknown, decimals: number): string {
@@ -26,14 +26,16 @@ export function Facts({ base, token }: { base: string; token: Token }) {
         {fields.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd title={name === "supply" ? `raw ${String(value)}` : undefined}>{fieldText(name, value, token.decimals)}</dd>
+            <dd title={name === "supply" ? `raw ${String(value)}` : undefined}>
+              <Text of={fieldText(name, value, token.decimals)} most={5000} />
+            </dd>
             <dd class="origin">{origins[name] && <From origin={origins[name]} />}</dd>
           </div>
         ))}
       </dl>
       <details>
         <summary>Raw JSON</summary>
-        <pre tabIndex={0}>{JSON.stringify(token, null, 2)}</pre>
+        <pre tabIndex={0}>{json(token)}</pre>
       </details>
     </Section>
   );

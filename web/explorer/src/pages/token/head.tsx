@@ -1,26 +1,31 @@
 // The head of a token's page: who it is, where it is at home, what the figures say.
 import type { ComponentChildren } from "preact";
 import type { Token } from "../../api";
-import { count, launchpadName, percent, short, title } from "../../format";
-import { Address, Ago, Amount, Copy, Logo, Price, Usd } from "../../parts/small";
+import { count, cut, launchpadName, percent, plain, short, title } from "../../format";
+import { Address, Ago, Amount, Copy, Logo, Price, Text, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
 
-/** safe keeps links that lead to a page: what they are comes from whoever made the token. */
-function safe(url: string | null | undefined): string | null {
+/** safe keeps links that lead to the page that they name: what they are comes from whoever made the token. */
+function safe(url: string | null | undefined): URL | null {
   if (!url) return null;
   try {
-    return /^https?:$/.test(new URL(url).protocol) ? url : null;
+    const parsed = new URL(url);
+    // https://wallet.example@evil.example/ leads to evil.example.
+    return /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.password ? parsed : null;
   } catch {
     return null;
   }
 }
 
-function links(token: Token): [string, string][] {
-  const all: [string, string | null][] = Object.entries(token.extensions ?? {}).map(([name, url]) => [name, safe(url)]);
+function links(token: Token): [string, URL][] {
+  const all: [string, URL | null][] = Object.entries(token.extensions ?? {}).map(([name, url]) => [name, safe(url)]);
   const home = safe(token.external_url);
-  if (home && !all.some(([, url]) => url === home)) all.unshift(["website", home]);
-  return all.filter((link): link is [string, string] => link[1] !== null);
+  if (home && !all.some(([, url]) => url?.href === home.href)) all.unshift(["website", home]);
+  return all.filter((link): link is [string, URL] => link[1] !== null);
 }
+
+/** hostOf is where a link leads, in the form that shows letters that only look like others; the end of it says whose it is. */
+const hostOf = ({ host }: URL) => (host.length > 40 ? "…" + host.slice(-39) : host);
 
 export function Head({ token }: { token: Token }) {
   const verdict = judge(token.evidence, token.symbol);
@@ -33,7 +38,7 @@ export function Head({ token }: { token: Token }) {
         <Logo token={token} size={64} />
         <div>
           <h1>
-            {title(token)} {token.symbol && token.name && <small>{token.name}</small>}
+            <Text of={title(token)} /> {plain(token.symbol) && plain(token.name) && <small><Text of={token.name} most={200} /></small>}
           </h1>
           <p class="mint">
             <code>{token.mint}</code>
@@ -48,12 +53,12 @@ export function Head({ token }: { token: Token }) {
             )}
             {(token.tags ?? []).map((tag) => (
               <a class="badge" href={`/?${new URLSearchParams({ tag })}`}>
-                {tag}
+                <Text of={tag} most={30} />
               </a>
             ))}
             {links(token).map(([name, url]) => (
-              <a href={url} rel="noopener noreferrer nofollow" target="_blank" title={url}>
-                {name} ↗
+              <a href={url.href} rel="noopener noreferrer nofollow" target="_blank" title={cut(url.href, 500)}>
+                <Text of={name} most={30} /> <small>{hostOf(url)}</small> ↗
               </a>
             ))}
           </p>
@@ -69,7 +74,7 @@ export function Head({ token }: { token: Token }) {
           )}
         </p>
       )}
-      {token.description && <p class="about">{token.description}</p>}
+      {token.description && <p class="about"><Text of={token.description} most={5000} /></p>}
       <dl class="figures">
         <Figure name="Price">
           <Price value={market?.price_usd} />

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type History, type HistoryEntry, type Token, cancelled, get, words } from "../../api";
 import { amount, count } from "../../format";
-import { Address, Ago, Problem, Section } from "../../parts/small";
+import { Address, Ago, Problem, Section, Text } from "../../parts/small";
 import { Line } from "../../parts/line";
 import { fieldText } from "./facts";
 
@@ -87,7 +87,11 @@ function Entry({ entry, decimals }: { entry: HistoryEntry; decimals: number }) {
         <ul>
           {entry.changes.map((change) => (
             <li key={change.field}>
-              {change.field}: <s>{fieldText(change.field, change.before, decimals)}</s> → {fieldText(change.field, change.after, decimals)}
+              {change.field}:{" "}
+              <s>
+                <Text of={fieldText(change.field, change.before, decimals)} most={500} />
+              </s>{" "}
+              → <Text of={fieldText(change.field, change.after, decimals)} most={500} />
             </li>
           ))}
         </ul>

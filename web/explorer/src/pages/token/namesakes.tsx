@@ -1,6 +1,6 @@
 // Who else uses the symbol, as the eye reads it.
 import type { Page, Token } from "../../api";
-import { count } from "../../format";
+import { count, quoted } from "../../format";
 import { useGet } from "../../hooks";
 import { Problem, Section } from "../../parts/small";
 import { TokenList } from "../../parts/token-list";
@@ -13,9 +13,9 @@ export function Namesakes({ token }: { token: Token }) {
   if (others <= 0) return null;
   const found = (data?.items ?? []).filter((item) => item.evidence?.skeleton === evidence?.skeleton && item.mint !== token.mint);
   return (
-    <Section title={`Others that look like ${token.symbol}`} aside={<small>{count(others)} in the registry</small>}>
+    <Section title={`Others that look like ${quoted(token.symbol)}`} aside={<small>{count(others)} in the registry</small>}>
       {error && <Problem>{error}</Problem>}
-      {found.length > 0 && <TokenList items={found.slice(0, 10)} label={`Tokens whose symbol looks like ${token.symbol}`} />}
+      {found.length > 0 && <TokenList items={found.slice(0, 10)} label={`Tokens whose symbol looks like ${quoted(token.symbol)}`} />}
       {data && found.length < others && (
         <p class="found">
           {found.length === 0 ? "They are written otherwise, and a search for the symbol does not find them." : `The ${Math.min(found.length, 10)} that a search finds first. `}

@@ -1,8 +1,8 @@
 // The pools that hold the token, those that trade most first.
 import type { Pools, Token } from "../../api";
-import { count, short, title, venueName } from "../../format";
+import { count, short, venueName } from "../../format";
 import { useGet, useTokens } from "../../hooks";
-import { Address, Ago, Amount, Problem, Section, Usd } from "../../parts/small";
+import { Address, Ago, Amount, Called, Problem, Section, Usd } from "../../parts/small";
 
 export function PoolsCard({ base, token }: { base: string; token: Token }) {
   const { data, error } = useGet<Pools>(`${base}/pools?limit=20`, 30_000);
@@ -23,14 +23,14 @@ export function PoolsCard({ base, token }: { base: string; token: Token }) {
               <span>
                 <b>{venueName(pool.venue)}</b>{" "}
                 <small>
-                  with <a href={`/token/${mint}`}>{other ? title(other) : short(mint)}</a>
+                  with <a href={`/token/${mint}`}>{other ? <Called token={other} /> : short(mint)}</a>
                 </small>
                 <Address value={pool.pool} what="the pool" />
               </span>
               <Cell name="Holds">
-                <Amount raw={mine} decimals={token.decimals} /> {title(token)}
+                <Amount raw={mine} decimals={token.decimals} /> <Called token={token} />
               </Cell>
-              <Cell name="and">{other ? <><Amount raw={theirs} decimals={other.decimals} /> {title(other)}</> : "–"}</Cell>
+              <Cell name="and">{other ? <><Amount raw={theirs} decimals={other.decimals} /> <Called token={other} /></> : "–"}</Cell>
               <Cell name="Volume 24 h">
                 <Usd value={pool.daily_volume_usd} />
               </Cell>

@@ -1,7 +1,7 @@
 // Price and volume: candles with intervals, the interval in the URL.
 import { useLocation } from "preact-iso";
 import type { Candles, Token } from "../../api";
-import { count, percent, price, title, usd } from "../../format";
+import { count, percent, price, quoted, title, usd } from "../../format";
 import { useGet } from "../../hooks";
 import { Chart } from "../../parts/chart";
 import { Chips } from "../../parts/chips";
@@ -20,7 +20,7 @@ export function PriceCard({ base, token }: { base: string; token: Token }) {
   const change = first?.open && last?.close != null ? last.close / first.open - 1 : null;
   const summary =
     last?.close != null
-      ? `${title(token)}: ${price(last.close)}, ${change === null ? "" : `${percent(change)} over ${count(priced.length)} candles, `}${usd(candles.reduce((sum, c) => sum + c.volume_usd, 0))} traded`
+      ? `${quoted(title(token))}: ${price(last.close)}, ${change === null ? "" : `${percent(change)} over ${count(priced.length)} candles, `}${usd(candles.reduce((sum, c) => sum + c.volume_usd, 0))} traded`
       : "";
   return (
     <Section
