@@ -1,3 +1,7 @@
+// plain takes out of a text what would change the text beside it: control characters, those that
+// turn the direction of writing around, and more than three marks upon a letter.
+export const plain = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '').replace(/[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]/g, ' ').replace(/(\p{M}{3})\p{M}+/gu, '$1');
+
 // h makes an element. Children are text or nodes: text is never read as HTML.
 export function h(tag, attributes = {}, ...children) {
   const svg = ['svg', 'rect', 'line', 'text', 'title', 'g'].includes(tag);
@@ -7,7 +11,7 @@ export function h(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, '');
     else if (value !== false && value != null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat().filter((child) => child != null).map((child) => (child instanceof Node ? child : plain(String(child)))));
   return element;
 }
 
@@ -18,7 +22,7 @@ export function table(caption, columns, rows, empty) {
     h('caption', { class: 'hidden' }, caption),
     h('thead', {}, h('tr', {}, columns.map(([name, kind]) => h('th', { scope: 'col', class: kind }, name)))),
     h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, i) =>
-      h('td', { class: columns[i][1], 'data-name': columns[i][0] }, cell instanceof Node ? cell : String(cell)))))));
+      h('td', { class: columns[i][1], 'data-name': columns[i][0] }, cell instanceof Node ? cell : h('bdi', {}, cell)))))));
 }
 
 export const number = (n) => Number(n).toLocaleString('en-US');

@@ -146,7 +146,7 @@ export async function keys(page) {
         h('div', {}, (key.secrets || []).map((s) => h('div', {}, h('code', {}, `${s.prefix}…`), s.ends_at && h('small', {}, ` until ${time(s.ends_at)}`)))),
         h('small', {}, rules(key.rules)),
         key.state === 'configured' ? h('small', {}, 'of the configuration') : key.state === 'revoked'
-          ? h('small', {}, `by ${key.revoked_by} ${time(key.revoked_at)} ${key.revoke_reason || ''}`)
+          ? h('small', {}, 'by ', h('bdi', {}, key.revoked_by), ` ${time(key.revoked_at)} `, h('bdi', {}, key.revoke_reason || ''))
           : h('div', { class: 'buttons' }, button('Restrict', restrict), button('Rotate', rotate), button('Revoke', revoke, 'danger')),
       ];
     }), 'There are no keys yet.'));

@@ -38,7 +38,7 @@ export async function pipeline(page) {
 function replay(letter, again) {
   return dialog('Replay a record', (close) => form([
     h('p', {}, `${letter.record.topic}, partition ${letter.record.partition}, offset ${number(letter.record.offset)}, is written to the end of its topic again. What rooms stored of it before does not change.`),
-    h('p', {}, h('small', {}, letter.reason)),
+    h('p', {}, h('small', {}, h('bdi', {}, letter.reason))),
   ], 'Replay', async () => {
     await call('POST', `/v1/dead-letters/${letter.partition}/${letter.offset}/replay`, {});
     tell('The record is written again.');
@@ -49,7 +49,7 @@ function replay(letter, again) {
 
 export async function deadLetters(page) {
   const { dead_letters: letters } = await call('GET', '/v1/dead-letters?limit=200');
-  page.replaceChildren(h('h1', {}, 'Dead letters'), table('Dead letters', [['When'], ['Room'], ['Record'], ['Reason'], ['Size', 'number'], ['', 'actions']],
+  page.replaceChildren(h('h1', {}, 'Dead letters'), table('Dead letters', [['When', 'when'], ['Room'], ['Record'], ['Reason'], ['Size', 'number'], ['', 'actions']],
     letters.reverse().map((l) => [time(l.at), l.source, l.record ? h('code', {}, `${l.record.topic}/${l.record.partition}@${l.record.offset}`) : h('code', {}, l.key), l.reason, bytes(l.value_bytes),
       l.record ? h('button', { type: 'button', 'aria-label': `Replay ${l.partition}/${l.offset}`, onclick: () => replay(l, () => deadLetters(page)) }, 'Replay') : h('small', {}, 'was no record')]),
     'There are no dead letters.'));
