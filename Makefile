@@ -152,11 +152,11 @@ test-typescript: ## Test the TypeScript client, the example of its README among 
 
 .PHONY: test-web
 test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs)
-	@tools/web/run.sh $(ARGS)
+	@GO="$(GO)" tools/web/run.sh $(ARGS)
 
 .PHONY: bench-web
 bench-web: deps build ## Measure the wait for the first page and the first result of a search, as it is and with the processor slowed four times
-	@tools/web/run.sh bench
+	@GO="$(GO)" tools/web/run.sh bench
 
 .PHONY: test-newcomer
 test-newcomer: ## Do what README.md tells a newcomer: a fresh clone, its commands as written, the pages in a browser, Ctrl-C (needs Node, Python and the README's ports)

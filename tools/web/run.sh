@@ -20,15 +20,25 @@ packages=$("$here/packages.sh")
 cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/mintlake-web.XXXXXX")
-node=
+node='' documents=''
 leave() {
+  [ -z "$documents" ] || kill "$documents" 2>/dev/null || true
   [ -z "$node" ] || { kill -INT "$node" 2>/dev/null && wait "$node" 2>/dev/null; } || true
   rm -rf "$work"
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
+(cd "$root" && "${GO:-go}" build -o "$work/tokens" ./tools/web/tokens)
+node "$packages/documents.mjs" >"$work/documents" &
+documents=$!
+for tries in $(seq 300); do
+  DOCUMENTS=$(cat "$work/documents")
+  [ -z "$DOCUMENTS" ] || break
+  [ "$tries" != 300 ] || fail "the server of documents did not begin within a minute"
+  sleep 0.2
+done
 # Tests ask faster than people do. The limits have a node of their own, in gap.test.mjs.
-"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?tps=20&tokens=100' --rate-limits-enabled=false \
+"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?tps=20&tokens=100' --rate-limits-enabled=false --enrich-allow-private "$DOCUMENTS" \
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr 127.0.0.1:0 --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!
@@ -41,7 +51,7 @@ for tries in $(seq 1500); do
 done
 address() { sed -n "s/^addresses .*\\b$1=\\([^ ]*\\).*/\\1/p" "$work/stdout"; }
 MINTLAKE_SWAP=$(address swap) MINTLAKE_RPC=$(address rpc)
-export MINTLAKE_API MINTLAKE_SWAP MINTLAKE_RPC MINTLAKE=$root/bin/mintlake PICTURES=${PICTURES:+$(cd "$PICTURES" && pwd)}
+export MINTLAKE_API MINTLAKE_SWAP MINTLAKE_RPC DOCUMENTS TOKENS=$work/tokens MINTLAKE=$root/bin/mintlake PICTURES=${PICTURES:+$(cd "$PICTURES" && pwd)}
 cd "$packages"
 if [ "${1:-}" = bench ]; then
   node bench.mjs
@@ -51,7 +61,7 @@ fi
 node --test "$@" gap.test.mjs >"$work/gap" 2>&1 &
 gap=$!
 failed=0
-node --test --test-concurrency=1 "$@" explorer.test.mjs trouble.test.mjs quote.test.mjs docs.test.mjs || failed=1
+node --test --test-concurrency=1 "$@" explorer.test.mjs trouble.test.mjs quote.test.mjs docs.test.mjs hostile.test.mjs || failed=1
 wait "$gap" || failed=1
 cat "$work/gap"
 exit "$failed"
