@@ -20,6 +20,12 @@ for tries in $(seq 3000); do
 	sleep 0.1
 done
 at() { grep '^addresses' "$work/log" | tr ' ' '\n' | sed -n "s/^$1=//p"; }
-$GO run ./tools/dashboard/letter "$(at kafka)"
+$GO run ./tools/dashboard/letter "$(at kafka)" </dev/null
 mkdir -p bin/dashboard
-SHOTS=$PWD/bin/dashboard LETTERS=1 ADMIN=$(at admin) RPC=$(at rpc) TOKEN=$MINTLAKE_ADMIN_TOKEN CHROMIUM=$CHROMIUM node tools/dashboard/drive.mjs
+export SHOTS=$PWD/bin/dashboard LETTERS=1 TOKEN=$MINTLAKE_ADMIN_TOKEN CHROMIUM
+ADMIN=$(at admin) RPC=$(at rpc)
+export ADMIN RPC
+node tools/dashboard/drive.mjs
+node -e 'import("./tools/web/payloads.mjs").then(({ payloads }) => console.log(JSON.stringify(payloads)))' >"$work/texts"
+$GO run ./tools/dashboard/letter "$(at kafka)" <"$work/texts"
+node tools/dashboard/hostile.mjs
