@@ -30,7 +30,7 @@ func (n node) call(ctx context.Context, into any, method string, params ...any) 
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	var answer struct {
 		Result json.RawMessage
 		Error  *struct {
