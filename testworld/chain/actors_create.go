@@ -60,18 +60,18 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 	t.mintAuth, t.updateAuth, t.metadata = creator, creator, g.x.derived.metadata(mint.Key)
 	ata := g.ata(creator.Key, t)
 	supply := (1_000 + r.Uint64N(1_000_000_000)) * pow10(t.decimals)
-	ixs := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(layout.MintSize), layout.MintSize, TokenProgram))
+	ixs := append(budget(r, 120_000), CreateAccount(creator.Key, mint.Key, RentExempt(layout.MintSize), layout.MintSize, TokenProgram))
 	if r.IntN(6) == 0 {
 		ixs = append(ixs, ixInitMintOld(mint.Key, t.decimals, creator.Key, freeze))
 	} else {
-		ixs = append(ixs, ixInitMint(TokenProgram, mint.Key, t.decimals, creator.Key, freeze))
+		ixs = append(ixs, InitializeMint(TokenProgram, mint.Key, t.decimals, creator.Key, freeze))
 	}
 	bare := r.IntN(20) == 0 // a mint without metadata
 	if bare {
 		t.metadata = Key{}
 	} else {
 		d := layout.MetaplexData{Name: t.name, Symbol: t.symbol, URI: t.uri, Fee: pick(r, []uint16{0, 0, 0, 100, 500})}
-		ixs = append(ixs, ixMetaplexCreate(t.metadata, mint.Key, creator.Key, creator.Key, creator.Key, d, r.IntN(8) > 0))
+		ixs = append(ixs, CreateMetaplex(t.metadata, mint.Key, creator.Key, creator.Key, creator.Key, d, r.IntN(8) > 0))
 	}
 	ixs = append(ixs, ixCreateATA(creator.Key, ata, creator.Key, mint.Key, TokenProgram, r.IntN(2) == 0))
 	if r.IntN(3) == 0 {
@@ -100,7 +100,7 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 		freeze, t.freezeAuth = &creator.Key, creator
 	}
 	size := layout.ExtensionsAt + 4 + 64
-	ixs := []Instruction{ixPointer(mint.Key, creator.Key, mint.Key)}
+	ixs := []Instruction{InitializePointer(mint.Key, creator.Key, mint.Key)}
 	switch r.IntN(6) {
 	case 0:
 		t.feeBPS, t.feeAuth = pick(r, []uint16{50, 100, 500, 1000}), creator
@@ -114,10 +114,10 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 	meta := layout.TokenMetadata{Mint: mint.Key, Name: t.name, Symbol: t.symbol, URI: t.uri}
 	ata := g.ata(creator.Key, t)
 	supply := (1_000 + r.Uint64N(1_000_000_000)) * pow10(t.decimals)
-	head := append(budget(r, 120_000), ixCreateAccount(creator.Key, mint.Key, RentExempt(size+4+len(meta.Bytes())), size, Token2022Program))
+	head := append(budget(r, 120_000), CreateAccount(creator.Key, mint.Key, RentExempt(size+4+len(meta.Bytes())), size, Token2022Program))
 	ixs = append(append(head, ixs...),
-		ixInitMint(Token2022Program, mint.Key, t.decimals, creator.Key, freeze),
-		ixMetadataInit(mint.Key, creator.Key, creator.Key, t.name, t.symbol, t.uri),
+		InitializeMint(Token2022Program, mint.Key, t.decimals, creator.Key, freeze),
+		InitializeMetadata(mint.Key, creator.Key, creator.Key, t.name, t.symbol, t.uri),
 		ixCreateATA(creator.Key, ata, creator.Key, mint.Key, Token2022Program, true),
 		ixMintTo(Token2022Program, mint.Key, ata, creator.Key, supply))
 	if r.IntN(4) == 0 {

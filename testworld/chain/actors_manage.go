@@ -158,11 +158,11 @@ func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
 	}
 	if r.IntN(6) == 0 {
 		next, _ := g.wallet(r)
-		return &plan{payer: t.updateAuth, ixs: []Instruction{ixMetaplexUpdate(t.metadata, t.updateAuth.Key, nil, &next.Key, r.IntN(3) == 0)},
+		return &plan{payer: t.updateAuth, ixs: []Instruction{UpdateMetaplex(t.metadata, t.updateAuth.Key, nil, &next.Key, r.IntN(3) == 0)},
 			done: func() { t.updateAuth = next }}
 	}
 	d := &layout.MetaplexData{Name: name, Symbol: symbol, URI: uri}
-	return &plan{payer: t.updateAuth, v0: r.IntN(2) == 0, ixs: append(budget(r, 40_000), ixMetaplexUpdate(t.metadata, t.updateAuth.Key, d, nil, false)), done: done}
+	return &plan{payer: t.updateAuth, v0: r.IntN(2) == 0, ixs: append(budget(r, 40_000), UpdateMetaplex(t.metadata, t.updateAuth.Key, d, nil, false)), done: done}
 }
 
 // planUpdateField changes the TokenMetadata extension. If the account grows, the payer first adds
@@ -181,12 +181,12 @@ func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri st
 		field      byte
 		key, value string
 	}
-	edits := []edit{{fieldURI, "", uri}}
+	edits := []edit{{FieldURI, "", uri}}
 	if name != t.name {
-		edits = append(edits, edit{fieldName, "", name}, edit{fieldSymbol, "", symbol})
+		edits = append(edits, edit{FieldName, "", name}, edit{FieldSymbol, "", symbol})
 	}
 	if r.IntN(3) == 0 {
-		edits = append(edits, edit{fieldKey, pick(r, []string{"website", "twitter", "telegram"}), "https://" + letters(r, 8) + ".mintlake.invalid"})
+		edits = append(edits, edit{FieldKey, pick(r, []string{"website", "twitter", "telegram"}), "https://" + letters(r, 8) + ".mintlake.invalid"})
 	}
 	ixs := budget(r, 60_000)
 	for _, e := range edits {
@@ -196,7 +196,7 @@ func (g *Generator) planUpdateField(r *rand.Rand, t *token, name, symbol, uri st
 		ixs = append(ixs, ixTransferSOL(t.updateAuth.Key, t.mint, need-a.Lamports))
 	}
 	for _, e := range edits {
-		ixs = append(ixs, ixUpdateField(t.mint, t.updateAuth.Key, e.field, e.key, e.value))
+		ixs = append(ixs, UpdateField(t.mint, t.updateAuth.Key, e.field, e.key, e.value))
 	}
 	return &plan{payer: t.updateAuth, ixs: ixs, v0: r.IntN(2) == 0, done: done}
 }

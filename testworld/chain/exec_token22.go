@@ -156,12 +156,12 @@ func token22AccountSize(x *machine, f *frame) error {
 	return nil
 }
 
-// The fields of UpdateField. fieldKey is followed by the key of an additional one.
+// The fields of UpdateField. FieldKey is followed by the key of an additional one.
 const (
-	fieldName = iota
-	fieldSymbol
-	fieldURI
-	fieldKey
+	FieldName = iota
+	FieldSymbol
+	FieldURI
+	FieldKey
 )
 
 // metadataInitialize runs Initialize. Accounts: metadata, update authority, mint, mint authority
@@ -245,7 +245,7 @@ func loadMetadata(x *machine, f *frame) (*layout.TokenMetadata, error) {
 }
 
 // metadataUpdateField runs UpdateField. Accounts: metadata, update authority. Data: the field, the
-// key of fieldKey, the value.
+// key of FieldKey, the value.
 func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	x.used += 4000
 	x.log("Program log: TokenMetadataInstruction: UpdateField")
@@ -256,25 +256,25 @@ func metadataUpdateField(x *machine, f *frame, body []byte) error {
 	r := layout.Reader{Rest: body}
 	field := r.U8()
 	key := ""
-	if field == fieldKey {
+	if field == FieldKey {
 		key = r.Text()
 	}
 	value := r.Text()
-	if r.Bad || field > fieldKey {
+	if r.Bad || field > FieldKey {
 		return fail(ErrInvalidInstructionData)
 	}
 	setField(m, field, key, value)
 	return storeMetadata(x, f.accs[0], m)
 }
 
-// setField sets a field of the metadata; key is used with fieldKey only.
+// setField sets a field of the metadata; key is used with FieldKey only.
 func setField(m *layout.TokenMetadata, field byte, key, value string) {
 	switch field {
-	case fieldName:
+	case FieldName:
 		m.Name = value
-	case fieldSymbol:
+	case FieldSymbol:
 		m.Symbol = value
-	case fieldURI:
+	case FieldURI:
 		m.URI = value
 	default:
 		for i := range m.Extra {

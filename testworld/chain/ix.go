@@ -20,7 +20,8 @@ func transferData(lamports uint64) []byte {
 	return layout.AppendU64([]byte{sysTransfer, 0, 0, 0}, lamports)
 }
 
-func ixCreateAccount(from, to Key, lamports uint64, size int, owner Key) Instruction {
+// CreateAccount makes an account of size bytes, paid by from. to signs, too.
+func CreateAccount(from, to Key, lamports uint64, size int, owner Key) Instruction {
 	return Instruction{Program: SystemProgram, Accounts: []AccountMeta{signerW(from), signerW(to)}, Data: createAccountData(lamports, size, owner)}
 }
 
@@ -38,7 +39,8 @@ func ixComputePrice(microLamports uint64) Instruction {
 
 func ixMemo(text string) Instruction { return Instruction{Program: MemoProgram, Data: []byte(text)} }
 
-func ixInitMint(program, mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
+// InitializeMint makes an account a mint of either token program. freeze may be nil.
+func InitializeMint(program, mint Key, decimals uint8, authority Key, freeze *Key) Instruction {
 	return Instruction{Program: program, Accounts: []AccountMeta{writable(mint)}, Data: layout.InitializeMint2(decimals, authority, freeze)}
 }
 
@@ -109,27 +111,30 @@ func ixBatch(ixs ...Instruction) Instruction {
 	return out
 }
 
-func ixPointer(mint, authority, metadata Key) Instruction {
+// InitializePointer sets the MetadataPointer extension of a mint, before it is initialized.
+func InitializePointer(mint, authority, metadata Key) Instruction {
 	data := append([]byte{layout.TagMetadataPointer, layout.PointerTagInitialize}, layout.MetadataPointer(authority, metadata)...)
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint)}, Data: data}
 }
 
-func ixMetadataInit(mint, updateAuthority, mintAuthority Key, name, symbol, uri string) Instruction {
+// InitializeMetadata sets the TokenMetadata extension of a mint.
+func InitializeMetadata(mint, updateAuthority, mintAuthority Key, name, symbol, uri string) Instruction {
 	data := layout.AppendString(layout.AppendString(layout.AppendString(append([]byte(nil), tmInitialize[:]...), name), symbol), uri)
 	return Instruction{Program: Token2022Program, Data: data,
 		Accounts: []AccountMeta{writable(mint), readonly(updateAuthority), readonly(mint), signer(mintAuthority)}}
 }
 
-// ixUpdateField sets a field of the TokenMetadata extension. key is used with fieldKey only.
-func ixUpdateField(mint, authority Key, field byte, key, value string) Instruction {
+// UpdateField sets a field of the TokenMetadata extension. key is used with FieldKey only.
+func UpdateField(mint, authority Key, field byte, key, value string) Instruction {
 	data := append(append([]byte(nil), tmUpdateField[:]...), field)
-	if field == fieldKey {
+	if field == FieldKey {
 		data = layout.AppendString(data, key)
 	}
 	return Instruction{Program: Token2022Program, Accounts: []AccountMeta{writable(mint), signer(authority)}, Data: layout.AppendString(data, value)}
 }
 
-func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key, d layout.MetaplexData, mutable bool) Instruction {
+// CreateMetaplex makes the Metaplex account of a mint. payer and mintAuthority sign.
+func CreateMetaplex(metadata, mint, mintAuthority, payer, updateAuthority Key, d layout.MetaplexData, mutable bool) Instruction {
 	data := d.Append([]byte{mplCreateV3})
 	m := byte(0)
 	if mutable {
@@ -139,9 +144,9 @@ func ixMetaplexCreate(metadata, mint, mintAuthority, payer, updateAuthority Key,
 		signer(mintAuthority), signerW(payer), readonly(updateAuthority), readonly(SystemProgram)}}
 }
 
-// ixMetaplexUpdate sets the data to d and the update authority to next (nil: unchanged). authority
+// UpdateMetaplex sets the data to d and the update authority to next (nil: unchanged). authority
 // signs. frozen makes the metadata immutable.
-func ixMetaplexUpdate(metadata, authority Key, d *layout.MetaplexData, next *Key, frozen bool) Instruction {
+func UpdateMetaplex(metadata, authority Key, d *layout.MetaplexData, next *Key, frozen bool) Instruction {
 	data := []byte{mplUpdateV2, 0}
 	if d != nil {
 		data = d.Append([]byte{mplUpdateV2, 1})

@@ -48,13 +48,13 @@ func assigns(t *testing.T, g *Generator) []assigned {
 		return other.Key, []Instruction{assign(writable(other.Key), TokenProgram)}
 	})
 	add("an account of another program stays its own", &TxError{Index: 1, Kind: ErrModifiedProgramID}, SystemProgram, func(payer, fresh Key) (Key, []Instruction) {
-		return fresh, []Instruction{ixCreateAccount(payer, fresh, RentExempt(layout.MintSize), layout.MintSize, TokenProgram), assign(signerW(fresh), SystemProgram)}
+		return fresh, []Instruction{CreateAccount(payer, fresh, RentExempt(layout.MintSize), layout.MintSize, TokenProgram), assign(signerW(fresh), SystemProgram)}
 	})
 	add("a read-only account stays as it is", &TxError{Index: 0, Kind: ErrModifiedProgramID}, SystemProgram, func(_, _ Key) (Key, []Instruction) {
 		return other.Key, []Instruction{assign(signer(other.Key), TokenProgram)}
 	})
 	add("zeros are no content", nil, TokenProgram, func(payer, fresh Key) (Key, []Instruction) {
-		return fresh, []Instruction{ixCreateAccount(payer, fresh, RentExempt(8), 8, SystemProgram), assign(signerW(fresh), TokenProgram)}
+		return fresh, []Instruction{CreateAccount(payer, fresh, RentExempt(8), 8, SystemProgram), assign(signerW(fresh), TokenProgram)}
 	})
 	return list
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 
@@ -58,7 +59,11 @@ func run(url string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	s := &sender{node: node{url}, failed: map[string]bool{}, wallets: map[string]solana.PrivateKey{}}
+	client, err := rpc.NewClient(rpc.Config{Endpoints: []string{url}}, rpc.Deps{})
+	if err != nil {
+		return err
+	}
+	s := &sender{rpc: client, failed: map[string]bool{}, wallets: map[string]solana.PrivateKey{}}
 	if err := s.fund(ctx); err != nil {
 		return err
 	}

@@ -1,55 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+
+	rpc "github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/testworld/chain"
 )
-
-// node is a JSON-RPC server.
-type node struct{ url string }
-
-// call asks for a method, and asks again while the server has no room.
-func (n node) call(ctx context.Context, into any, method string, params ...any) error {
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	var answer struct {
-		Result json.RawMessage
-		Error  *struct {
-			Code    int
-			Message string
-		}
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return fmt.Errorf("%s: %s: %w", method, response.Status, err)
-	}
-	if answer.Error != nil {
-		return fmt.Errorf("%s: %d %s", method, answer.Error.Code, answer.Error.Message)
-	}
-	return json.Unmarshal(answer.Result, into)
-}
 
 // sender signs and sends transactions, and knows which it has sent.
 type sender struct {
-	node
+	rpc       *rpc.Client
 	payer     solana.PrivateKey
 	blockhash solana.Hash
 	sent      []string
@@ -63,7 +28,7 @@ func (s *sender) fund(ctx context.Context) (err error) {
 		return err
 	}
 	var signature string
-	if err := s.call(ctx, &signature, "requestAirdrop", s.payer.PublicKey(), 100*solana.LAMPORTS_PER_SOL); err != nil {
+	if err := s.rpc.Call(ctx, "requestAirdrop", []any{s.payer.PublicKey(), 100 * solana.LAMPORTS_PER_SOL}, &signature); err != nil {
 		return err
 	}
 	s.sent = append(s.sent, signature)
@@ -73,15 +38,23 @@ func (s *sender) fund(ctx context.Context) (err error) {
 	var latest struct {
 		Value struct{ Blockhash solana.Hash }
 	}
-	err = s.call(ctx, &latest, "getLatestBlockhash")
+	err = s.rpc.Call(ctx, "getLatestBlockhash", nil, &latest)
 	s.blockhash = latest.Value.Blockhash
 	return err
 }
 
 // send sends a transaction of the payer. It asks for no simulation: a transaction may need one that
 // was sent before it and has not landed yet.
-func (s *sender) send(ctx context.Context, signers []solana.PrivateKey, instructions ...solana.Instruction) error {
-	tx, err := solana.NewTransaction(instructions, s.blockhash, solana.TransactionPayer(s.payer.PublicKey()))
+func (s *sender) send(ctx context.Context, signers []solana.PrivateKey, instructions ...chain.Instruction) error {
+	calls := make([]solana.Instruction, len(instructions))
+	for i, instruction := range instructions {
+		accounts := make([]*solana.AccountMeta, len(instruction.Accounts))
+		for k, meta := range instruction.Accounts {
+			accounts[k] = &solana.AccountMeta{PublicKey: solana.PublicKey(meta.Key), IsSigner: meta.Signer, IsWritable: meta.Writable}
+		}
+		calls[i] = solana.NewInstruction(solana.PublicKey(instruction.Program), accounts, instruction.Data)
+	}
+	tx, err := solana.NewTransaction(calls, s.blockhash, solana.TransactionPayer(s.payer.PublicKey()))
 	if err != nil {
 		return err
 	}
@@ -101,7 +74,7 @@ func (s *sender) send(ctx context.Context, signers []solana.PrivateKey, instruct
 		return err
 	}
 	var signature string
-	if err := s.call(ctx, &signature, "sendTransaction", raw, map[string]any{"encoding": "base64", "skipPreflight": true}); err != nil {
+	if err := s.rpc.Call(ctx, "sendTransaction", []any{raw, map[string]any{"encoding": "base64", "skipPreflight": true}}, &signature); err != nil {
 		return err
 	}
 	s.sent = append(s.sent, signature)
@@ -119,7 +92,7 @@ func (s *sender) landed(ctx context.Context) error {
 				ConfirmationStatus string
 			}
 		}
-		if err := s.call(ctx, &statuses, "getSignatureStatuses", ask); err != nil {
+		if err := s.rpc.Call(ctx, "getSignatureStatuses", []any{ask}, &statuses); err != nil {
 			return err
 		}
 		done := 0
