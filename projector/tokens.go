@@ -219,18 +219,13 @@ func (c *ClickHouse) tokensStatement(facts, taken, having string) string {
 	return strings.NewReplacer(
 		"{database}", c.database,
 		"{columns}", strings.Join(clickhouse.Names(tokenColumns()), ", "),
-		"{uri_pattern}", quoted(registry.URIPattern),
-		"{break_pattern}", quoted(registry.BreakPattern),
-		"{hidden_pattern}", quoted(registry.HiddenPattern),
+		"{uri_pattern}", clickhouse.Literal(registry.URIPattern),
+		"{break_pattern}", clickhouse.Literal(registry.BreakPattern),
+		"{hidden_pattern}", clickhouse.Literal(registry.HiddenPattern),
 		"{reserved_tags}", "'"+strings.Join(registry.ReservedTags(), "', '")+"'",
 		"{rules}", strconv.Itoa(rules),
 		"{metadata_program}", "'"+hex.EncodeToString(registry.MetadataProgram().Bytes())+"'",
 		// Bumps of registry.IsEdition.
 		"{edition_bumps}", fmt.Sprintf("%d, %d", registry.EditionBumpFrom, registry.EditionBumpTo+1),
 	).Replace(statement)
-}
-
-// quoted returns a text as a literal of ClickHouse's SQL.
-func quoted(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }

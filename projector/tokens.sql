@@ -2,6 +2,8 @@
 -- steps are many because ClickHouse analyses an alias anew wherever it is used in its own step.
 INSERT INTO {database}.tokens_raw ({columns})
 WITH
+-- registry.Shown.
+(text -> trimBoth(replaceRegexpAll(replaceRegexpAll(text, {break_pattern}, ' '), {hidden_pattern}, ''))) AS plain,
 folded AS
 (
     SELECT
@@ -108,11 +110,8 @@ shown AS
 )
 SELECT
     mint,
-    -- As registry.Shown.
-    trimBoth(replaceRegexpAll(replaceRegexpAll(
-        multiIf(metaplex_symbol != '', metaplex_symbol, own_metadata AND token22_symbol != '', token22_symbol, document_symbol != '', document_symbol, list_symbol), {break_pattern}, ' '), {hidden_pattern}, '')) AS symbol,
-    trimBoth(replaceRegexpAll(replaceRegexpAll(
-        multiIf(metaplex_name != '', metaplex_name, own_metadata AND token22_name != '', token22_name, document_name != '', document_name, list_name), {break_pattern}, ' '), {hidden_pattern}, '')) AS name,
+    plain(multiIf(metaplex_symbol != '', metaplex_symbol, own_metadata AND token22_symbol != '', token22_symbol, document_symbol != '', document_symbol, list_symbol)) AS symbol,
+    plain(multiIf(metaplex_name != '', metaplex_name, own_metadata AND token22_name != '', token22_name, document_name != '', document_name, list_name)) AS name,
     ifNull(toUInt8OrNull(decimals_text), 0) AS decimals,
     nullIf(document_image, '') AS logo_url,
     multiIf(document_image = '', 'missing', JSONExtractString(logo, 'url') = document_image AND JSONExtractUInt(logo, 'purge') >= JSONExtractUInt(logo_override, 'purge'), JSONExtractString(logo, 'status'), 'unchecked') AS logo_status,
@@ -131,7 +130,7 @@ SELECT
     if(match(document_link, {uri_pattern}), document_link, NULL) AS external_url,
     mapUpdate(
         if(empty(document_extensions), arrayFirst(e -> notEmpty(e), arrayMap(l -> JSONExtract(l, 'extensions', 'Map(String, String)'), lists)), document_extensions),
-        if(own_metadata, mapFromArrays(arrayMap(f -> substring(f.2, 2), fields), arrayMap(f -> trimBoth(replaceRegexpAll(replaceRegexpAll(f.4, {break_pattern}, ' '), {hidden_pattern}, '')), fields)), CAST(map(), 'Map(String, String)'))) AS extensions,
+        if(own_metadata, mapFromArrays(arrayMap(f -> substring(f.2, 2), fields), arrayMap(f -> plain(f.4), fields)), CAST(map(), 'Map(String, String)'))) AS extensions,
     -- Reserved ones are the lists' to give: registry.IsReservedTag.
     arrayDistinct(arrayConcat(arrayFlatten(arrayMap(l -> JSONExtract(l, 'tags', 'Array(String)'), lists)),
         arrayFilter(t -> replaceRegexpAll(lower(t), '[^a-z0-9]', '') NOT IN ({reserved_tags}), document_tags))) AS tags,

@@ -214,7 +214,7 @@ func (r *backupRun) tables(ctx context.Context) (err error) {
 }
 
 func backupFile(folder string, step backupStep) string {
-	return "File('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(filepath.Join(folder, clickhouseFolder, step.folder)) + "')"
+	return "File(" + clickhouse.Literal(filepath.Join(folder, clickhouseFolder, step.folder)) + ")"
 }
 
 // openEngineOf connects to the engine, and checks that its tables are those in folder.
