@@ -194,6 +194,7 @@ func (r *scheduleRun) settle() {
 // requireImages asks for the images of tokens that have one, as a page does: each is there.
 func (r *scheduleRun) requireImages() {
 	r.t.Helper()
+	count := 0
 	for _, mint := range r.up.query("SELECT mint FROM mintlake.tokens WHERE logo_status = 'ok' ORDER BY mint LIMIT 20 FORMAT TSV") {
 		if mint == "" {
 			continue // there is none
@@ -206,7 +207,9 @@ func (r *scheduleRun) requireImages() {
 			_ = response.Body.Close()
 			return response.StatusCode == http.StatusOK && response.Header.Get("X-Logo-Status") == "ok"
 		}, hang, 200*time.Millisecond, "the image of %s", mint)
+		count++
 	}
+	r.t.Logf("schedule %d: %d images", r.schedule.number, count)
 }
 
 // begin starts the node's next life.
