@@ -46,14 +46,16 @@ func (c Config) serverSettings() [][2]string {
 	}
 }
 
-// tableSettings are the defaults of every MergeTree table. A ClickHouse server keeps merged parts
-// for eight minutes; libchdb deletes them at once (old_parts_lifetime = 0). So merges must be
-// synced, too, or a power cut could lose rows.
+// tableSettings are the defaults of every MergeTree table. libchdb deletes the sources of a merge at
+// once (old_parts_lifetime = 0). A ClickHouse server keeps them for eight minutes, and so do we: on a
+// disk that is full, merged parts were seen whose files are empty, and the next start then takes
+// their sources.
 func (c Config) tableSettings() [][2]string {
+	settings := [][2]string{{"old_parts_lifetime", "480"}}
 	if c.NoSync {
-		return nil
+		return settings
 	}
-	return [][2]string{{"fsync_after_insert", "1"}, {"fsync_part_directory", "1"}, {"min_rows_to_fsync_after_merge", "1"}}
+	return append(settings, [][2]string{{"fsync_after_insert", "1"}, {"fsync_part_directory", "1"}, {"min_rows_to_fsync_after_merge", "1"}}...)
 }
 
 // writeServerConfig writes the engine's configuration file and returns its path. libchdb reads
