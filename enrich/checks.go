@@ -62,6 +62,7 @@ type Checker struct {
 	cfg       CheckConfig
 	upstreams *Upstreams
 	producer  kafka.RecordProducer
+	past      *Past
 	pace      *rate.Limiter
 	// taken is how often something about a mint was taken back.
 	taken *lru.Cache[pubkey.Key, int]
@@ -71,19 +72,23 @@ type Checker struct {
 // retraction: whoever may change a mint can make reads differ by a change in the right moment.
 const maxTaken = 16
 
-// NewChecker returns a checker of what is read through upstreams; nil if there is only one.
-func NewChecker(cfg CheckConfig, upstreams *Upstreams, producer kafka.RecordProducer) (*Checker, error) {
+// NewChecker returns a checker of what is read through upstreams; nil if there is only one. past may
+// be nil: then what an earlier process has read is not checked.
+func NewChecker(cfg CheckConfig, upstreams *Upstreams, producer kafka.RecordProducer, past *Past) (*Checker, error) {
 	if upstreams.unchecked == nil {
 		return nil, nil
 	}
 	cfg = cfg.withDefaults()
 	taken, err := lru.New[pubkey.Key, int](maxUnchecked)
-	return &Checker{cfg: cfg, upstreams: upstreams, producer: producer, pace: pause.Evenly(cfg.callsPerSecond), taken: taken}, err
+	return &Checker{cfg: cfg, upstreams: upstreams, producer: producer, past: past, pace: pause.Evenly(cfg.callsPerSecond), taken: taken}, err
 }
 
 // Run checks until ctx ends, then returns nil. It returns an error if writing to Kafka fails for
 // good.
 func (c *Checker) Run(ctx context.Context) error {
+	if c.past != nil && !c.awaitPast(ctx) {
+		return nil
+	}
 	for {
 		if err := pause.Await(ctx, c.pace); err != nil {
 			return nil
@@ -126,6 +131,11 @@ func (c *Checker) first(ctx context.Context, batch []*noted) error {
 	}
 	for i, n := range batch {
 		if err != nil || r.slot < n.slot { // nobody to ask, or it has not reached the slot
+			c.again(n)
+			continue
+		}
+		if cutOff(r, r.accounts[2*i], r.accounts[2*i+1]) {
+			n.length = wholeRead
 			c.again(n)
 			continue
 		}
@@ -298,13 +308,18 @@ func saidOf(mint pubkey.Key, r reading, i int) said {
 
 // note remembers what an upstream said of a mint, to be checked.
 func (u *Upstreams) note(mint pubkey.Key, r reading, facts []*eventspb.Enrichment) {
+	u.noteRead(mint, r, facts, u.now())
+}
+
+// noteRead is note of a read that was made at a time.
+func (u *Upstreams) noteRead(mint pubkey.Key, r reading, facts []*eventspb.Enrichment, at time.Time) {
 	if u.unchecked == nil || r.upstream == "" {
 		return
 	}
 	absent := !slices.ContainsFunc(facts, func(fact *eventspb.Enrichment) bool { return fact.GetNotAMint() == nil })
 	whole, shape := digest(facts)
 	missed := u.unchecked.add(&noted{
-		mint: mint, said: said{upstream: r.upstream, slot: r.slot, whole: whole, shape: shape}, length: r.length, absent: absent, at: u.now(),
+		mint: mint, said: said{upstream: r.upstream, slot: r.slot, whole: whole, shape: shape}, length: r.length, absent: absent, at: at,
 	})
 	u.metrics.checks.WithLabelValues(checkMissed).Add(float64(missed))
 }

@@ -65,6 +65,15 @@ func (b *broker) EndOffsets(context.Context, []string) (map[kafka.TopicPartition
 	return map[kafka.TopicPartition]int64{{Topic: schemas.TopicEnrichments}: int64(len(b.records(schemas.TopicEnrichments)))}, nil
 }
 
+// StartOffsets is of the enrichments.
+func (b *broker) StartOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	return map[kafka.TopicPartition]int64{{Topic: schemas.TopicEnrichments}: 0}, nil
+}
+
+func (b *broker) tail(start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
+	return &tail{b: b, next: int(start[kafka.TopicPartition{Topic: schemas.TopicEnrichments}])}, nil
+}
+
 // tail reads the enrichments from the first on. It returns now and then without any, as a batch
 // wakes the reader's schedule.
 type tail struct {

@@ -1,6 +1,7 @@
 package enrich
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,9 @@ func (b *broker) Produce(ctx context.Context, records ...kafka.Record) error {
 			b.add(records[i].Key, records[i].Value)
 			continue
 		}
-		b.produced = append(b.produced, records[i])
+		record := records[i]
+		record.Time = cmp.Or(record.Time, time.Now())
+		b.produced = append(b.produced, record)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx) })
-	checker, err := NewChecker(CheckConfig{}, s.upstreams, s)
+	checker, err := NewChecker(CheckConfig{}, s.upstreams, s, nil)
 	require.NoError(t, err)
 	if checker != nil {
 		running.Go(func() { require.NoError(t, checker.Run(ctx)) })
@@ -390,4 +390,37 @@ func TestAnEventAtASlotOfNoChain(t *testing.T) {
 	}
 	require.Equal(t, 1, r.dirty.size())
 	require.EqualValues(t, 1000, r.dirty.mints[mintKey(1)].slot)
+}
+
+// A process ends before it has checked what it wrote. The next one checks it.
+func TestTheNextProcessChecks(t *testing.T) {
+	lies := 0
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSources(t, seed, liar.Behaviour{Share: 0.9}, "a.test", "b.test", "liar.test")
+			for i := range s.mints {
+				s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
+				if i%10 == 9 { // a call of its own: each upstream has its turn
+					s.still(200 * time.Millisecond)
+				}
+			}
+			lies += int(s.liar.Lies())
+			s.liar.Stop()
+			s.upstreams.unchecked.mu.Lock()
+			clear(s.upstreams.unchecked.reads)
+			s.upstreams.unchecked.mu.Unlock()
+
+			next, err := NewChecker(CheckConfig{}, s.upstreams, s, &Past{Offsets: s.broker, OpenTail: s.tail})
+			require.NoError(t, err)
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { require.NoError(t, next.Run(ctx)) })
+			s.still(time.Minute)
+			s.requireTruth(t)
+			require.Zero(t, s.lies("a.test")+s.lies("b.test"))
+			stop()
+			running.Wait()
+		})
+	}
+	require.Positive(t, lies)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"github.com/mintlake/mintlake/enrich"
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/schemas"
 )
 
 // accountUpstreams returns the upstreams that enrichment reads accounts from, one of each host:
@@ -40,7 +42,10 @@ func (s *system) startChecks(upstreams *enrich.Upstreams) error {
 	if upstreams == nil {
 		return nil
 	}
-	checker, err := enrich.NewChecker(enrich.CheckConfig{}, upstreams, s.writers.For("enrich"))
+	past := &enrich.Past{Offsets: s.admin, OpenTail: func(start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
+		return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{schemas.TopicEnrichments}, Start: start, Name: "checks"}, s.kafka)
+	}}
+	checker, err := enrich.NewChecker(enrich.CheckConfig{}, upstreams, s.writers.For("enrich"), past)
 	if err != nil || checker == nil {
 		return err
 	}

@@ -1,0 +1,143 @@
+package enrich
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// Past is where a Checker finds what was read before it began. *kafka.Admin has the offsets.
+type Past struct {
+	Offsets interface {
+		StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+		EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+	}
+	// OpenTail starts to read schemas.TopicEnrichments at these offsets.
+	OpenTail func(start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
+}
+
+// resume notes the reads of the last minutes anew: which of them are checked is known to no process
+// but the one that made them, and that has ended. It looks at the last maxUnchecked records.
+func (c *Checker) resume(ctx context.Context) error {
+	topics := []string{schemas.TopicEnrichments}
+	ends, err := c.past.Offsets.EndOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	start, err := c.past.Offsets.StartOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	for tp, end := range ends {
+		start[tp] = max(start[tp], end-int64(maxUnchecked/len(ends)))
+		if start[tp] >= end {
+			delete(ends, tp)
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	tail, err := c.past.OpenTail(start)
+	if err != nil {
+		return err
+	}
+	defer tail.Close()
+	reads := pastReads{}
+	for len(ends) > 0 {
+		records, err := tail.FetchBatch(ctx, resumedBatch, resumedWait)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			record := &records[i]
+			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+			if end, ok := ends[tp]; ok && record.Offset+1 >= end {
+				delete(ends, tp)
+			}
+			if c.upstreams.now().Sub(record.Time) < c.cfg.maxAge {
+				reads.add(record)
+			}
+		}
+	}
+	for key, facts := range reads {
+		c.upstreams.noteRead(key.mint, reading{upstream: key.upstream, slot: key.slot, length: firstRead}, facts.list(), facts.at)
+	}
+	return nil
+}
+
+// How many records of the past are taken at once, and how long more are waited for.
+const resumedBatch, resumedWait = 1000, 20 * time.Millisecond
+
+// resumeRetry is how long a failed resume waits. Checks of new reads wait with it.
+const resumeRetry = time.Second
+
+// awaitPast resumes until that succeeds. It returns false if ctx ends before.
+func (c *Checker) awaitPast(ctx context.Context) bool {
+	for failures := 0; ; failures++ {
+		err := c.resume(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+			return false
+		}
+		if failures == 0 {
+			c.upstreams.logger.Warn("what was read before this start cannot be checked yet, trying again", "err", err)
+		}
+		if pause.For(ctx, resumeRetry) != nil {
+			return false
+		}
+	}
+}
+
+// pastReads are reads by what identifies them.
+type pastReads map[pastRead]*pastFacts
+
+type pastRead struct {
+	mint     pubkey.Key
+	upstream string
+	slot     uint64
+}
+
+// pastFacts are the facts of one read, each nil if there is none: of the mint's account, or that it
+// is none, and of its Metaplex account.
+type pastFacts struct {
+	mint, metaplex *eventspb.Enrichment
+	at             time.Time
+}
+
+// list has the facts in the order of factsOf.
+func (f *pastFacts) list() []*eventspb.Enrichment {
+	return slices.DeleteFunc([]*eventspb.Enrichment{f.mint, f.metaplex}, func(fact *eventspb.Enrichment) bool { return fact == nil })
+}
+
+// add takes a record in if it is a fact that an upstream told.
+func (p pastReads) add(record *kafka.Record) {
+	fact := &eventspb.Enrichment{}
+	if proto.Unmarshal(record.Value, fact) != nil || fact.GetUpstream() == "" || len(fact.GetMint()) != pubkey.Size {
+		return
+	}
+	key := pastRead{pubkey.Key(fact.GetMint()), fact.GetUpstream(), fact.GetSlot()}
+	facts := p[key]
+	if facts == nil {
+		facts = &pastFacts{}
+	}
+	switch {
+	case fact.GetMintAccount() != nil, fact.GetNotAMint() != nil:
+		facts.mint = fact
+	case fact.GetMetaplexAccount() != nil:
+		facts.metaplex = fact
+	default:
+		return
+	}
+	facts.at, p[key] = record.Time, facts
+}
