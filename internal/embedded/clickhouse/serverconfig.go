@@ -46,10 +46,10 @@ func (c Config) serverSettings() [][2]string {
 	}
 }
 
-// tableSettings are the defaults of every MergeTree table. libchdb deletes the sources of a merge at
-// once (old_parts_lifetime = 0). A ClickHouse server keeps them for eight minutes, and so do we: on a
-// disk that is full, merged parts were seen whose files are empty, and the next start then takes
-// their sources.
+// tableSettings are the defaults of every MergeTree table. libchdb deletes the sources of a merge
+// at once (old_parts_lifetime = 0). A ClickHouse server keeps them for eight minutes, and so do we:
+// on a disk that is full, merged parts were seen whose files are empty, and the next start then
+// takes their sources.
 func (c Config) tableSettings() [][2]string {
 	settings := [][2]string{{"old_parts_lifetime", "480"}}
 	if c.NoSync {
