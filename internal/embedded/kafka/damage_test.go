@@ -238,27 +238,6 @@ func segmentFiles(t *testing.T, path, partition string) []string {
 	return names
 }
 
-// TestARepairedSegmentKeepsItsAge: its age tells that its records may have expired. If it looked
-// younger, their expiry would count as damage.
-func TestARepairedSegmentKeepsItsAge(t *testing.T) {
-	stopped, _ := logFolder(t)
-	path := stopped.copy(t)
-	segment := segmentFiles(t, path, "keys-0")[0]
-	require.NoError(t, damage.Act{Kind: damage.Zero, File: filepath.Base(segment), Position: 70, Bytes: 8}.Do(filepath.Dir(segment)))
-	old := time.Now().Add(-40 * time.Minute).Truncate(time.Second)
-	require.NoError(t, os.Chtimes(segment, old, old))
-	before, err := os.ReadFile(segment)
-	require.NoError(t, err)
-	_, err = embedded.RepairLog(path, nil, nil)
-	require.NoError(t, err)
-	after, err := os.ReadFile(segment)
-	require.NoError(t, err)
-	require.NotEqual(t, before, after, "it is written anew")
-	info, err := os.Stat(segment)
-	require.NoError(t, err)
-	require.WithinDuration(t, old, info.ModTime(), 0)
-}
-
 // TestReadersGoOnBehindARepair: a reader that had read everything before the damage misses nothing
 // of what is written after the repair, though the damage was at the log's end.
 func TestReadersGoOnBehindARepair(t *testing.T) {

@@ -54,6 +54,7 @@ type checked struct {
 	size               int64
 	batches            int
 	firstTime, maxTime int64
+	oldest             int64   // see SegmentState
 	lastTime           int64   // of the last batch
 	pieces             []piece // nil for a segment without damage
 	index              bool    // the index must be written again

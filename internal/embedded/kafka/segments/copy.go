@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/meter"
@@ -167,10 +166,6 @@ func copyPartition(ctx context.Context, from, target string, k key, end int64, c
 		}
 		name := k.path(target, listed[i].base, dataSuffix)
 		if err := copySegment(segment, name, i == len(opened)-1, count); err != nil {
-			return err
-		}
-		written := time.UnixMilli(listed[i].mtime) // it decides when the records expire
-		if err := os.Chtimes(name, written, written); err != nil {
 			return err
 		}
 	}

@@ -110,9 +110,8 @@ func keyOf(dir string) (key, bool) {
 
 // file is a segment's file.
 type file struct {
-	base  int64
-	size  int64
-	mtime int64 // Unix milliseconds
+	base int64
+	size int64
 }
 
 // listPartition returns the segments of a partition by base offset, and the base offsets of its
@@ -142,7 +141,7 @@ func listPartition(broker string, k key) (data []file, indexes []int64, err erro
 			indexes = append(indexes, base)
 			continue
 		}
-		data = append(data, file{base: base, size: info.Size(), mtime: info.ModTime().UnixMilli()})
+		data = append(data, file{base: base, size: info.Size()})
 	}
 	slices.SortFunc(data, func(a, b file) int { return cmp.Compare(a.base, b.base) })
 	return data, indexes, nil

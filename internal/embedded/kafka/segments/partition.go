@@ -3,6 +3,7 @@ package segments
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -69,18 +70,27 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 	}
 }
 
-// expired reports whether all segments of the state that are gone from the front can have expired.
-// That is always possible with retention.bytes, and for a topic that is not in the list.
+// older returns the earlier time; next if there was none yet.
+func older(known, next int64) int64 {
+	if known == 0 {
+		return next
+	}
+	return min(known, next)
+}
+
+// expired reports whether all segments of the state that are gone from the front can have expired:
+// kfake removes everything before an expired batch, of whatever time that is. It is always possible
+// with retention.bytes, and for a topic that is not in the list.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
 		return true
 	}
 	now := time.Now().UnixMilli()
-	for _, known := range state.Segments {
-		if len(files) > 0 && known.Base >= files[0].base {
-			break
+	for _, known := range slices.Backward(state.Segments) {
+		if now-known.Oldest >= p.topic.retention() {
+			return true
 		}
-		if now-known.Modified < p.topic.retention() {
+		if len(files) == 0 || known.Base < files[0].base {
 			return false
 		}
 	}
@@ -131,6 +141,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			if c.firstTime == 0 {
 				c.firstTime = piece.batch.firstTime
 			}
+			c.oldest = older(c.oldest, piece.batch.maxTime)
 			c.maxTime, c.lastTime = max(c.maxTime, piece.batch.maxTime), piece.batch.maxTime
 			expect = piece.batch.next()
 			if piece.batch.empty && piece.batch.base == p.start { // see keepEnd

@@ -301,11 +301,7 @@ func (w *repairer) segment(p *partition, c *checked) error {
 	if err := os.Remove(p.key.path(w.broker, c.file.base, indexSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := durable.Replace(name, out); err != nil {
-		return err
-	}
-	written := time.UnixMilli(c.file.mtime) // it decides when the records may have expired
-	return os.Chtimes(name, written, written)
+	return durable.Replace(name, out)
 }
 
 // timeAt returns the time of the marker for the damage whose first offset is from.

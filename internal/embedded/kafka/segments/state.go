@@ -52,9 +52,10 @@ type SegmentState struct {
 	Base int64 `json:"base"`
 	// Size is how many bytes of whole batches were on disk.
 	Size int64 `json:"size"`
-	// Modified is when the file was last written to, in Unix milliseconds. Its records do not
-	// expire before this time plus the retention.
-	Modified int64 `json:"modified"`
+	// Oldest is the time of the batch that expires first, in Unix milliseconds: the least of its
+	// batches' newest records. It is not the file's: a copy of the data folder has new files with
+	// old records. 0 if it is not known.
+	Oldest int64 `json:"oldest"`
 }
 
 // sealedState is the content of the state file.

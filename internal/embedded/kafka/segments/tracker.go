@@ -122,19 +122,19 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 		return now, err
 	}
 	for i, f := range files {
-		s := SegmentState{Base: f.base, Modified: f.mtime}
+		s := SegmentState{Base: f.base}
 		if old := known.segment(f.base); old != nil {
-			s.Size = old.Size
+			s = *old
 		}
 		if f.size > s.Size {
-			end, size, err := walk(k.path(t.broker, f.base, dataSuffix), s.Size)
+			end, err := s.walk(k.path(t.broker, f.base, dataSuffix))
 			if errors.Is(err, os.ErrNotExist) { // it has expired meanwhile
 				continue
 			}
 			if err != nil {
 				return now, err
 			}
-			s.Size, now.End = size, max(now.End, end)
+			now.End = max(now.End, end)
 		}
 		if i == 0 && known == nil {
 			now.Start = f.base
@@ -164,13 +164,12 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 	return gone
 }
 
-// walk syncs a segment and reads one batch header after the other. A batch begins at byte from. It
-// returns the offset behind the last whole batch, and the byte where that batch ends. Without a
-// whole batch from there on they are 0 and from.
-func walk(name string, from int64) (end, size int64, err error) {
+// walk syncs the segment's file, and adds the whole batches behind its size. It returns the offset
+// behind the last of them; 0 if there is none.
+func (s *SegmentState) walk(name string) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return 0, from, err
+		return 0, err
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
@@ -178,21 +177,21 @@ func walk(name string, from int64) (end, size int64, err error) {
 		err = f.Sync()
 	}
 	if err != nil {
-		return 0, from, fmt.Errorf("follow the log: %w", err)
+		return 0, fmt.Errorf("follow the log: %w", err)
 	}
 	var head [headerBytes]byte
 	for {
-		if _, err := f.ReadAt(head[:], from); err != nil {
+		if _, err := f.ReadAt(head[:], s.Size); err != nil {
 			if errors.Is(err, io.EOF) {
-				return end, from, nil
+				return end, nil
 			}
-			return end, from, fmt.Errorf("follow the log: %w", err)
+			return end, fmt.Errorf("follow the log: %w", err)
 		}
 		length := sizeOf(head[:])
-		if length == 0 || from+length > info.Size() {
-			return end, from, nil
+		if length == 0 || s.Size+length > info.Size() {
+			return end, nil
 		}
-		b := read(head[:], from, length)
-		from, end = from+length, b.next()
+		b := read(head[:], s.Size, length)
+		s.Size, s.Oldest, end = s.Size+length, older(s.Oldest, b.maxTime), b.next()
 	}
 }
