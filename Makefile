@@ -49,8 +49,8 @@ test: deps ## Run every test that must pass
 
 # These run without the race detector, which makes them ten times as long: end-to-end tests, whose processes it does not see,
 # long calculations, and packages that wait for engines. make test-rounds runs the latter two with it.
-CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./internal/picture/... ./replica/search ./testworld/...
-ENGINES := ./api/history ./internal/embedded/... ./projector ./volume
+CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./logos/picture/... ./replica/search ./testworld/...
+ENGINES := ./api/history ./embedded/... ./projector ./volume
 WITHOUT_RACE := ./e2e/... $(CALCULATIONS) $(ENGINES)
 
 test-system:
@@ -265,7 +265,7 @@ gen: ## Regenerate generated files
 	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
 	$(GO) run ./tools/protogen -module github.com/rpcpool/yellowstone-grpc/examples/golang -to third_party/yellowstone-grpc -grpc \
 		third_party/yellowstone-grpc solana-storage.proto geyser.proto
-	tools/deps/libchdb.sh --pin >internal/embedded/clickhouse/libchdb.pin
+	tools/deps/libchdb.sh --pin >embedded/clickhouse/libchdb.pin
 	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml
 	cd clients/typescript && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent gen
 	$(GO) run ./tools/notice

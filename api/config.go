@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/access/internaltoken"
+	"github.com/mintlake/mintlake/access/limits"
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/api/requests"
-	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/replica"
 )
 
@@ -32,10 +32,10 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
-	// InternalToken marks requests of Mintlake's own rooms: see internal/internaltoken.
+	// InternalToken marks requests of Mintlake's own rooms: see access/internaltoken.
 	InternalToken string `koanf:"internal_token" usage:"token of requests that no rate limit holds for: the JSON-RPC gateway's, which limits its own clients; set the same at both" secret:"true"`
 	// AllowedHosts are the host names that requests to a loopback Addr may have besides loopback
-	// names: see internal/hosts. The setting is shared by all addresses.
+	// names: see access/hosts. The setting is shared by all addresses.
 	AllowedHosts []string `koanf:"-"`
 	// RateLimits is a section of its own, rate_limits.
 	RateLimits RateLimits `koanf:"-"`

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 // maxTag bounds the tag in a query; tags in off-chain metadata are shorter.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/api/logos"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/logos/picture"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"

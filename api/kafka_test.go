@@ -15,9 +15,9 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/internal/testkit/unknowntest"
-	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // TestOnARealBroker: the whole node on internal/kafka: load, live events, lag, requests.

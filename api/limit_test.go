@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/access/internaltoken"
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/internal/internaltoken"
 )
 
 func limited(c *api.Config) { c.RateLimits.Enabled = true }

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mintlake/mintlake/api/limits"
-	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/access/limits"
+	"github.com/mintlake/mintlake/access/listen"
 	"github.com/mintlake/mintlake/internal/steady"
 )
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mintlake/mintlake/internal/decoder"
+	"github.com/mintlake/mintlake/logos/decoder"
 )
 
 func TestMain(m *testing.M) {

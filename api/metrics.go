@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/access/limits"
 	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/steady"
 )

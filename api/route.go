@@ -15,10 +15,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/access/hosts"
+	"github.com/mintlake/mintlake/access/internaltoken"
+	"github.com/mintlake/mintlake/access/limits"
 	"github.com/mintlake/mintlake/internal/framing"
-	"github.com/mintlake/mintlake/internal/hosts"
-	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/internal/tracing"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/access/limits"
 )
 
 // taker counts requests: *limits.Limiter or *limits.Shared.

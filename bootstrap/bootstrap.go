@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
@@ -56,7 +56,7 @@ func NewBatch(producer kafka.RecordProducer, written func(records int)) *Batch {
 // Add takes a fact, whose mint must have 32 bytes, and writes the batch when it is full. The record
 // has no time of receipt: what a bootstrap reads must not count for freshness.
 func (b *Batch) Add(ctx context.Context, fact *eventspb.Enrichment) error {
-	record, err := enrichment.Record(fact, time.Time{})
+	record, err := factrecord.Record(fact, time.Time{})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 

@@ -204,7 +204,7 @@ func newKey(t *testing.T, env []string, product string) string {
 var screen = regexp.MustCompile(`(?m)^\$ (mintlake (?:tokens|status|quote).*)$`)
 
 // screensRun runs the commands of the screens of docs/cli.md. What they print is held to the code
-// by internal/cli.
+// by client/cli.
 func screensRun(t *testing.T, s *shell) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "cli.md"))

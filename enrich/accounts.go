@@ -7,11 +7,11 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 const (
@@ -128,7 +128,7 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 				s.e.resolver.remember(found.metadataAccount, j.mint)
 			}
 			s.adopt(j, r.slot, found)
-			enrichment.FromUpstream(found.facts, r.upstream)
+			factrecord.FromUpstream(found.facts, r.upstream)
 			facts = append(facts, found.facts...)
 			answered, said = append(answered, j), append(said, found.facts)
 		}

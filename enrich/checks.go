@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // CheckConfig configures a Checker. Zero values take the default.
@@ -271,16 +271,16 @@ func most(says []said) (agreed said, whole, found bool) {
 func (c *Checker) mend(ctx context.Context, n *noted, slot uint64, retract bool) error {
 	now := c.upstreams.now()
 	// What is taken back at a slot is so whoever read it: the next read must be a later one.
-	request, err := enrichment.Reread(n.mint, max(slot, n.slot+1), now)
+	request, err := factrecord.Reread(n.mint, max(slot, n.slot+1), now)
 	if err != nil {
 		return err
 	}
 	records := []kafka.Record{request}
 	if taken, _ := c.taken.Get(n.mint); retract && !n.absent && taken < maxTaken {
 		c.taken.Add(n.mint, taken+1)
-		decision := enrichment.Decision{At: now, Reason: "two upstreams contradict " + n.upstream}
-		for _, retraction := range decision.Retract(n.mint, enrichment.Ranges([]uint64{n.slot})) {
-			record, err := enrichment.Record(retraction, now)
+		decision := factrecord.Decision{At: now, Reason: "two upstreams contradict " + n.upstream}
+		for _, retraction := range decision.Retract(n.mint, factrecord.Ranges([]uint64{n.slot})) {
+			record, err := factrecord.Record(retraction, now)
 			if err != nil {
 				return err
 			}

@@ -1,9 +1,9 @@
 package enrich
 
 import (
-	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // The real collaborators are what the room declares.

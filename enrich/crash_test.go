@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -111,7 +111,7 @@ func requireAllAnswered(t *testing.T, w *world, mints int) {
 	answered := map[string]bool{}
 	values := map[string][]byte{}
 	for _, fact := range w.facts(t) {
-		answered[string(fact.GetMint())+enrichment.Kind(fact)] = true
+		answered[string(fact.GetMint())+factrecord.Kind(fact)] = true
 	}
 	for _, record := range w.produced {
 		for _, header := range record.Headers {

@@ -9,12 +9,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // maxBehind bounds the reads of a mint that are older than its last change. After so many the mint
@@ -125,7 +125,7 @@ func (r *Rereader) found(d *dirtyMint, read reading) (found findings, counts boo
 		return found, false
 	}
 	found = factsOf(d.mint, read.slot, read.accounts[0], read.accounts[1])
-	enrichment.FromUpstream(found.facts, read.upstream)
+	factrecord.FromUpstream(found.facts, read.upstream)
 	switch {
 	case found.notAMint:
 		outcome(rereadAbsent)
@@ -178,7 +178,7 @@ func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	received := r.now()
 	records := make([]kafka.Record, 0, len(facts))
 	for _, fact := range facts {
-		record, err := enrichment.Record(fact, received)
+		record, err := factrecord.Record(fact, received)
 		if err != nil {
 			return err
 		}

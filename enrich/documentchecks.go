@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/recheck"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

@@ -25,13 +25,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/mintlake/mintlake/internal/fetch"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/bounds"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // Consumer reads requests as a member of schemas.GroupEnrich. *kafka.GroupConsumer is one.

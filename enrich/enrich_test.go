@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -30,7 +30,7 @@ func ask(mint pubkey.Key, reason eventspb.RequestReason, slot uint64, uri string
 func kinds(facts []*eventspb.Enrichment) []string {
 	var out []string
 	for _, fact := range facts {
-		out = append(out, enrichment.Kind(fact))
+		out = append(out, factrecord.Kind(fact))
 	}
 	return out
 }

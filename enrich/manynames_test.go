@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/logos/fetch"
 )
 
 // resolver gives each host the address of its answer function.

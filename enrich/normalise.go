@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

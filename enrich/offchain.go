@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/mintlake/mintlake/internal/fetch"
-	"github.com/mintlake/mintlake/internal/hostqueue"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/logos/hostqueue"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )

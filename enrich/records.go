@@ -6,13 +6,13 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/internal/deadletter"
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // source names this room in dead letters.
@@ -42,7 +42,7 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	}
 	records := make([]kafka.Record, 0, len(facts))
 	for _, fact := range facts {
-		record, err := enrichment.Record(fact, e.now())
+		record, err := factrecord.Record(fact, e.now())
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	}
 	noteExtensions(e.unknowns, facts)
 	for _, fact := range facts {
-		e.metrics.facts.WithLabelValues(enrichment.Kind(fact)).Inc()
+		e.metrics.facts.WithLabelValues(factrecord.Kind(fact)).Inc()
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/bounds"
 )
 
 const (

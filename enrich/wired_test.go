@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )
 
@@ -124,7 +124,7 @@ func readFacts(ctx context.Context, t *testing.T, brokers []string, count int) m
 			fact := &eventspb.Enrichment{}
 			require.NoError(t, proto.Unmarshal(record.Value, fact))
 			require.Equal(t, pubkey.Key(fact.GetMint()).String(), string(record.Key))
-			facts[string(fact.GetMint())+enrichment.Kind(fact)] = fact
+			facts[string(fact.GetMint())+factrecord.Kind(fact)] = fact
 		}
 		read += len(records)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	rpcclient "github.com/mintlake/mintlake/internal/solana"
+	rpcclient "github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 	executed "github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"

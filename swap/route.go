@@ -10,12 +10,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/origins"
+	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/usage"
 	"github.com/mintlake/mintlake/internal/framing"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/origins"
-	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // keyHeader carries the swap API key.

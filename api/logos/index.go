@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/blobs"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/logos/blobs"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"

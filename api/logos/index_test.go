@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -15,7 +15,7 @@ import (
 func TestACheckAtASlotThatWasTakenBackHidesNoLaterOne(t *testing.T) {
 	x, mint := newIndex(), pubkey.Key{7}
 	read := func(fact *eventspb.Enrichment) {
-		record, err := enrichment.Record(fact, time.Time{})
+		record, err := factrecord.Record(fact, time.Time{})
 		require.NoError(t, err)
 		x.read(&record)
 	}
@@ -30,11 +30,11 @@ func TestACheckAtASlotThatWasTakenBackHidesNoLaterOne(t *testing.T) {
 	check(lie, 1, "https://a.test/lie")
 	check(10, 2, "https://a.test/true")
 	require.True(t, shown("https://a.test/lie"))
-	decision := enrichment.Decision{At: time.UnixMilli(1)}
-	read(decision.Retract(mint, enrichment.Ranges([]uint64{9}))[0])
+	decision := factrecord.Decision{At: time.UnixMilli(1)}
+	read(decision.Retract(mint, factrecord.Ranges([]uint64{9}))[0])
 	check(10, 2, "https://a.test/true")
 	require.True(t, shown("https://a.test/lie"), "it was not taken back")
-	read(decision.Retract(mint, enrichment.Ranges([]uint64{lie}))[0])
+	read(decision.Retract(mint, factrecord.Ranges([]uint64{lie}))[0])
 	require.True(t, shown("https://a.test/lie"))
 	check(10, 2, "https://a.test/true")
 	require.True(t, shown("https://a.test/true"))

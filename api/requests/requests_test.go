@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/access/limits"
 	"github.com/mintlake/mintlake/internal/kafka"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 	"github.com/mintlake/mintlake/schemas"

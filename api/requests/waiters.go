@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mintlake/mintlake/api/limits"
+	"github.com/mintlake/mintlake/access/limits"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/replica/search"
 )

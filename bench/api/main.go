@@ -23,7 +23,7 @@ import (
 
 	"github.com/mintlake/mintlake/bench/report"
 
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 

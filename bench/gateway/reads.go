@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 const (

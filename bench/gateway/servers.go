@@ -21,7 +21,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"golang.org/x/sync/errgroup"
 
-	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	embedded "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 )

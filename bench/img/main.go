@@ -27,9 +27,9 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/internal/decoder"
-	"github.com/mintlake/mintlake/internal/picture"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
+	"github.com/mintlake/mintlake/logos/decoder"
+	"github.com/mintlake/mintlake/logos/picture"
 )
 
 func main() {

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/api"
-	"github.com/mintlake/mintlake/internal/blobs"
-	"github.com/mintlake/mintlake/internal/decoder"
-	"github.com/mintlake/mintlake/internal/fetch"
-	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
+	"github.com/mintlake/mintlake/logos/blobs"
+	"github.com/mintlake/mintlake/logos/decoder"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/logos/imageload"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )

@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mintlake/mintlake/bench/report"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 

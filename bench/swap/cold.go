@@ -17,8 +17,8 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"

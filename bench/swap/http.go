@@ -15,8 +15,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/swap"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/state"

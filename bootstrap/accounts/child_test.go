@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/bootstrap/accounts"
-	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	embedded "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/registry"

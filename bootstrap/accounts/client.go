@@ -16,10 +16,10 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
-// client makes requests whose answers are read as a stream. internal/solana's client reads whole
+// client makes requests whose answers are read as a stream. solana's client reads whole
 // answers, which is right everywhere else: an answer of getProgramAccounts can be gigabytes.
 type client struct {
 	http      *http.Client

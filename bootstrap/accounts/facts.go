@@ -3,9 +3,9 @@ package accounts
 import (
 	"errors"
 
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 // Why an account gives no fact: the labels of Summary.Skipped.

@@ -4,9 +4,9 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 // Kinds of accounts that a run reads; Config.Kinds names some of them.

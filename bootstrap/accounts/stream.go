@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // maxElementBytes bounds one element of an answer. The largest account asked for (extendedLength in

@@ -8,8 +8,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/gateway/admin"
-	"github.com/mintlake/mintlake/internal/keys"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 	"github.com/mintlake/mintlake/web"
 )

@@ -12,10 +12,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/enrich/audit"
-	"github.com/mintlake/mintlake/internal/cli"
-	"github.com/mintlake/mintlake/internal/solana"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // auditRun is one call of `mintlake audit`.

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/enrich/audit"
-	"github.com/mintlake/mintlake/internal/decoder"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
+	"github.com/mintlake/mintlake/logos/decoder"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 	"github.com/mintlake/mintlake/testworld/layout"
 )

@@ -16,10 +16,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/backup"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"

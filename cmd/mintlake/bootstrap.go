@@ -13,7 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/accounts"
-	"github.com/mintlake/mintlake/internal/cli"
+	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/internal/config"
 	"github.com/mintlake/mintlake/schemas"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
 	"github.com/mintlake/mintlake/bootstrap/tokenlist"
-	"github.com/mintlake/mintlake/internal/cli"
+	"github.com/mintlake/mintlake/client/cli"
 )
 
 // listFlags are the flags of `mintlake bootstrap tokenlist`.

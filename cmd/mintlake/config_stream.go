@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/mintlake/mintlake/access/origins"
 	"github.com/mintlake/mintlake/ingest/source"
-	"github.com/mintlake/mintlake/internal/origins"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/tlsserver"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // StreamConfig has the settings of the stream, and of what ingest publishes to it.

@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
-	"github.com/mintlake/mintlake/internal/origins"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/access/origins"
+	"github.com/mintlake/mintlake/solana/slottime"
 	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/trust"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 func TestDefaultsAreValid(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/demo"
-	"github.com/mintlake/mintlake/internal/cli"
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas/eventspb"

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 
-	"github.com/mintlake/mintlake/internal/cli"
+	"github.com/mintlake/mintlake/client/cli"
 )
 
 // depsCommand is `mintlake deps`, for users who have the binary and no checkout.

@@ -9,9 +9,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/swaps"

@@ -17,8 +17,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/rpc"
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // ingestRoom is ingest with what runs beside it.

@@ -6,10 +6,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/usage"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/proxies"
-	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // keyring has what the surfaces of a process share: the issued and the configured keys, trusted

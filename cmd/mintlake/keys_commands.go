@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/gateway/admin"
-	"github.com/mintlake/mintlake/internal/cli"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // ruleFlags adds the flags of rules.

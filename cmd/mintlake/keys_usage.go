@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/gateway/admin"
-	"github.com/mintlake/mintlake/internal/cli"
 )
 
 func keyUsageCommand() *cobra.Command {

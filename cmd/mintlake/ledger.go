@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
-	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
+	"github.com/mintlake/mintlake/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"

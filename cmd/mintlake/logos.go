@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/cli"
-	"github.com/mintlake/mintlake/internal/decoder"
-	"github.com/mintlake/mintlake/internal/enrichment"
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/client/cli"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/logos/decoder"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -132,7 +132,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, text string, 
 	if err != nil {
 		return err
 	}
-	record, err := enrichment.Record(&eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}}, time.Now())
+	record, err := factrecord.Record(&eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_LogoOverride{LogoOverride: decision}}, time.Now())
 	if err != nil {
 		return fmt.Errorf("logos: %w", err)
 	}
@@ -149,7 +149,7 @@ func decide(ctx context.Context, cfg *Config, logger *slog.Logger, text string, 
 }
 
 // typeLogoOverride is the type of a decision's record.
-var typeLogoOverride = enrichment.Type(&eventspb.Enrichment{Fact: &eventspb.Enrichment_LogoOverride{}})
+var typeLogoOverride = factrecord.Type(&eventspb.Enrichment{Fact: &eventspb.Enrichment_LogoOverride{}})
 
 // lastDecision returns the last decision about a mint; it reads the whole topic. The next decision
 // needs it, because a decision replaces the last one completely.

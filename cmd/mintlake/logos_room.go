@@ -6,11 +6,11 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/enrich/logos"
-	"github.com/mintlake/mintlake/internal/blobs"
-	"github.com/mintlake/mintlake/internal/decoder"
-	"github.com/mintlake/mintlake/internal/fetch"
-	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/logos/blobs"
+	"github.com/mintlake/mintlake/logos/decoder"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/logos/imageload"
 	"github.com/mintlake/mintlake/schemas"
 )
 

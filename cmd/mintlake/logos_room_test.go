@@ -13,12 +13,12 @@ import (
 
 	apilogos "github.com/mintlake/mintlake/api/logos"
 	"github.com/mintlake/mintlake/enrich/logos"
-	"github.com/mintlake/mintlake/internal/blobs"
-	"github.com/mintlake/mintlake/internal/decoder"
-	"github.com/mintlake/mintlake/internal/fetch"
-	"github.com/mintlake/mintlake/internal/imageload"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/logos/blobs"
+	"github.com/mintlake/mintlake/logos/decoder"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/logos/imageload"
 )
 
 type nothing struct{}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mintlake/mintlake/internal/cli"
+	"github.com/mintlake/mintlake/client/cli"
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 	"github.com/mintlake/mintlake/internal/config"
-	"github.com/mintlake/mintlake/internal/decoder"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	"github.com/mintlake/mintlake/logos/decoder"
 )
 
 func main() {

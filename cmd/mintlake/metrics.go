@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sys/unix"
 
+	"github.com/mintlake/mintlake/access/hosts"
+	"github.com/mintlake/mintlake/access/listen"
 	"github.com/mintlake/mintlake/internal/framing"
-	"github.com/mintlake/mintlake/internal/hosts"
-	"github.com/mintlake/mintlake/internal/listen"
 )
 
 // Bounds of the connections at the metrics address, of all and of one client address. Prometheus

@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 

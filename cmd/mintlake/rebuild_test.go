@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	embedded "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/internal/testkit/kafkatest"

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
+	"github.com/mintlake/mintlake/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/ingest/reread"
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
-	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"

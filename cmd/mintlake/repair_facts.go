@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/registry"
@@ -242,7 +242,7 @@ func (r *factsRepair) tell() {
 	}
 	first, last, ranges, facts := ^uint64(0), uint64(0), 0, 0
 	for n, mint := range r.sorted() {
-		list := enrichment.Ranges(slices.Collect(maps.Keys(r.found[mint])))
+		list := factrecord.Ranges(slices.Collect(maps.Keys(r.found[mint])))
 		ranges += len(list)
 		for _, n := range r.found[mint] {
 			facts += n
@@ -281,13 +281,13 @@ func textOf(list []*eventspb.SlotRange) string {
 // write writes the retractions, then the requests to read the mints anew: at a slot behind those
 // that were taken back, as far as the chain has reached them.
 func (r *factsRepair) write(ctx context.Context, producer kafka.RecordProducer, reached uint64) error {
-	decision := enrichment.Decision{At: time.Now(), Events: r.events, Reason: r.reason}
+	decision := factrecord.Decision{At: time.Now(), Events: r.events, Reason: r.reason}
 	for mints := range slices.Chunk(r.sorted(), mintsAtOnce) {
 		var retractions, requests []kafka.Record
 		for _, mint := range mints {
-			ranges, after := enrichment.Ranges(slices.Collect(maps.Keys(r.found[mint]))), uint64(0)
+			ranges, after := factrecord.Ranges(slices.Collect(maps.Keys(r.found[mint]))), uint64(0)
 			for _, retraction := range decision.Retract(mint, ranges) {
-				record, err := enrichment.Record(retraction, decision.At)
+				record, err := factrecord.Record(retraction, decision.At)
 				if err != nil {
 					return err
 				}
@@ -298,7 +298,7 @@ func (r *factsRepair) write(ctx context.Context, producer kafka.RecordProducer, 
 					after = slots.GetTo() + 1
 				}
 			}
-			request, err := enrichment.Reread(mint, after, decision.At)
+			request, err := factrecord.Reread(mint, after, decision.At)
 			if err != nil {
 				return err
 			}

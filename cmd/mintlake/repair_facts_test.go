@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
@@ -27,7 +27,7 @@ func liedTo(t *testing.T) (records []kafka.Record, honest []registry.Fact) {
 		fact := &eventspb.Enrichment{Mint: registrytest.Mint(mint), Slot: slot, Upstream: upstream, Fact: &eventspb.Enrichment_MintAccount{
 			MintAccount: &eventspb.MintAccount{ProgramId: registrytest.Mint(9), Decimals: 6, Supply: supply, MintAuthority: registrytest.Mint(8)},
 		}}
-		record, err := enrichment.Record(fact, time.Now())
+		record, err := factrecord.Record(fact, time.Now())
 		require.NoError(t, err)
 		records = append(records, record)
 		if upstream != "liar.example" {

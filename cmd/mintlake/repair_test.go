@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
-	"github.com/mintlake/mintlake/internal/embedded/kafka/segments"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
+	"github.com/mintlake/mintlake/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/damage"
 	"github.com/mintlake/mintlake/schemas"

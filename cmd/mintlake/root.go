@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/registry"

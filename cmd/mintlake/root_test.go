@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	kafkabroker "github.com/mintlake/mintlake/internal/embedded/kafka"
+	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/metertest"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
-	"github.com/mintlake/mintlake/internal/cli"
+	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/gateway/subscriptions"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // startGateway starts the JSON-RPC gateway, with subscriptions over WebSocket.

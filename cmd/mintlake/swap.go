@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap"
 	"github.com/mintlake/mintlake/swap/lookup"
 	"github.com/mintlake/mintlake/swap/market"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 func TestUnknownsAreListed(t *testing.T) {

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/mintlake/mintlake/enrich"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // accountUpstreams returns the upstreams that enrichment reads accounts from, one of each host:

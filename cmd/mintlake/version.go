@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mintlake/mintlake/internal/cli"
+	"github.com/mintlake/mintlake/client/cli"
 )
 
 // A release sets these by -ldflags '-X main.version=1.2.3 -X main.commit=… -X main.date=…'. Without

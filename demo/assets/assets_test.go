@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/picture"
+	"github.com/mintlake/mintlake/logos/picture"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 

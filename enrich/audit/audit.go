@@ -21,9 +21,9 @@ import (
 
 	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/enrichment"
-	"github.com/mintlake/mintlake/internal/fetch"
-	"github.com/mintlake/mintlake/internal/imageload"
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/recheck"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/logos/imageload"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -208,7 +208,7 @@ func (m *Machine) plan(e *entry) time.Time {
 
 // publish makes the fact of a check durable.
 func (m *Machine) publish(ctx context.Context, fact *eventspb.Enrichment) error {
-	record, err := enrichment.Record(fact, m.deps.Now())
+	record, err := factrecord.Record(fact, m.deps.Now())
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/fetch"
-	"github.com/mintlake/mintlake/internal/imageload"
+	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/logos/imageload"
 	"github.com/mintlake/mintlake/registry"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/internal/fetch"
+	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/registry"
 )
 

@@ -22,10 +22,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mintlake/mintlake/access/hosts"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/listen"
 	"github.com/mintlake/mintlake/internal/framing"
-	"github.com/mintlake/mintlake/internal/hosts"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/listen"
 )
 
 // MinToken is the shortest admin token, in bytes. Wrong ones are throttled to one a second, so a
@@ -39,7 +39,7 @@ type Config struct {
 	// Token that requests carry. Required, at least MinToken bytes.
 	Token string
 	// AllowedHosts are the host names that requests may have besides loopback names: see
-	// internal/hosts. They are needed behind a proxy that keeps the Host header.
+	// access/hosts. They are needed behind a proxy that keeps the Host header.
 	AllowedHosts []string
 	// wrongTokens is how many wrong tokens in a row are answered; after that, one each
 	// wrongTokenEvery. Defaults 10 and 1 s.

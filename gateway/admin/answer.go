@@ -3,7 +3,7 @@ package admin
 import (
 	"time"
 
-	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/access/keys"
 )
 
 // KeyAnswer describes a key.

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/httpjson"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // publicError is an error whose status and message are sent to the caller.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/httpjson"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // ActorHeader names who makes the request, for the log of changes. All callers have the same token,

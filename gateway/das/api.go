@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/access/internaltoken"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
-	"github.com/mintlake/mintlake/internal/internaltoken"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 

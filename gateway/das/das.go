@@ -36,7 +36,7 @@ import (
 type Config struct {
 	// API is the token API's URL, http(s)://host:port. Required.
 	API string
-	// Token is the token by which the API recognizes the gateway: see internal/internaltoken.
+	// Token is the token by which the API recognizes the gateway: see access/internaltoken.
 	// Without it the API's public limits apply to all callers together.
 	Token string
 	// maxAtOnce bounds the calls in flight, and as many more of which the upstreams are asked;

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/access/internaltoken"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
-	"github.com/mintlake/mintlake/internal/internaltoken"
 )
 
 const secret = "0123456789abcdef"

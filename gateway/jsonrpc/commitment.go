@@ -1,6 +1,6 @@
 package jsonrpc
 
-import "github.com/mintlake/mintlake/internal/solana"
+import "github.com/mintlake/mintlake/solana"
 
 // commitment is a level of commitment, the lowest first. It is the index of arrays that have one
 // element for each level.

@@ -10,14 +10,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/origins"
+	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/usage"
 	"github.com/mintlake/mintlake/internal/framing"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/origins"
 	"github.com/mintlake/mintlake/internal/panics"
-	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/internal/tracing"
-	"github.com/mintlake/mintlake/internal/usage"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -34,14 +34,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/listen"
+	"github.com/mintlake/mintlake/access/origins"
+	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/shares"
 	"github.com/mintlake/mintlake/internal/framing"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/listen"
-	"github.com/mintlake/mintlake/internal/origins"
-	"github.com/mintlake/mintlake/internal/proxies"
-	"github.com/mintlake/mintlake/internal/shares"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/tracing"
+	"github.com/mintlake/mintlake/solana/slottime"
 )
 
 // Config of the endpoint. Zero values take the defaults named at each field.

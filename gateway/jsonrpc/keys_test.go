@@ -9,10 +9,10 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/usage"
 	"github.com/mintlake/mintlake/internal/testkit/livekeys"
-	"github.com/mintlake/mintlake/internal/usage"
 )
 
 // issuing is a store whose keys can be changed, and who changes them.

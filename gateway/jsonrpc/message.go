@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/usage"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/usage"
 )
 
 // JSON-RPC error codes of this endpoint. The first three are from the JSON-RPC 2.0 specification.

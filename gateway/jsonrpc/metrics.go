@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/counters"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // methods are the labels of the metric calls_total. Any other method counts as "other", so that

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/panics"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/steady"
+	"github.com/mintlake/mintlake/solana"
 )
 
 const (

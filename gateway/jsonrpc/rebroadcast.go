@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/counters"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
 	"github.com/mintlake/mintlake/internal/steady"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/slottime"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/usage"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/usage"
 )
 
 // relay writes the answer to a single call. Once it has begun to write, it can show an error only

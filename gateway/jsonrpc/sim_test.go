@@ -19,9 +19,9 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/solana/slottime"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // mood is how a simulated upstream behaves for a while.

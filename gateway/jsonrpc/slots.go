@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/solana/bounds"
+	"github.com/mintlake/mintlake/solana/bounds"
 )
 
 const (

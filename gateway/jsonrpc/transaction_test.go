@@ -13,8 +13,8 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // vector is a version-1 transaction, or bytes that are none.

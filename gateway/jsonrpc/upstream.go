@@ -14,8 +14,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/mintlake/mintlake/internal/sharedcall"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/slottime"
 )
 
 const (

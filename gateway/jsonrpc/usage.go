@@ -1,8 +1,8 @@
 package jsonrpc
 
 import (
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/usage"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/usage"
 )
 
 // scanUnits is the weight of a call that makes an upstream go through an index or a whole block.

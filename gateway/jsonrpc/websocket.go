@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/listen"
-	"github.com/mintlake/mintlake/internal/usage"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/listen"
+	"github.com/mintlake/mintlake/access/usage"
 )
 
 // newGate returns the gate of both addresses. If one of them is no loopback address, it refuses

@@ -12,7 +12,7 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/access/listen"
+	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/internal/httpjson"
-	"github.com/mintlake/mintlake/internal/listen"
-	"github.com/mintlake/mintlake/internal/proxies"
 )
 
 // bounds limits the open connections: of all clients together, and of each client address. An IPv6

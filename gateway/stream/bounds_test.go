@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/mintlake/mintlake/internal/proxies"
+	"github.com/mintlake/mintlake/access/proxies"
 )
 
 // from dials from an address of its own on loopback.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress, and ask for it
 
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // compressFor chooses how a call's responses are compressed. By default gRPC compresses them as the

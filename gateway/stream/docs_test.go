@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // TestNotificationsOfThePage: those messages of docs/gateway.md that not every healthy node sends.

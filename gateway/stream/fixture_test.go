@@ -18,10 +18,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/usage"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/testkit/livekeys"
-	"github.com/mintlake/mintlake/internal/usage"
 	"github.com/mintlake/mintlake/schemas"
 )
 

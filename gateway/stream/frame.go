@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/access/keys"
 )
 
 // frameConn is the connection of a WebSocket. Both the WebSocket library and the session write to

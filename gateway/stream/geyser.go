@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/internal/panics"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // tokenHeader carries the RPC key, from the specification.

@@ -7,7 +7,7 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/internal/solana/txerror"
+	"github.com/mintlake/mintlake/solana/txerror"
 )
 
 // The JSON of a transaction is the answer of getTransaction in the same encoding, plus the

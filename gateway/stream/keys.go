@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/proxies"
-	"github.com/mintlake/mintlake/internal/usage"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/usage"
 )
 
 // first returns the first value of a metadata key; empty if there is none.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/counters"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 type metrics struct {

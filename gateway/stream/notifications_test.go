@@ -8,7 +8,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // TestNotificationsForSolders writes notifications to the file that MINTLAKE_NOTIFICATIONS names,

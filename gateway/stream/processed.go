@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/unknowns"
-	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/unknowns"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // ProcessedConfig is a Geyser server that brings what is processed. Zero values take the defaults

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/access/keys"
 )
 
 // startProcessed starts a stream over a log and a node.

@@ -8,8 +8,8 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
 )
 
 // errElsewhere is returned by replayReader.fetch to a replay that must join another reader.

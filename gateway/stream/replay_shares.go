@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/access/keys"
 )
 
 // errKeyReplays refuses a replay while others of its key have all that one key may have.

@@ -11,8 +11,8 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/txwire"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // shape is how a WebSocket subscription wants transactions.

@@ -31,15 +31,15 @@ import (
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/listen"
+	"github.com/mintlake/mintlake/access/origins"
+	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/listen"
-	"github.com/mintlake/mintlake/internal/origins"
-	"github.com/mintlake/mintlake/internal/proxies"
 	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/tlsserver"
-	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // Config of the stream. Zero values take the defaults named at each field.

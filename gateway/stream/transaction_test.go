@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana/txerror"
 	"github.com/mintlake/mintlake/internal/testkit"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/txerror"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // block is a mainnet block whose transactions are the messages that Geyser streams.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/txwire"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // versions are transactions of version 1, version 0 and legacy, which all touch account 1.

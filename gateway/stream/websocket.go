@@ -15,8 +15,8 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
 
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/listen"
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/access/listen"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/internal/wsclient"

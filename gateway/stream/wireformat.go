@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"sync"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // wireTransaction is a transaction in its parts, which borrow an encoded protobuf message. It has

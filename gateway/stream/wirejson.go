@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/internal/jsonappend"
-	"github.com/mintlake/mintlake/internal/solana/txerror"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txerror"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // encodeWireShape returns the JSON of a transaction in the encodings of its wire format, which are

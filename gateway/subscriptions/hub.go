@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/shares"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/access/shares"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // Why a connection ends.

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/keys"
+	"github.com/mintlake/mintlake/access/keys"
 )
 
 // TestAPanicEndsItsConnectionOnly: other clients are served on.

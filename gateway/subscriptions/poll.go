@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
 const (

@@ -29,9 +29,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // Config of the subscriptions. Zero values take the defaults named at each field.

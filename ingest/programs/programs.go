@@ -24,10 +24,10 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/venues"
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
-	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // RPC reads accounts. *solana.Client is one.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 // Kinds of facts from accounts: metric labels, and the second part of their records' type.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/bounds"
 )
 
 // TestSlotRecordsOfNoChainAreIgnored: an earlier version believed a file with a block of slot

@@ -7,10 +7,10 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
-	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // sourceName is the source of what ingest notes as unknown.

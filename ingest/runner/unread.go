@@ -13,9 +13,9 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/internal/deadletter"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
-	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/txwire"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // Reasons why a transaction could not be read: values of a metric's label.

@@ -21,9 +21,9 @@ var base58Users = map[string]string{
 	"gateway/stream":        "the JSON of transactions, from messages; signatures",
 	"gateway/subscriptions": "signatures",
 	"swap/trust":            "signatures and data of instructions",
-	"internal/fetch":        "content ids of IPFS",
-	"internal/solana":       "bytes of accounts, in filters of requests",
-	"internal/keys":         "secrets",
+	"logos/fetch":           "content ids of IPFS",
+	"solana":                "bytes of accounts, in filters of requests",
+	"access/keys":           "secrets",
 	"e2e/oracle":            "addresses as answers have them, computed apart from the product",
 }
 

@@ -60,14 +60,14 @@ func TestEveryConfigurationFieldIsSet(t *testing.T) {
 // onlyTestsSet are fields that only tests of other packages set, with the reason. A test of the
 // package itself sets unexported fields, by its file export_test.go if need be.
 var onlyTestsSet = map[configurationField]string{
-	{"demo", "Config", "Manual"}:                        "tests of the whole node count what they made: they make each slot by Node.Step",
-	{"demo", "Config", "Future"}:                        "tests of readers need a node whose blocks have a version that nobody knows yet",
-	{"internal/decoder", "Config", "CPU"}:               "imageload tests what becomes of a picture that takes too long",
-	{"internal/decoder", "Config", "CPUPerMegapixel"}:   "as CPU",
-	{"internal/decoder", "Config", "Limits"}:            "imageload tests hostile pictures, which are large; smaller bounds make them small",
-	{"internal/decoder", "Config", "Wall"}:              "the same tests on a machine that stands still: it may not be the wall clock that ends them",
-	{"internal/picture", "Limits", "Pixels"}:            "as Limits of the decoder",
-	{"internal/embedded/clickhouse", "Config", "LetGo"}: "projector/swaps tests an engine that hangs; with 15 s, for a quarter of a minute more",
+	{"demo", "Config", "Manual"}:                   "tests of the whole node count what they made: they make each slot by Node.Step",
+	{"demo", "Config", "Future"}:                   "tests of readers need a node whose blocks have a version that nobody knows yet",
+	{"logos/decoder", "Config", "CPU"}:             "imageload tests what becomes of a picture that takes too long",
+	{"logos/decoder", "Config", "CPUPerMegapixel"}: "as CPU",
+	{"logos/decoder", "Config", "Limits"}:          "imageload tests hostile pictures, which are large; smaller bounds make them small",
+	{"logos/decoder", "Config", "Wall"}:            "the same tests on a machine that stands still: it may not be the wall clock that ends them",
+	{"logos/picture", "Limits", "Pixels"}:          "as Limits of the decoder",
+	{"embedded/clickhouse", "Config", "LetGo"}:     "projector/swaps tests an engine that hangs; with 15 s, for a quarter of a minute more",
 }
 
 func (f configurationField) isSet(set map[configurationField]bool) bool {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,10 @@ var rooms = []string{"ingest", "enrich", "projector", "api", "gateway", "swap", 
 
 // uses are the rooms that another one is made for: the API answers from the replica.
 var uses = map[string]string{"api": "replica"}
+
+// shared are the folders between rooms and plumbing: what the three products have in common. Rooms
+// may import them, and they know no room.
+var shared = []string{"access", "solana", "logos", "embedded"}
 
 // world is the test world: the demo is made of it, and tests are. No other code of the product
 // uses it.
@@ -116,21 +121,21 @@ func TestContractsArePure(t *testing.T) {
 		for dep := range dependencies(t, folder) {
 			path, ours := strings.CutPrefix(dep, module)
 			if ours {
-				require.NotRegexp(t, `^internal/`, path, "%s imports %s", folder, path)
+				require.False(t, isIn(path, append([]string{"internal"}, shared...)...), "%s imports %s", folder, path)
 			}
 			require.NotContains(t, []string{"net/http", "database/sql"}, dep, "%s imports %s", folder, dep)
 		}
 	}
 }
 
-// Plumbing knows no room, and one package alone imports the Kafka client.
+// Plumbing and what rooms share know no room, and one package alone imports the Kafka client.
 func TestPlumbingKnowsNoRoom(t *testing.T) {
 	plumbing := 0
 	for _, p := range packages(t) {
 		if slices.Contains(p.Imports, "github.com/segmentio/kafka-go") {
 			require.Equal(t, "internal/kafka", p.folder(), "only internal/kafka speaks to Kafka")
 		}
-		if !isIn(p.folder(), "internal") || isIn(p.folder(), support) {
+		if !isIn(p.folder(), append([]string{"internal"}, shared...)...) || isIn(p.folder(), support) {
 			continue
 		}
 		plumbing++
@@ -140,6 +145,22 @@ func TestPlumbingKnowsNoRoom(t *testing.T) {
 		}
 	}
 	require.Positive(t, plumbing)
+}
+
+// domain are words of what Mintlake is about. A package that carries one is no plumbing.
+var domain = regexp.MustCompile(`token|mint|chain|solana|slot|block|account|swap|pool|quote|venue|enrich|logo|image|picture|key|usage|registry|yellowstone|geyser`)
+
+// TestPlumbingHasNoWordOfTheDomain: what has one belongs to a room, or to what rooms share.
+func TestPlumbingHasNoWordOfTheDomain(t *testing.T) {
+	for _, p := range packages(t) {
+		path, plumbing := strings.CutPrefix(p.folder(), "internal/")
+		if plumbing && !isIn(p.folder(), support) {
+			require.NotRegexp(t, domain, path, "move it into a room, or into one of %v", shared)
+			for _, dep := range p.Deps {
+				require.False(t, isIn(strings.TrimPrefix(dep, module), shared...), "%s imports %s", p.folder(), dep)
+			}
+		}
+	}
 }
 
 func isIn(path string, folders ...string) bool {
@@ -184,7 +205,7 @@ func TestSupportOfTestsIsInOnePlace(t *testing.T) {
 
 // Every folder at the top has a place in the map of the design.
 func TestEveryFolderIsARoom(t *testing.T) {
-	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "third_party", "bin", world}, rooms...)
+	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "third_party", "bin", world}, append(shared, rooms...)...)
 	entries, err := os.ReadDir(testkit.Root(t))
 	require.NoError(t, err)
 	for _, entry := range entries {

@@ -21,8 +21,8 @@ import (
 
 	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/sharedcall"
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/venue"
 )

@@ -10,10 +10,10 @@ import (
 	"math/bits"
 	"strconv"
 
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/tokenaccount"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
 // The token programs, and the mint that stands for native SOL.

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // entryState is how far a pool's state is known.

@@ -9,7 +9,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc"
 
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 

@@ -7,8 +7,8 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 

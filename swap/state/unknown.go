@@ -5,7 +5,7 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // unknownSource is the source of what the feed notes as unknown.

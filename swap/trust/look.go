@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/venue"
 )

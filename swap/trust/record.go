@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/mintlake/mintlake/internal/durable"
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // recordFile is the file in Config.Dir that has builds and proofs.

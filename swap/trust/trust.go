@@ -34,9 +34,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/sharedcall"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
-	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/slottime"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/state"
 	"github.com/mintlake/mintlake/swap/venue"

@@ -3,7 +3,7 @@ package venue
 import (
 	"sync/atomic"
 
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/mint"
 )
 

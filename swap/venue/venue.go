@@ -30,8 +30,8 @@ package venue
 import (
 	"bytes"
 
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // Key is a 32-byte account address.

@@ -1,7 +1,7 @@
 package chain
 
 import (
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // Airdrop makes a signed transfer of lamports from the treasury, valid at the tip. number goes into

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // What a transaction may load: Solana's MAX_LOADED_ACCOUNTS_DATA_SIZE_BYTES, and what each account

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // SlotsPerEpoch is mainnet's.

@@ -3,7 +3,7 @@ package chain
 import (
 	"fmt"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // AccountMeta names an account of an instruction and the rights that the instruction asks for.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // svmAccount and svmLine are the lines that tools/svm-check/check.mjs reads.

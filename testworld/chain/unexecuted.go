@@ -1,7 +1,7 @@
 package chain
 
 import (
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 

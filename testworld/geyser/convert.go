@@ -7,7 +7,7 @@ import (
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
 

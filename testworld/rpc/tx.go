@@ -9,7 +9,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/jsonrpc"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mintlake/mintlake/internal/solana"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // Node is a JSON-RPC node of a world, for the rpc source. Safe for concurrent use.

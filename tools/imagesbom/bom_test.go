@@ -81,7 +81,7 @@ func TestImageSBOM(t *testing.T) {
 	}
 	require.Equal(t, rooms, sbom(t, in))
 
-	pin, err := os.ReadFile(filepath.Join(testkit.Root(t), "internal/embedded/clickhouse/libchdb.pin"))
+	pin, err := os.ReadFile(filepath.Join(testkit.Root(t), "embedded/clickhouse/libchdb.pin"))
 	require.NoError(t, err)
 	in.libchdb = pin
 	engine := sbom(t, in)

@@ -34,7 +34,7 @@ images() {
     sbom "$work/$target/mintlake" "$work/$target/binary.cdx.json"
     name=mintlake_${VERSION}_linux_${arch}_$target-image.cdx.json
     local library=()
-    [ "$target" = rooms ] || library=(-libchdb internal/embedded/clickhouse/libchdb.pin)
+    [ "$target" = rooms ] || library=(-libchdb embedded/clickhouse/libchdb.pin)
     "$GO" run ./tools/imagesbom -version "v$VERSION" -binary "$work/$target/binary.cdx.json" -status "$work/$target/status" \
       "${library[@]}" >"$dist/$name" || fail "no SBOM of $image"
   done

@@ -22,7 +22,7 @@ hold() { # hold NAME LIMITS COMMAND…: once for each seed
   for seed in ${SEEDS:-1}; do
     echo "$1, seed $seed"
     MINTLAKE_TEST_TXORACLE_SEED=$seed MINTLAKE_TEST_TXORACLE_LIMITS=$2 MINTLAKE_TEST_TXORACLE="${*:3}" \
-      "${GO:-go}" test -C "$here/../.." -count=1 -run '^TestOracle$' ./internal/solana/txwire
+      "${GO:-go}" test -C "$here/../.." -count=1 -run '^TestOracle$' ./solana/txwire
   done
 }
 

@@ -16,9 +16,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/bench/report"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/keys"
 	"github.com/mintlake/mintlake/internal/testkit/keystest"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )

@@ -1,9 +1,9 @@
 package launchpads
 
 import (
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // pump reads pump.fun's bonding curve (pump).

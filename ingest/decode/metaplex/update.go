@@ -2,8 +2,8 @@ package metaplex
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // decodeUpdateAccount decodes UpdateMetadataAccount and its V2. Accounts are metadata and update

@@ -2,8 +2,8 @@ package spltoken
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // Numbers of AuthorityType that are about token accounts.

@@ -3,7 +3,7 @@ package spltoken
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
-	"github.com/mintlake/mintlake/internal/borsh"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // batch is the number of p-token's Batch (SIMD-0266): several token instructions in one, which run

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // extensionKey is an instruction number and the extension's own number after it.

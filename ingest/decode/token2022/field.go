@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // field is one field of an instruction's data, and how to read it as an attribute's value.

@@ -2,8 +2,8 @@ package token2022
 
 import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // Discriminators of the SPL Token Group interface: the first eight bytes of SHA-256 of

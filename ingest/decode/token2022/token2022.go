@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/instruction"
 	"github.com/mintlake/mintlake/ingest/decode/spltoken"
 	"github.com/mintlake/mintlake/ingest/decode/tokenmetadata"
-	"github.com/mintlake/mintlake/internal/borsh"
 	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/borsh"
 )
 
 // Numbers of instructions that Token-2022 has and SPL Token does not. Most are prefixes: the second

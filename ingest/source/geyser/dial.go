@@ -6,7 +6,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc"
 
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // server returns how to reach the source's server.

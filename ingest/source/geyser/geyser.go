@@ -28,8 +28,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/repair"
-	"github.com/mintlake/mintlake/internal/yellowstone"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // Config configures a Source. Zero values take the defaults named at each field.

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // raw is a message that the fake server sends as it is.

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/accounts"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/solana/slottime"
 )
 
 // errLost tells people what happened. Nothing is taken back from the log, see

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/ingest/source/parse"
-	"github.com/mintlake/mintlake/internal/solana/bounds"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	"github.com/mintlake/mintlake/solana/bounds"
 )
 
 // reader has bounds, and has read a chain up to the block that it returns.

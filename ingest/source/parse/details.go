@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
+	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
 // details implements chain.Details. It keeps the text or message and parses it on demand.

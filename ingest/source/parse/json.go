@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/jsonwalk"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // maxWrapping bounds how deep a block or transaction may be nested in raw, result, params, value,

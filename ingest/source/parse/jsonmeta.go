@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
 // jsonMeta reads a transaction's metadata. If whole is true, it reads all of it: the outer

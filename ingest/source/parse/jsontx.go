@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
 // jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order. If the

@@ -16,10 +16,10 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/bounds"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
-	"github.com/mintlake/mintlake/internal/unknowns"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/bounds"
+	"github.com/mintlake/mintlake/solana/txwire"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // Reasons to refuse an input, for errors.Is and metric labels.

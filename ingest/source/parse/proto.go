@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto

@@ -10,9 +10,9 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mintlake/mintlake/internal/solana/txerror"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/txerror"
+	"github.com/mintlake/mintlake/solana/txwire"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // rawEntry is an entry of getBlock's transactions in base64. The names are those of agave's

@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/jsonwalk"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
 // In jsonParsed, a node shows token instructions as {type, info} without their bytes (agave,

@@ -20,9 +20,9 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source/parse"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit"
-	"github.com/mintlake/mintlake/internal/yellowstone"
+	"github.com/mintlake/mintlake/solana/txwire"
+	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
 // today is a block with transactions of version 1, whose slot is todaySlot.

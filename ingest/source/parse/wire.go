@@ -2,8 +2,8 @@ package parse
 
 import (
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // message is what a transaction's signed part says, apart from keys and instructions.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/source"
-	"github.com/mintlake/mintlake/internal/solana/slottime"
+	"github.com/mintlake/mintlake/solana/slottime"
 )
 
 // Gap is a run of slots whose blocks the source did not deliver, both ends included.

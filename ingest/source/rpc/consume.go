@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/repair"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // maxWalk bounds how many missing parents of a block are fetched, one after another.

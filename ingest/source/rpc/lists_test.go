@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	"github.com/mintlake/mintlake/solana"
 )
 
 // TestASkippedSlotCostsOneCall: at a node without getBlocks, whose answer for a skipped slot is the

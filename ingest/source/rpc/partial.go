@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // withheld returns the block of a slot that the node withholds, as it has transactions of a version

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/ingest/source/parse"
-	"github.com/mintlake/mintlake/internal/solana"
-	"github.com/mintlake/mintlake/internal/solana/txwire"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
 	"github.com/mintlake/mintlake/registry/coverage"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/txwire"
 )
 
 // newer is a node with a block that has a transaction of version 2.

@@ -21,8 +21,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	embedded "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/containers"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	rpc "github.com/mintlake/mintlake/internal/solana"
+	rpc "github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/testworld/layout"
 )

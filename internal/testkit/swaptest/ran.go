@@ -8,7 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	rpc "github.com/mintlake/mintlake/internal/solana"
+	rpc "github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/testworld/layout"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/unknowns"
+	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
 // New returns an empty book.

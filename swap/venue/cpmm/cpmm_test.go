@@ -13,9 +13,9 @@ import (
 
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 
-	rpc "github.com/mintlake/mintlake/internal/solana"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	rpc "github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/arith"

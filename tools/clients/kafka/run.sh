@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Clients of Kafka against the embedded broker: librdkafka (confluent-kafka) and kafka-python, with their defaults. franz-go is a Go
-# test: internal/embedded/kafka/franz_test.go.
+# test: embedded/kafka/franz_test.go.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -37,7 +37,7 @@ func TestKafka(t *testing.T) {
 // cluster with a killed member, TLS.
 func TestRedis(t *testing.T) {
 	k := newKit(t)
-	k.suite(t, []string{"MINTLAKE_TEST_REDIS=container"}, "./api/limits")
+	k.suite(t, []string{"MINTLAKE_TEST_REDIS=container"}, "./access/limits")
 }
 
 // TestClickHouse runs what speaks to ClickHouse, over HTTP. The name of the subtest tells which
@@ -50,7 +50,7 @@ func TestClickHouse(t *testing.T) {
 		k.suite(t, env, "-run=^("+strings.Join([]string{
 			"TestProjectorShapes", "TestWideVersionColumns", "TestViewOverFinalPushesFilter", "TestErrorsAreTyped", "TestErrorMidStream", "TestCompression",
 			"TestEmptyResultsAndInserts", "TestAsyncInsert", "TestSettingsStayWithTheirRequest", "TestCancel",
-		}, "|")+")$", "./internal/embedded/clickhouse")
+		}, "|")+")$", "./embedded/clickhouse")
 		k.suite(t, env, "./internal/clickhouse", "./schemas/clickhouse", "./projector/...", "./volume", "./api/history", "./replica", "./enrich/audit")
 		requireAsked(t, server)
 	})

@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	embedded "github.com/mintlake/mintlake/internal/embedded/kafka"
+	embedded "github.com/mintlake/mintlake/embedded/kafka"
 )
 
 func main() {

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	chengine "github.com/mintlake/mintlake/internal/embedded/clickhouse"
+	chengine "github.com/mintlake/mintlake/embedded/clickhouse"
 )
 
 const (

@@ -1,0 +1,96 @@
+package keys
+
+import (
+	"time"
+
+	"github.com/mintlake/mintlake/access/usage"
+)
+
+// Key is an issued or configured key. It is never modified: a change makes a new Key.
+type Key struct {
+	// ID names the key in logs and metering, within its product.
+	ID      string
+	Product Product
+	// Environment is a label such as live; empty for none.
+	Environment string
+	// Version is that of the last change: 1 when the key was created, and one more with each
+	// change; 0 for a configured key.
+	Version uint64
+	// The next five are zero for a configured key. RevokedAt, RevokedBy and RevokeReason are also
+	// zero for a key that is not revoked.
+	CreatedAt, RevokedAt time.Time
+	CreatedBy, RevokedBy string
+	RevokeReason         string
+	// Secrets are the present secret and the earlier ones, the newest first.
+	Secrets []Secret
+	Rules   Rules
+
+	compiled *compiled
+	meter    *meter
+	// expires is Rules.ExpiresAt in the form that requests are checked with. foundOf copies it and
+	// revoked into each Found.
+	expires int64 // Unix milliseconds; 0: never
+	revoked bool
+	// unknown is true if the key has a rule that this version cannot enforce.
+	unknown bool
+}
+
+// Secret is one secret of a key. Rotation gives a key a second one.
+type Secret struct {
+	Hash Hash
+	// Prefix is the secret's public beginning.
+	Prefix   string
+	IssuedAt time.Time
+	// EndsAt is when the secret stops working because a newer one replaced it; zero for the newest.
+	EndsAt time.Time
+}
+
+// Configured reports whether the key is one of the configuration: it has no rules and cannot be
+// changed.
+func (k *Key) Configured() bool { return k.Version == 0 }
+
+func newConfiguredKey(e Entry) *Key {
+	return &Key{ID: e.ID, Product: e.Product, Secrets: []Secret{{Hash: e.Hash}}, compiled: &compiled{}, meter: &meter{}}
+}
+
+// Store holds keys in memory: none of its methods does I/O. Many goroutines may use it at once.
+type Store interface {
+	// Find returns the secret with this hash and its key, whether still valid or not. It does one
+	// look-up and compares in constant time.
+	Find(hash Hash) (Found, bool)
+	// Has reports whether there are keys of a product, or ever were.
+	Has(product Product) bool
+	// Changed returns a channel that is closed at the next change. It is nil if keys never change.
+	Changed() <-chan struct{}
+}
+
+// Join makes one store of the issued keys and the configured ones. If a key is in both, the issued
+// one counts, so its revocation holds.
+func Join(issued *Live, configured *Static) Store { return Metered(issued, configured, nil) }
+
+// Metered is like Join, and gates of the store count the usage of keys with meter.
+func Metered(issued *Live, configured *Static, meter *usage.Meter) Store {
+	return &joined{issued, configured, meter}
+}
+
+type joined struct {
+	issued     *Live
+	configured *Static
+	meter      *usage.Meter
+}
+
+func (j *joined) Find(hash Hash) (Found, bool) {
+	if found, known := j.issued.Find(hash); known {
+		return found, true
+	}
+	return j.configured.Find(hash)
+}
+
+func (j *joined) Has(product Product) bool { return j.issued.Has(product) || j.configured.Has(product) }
+
+func (j *joined) Changed() <-chan struct{} { return j.issued.Changed() }
+
+func (j *joined) usageMeter() *usage.Meter { return j.meter }
+
+// mayIssue reports whether keys can be issued while the process runs.
+func (j *joined) mayIssue() bool { return j.issued.issues.Load() }

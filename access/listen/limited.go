@@ -1,0 +1,141 @@
+package listen
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/access/proxies"
+)
+
+// Limits of a listener's open connections.
+type Limits struct {
+	// Most bounds all connections, MostOfOne those of one address. An IPv6 address counts as its
+	// /64 network.
+	Most, MostOfOne int
+	// Proxies are trusted, and bounded by Most only: their connections are many clients'.
+	Proxies proxies.List
+	// Body returns the JSON body of a refusal. It may be called by several goroutines at once.
+	// Default {"statusCode":…,"error":…,"message":…}.
+	Body func(status int, message string) []byte
+	// Refused is called for each connection that is refused. It may be nil.
+	Refused func(status int)
+}
+
+// refusalsOpen bounds the refused connections that wait for their client to read why. Any more are
+// closed at once.
+const refusalsOpen = 64
+
+// Limited returns a listener that refuses connections beyond limits. A refused one gets a response
+// over HTTP/1.1 with the status 503 or 429 and Retry-After, whatever it asks, unless it is a probe:
+// see WithReserve.
+func Limited(l net.Listener, limits Limits) net.Listener {
+	if limits.Body == nil {
+		limits.Body = func(status int, message string) []byte {
+			return fmt.Appendf(nil, `{"statusCode":%d,"error":%q,"message":%q}`, status, http.StatusText(status), message)
+		}
+	}
+	bounds := &limited{limits: limits, of: map[netip.Prefix]int{}, refusals: make(chan struct{}, refusalsOpen)}
+	return WithReserve(l, bounds.admit)
+}
+
+type limited struct {
+	limits   Limits
+	refusals chan struct{} // has room for refusalsOpen
+
+	mu   sync.Mutex
+	open int
+	of   map[netip.Prefix]int // by the client's network
+}
+
+// admit counts a connection, or returns how it is refused.
+func (l *limited) admit(conn net.Conn) (admitted net.Conn, refuse func()) {
+	client, counted := l.limits.Proxies.NetworkOf(conn.RemoteAddr())
+	status, message := l.enter(client, counted)
+	if status == 0 {
+		return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client, counted) })}, nil
+	}
+	return nil, func() {
+		if l.limits.Refused != nil {
+			l.limits.Refused(status)
+		}
+		select {
+		case l.refusals <- struct{}{}:
+			go func() {
+				defer func() { <-l.refusals }()
+				Refuse(conn, status, l.limits.Body(status, message))
+				_ = CloseLate(conn)
+			}()
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// enter counts a connection. If it is one too many, enter counts nothing and returns status and
+// message of its refusal.
+func (l *limited) enter(client netip.Prefix, counted bool) (status int, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.open >= l.limits.Most:
+		return http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", l.limits.Most)
+	case counted && l.of[client] >= l.limits.MostOfOne:
+		return http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", l.limits.MostOfOne)
+	}
+	l.open++
+	if counted {
+		l.of[client]++
+	}
+	return 0, ""
+}
+
+func (l *limited) leave(client netip.Prefix, counted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if !counted {
+		return
+	}
+	if l.of[client]--; l.of[client] == 0 {
+		delete(l.of, client)
+	}
+}
+
+// RetryAfter is the Retry-After header of a refusal, in seconds.
+const RetryAfter = "5"
+
+// Refuse sends an HTTP/1.1 response with a JSON body that says why a connection is refused, without
+// reading a request. It may block for a second, but hardly ever does: the socket buffer of a new
+// connection has room for the response.
+func Refuse(conn net.Conn, status int, body []byte) {
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nRetry-After: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		status, http.StatusText(status), RetryAfter, len(body), body)
+}
+
+// limitedConn counts until it is closed.
+type limitedConn struct {
+	net.Conn
+
+	leave func()
+}
+
+// Close implements net.Conn.
+func (c *limitedConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends what we send. net/http and CloseLate do that before they close, so that a client
+// which still sends gets the answer.
+func (c *limitedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

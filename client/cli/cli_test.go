@@ -1,0 +1,327 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/client"
+	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/schemas/openapi"
+)
+
+var update = flag.Bool("update", false, "write the screens of docs/cli.md anew")
+
+const (
+	usdc     = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	sol      = "So11111111111111111111111111111111111111112"
+	impostor = "FakeUSDC1111111111111111111111111111111111"
+)
+
+// marketOfUSDC is a member of its row where market=true asks for it.
+const marketOfUSDC = `"market":{"as_of":1,"price_usd":0.99987,"organic_volume_usd":5,"trades_24h":9},`
+
+// canned answers as a node does, with text that creators of tokens wrote to do harm.
+func canned(t *testing.T) *httptest.Server {
+	t.Helper()
+	now := time.Now()
+	since := func(age time.Duration) int64 { return now.Add(-age - time.Second).UnixMilli() }
+	row := func(symbol, name, mint string, decimals int, more string) string {
+		return fmt.Sprintf(`{"mint":%q,"symbol":%q,"name":%q,"decimals":%d,"logo_status":"ok","is_token22":false%s}`, mint, symbol, name, decimals, more)
+	}
+	evidence := `"evidence":{"skeleton":"usdc","sharing":2,"rank_by_volume":1,"rank_by_age":1,"canonical":"` + usdc + `","signals":["mint_authority","freeze_authority"]}`
+	real := row("USDC", "USD Coin", usdc, 6, fmt.Sprintf(`,"supply":"9876543210123456","daily_volume_usd":1234567890.5,"first_seen_at":%d,"mint_authority":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","external_url":"https://www.circle.com","tags":["verified"],`+marketOfUSDC+`"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+		since(2000*24*time.Hour), evidence))
+	fake := row("USDC", "USD Co\\u001b[2Jin\\u202e", impostor, 6, fmt.Sprintf(`,"daily_volume_usd":12.5,"first_seen_at":%d,"launchpad":"pump","creator":"9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM","graduated_at":%d,"match":{"tier":"exact_symbol","field":"symbol","score":0},%s`,
+		since(5*time.Minute), since(2*time.Minute), strings.Replace(strings.Replace(evidence, `"rank_by_volume":1`, `"rank_by_volume":2`, 1), `"mint_authority","freeze_authority"`, ``, 1)))
+	fake = strings.ReplaceAll(fake, `\\u`, `\u`)
+	wrapped := row("SOL", "Wrapped SOL", sol, 9, `,"match":{"tier":"exact_symbol","field":"symbol","score":0}`)
+	mux := http.NewServeMux()
+	answer := func(pattern string, body func(*http.Request) string) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, body(r))
+		})
+	}
+	answer("GET /tokens", func(r *http.Request) string {
+		switch strings.ToLower(r.URL.Query().Get("q")) {
+		case "usdc":
+			return `{"items":[` + real + `,` + fake + `],"page":1,"limit":20,"total":7}`
+		case "sol":
+			return `{"items":[` + wrapped + `],"page":1,"limit":20,"total":1}`
+		}
+		return `{"items":[],"page":1,"limit":20,"total":0}`
+	})
+	mux.HandleFunc("GET /tokens/{mint}", func(w http.ResponseWriter, r *http.Request) {
+		body := map[string]string{usdc: real, sol: wrapped, impostor: fake}[r.PathValue("mint")]
+		if r.URL.Query().Get("market") != "true" {
+			body = strings.Replace(body, marketOfUSDC, "", 1)
+		}
+		if r.URL.Query().Get("lists") == "true" && body != "" {
+			body = body[:len(body)-1] + `,"lists":[{"list":"Curated","as_of":1790000000000,"tags":["verified"],"sha256":"` + strings.Repeat("ab", 32) + `","signer":"7Np41oeYqPefeNQEHSv1UDhYrehxin3NStELsSKCT4K2","signature":"c2ln"}]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if body == "" {
+			w.WriteHeader(http.StatusNotFound)
+			body = `{"statusCode":404,"error":"Not Found","message":"the mint is not in the registry"}`
+		}
+		fmt.Fprint(w, body)
+	})
+	answer("GET /tokens/{mint}/ohlcv", func(*http.Request) string {
+		return `{"mint":"` + usdc + `","interval":"1h","candles":[{"time":1,"open":1,"high":1,"low":1,"close":1,"volume_usd":5,"trades":1,"traders":1}]}`
+	})
+	answer("POST /tokens/batch", func(*http.Request) string {
+		return `{"items":[` + real + `],"unknown":["` + impostor + `"],"states":[{"mint":"` + usdc + `","state":"ready","retry_after_ms":null},` +
+			`{"mint":"` + impostor + `","state":"not_a_mint","reason":"no_mint_there","retry_after_ms":3600000}]}`
+	})
+	answer("GET /tokens/{mint}/history", func(*http.Request) string {
+		entry := `"transaction_index":1,"instruction_index":0,"inner_instruction_index":null,"batch_index":null,"in_registry":true`
+		return fmt.Sprintf(`{"mint":%q,"limit":2,"next":"00~.","items":[
+			{"slot":400000123,"block_time":%d,"source":"instruction","kind":"set_authority","instruction":"SetAuthority","signature":"5sig",%s,"changes":[{"field":"mint_authority","before":"Abc","after":null}]},
+			{"slot":400000001,"block_time":%d,"source":"instruction","kind":"initialize_mint","instruction":"InitializeMint2","signature":"4sig",%s,"changes":[{"field":"decimals","before":null,"after":6},{"field":"symbol","before":"","after":"USDC"}]}]}`,
+			usdc, since(time.Minute), entry, since(3*time.Hour), entry)
+	})
+	answer("GET /status", func(*http.Request) string {
+		return fmt.Sprintf(`{"ready":true,"reasons":[],"source":{"kind":"geyser","done":false,"slot":400000123,"blocks":5,"transactions":900,"token_events":70,"failed_inputs":0,"failures":[],"reported_at_ms":1},
+			"pipeline":{"lag_records":3,"projector_lag":3,"enrich_lag":0,"api_lag":0,"topics":{},"error":null,"measured_at_ms":1,"last_known_lag_records":3,"last_known_age_ms":0},
+			"registry":{"tokens":1234567},"coverage":{"from_slot":400000001,"to_slot":400000123,"complete_to_slot":400000050,"gaps":[{"from_slot":400000051,"to_slot":400000060}],"gap_count":1},
+			"freshness":{"p50_ms":21,"p99_ms":85,"count":70},"root":{"slot":400000100,"hash":"9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"},
+			"kafka":{"ok":true,"since_ms":1,"error":null},"clickhouse":{"ok":false,"since_ms":%d,"error":"connection refused","damaged_parts":null,"damage_count":null},
+			"unknowns":[{"kind":"instruction","name":"spl_token 99","count":12,"sources":["ingest"],"first_seen_ms":1,"last_seen_ms":2,"first_slot":400000001,"last_slot":400000009}]}`, since(5*time.Minute))
+	})
+	answer("GET /api/v2/quote", func(r *http.Request) string {
+		if r.URL.Query().Get("amount_in") != "1500000000" {
+			return `{}`
+		}
+		return `{"src_mint":"` + sol + `","dst_mint":"` + usdc + `","amount_in":"1500000000","amount_out":"224683081","min_amount_out":"223559665","slippage_bps":50,"price_impact_bps":1,"fees":[],"slot":400000005,
+			"route":[{"venue":"raydium_cpmm","pool":"7JuwJuNU88gurFnyWeiyGKbFmExMWcmRZntn9imEzdny"}],"warnings":["dst_mint: freezable"]}`
+	})
+	mux.HandleFunc("GET /tokens/stream", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "retry: 1\n\nevent: new\ndata: %s\n\nid: abc\n\nevent: removed\ndata: {\"mint\":%q}\n\n", wrapped, impostor)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// call runs a command as the binary does and returns both outputs in one, as a terminal shows them.
+func call(t *testing.T, input string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := &cobra.Command{Use: "mintlake", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(Commands("v1")...)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetIn(strings.NewReader(input))
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// screens are the commands of docs/cli.md with what they print.
+var screens = []string{
+	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "status", "quote SOL USDC 1.5",
+}
+
+// Every screen of docs/cli.md is what the command prints: -update writes them.
+func TestScreensOfThePage(t *testing.T) {
+	server := canned(t)
+	path := filepath.Join(testkit.Root(t), "docs", "cli.md")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	page := string(text)
+	for _, screen := range screens {
+		args := append(strings.Fields(screen), "--url", server.URL)
+		if strings.HasPrefix(screen, "quote") {
+			args = append(args, "--swap-url", server.URL)
+		}
+		shown, err := call(t, "", args...)
+		require.NoError(t, err, screen)
+		require.NotContains(t, shown, "\x1b", "no colours and no escapes in a pipe")
+		begin := "```\n$ mintlake " + screen + "\n"
+		before, rest, found := strings.Cut(page, begin)
+		require.True(t, found, "docs/cli.md has no screen of: mintlake %s", screen)
+		has, after, _ := strings.Cut(rest, "```")
+		if *update {
+			page = before + begin + shown + "```" + after
+			continue
+		}
+		require.Equal(t, shown, has, "%s: go test ./client/cli -update", screen)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+	}
+}
+
+func TestGetTellsTheLaunch(t *testing.T) {
+	shown, err := call(t, "", "tokens", "get", impostor, "--url", canned(t).URL)
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^launchpad +pump\ncreator +9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM\ngraduated +2 m$`, shown)
+}
+
+func TestJSONIsTheAnswerAsItCame(t *testing.T) {
+	server := canned(t)
+	shown, err := call(t, "", "tokens", "get", usdc, "--json", "--url", server.URL)
+	require.NoError(t, err)
+	response, err := http.Get(server.URL + "/tokens/" + usdc + "?market=true&lists=true")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var body bytes.Buffer
+	_, err = body.ReadFrom(response.Body)
+	require.NoError(t, err)
+	require.JSONEq(t, body.String(), shown)
+	shown, err = call(t, usdc+"\n"+impostor+"\n", "tokens", "batch", "--json", "--url", server.URL)
+	require.NoError(t, err)
+	require.Contains(t, shown, `"no_mint_there"`)
+}
+
+// serving answers one route.
+func serving(t *testing.T, pattern string, answer http.HandlerFunc) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, r)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A batch of many mints is several requests: what the first ones found is shown when a later one
+// fails.
+func TestABatchShowsWhatItFoundBeforeAnError(t *testing.T) {
+	requests := 0
+	url := serving(t, "POST /tokens/batch", func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests > 1 {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"statusCode":400,"error":"Bad Request","message":"mints[0] is no address"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"items":[{"mint":%q,"symbol":"USDC","name":"USD Coin","decimals":6,"logo_status":"ok","is_token22":false}],"unknown":[],"states":[{"mint":%q,"state":"ready","retry_after_ms":null}]}`, usdc, usdc)
+	})
+	shown, err := call(t, strings.Repeat(usdc+"\n", client.MaxBatch)+"x\n", "tokens", "batch", "--url", url)
+	require.EqualError(t, err, "mints[0] is no address")
+	require.Contains(t, shown, "USD Coin")
+}
+
+// TestHistoryIsForPeople: times are dates, and a read has no signature.
+func TestHistoryIsForPeople(t *testing.T) {
+	url := serving(t, "GET /tokens/"+usdc+"/history", func(w http.ResponseWriter, _ *http.Request) {
+		place := `"slot":400000001,"block_time":null,"instruction":null,"transaction_index":null,"instruction_index":null,"inner_instruction_index":null,"batch_index":null,"in_registry":true`
+		fmt.Fprintf(w, `{"mint":%q,"limit":2,"next":null,"items":[
+			{%s,"source":"account_read","kind":"mint_account","signature":null,"changes":[{"field":"first_seen_at","before":null,"after":1767225600000},{"field":"graduated_at","before":1767225600000,"after":null}]},
+			{%s,"source":"token_list","kind":"token_list","signature":null,"changes":[{"field":"last_seen_at","before":0,"after":1767225661500},{"field":"decimals","before":null,"after":6},{"field":"seller_fee_basis_points","before":5,"after":1767225600000}]}]}`,
+			usdc, place, place)
+	})
+	shown, err := call(t, "", "tokens", "history", usdc, "--url", url)
+	require.NoError(t, err)
+	require.Regexp(t, `mint account +first_seen_at 2026-01-01 00:00:00 +-\n +graduated_at 2026-01-01 00:00:00 → none`, shown)
+	require.Regexp(t, `last_seen_at → 2026-01-01 00:01:01 +-\n +decimals 6\n +seller_fee_basis_points 5 → 1767225600000`, shown)
+	require.NotContains(t, shown, "account_read")
+}
+
+func TestStatusSaysWhyTheNodeIsNotReady(t *testing.T) {
+	for reasons, want := range map[string]string{
+		`[]`:                  `^ready +no: the registry is still loading\nsource`,
+		`["topic x is gone"]`: `^ready +no\n +topic x is gone\nsource`,
+	} {
+		url := serving(t, "GET /status", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"ready":false,"reasons":%s,"coverage":{"gaps":[],"gap_count":0}}`, reasons)
+		})
+		shown, err := call(t, "", "status", "--url", url)
+		require.NoError(t, err)
+		require.Regexp(t, want, shown)
+	}
+}
+
+func TestStatusSaysWhatIsKnownOfTheLag(t *testing.T) {
+	const slow = `"error":"kafka is slow to tell offsets"`
+	for pipeline, want := range map[string]string{
+		`{}`:             "lag +not measured yet\n",
+		`{` + slow + `}`: "lag +unknown: kafka is slow to tell offsets\n",
+		`{"lag_records":7,` + slow + `,"last_known_age_ms":9100}`: "lag +7 records, 9 s ago: kafka is slow to tell offsets\n",
+		`{"lag_records":7,"last_known_age_ms":0}`:                 "lag +7 records\n",
+	} {
+		url := serving(t, "GET /status", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"ready":true,"reasons":[],"pipeline":%s,"coverage":{"gaps":[],"gap_count":0}}`, pipeline)
+		})
+		shown, err := call(t, "", "status", "--url", url)
+		require.NoError(t, err)
+		require.Regexp(t, want, shown)
+	}
+}
+
+func TestWatchShowsEventsAndGoesOn(t *testing.T) {
+	server := canned(t)
+	shown, err := call(t, "", "tokens", "watch", "--count", "3", "--url", server.URL)
+	require.NoError(t, err)
+	require.Regexp(t, `^\d\d:\d\d:\d\d  new      So1+2   SOL          Wrapped SOL\n\d\d:\d\d:\d\d  removed  FakeUSDC1+\n.*new.*\n$`, shown)
+	shown, err = call(t, "", "tokens", "watch", "--new", "--json", "--count", "1", "--url", server.URL)
+	require.NoError(t, err)
+	require.Contains(t, shown, `"event":"new"`)
+	shown, err = call(t, "", "tokens", "watch", "--new", "--json", "--count", "2", "--url", server.URL)
+	require.NoError(t, err)
+	require.Contains(t, shown, `{"data":"abc","event":"cursor"}`, "a place to go on from")
+	require.NotContains(t, shown, `"removed"`)
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	server := canned(t)
+	_, err := call(t, "", "status", "--url", "http://127.0.0.1:1")
+	require.ErrorContains(t, err, "nothing answers at http://127.0.0.1:1")
+	require.ErrorContains(t, err, "--url")
+	_, err = call(t, "", "status", "--url", "localhost")
+	require.ErrorContains(t, err, "http(s)://host:port")
+	_, err = call(t, "", "tokens", "get", "nothing", "--url", server.URL)
+	require.ErrorContains(t, err, `no token has the symbol or mint "nothing"`)
+	_, err = call(t, "", "quote", "SOL", "USDC", "1.0000000001", "--url", server.URL)
+	require.ErrorContains(t, err, "9 decimals")
+	_, err = call(t, "", "tokens", "batch", "--url", server.URL)
+	require.ErrorContains(t, err, "no mint")
+}
+
+// TestSortsAreThoseOfTheAPI: but for a walk's, which makes no sense for people.
+func TestSortsAreThoseOfTheAPI(t *testing.T) {
+	raw, err := openapi.JSON()
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name   string
+				Schema struct{ Enum []string }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &document))
+	for _, parameter := range document.Paths["/tokens"]["get"].Parameters {
+		if parameter.Name == "sort" {
+			require.Equal(t, slices.DeleteFunc(parameter.Schema.Enum, func(sort string) bool { return sort == "mint" }), sorts)
+		}
+	}
+	shown, err := call(t, "", "__complete", "tokens", "search", "--sort", "")
+	require.NoError(t, err)
+	for _, sort := range sorts {
+		require.Contains(t, strings.Split(shown, "\n"), sort)
+	}
+}
+
+func TestMintsCompleteBySearch(t *testing.T) {
+	server := canned(t)
+	shown, err := call(t, "", "__complete", "tokens", "get", "--url", server.URL, "usdc")
+	require.NoError(t, err)
+	require.Contains(t, shown, usdc+"\tUSDC USD Coin")
+}

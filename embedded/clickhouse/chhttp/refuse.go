@@ -1,0 +1,76 @@
+package chhttp
+
+import (
+	"slices"
+
+	"github.com/mintlake/mintlake/embedded/clickhouse/libchdb"
+)
+
+// checkStop refuses statements that end or suspend the engine's process, and says why. It is only a
+// courtesy: a statement that it misses costs a restart of the engine and nothing else, because the
+// child has a process group of its own and is started again.
+func checkStop(query []byte) error {
+	l := &lexer{query: query}
+	before := ""
+	for t := l.next(); t.kind != tokenEnd; t = l.next() {
+		word := l.word(t)
+		if before == "SYSTEM" && (word == "SHUTDOWN" || word == "KILL" || word == "SUSPEND") {
+			return denied("SYSTEM %s is refused: the embedded engine is Mintlake's, which starts and stops it", word)
+		}
+		before = word
+	}
+	return nil
+}
+
+// checkReads refuses a statement that does more than read. It is for requests with readonly: GET,
+// or the setting. The engine's own readonly is too weak: it allows INSERT INTO FUNCTION file(…),
+// and SQL can reset it.
+//
+// canonical is the statement as the engine's own parser writes it: one statement, without comments,
+// keywords in capitals. So no way of writing a statement makes this function see another one than
+// the engine runs.
+func checkReads(canonical []byte) error {
+	l := &lexer{query: canonical}
+	first := l.next()
+	for l.is(first, '(') {
+		first = l.next()
+	}
+	kind := l.word(first)
+	switch kind {
+	case "SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "DESC", "EXISTS", "USE", "SET":
+	default:
+		return readonlyError()
+	}
+	before := ""
+	for t := l.next(); t.kind != tokenEnd; t = l.next() {
+		word := l.word(t)
+		switch {
+		case before == "INTO" && word == "OUTFILE",
+			// EXPLAIN PIPELINE opens the file that the INSERT would write.
+			kind == "EXPLAIN" && word == "INSERT",
+			// PARALLEL WITH begins a second statement. Before WITH TOTALS and the like, parallel is
+			// a name.
+			before == "PARALLEL" && word == "WITH" && !slices.Contains([]string{"TOTALS", "ROLLUP", "CUBE", "FILL", "TIES"}, peek(l)):
+			return readonlyError()
+		case kind == "SET" && t.kind != tokenPunctuation && setsReadonly(l, t):
+			return libchdb.Errorf(164, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
+		}
+		before = word
+	}
+	return nil
+}
+
+// setsReadonly reports whether a token of a SET statement is the name readonly.
+func setsReadonly(l *lexer, t token) bool {
+	return slices.Contains(mentionedNames(&lexer{query: l.query[t.start:t.end]}), "readonly")
+}
+
+// peek returns the next word. The lexer stays where it is.
+func peek(l *lexer) string {
+	ahead := *l
+	return ahead.word(ahead.next())
+}
+
+func readonlyError() error {
+	return libchdb.Errorf(164, "READONLY", "default: Cannot execute query in readonly mode. For queries over HTTP, method GET implies readonly. You should use method POST for modifying queries")
+}

@@ -1,0 +1,225 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mintlake/mintlake/embedded/kafka/segments"
+	"github.com/mintlake/mintlake/internal/meter"
+)
+
+// checkLog checks the whole log before kfake opens it: kfake would cut it off at the first batch
+// that it cannot read. Damage that no crash explains is a *StartError with ErrDamaged, a repair
+// that is not done one with ErrRepairPending.
+func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
+	if pending, err := segments.ReadPending(dir.path); err != nil || pending != nil && !b.cfg.Repairing {
+		return nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
+	}
+	begin := time.Now()
+	report, err := segments.Check(dir.path, b.meter)
+	if err != nil {
+		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
+	}
+	if err := refuseDamage(dir.path, report); err != nil {
+		return nil, err
+	}
+	logNotices(b.logger, report)
+	b.metrics.lost.Set(float64(len(report.Lost)))
+	for _, lost := range report.Lost {
+		b.logger.Warn("records were lost to damage on disk", "topic", lost.Topic, "partition", lost.Partition, "from_offset", lost.From, "to_offset", lost.To)
+	}
+	if err := report.Prepare(dir.path); err != nil {
+		return nil, fmt.Errorf("embedded kafka: %w", err)
+	}
+	tracker, err := segments.Track(dir.path, report)
+	if err != nil {
+		return nil, fmt.Errorf("embedded kafka: %w", err)
+	}
+	b.logger.Info("embedded kafka has checked its log", "bytes", report.Bytes, "seconds", time.Since(begin).Seconds())
+	return tracker, nil
+}
+
+// refuseDamage returns a *StartError if the report has damage.
+func refuseDamage(path string, report *segments.Report) error {
+	if len(report.Damages) == 0 {
+		return nil
+	}
+	return &StartError{Reason: ErrDamaged, Where: path, Do: report.Summary() + "; nothing was changed; " + repairCommand(path)}
+}
+
+func repairCommand(path string) string {
+	return fmt.Sprintf("run `mintlake repair --data-dir %s`, which keeps the old bytes and has the chain read again where it can be (docs/kafka.md)", filepath.Dir(path))
+}
+
+func logNotices(logger *slog.Logger, report *segments.Report) {
+	for _, notice := range report.Notices {
+		logger.Warn("embedded kafka puts its log in order", "err", notice)
+	}
+}
+
+// trackLog updates the tracker every stateInterval until ctx ends. It logs when updates begin to
+// fail and when they succeed again.
+func (b *Broker) trackLog(ctx context.Context, tracker *segments.Tracker) {
+	ticker := time.NewTicker(b.cfg.stateInterval)
+	defer ticker.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		err := b.reportDeleted(tracker.Update())
+		if (err != nil) != failing {
+			failing = err != nil
+			b.logger.Warn("embedded kafka notes what is on disk", "ok", err == nil, "err", err)
+		}
+	}
+}
+
+// reportDeleted counts and logs the topics that were deleted, and returns err as it is.
+func (b *Broker) reportDeleted(gone []string, err error) error {
+	for _, topic := range gone {
+		b.metrics.deleted.Inc()
+		b.logger.Error("a topic with records was deleted: the log is not whole any more", "topic", topic)
+	}
+	return err
+}
+
+// control applies the rules of policy.go to requests that create or alter topics. Before kfake
+// serves such a request or deletes a topic, control also notes in the tracker that the list of
+// topics changes.
+func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
+	rules := map[int16]func(kmsg.Request) kmsg.Response{
+		keyCreateTopics: func(req kmsg.Request) kmsg.Response {
+			if create, ok := req.(*kmsg.CreateTopicsRequest); ok {
+				if resp := refuseCreateTopics(create); resp != nil {
+					return resp
+				}
+			}
+			return nil
+		},
+		keyIncrementalAlterConfigs: func(req kmsg.Request) kmsg.Response {
+			if alter, ok := req.(*kmsg.IncrementalAlterConfigsRequest); ok {
+				if resp := refuseIncrementalAlter(alter); resp != nil {
+					return resp
+				}
+			}
+			return nil
+		},
+		keyDeleteTopics: func(kmsg.Request) kmsg.Response { return nil },
+	}
+	for key, rule := range rules {
+		cluster.ControlKey(key, func(req kmsg.Request) (kmsg.Response, error, bool) {
+			cluster.KeepControl()
+			if resp := rule(req); resp != nil {
+				return resp, nil, true
+			}
+			if err := tracker.TopicsChange(); err != nil {
+				b.logger.Warn("embedded kafka notes what is on disk", "ok", false, "err", err)
+			}
+			return nil, nil, false
+		})
+	}
+}
+
+// Log is the log of a broker that is not running, for reading only.
+type Log struct {
+	report *segments.Report
+	path   string
+	lock   *os.File
+}
+
+// OpenLog opens the data folder of a broker that is not running. It writes nothing, there or
+// elsewhere. It returns a *StartError: ErrLocked if a broker uses the folder, ErrDamaged if the log
+// is damaged. progress is passed to segments.Check.
+func OpenLog(path string, logger *slog.Logger, progress meter.Meter) (*Log, error) {
+	report, lock, err := inspect(path, progress)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseDamage(path, report); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	if logger != nil {
+		for _, notice := range report.Notices {
+			logger.Warn("the log is read without what a crash left of it", "err", notice)
+		}
+	}
+	return &Log{report: report, path: path, lock: lock}, nil
+}
+
+// inspect checks a folder under a shared lock, which keeps brokers out and lets other readers in.
+func inspect(path string, progress meter.Meter) (*segments.Report, *os.File, error) {
+	if err := checkOwner(path); err != nil {
+		return nil, nil, err
+	}
+	lock, err := os.Open(filepath.Join(path, lockName))
+	if err != nil {
+		return nil, nil, fmt.Errorf("embedded kafka: open lock: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+		err := lockError(path, lock, err)
+		_ = lock.Close()
+		return nil, nil, err
+	}
+	report, err := segments.Check(path, progress)
+	if err != nil {
+		_ = lock.Close()
+		return nil, nil, fmt.Errorf("embedded kafka: check the log: %w", err)
+	}
+	return report, lock, nil
+}
+
+// Read calls visit for each record of the topics, those of one partition in order. visit must not
+// keep the record.
+func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Record)) error {
+	if err := l.report.Read(ctx, l.path, topics, visit); err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	return nil
+}
+
+// Records returns how many records the topics have, see segments.Report.Records.
+func (l *Log) Records(topics []string) int64 { return l.report.Records(topics) }
+
+// Close releases the lock that keeps brokers out.
+func (l *Log) Close() { _ = l.lock.Close() }
+
+// CheckLog reports what is damaged, and changes nothing. No broker may be running on the folder.
+func CheckLog(path string, progress meter.Meter) (*segments.Report, error) {
+	report, lock, err := inspect(path, progress)
+	if err != nil {
+		return nil, err
+	}
+	_ = lock.Close()
+	return report, nil
+}
+
+// RepairLog repairs the folder of a broker that is not running; see segments.Repair. Until
+// pending.Done is called, the broker starts only with Config.Repairing. If the log has no damage,
+// pending is an earlier repair that is not done, or nil.
+func RepairLog(path string, catalogue []segments.Topic, progress meter.Meter) (pending *segments.Pending, err error) {
+	dir, err := openDataDir(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	report, err := segments.Check(path, progress)
+	if err != nil {
+		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
+	}
+	if len(report.Damages) == 0 {
+		return segments.ReadPending(path)
+	}
+	return segments.Repair(path, report, catalogue, progress)
+}

@@ -1,0 +1,81 @@
+package factrecord
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// MaxRanges is how many ranges of slots one retraction may have. More of a mint take several
+// records: see Retract.
+const MaxRanges = 1000
+
+// FromUpstream notes in facts which upstream they were read from, by its host; never a path or a
+// query, which may have a key.
+func FromUpstream(facts []*eventspb.Enrichment, host string) {
+	for _, fact := range facts {
+		fact.Upstream = host
+	}
+}
+
+// Ranges returns the slots as ranges, ascending and as few as possible. Slots may come in any order
+// and more than once.
+func Ranges(slots []uint64) []*eventspb.SlotRange {
+	sorted := slices.Compact(slices.Sorted(slices.Values(slots)))
+	var ranges []*eventspb.SlotRange
+	for _, slot := range sorted {
+		if last := len(ranges) - 1; last >= 0 && ranges[last].GetTo()+1 == slot {
+			ranges[last].To = slot
+			continue
+		}
+		ranges = append(ranges, &eventspb.SlotRange{From: slot, To: slot})
+	}
+	return ranges
+}
+
+// Decision is why and when facts are taken back.
+type Decision struct {
+	At time.Time
+	// Events takes back facts of blocks too, not only what was read.
+	Events bool
+	// Reason is for people.
+	Reason string
+}
+
+// Retract returns the retractions of a mint's facts at the slots of ranges, each of at most
+// MaxRanges ranges. The mint should be read anew when they are written: see Reread.
+func (d Decision) Retract(mint pubkey.Key, ranges []*eventspb.SlotRange) []*eventspb.Enrichment {
+	var retractions []*eventspb.Enrichment
+	for part := range slices.Chunk(ranges, MaxRanges) {
+		retractions = append(retractions, &eventspb.Enrichment{Mint: mint.Bytes(), Fact: &eventspb.Enrichment_Retraction{Retraction: &eventspb.Retraction{
+			Version: uint64(max(d.At.UnixMilli(), 0)), Slots: part, Events: d.Events, Reason: d.Reason,
+		}}})
+	}
+	return retractions
+}
+
+// Reread returns the record of a request to read a mint anew, whatever was read of it before, at a
+// slot not before the given one. 0 allows any slot. A slot that the chain has not reached makes the
+// request fail.
+func Reread(mint pubkey.Key, slot uint64, at time.Time) (kafka.Record, error) {
+	value, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: mint.Bytes(), Reason: eventspb.RequestReason_REQUEST_REASON_RETRACTED, Slot: slot})
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("encode enrichment request: %w", err)
+	}
+	return kafka.Record{
+		Topic: schemas.TopicEnrichmentRequests, Key: mint.Append(nil), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte("enrichment_request")},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)},
+		},
+	}, nil
+}

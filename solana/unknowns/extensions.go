@@ -1,0 +1,18 @@
+package unknowns
+
+import (
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
+)
+
+// Extensions counts the extensions of a mint that were kept raw.
+func (b *Book) Extensions(mint *eventspb.MintAccount, at Sighting) {
+	if b == nil {
+		return
+	}
+	for _, extension := range mint.GetExtensions() {
+		if at.Sample = tokenaccount.RawExtension(extension); at.Sample != nil {
+			b.Note(TokenExtension, extension.GetExtension(), at)
+		}
+	}
+}
