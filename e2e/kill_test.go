@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"math/rand/v2"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +66,23 @@ func TestKillsChangeNothing(t *testing.T) {
 	last.awaitDone()
 	requireEqualDumps(t, want, last.dump())
 	require.Zero(t, last.stop())
+}
+
+// TestClickHouseIsKilledWhileItsTablesAreMade: its process comes again, and the start goes on.
+func TestClickHouseIsKilledWhileItsTablesAreMade(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	up := begin(t, dir, "--source", "none")
+	until(t, func() bool {
+		tables, err := filepath.Glob(filepath.Join(dir, "clickhouse/engine/metadata/mintlake/*.sql"))
+		return err == nil && len(tables) > 0
+	}, time.Millisecond)
+	for _, child := range children(t, up.cmd.Process.Pid) {
+		require.NoError(t, syscall.Kill(child, syscall.SIGKILL))
+	}
+	up.awaitUp()
+	require.Contains(t, up.log(), "the tables cannot be prepared, this will be tried again")
+	require.Zero(t, up.stop())
 }
 
 // requireEqualDumps compares row by row and shows the first difference of each table only.

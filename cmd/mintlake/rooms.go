@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/access/internaltoken"
@@ -15,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/api/history"
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/enrich"
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/projector"
@@ -84,9 +87,7 @@ func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.migrate(ctx, migrating); err == nil {
-		err = s.checkLogIsThere(ctx, migrating)
-	}
+	err = s.prepareTables(ctx, migrating)
 	_ = migrating.Close() // what it did is acknowledged
 	if err != nil {
 		return nil, err
@@ -97,6 +98,28 @@ func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
 	}
 	s.closers = append(s.closers, func() { _ = conn.Close() })
 	return conn, nil
+}
+
+// tablesPatience is how long ClickHouse may be away while the tables are prepared: its process may
+// be killed, and comes again.
+const tablesPatience = time.Minute
+
+// prepareTables migrates the tables, and checks that the log is the one that they were made of. It
+// begins anew if ClickHouse goes away meanwhile.
+func (s *system) prepareTables(ctx context.Context, conn driver.Conn) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := s.migrate(ctx, conn)
+		if err == nil {
+			err = s.checkLogIsThere(ctx, conn)
+		}
+		if err != nil && !clickhouse.Retryable(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(tablesPatience), backoff.WithNotify(func(err error, _ time.Duration) {
+		s.logger.Warn("the tables cannot be prepared, this will be tried again", "err", err)
+	}))
+	return err
 }
 
 func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsumer, error) {
