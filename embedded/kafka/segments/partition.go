@@ -78,20 +78,21 @@ func older(known, next int64) int64 {
 	return min(known, next)
 }
 
-// expired reports whether all segments of the state that are gone from the front can have expired:
-// kfake removes everything before an expired batch, of whatever time that is. It is always possible
+// expired reports whether all segments of the state that are gone from the front can have expired.
+// kfake removes what is before the last batch that has expired, of whatever time it is: so the last
+// batch of the segments that are gone has expired, or one of those behind. It is always possible
 // with retention.bytes, and for a topic that is not in the list.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
 		return true
 	}
-	now := time.Now().UnixMilli()
+	before := time.Now().UnixMilli() - p.topic.retention()
 	for _, known := range slices.Backward(state.Segments) {
-		if now-known.Oldest >= p.topic.retention() {
-			return true
-		}
 		if len(files) == 0 || known.Base < files[0].base {
-			return false
+			return known.Last <= before
+		}
+		if known.Oldest <= before {
+			return true
 		}
 	}
 	return true

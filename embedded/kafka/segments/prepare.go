@@ -136,7 +136,7 @@ func (r *Report) State() *State {
 		}
 		known := PartitionState{Topic: p.key.topic, TopicID: p.topic.ID, Partition: p.key.partition, Start: p.start, End: p.end}
 		for _, c := range p.segments {
-			known.Segments = append(known.Segments, SegmentState{Base: c.file.base, Size: c.size, Oldest: c.oldest})
+			known.Segments = append(known.Segments, SegmentState{Base: c.file.base, Size: c.size, Oldest: c.oldest, Last: c.lastTime})
 		}
 		s.Partitions = append(s.Partitions, known)
 	}

@@ -52,10 +52,12 @@ type SegmentState struct {
 	Base int64 `json:"base"`
 	// Size is how many bytes of whole batches were on disk.
 	Size int64 `json:"size"`
-	// Oldest is the time of the batch that expires first, in Unix milliseconds: the least of its
-	// batches' newest records. It is not the file's: a copy of the data folder has new files with
-	// old records. 0 if it is not known.
+	// Oldest and Last are when records expire, in Unix milliseconds without the retention: that of
+	// the batch that expires first, and that of the last batch. A batch expires with its newest
+	// record. They are not the file's times: a copy of the data folder has new files with old
+	// records. 0 if they are not known.
 	Oldest int64 `json:"oldest"`
+	Last   int64 `json:"last"`
 }
 
 // sealedState is the content of the state file.

@@ -192,6 +192,6 @@ func (s *SegmentState) walk(name string) (end int64, err error) {
 			return end, nil
 		}
 		b := read(head[:], s.Size, length)
-		s.Size, s.Oldest, end = s.Size+length, older(s.Oldest, b.maxTime), b.next()
+		s.Size, s.Oldest, s.Last, end = s.Size+length, older(s.Oldest, b.maxTime), b.maxTime, b.next()
 	}
 }
