@@ -16,7 +16,8 @@ import (
 func TestADamagedMergeLosesNoRow(t *testing.T) {
 	r := start(t, chengine.Config{})
 	require.Equal(t, 200, curl(t, r.Addr(), "", "CREATE DATABASE d ENGINE = Atomic").status)
-	for table, settings := range map[string]string{"t": "", "swept": ", old_parts_lifetime = 0"} {
+	const often = ", cleanup_delay_period = 1, cleanup_delay_period_random_add = 0, max_cleanup_delay_period = 1"
+	for table, settings := range map[string]string{"t": often, "swept": often + ", old_parts_lifetime = 0"} {
 		for _, statement := range []string{
 			"CREATE TABLE d." + table + " (x Int64, INDEX i x TYPE minmax) ENGINE = MergeTree ORDER BY x SETTINGS min_bytes_for_wide_part = 0" + settings,
 			"INSERT INTO d." + table + " SELECT number FROM numbers(1000)",
@@ -32,10 +33,10 @@ func TestADamagedMergeLosesNoRow(t *testing.T) {
 	}, 5*time.Minute, 100*time.Millisecond, "the engine has removed what it wanted to remove")
 	require.NoError(t, r.stop())
 
-	marks, err := filepath.Glob(filepath.Join(r.dir, "engine/store/*/*/all_1_2_1/x.bin"))
+	merged, err := filepath.Glob(filepath.Join(r.dir, "engine/store/*/*/all_1_2_1/x.bin"))
 	require.NoError(t, err)
-	require.Len(t, marks, 2)
-	for _, file := range marks {
+	require.Len(t, merged, 2)
+	for _, file := range merged {
 		require.NoError(t, os.Truncate(file, 0))
 	}
 	r = start(t, chengine.Config{DataDir: r.dir})
