@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/access/internaltoken"
@@ -21,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/projector/usage"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
@@ -100,26 +100,17 @@ func (s *system) openTables(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// tablesPatience is how long ClickHouse may be away while the tables are prepared: its process may
-// be killed, and comes again.
-const tablesPatience = time.Minute
-
-// prepareTables migrates the tables, and checks that the log is the one that they were made of. It
-// begins anew if ClickHouse goes away meanwhile.
+// prepareTables migrates the tables, and checks that the log is the one that they were made of. If
+// ClickHouse goes away meanwhile, it waits for it and begins anew.
 func (s *system) prepareTables(ctx context.Context, conn driver.Conn) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := s.migrate(ctx, conn)
-		if err == nil {
-			err = s.checkLogIsThere(ctx, conn)
+	return delivery.Retry(ctx, clickhouse.Retryable, func(err error, pause time.Duration) {
+		s.logger.Warn("the tables cannot be prepared, this will be tried again", "err", err, "pause", pause)
+	}, func(ctx context.Context) error {
+		if err := s.migrate(ctx, conn); err != nil {
+			return err
 		}
-		if err != nil && !clickhouse.Retryable(err) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(tablesPatience), backoff.WithNotify(func(err error, _ time.Duration) {
-		s.logger.Warn("the tables cannot be prepared, this will be tried again", "err", err)
-	}))
-	return err
+		return s.checkLogIsThere(ctx, conn)
+	})
 }
 
 func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsumer, error) {
