@@ -72,8 +72,8 @@ type Checker struct {
 // retraction: whoever may change a mint can make reads differ by a change in the right moment.
 const maxTaken = 16
 
-// NewChecker returns a checker of what is read through upstreams; nil if there is only one. past
-// may be nil: then what an earlier process has read is not checked.
+// NewChecker returns a checker of what is read through upstreams, and of what an earlier process
+// has read; nil if there is only one.
 func NewChecker(cfg CheckConfig, upstreams *Upstreams, producer kafka.RecordProducer, past *Past) (*Checker, error) {
 	if upstreams.unchecked == nil {
 		return nil, nil
@@ -86,7 +86,7 @@ func NewChecker(cfg CheckConfig, upstreams *Upstreams, producer kafka.RecordProd
 // Run checks until ctx ends, then returns nil. It returns an error if writing to Kafka fails for
 // good.
 func (c *Checker) Run(ctx context.Context) error {
-	if c.past != nil && !c.awaitPast(ctx) {
+	if !c.awaitPast(ctx) {
 		return nil
 	}
 	for {

@@ -149,7 +149,7 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx) })
-	checker, err := NewChecker(CheckConfig{}, s.upstreams, s, nil)
+	checker, err := NewChecker(CheckConfig{}, s.upstreams, s, s.past())
 	require.NoError(t, err)
 	if checker != nil {
 		running.Go(func() { require.NoError(t, checker.Run(ctx)) })
@@ -157,6 +157,8 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	t.Cleanup(func() { stop(); running.Wait() })
 	return s
 }
+
+func (s *sources) past() *Past { return &Past{Offsets: s.broker, OpenTail: s.tail} }
 
 // set gives a mint other accounts. Of the first three only the supply changes. The caller holds the
 // chain's lock.
@@ -410,7 +412,7 @@ func TestTheNextProcessChecks(t *testing.T) {
 			clear(s.upstreams.unchecked.reads)
 			s.upstreams.unchecked.mu.Unlock()
 
-			next, err := NewChecker(CheckConfig{}, s.upstreams, s, &Past{Offsets: s.broker, OpenTail: s.tail})
+			next, err := NewChecker(CheckConfig{}, s.upstreams, s, s.past())
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup
