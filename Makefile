@@ -1,6 +1,8 @@
 # Every target installs what it needs first. `make help` lists them.
 
 GO      ?= go
+# Without its path in what is built, a fresh clone in another folder takes what Go's build cache has.
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 BIN     := bin/mintlake
 # The linter has a module of its own, so that its libraries do not weigh on ours.
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
