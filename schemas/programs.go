@@ -8,4 +8,7 @@ const (
 
 	// MintWrappedSOL is the mint of wrapped SOL. Its supply is always 0.
 	MintWrappedSOL = "So11111111111111111111111111111111111111112"
+	// MintWrappedSOL2022 is the mint of wrapped SOL under Token-2022, which hardly anybody uses:
+	// spl_token_2022_interface::native_mint.
+	MintWrappedSOL2022 = "9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXejP"
 )

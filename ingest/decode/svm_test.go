@@ -144,3 +144,19 @@ func (f *svmFixture) line(t testing.TB, event *eventspb.TokenEvent) string {
 	}
 	return at + ": " + string(kind) + " " + text
 }
+
+// TestCreateNativeMint: the program makes the mint that the constant names.
+func TestCreateNativeMint(t *testing.T) {
+	var made []string
+	for _, fixture := range loadSVM(t) {
+		for i := range fixture.Steps {
+			events, _ := fixture.Steps[i].decode(t)
+			for _, event := range events {
+				if event.GetInstruction() == "CreateNativeMint" {
+					made = append(made, base58.Encode(event.GetMint()))
+				}
+			}
+		}
+	}
+	require.Equal(t, []string{schemas.MintWrappedSOL2022}, made)
+}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -26,7 +27,7 @@ var Program = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
 // or flat if there are no exotic ones.
 var (
 	usdc          = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
-	native2022    = pubkey.MustParse("9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9")
+	native2022    = pubkey.MustParse(schemas.MintWrappedSOL2022)
 	discriminator = [8]byte{0x8f, 0x34, 0x92, 0xbb, 0xdb, 0x7b, 0x4c, 0x9b}
 )
 

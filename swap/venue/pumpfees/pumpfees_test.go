@@ -89,6 +89,7 @@ func TestTiersFollowTheMarketCap(t *testing.T) {
 	}{
 		{Coin{Canonical: true, Quote: mint.WrappedSOL, QuoteReserve: 999, Supply: 1, BaseReserve: 1}, 1},
 		{Coin{Canonical: true, QuoteReserve: 1000, Supply: 1, BaseReserve: 1}, 2},
+		{Coin{Canonical: true, Quote: native2022, QuoteReserve: 1000, Supply: 1, BaseReserve: 1}, 2},
 		{Coin{Canonical: true, QuoteReserve: 1 << 63, Supply: 2, BaseReserve: 1}, 3},
 		{Coin{Canonical: true, Quote: venue.Key{9}, QuoteReserve: 1 << 63, Supply: 2, BaseReserve: 1}, 7},
 		{Coin{Quote: mint.WrappedSOL, QuoteReserve: 1 << 63, Supply: 2, BaseReserve: 1}, 25},
