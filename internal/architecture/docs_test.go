@@ -13,7 +13,13 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)]*)?\)`)
+	heading = regexp.MustCompile("(?m)^#{1,6} (.*)$")
+	named   = regexp.MustCompile(`<a id="([^"]+)">`)
+	// noAnchor is what GitHub leaves out of the anchor of a heading.
+	noAnchor = regexp.MustCompile(`[^\pL\pN _-]`)
+)
 
 // Every link between the documents leads somewhere. docs/README.md leads to every document, and
 // the README to that.
@@ -26,7 +32,11 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	require.Len(t, tutorials, 3)
 	documents = append(documents, tutorials...)
 	readme, index := filepath.Join(root, "README.md"), filepath.Join(root, "docs", "README.md")
-	others := []string{readme, filepath.Join(root, "client", "README.md"), filepath.Join(root, "clients", "typescript", "README.md")}
+	others, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
+	require.NoError(t, err)
+	roots, err := filepath.Glob(filepath.Join(root, "*.md"))
+	require.NoError(t, err)
+	others = append(append(others, roots...), filepath.Join(root, "client", "README.md"), filepath.Join(root, "clients", "typescript", "README.md"))
 	for _, document := range slices.Concat(documents, others) {
 		text, err := os.ReadFile(document)
 		require.NoError(t, err)
@@ -34,8 +44,7 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
-			_, err := os.Stat(filepath.Join(filepath.Dir(document), match[1]))
-			require.NoError(t, err, "%s links to %s", filepath.Base(document), match[1])
+			requireLink(t, document, match[1], strings.TrimPrefix(match[2], "#"))
 		}
 	}
 	text, err := os.ReadFile(readme)
@@ -48,6 +57,30 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, document == index || strings.Contains(string(text), "("+name+")"), "docs/README.md does not lead to %s", name)
 	}
+}
+
+// requireLink fails the test unless the file of a link exists, and has what its anchor names.
+func requireLink(t *testing.T, document, file, anchor string) {
+	t.Helper()
+	path := document
+	if file != "" {
+		path = filepath.Join(filepath.Dir(document), file)
+	}
+	_, err := os.Stat(path)
+	require.NoError(t, err, "%s links to %s", filepath.Base(document), file)
+	if anchor == "" || filepath.Ext(path) != ".md" {
+		return
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var anchors []string
+	for _, match := range heading.FindAllStringSubmatch(string(text), -1) {
+		anchors = append(anchors, strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
+	}
+	for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+		anchors = append(anchors, match[1])
+	}
+	require.Contains(t, anchors, anchor, "%s links to %s#%s", filepath.Base(document), file, anchor)
 }
 
 // Blocks that a shell would run say how a test runs them, or that none does: e2e.TestDocs tells
