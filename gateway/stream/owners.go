@@ -3,6 +3,7 @@ package stream
 import (
 	"slices"
 
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -61,18 +62,18 @@ func readOwners(raw []byte) (owners tokenOwners) {
 // old blocks have them.
 func readBalances(raw []byte) (before, after []tokenBalance, err error) {
 	ofMeta := func(meta []byte) error {
-		f := fields{rest: meta}
-		for f.next() {
+		f := protofields.Fields{Rest: meta}
+		for f.Next() {
 			switch {
-			case f.isBytes(fieldMetaPreTokens):
-				before = appendBalance(before, f.bytes)
-			case f.isBytes(fieldMetaPostTokens):
-				after = appendBalance(after, f.bytes)
+			case f.IsBytes(fieldMetaPreTokens):
+				before = appendBalance(before, f.Bytes)
+			case f.IsBytes(fieldMetaPostTokens):
+				after = appendBalance(after, f.Bytes)
 			}
 		}
-		return f.err
+		return f.Err
 	}
-	err = each(raw, fieldUpdateInfo, func(info []byte) error { return each(info, fieldInfoMeta, ofMeta) })
+	err = protofields.Each(raw, fieldUpdateInfo, func(info []byte) error { return protofields.Each(info, fieldInfoMeta, ofMeta) })
 	return before, after, err
 }
 
@@ -92,28 +93,28 @@ func appendNew(list []address, a address) []address {
 
 // readBalance reads one TokenBalance. ok is false if its owner is missing or invalid.
 func readBalance(message []byte) (b tokenBalance, ok bool) {
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isVarint(fieldBalanceAccount):
-			b.account = uint64(uint32(f.value))
-		case f.isBytes(fieldBalanceAmount):
-			amount := fields{rest: f.bytes}
-			for amount.next() {
-				if amount.isBytes(fieldAmountAmount) {
-					b.amount = string(amount.bytes)
+		case f.IsVarint(fieldBalanceAccount):
+			b.account = uint64(uint32(f.Value))
+		case f.IsBytes(fieldBalanceAmount):
+			amount := protofields.Fields{Rest: f.Bytes}
+			for amount.Next() {
+				if amount.IsBytes(fieldAmountAmount) {
+					b.amount = string(amount.Bytes)
 				}
 			}
-			if amount.err != nil {
+			if amount.Err != nil {
 				return b, false
 			}
-		case f.isBytes(fieldBalanceOwner):
-			owner, err := pubkey.Parse(f.bytes)
+		case f.IsBytes(fieldBalanceOwner):
+			owner, err := pubkey.Parse(f.Bytes)
 			if err != nil {
 				return b, false
 			}
 			b.owner, ok = owner, true
 		}
 	}
-	return b, ok && f.err == nil
+	return b, ok && f.Err == nil
 }

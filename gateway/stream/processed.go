@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/unknowns"
@@ -204,25 +205,25 @@ func (p *processed) take(r received) {
 
 // read handles what a message is about: a transaction, a slot or a block.
 func (p *processed) read(r received) error {
-	f := fields{rest: r.message}
-	for f.next() {
+	f := protofields.Fields{Rest: r.message}
+	for f.Next() {
 		var handle func([]byte) error
 		switch {
-		case f.isBytes(fieldUpdateTransaction):
+		case f.IsBytes(fieldUpdateTransaction):
 			handle = func(value []byte) error { return p.transaction(value, r.at) }
-		case f.isBytes(fieldUpdateSlotStatus):
+		case f.IsBytes(fieldUpdateSlotStatus):
 			handle = p.status
-		case f.isBytes(fieldUpdateBlockMeta):
+		case f.IsBytes(fieldUpdateBlockMeta):
 			handle = p.block
 		default: // pings, pongs
 			continue
 		}
 		p.came(r.at)
-		if err := handle(f.bytes); err != nil {
+		if err := handle(f.Bytes); err != nil {
 			return err
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 // told publishes what is new in an update about a slot, after a gap if there is one. The first

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
@@ -92,9 +93,9 @@ func refusesReplay(err error) bool {
 // isNews returns whether a message is about a transaction, a slot or a block. Servers also send
 // pings, even before they refuse a from_slot.
 func isNews(message []byte) (news bool) {
-	f := fields{rest: message}
-	for f.next() {
-		news = news || f.isBytes(fieldUpdateTransaction) || f.isBytes(fieldUpdateSlotStatus) || f.isBytes(fieldUpdateBlockMeta)
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
+		news = news || f.IsBytes(fieldUpdateTransaction) || f.IsBytes(fieldUpdateSlotStatus) || f.IsBytes(fieldUpdateBlockMeta)
 	}
 	return news // take counts a message that cannot be read
 }

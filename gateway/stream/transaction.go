@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/txwire"
@@ -51,7 +52,7 @@ type transaction struct {
 }
 
 // errMalformed is a record that is no transaction.
-var errMalformed = txwire.ErrMalformed
+var errMalformed = protofields.ErrMalformed
 
 // accountsGuess is the first capacity of accounts: most transactions have fewer.
 const accountsGuess = 32
@@ -70,22 +71,22 @@ func parseRecord(r kafka.Record) (*transaction, error) {
 func parseTransaction(raw []byte, offset int64, received time.Time) (*transaction, error) {
 	t := &transaction{raw: raw, offset: offset, received: received, accounts: make([]address, 0, accountsGuess)}
 	seen := false
-	f := fields{rest: raw}
-	for f.next() {
+	f := protofields.Fields{Rest: raw}
+	for f.Next() {
 		switch {
-		case f.isBytes(fieldUpdateInfo):
+		case f.IsBytes(fieldUpdateInfo):
 			seen = true
-			if err := t.parseInfo(f.bytes); err != nil {
+			if err := t.parseInfo(f.Bytes); err != nil {
 				return nil, err
 			}
-		case f.isVarint(fieldUpdateSlot):
-			t.slot = f.value
-		case f.isVarint(fieldUpdateBank):
-			t.bank = f.value
+		case f.IsVarint(fieldUpdateSlot):
+			t.slot = f.Value
+		case f.IsVarint(fieldUpdateBank):
+			t.bank = f.Value
 		}
 	}
-	if f.err != nil {
-		return nil, f.err
+	if f.Err != nil {
+		return nil, f.Err
 	}
 	if !seen || t.signature == (signature{}) {
 		return nil, errMalformed
@@ -95,68 +96,68 @@ func parseTransaction(raw []byte, offset int64, received time.Time) (*transactio
 
 // parseInfo reads a SubscribeUpdateTransactionInfo, as far as filters need it.
 func (t *transaction) parseInfo(info []byte) error {
-	f := fields{rest: info}
-	for f.next() {
+	f := protofields.Fields{Rest: info}
+	for f.Next() {
 		var err error
 		switch {
-		case f.isBytes(fieldInfoSignature):
-			if len(f.bytes) != len(t.signature) {
+		case f.IsBytes(fieldInfoSignature):
+			if len(f.Bytes) != len(t.signature) {
 				return errMalformed
 			}
-			t.signature = signature(f.bytes)
-		case f.isVarint(fieldInfoVote):
-			t.vote = f.value != 0
-		case f.isVarint(fieldInfoIndex):
-			t.index = f.value
-		case f.isBytes(fieldInfoTransaction):
-			err = t.parseMessage(f.bytes)
-		case f.isBytes(fieldInfoMeta):
-			err = t.parseMeta(f.bytes)
+			t.signature = signature(f.Bytes)
+		case f.IsVarint(fieldInfoVote):
+			t.vote = f.Value != 0
+		case f.IsVarint(fieldInfoIndex):
+			t.index = f.Value
+		case f.IsBytes(fieldInfoTransaction):
+			err = t.parseMessage(f.Bytes)
+		case f.IsBytes(fieldInfoMeta):
+			err = t.parseMeta(f.Bytes)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 // parseMessage reads the accounts and the version of a Transaction's Message.
 func (t *transaction) parseMessage(tx []byte) error {
-	return each(tx, fieldTransactionMessage, func(message []byte) error {
+	return protofields.Each(tx, fieldTransactionMessage, func(message []byte) error {
 		var versioned, config bool
-		f := fields{rest: message}
-		for f.next() {
+		f := protofields.Fields{Rest: message}
+		for f.Next() {
 			switch {
-			case f.isBytes(fieldMessageKeys):
-				if err := t.addAccount(f.bytes); err != nil {
+			case f.IsBytes(fieldMessageKeys):
+				if err := t.addAccount(f.Bytes); err != nil {
 					return err
 				}
-			case f.isVarint(fieldMessageVersioned):
-				versioned = f.value != 0
-			case f.isBytes(fieldMessageConfig):
+			case f.IsVarint(fieldMessageVersioned):
+				versioned = f.Value != 0
+			case f.IsBytes(fieldMessageConfig):
 				config = true
 			}
 		}
 		t.version = versionOf(versioned, config)
-		return f.err
+		return f.Err
 	})
 }
 
 // parseMeta reads from a TransactionStatusMeta the accounts from lookup tables, and whether the
 // transaction failed.
 func (t *transaction) parseMeta(meta []byte) error {
-	f := fields{rest: meta}
-	for f.next() {
+	f := protofields.Fields{Rest: meta}
+	for f.Next() {
 		switch {
-		case f.isBytes(fieldMetaErr):
+		case f.IsBytes(fieldMetaErr):
 			t.failed = true
-		case f.isBytes(fieldMetaWritable), f.isBytes(fieldMetaReadonly):
-			if err := t.addAccount(f.bytes); err != nil {
+		case f.IsBytes(fieldMetaWritable), f.IsBytes(fieldMetaReadonly):
+			if err := t.addAccount(f.Bytes); err != nil {
 				return err
 			}
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 func (t *transaction) addAccount(raw []byte) error {
@@ -178,24 +179,24 @@ type parts struct {
 // split finds the parts of the update.
 func (t *transaction) split() (p parts) {
 	var info []byte
-	update := fields{rest: t.raw}
-	for update.next() {
-		if update.isBytes(fieldUpdateInfo) {
-			update.keep(&info)
+	update := protofields.Fields{Rest: t.raw}
+	for update.Next() {
+		if update.IsBytes(fieldUpdateInfo) {
+			update.Keep(&info)
 		}
 	}
-	f := fields{rest: info}
-	for f.next() {
+	f := protofields.Fields{Rest: info}
+	for f.Next() {
 		switch {
-		case f.isVarint(fieldInfoIndex):
-			p.index = f.value
-		case f.isBytes(fieldInfoTransaction):
-			f.keep(&p.tx)
-		case f.isBytes(fieldInfoMeta):
-			f.keep(&p.meta)
+		case f.IsVarint(fieldInfoIndex):
+			p.index = f.Value
+		case f.IsBytes(fieldInfoTransaction):
+			f.Keep(&p.tx)
+		case f.IsBytes(fieldInfoMeta):
+			f.Keep(&p.meta)
 		}
 	}
-	p.err = cmp.Or(update.err, f.err)
+	p.err = cmp.Or(update.Err, f.Err)
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"sync"
 
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
@@ -30,60 +31,62 @@ func appendWire(dst, tx []byte) (out []byte, version txwire.Version, err error) 
 	if err := w.read(tx); err != nil {
 		return dst, w.Version, err
 	}
-	out, err = w.Append(dst)
+	if out, err = w.Append(dst); err != nil {
+		err = errMalformed
+	}
 	return out, w.Version, err
 }
 
 // read reads a Transaction.
 func (w *wireTransaction) read(tx []byte) error {
 	var message []byte
-	f := fields{rest: tx}
-	for f.next() {
+	f := protofields.Fields{Rest: tx}
+	for f.Next() {
 		switch {
-		case f.isBytes(fieldTransactionSignatures) && len(w.Signatures) < maxParts:
-			w.Signatures = append(w.Signatures, f.bytes)
-		case f.isBytes(fieldTransactionMessage):
-			f.keep(&message)
+		case f.IsBytes(fieldTransactionSignatures) && len(w.Signatures) < maxParts:
+			w.Signatures = append(w.Signatures, f.Bytes)
+		case f.IsBytes(fieldTransactionMessage):
+			f.Keep(&message)
 		default:
 			return errMalformed
 		}
 	}
-	return cmp.Or(f.err, w.readMessage(message))
+	return cmp.Or(f.Err, w.readMessage(message))
 }
 
 func (w *wireTransaction) readMessage(message []byte) error {
 	var header, config []byte
 	versioned := false
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		if max(len(w.Keys), len(w.Instructions), len(w.Lookups)) > maxParts {
 			return errMalformed
 		}
 		switch {
-		case f.isBytes(fieldMessageHeader):
-			f.keep(&header)
-		case f.isBytes(fieldMessageKeys):
-			w.Keys = append(w.Keys, f.bytes)
-		case f.isBytes(fieldMessageBlockhash):
-			w.Lifetime = f.bytes
-		case f.isBytes(fieldMessageInstructions):
-			ix := readInstruction(f.bytes)
+		case f.IsBytes(fieldMessageHeader):
+			f.Keep(&header)
+		case f.IsBytes(fieldMessageKeys):
+			w.Keys = append(w.Keys, f.Bytes)
+		case f.IsBytes(fieldMessageBlockhash):
+			w.Lifetime = f.Bytes
+		case f.IsBytes(fieldMessageInstructions):
+			ix := readInstruction(f.Bytes)
 			if ix.err != nil || ix.program > 0xff {
 				return errMalformed
 			}
 			w.Instructions = append(w.Instructions, txwire.Instruction{Program: uint8(ix.program), Accounts: ix.accounts, Data: ix.data})
-		case f.isVarint(fieldMessageVersioned):
-			versioned = f.value != 0
-		case f.isBytes(fieldMessageLookups):
+		case f.IsVarint(fieldMessageVersioned):
+			versioned = f.Value != 0
+		case f.IsBytes(fieldMessageLookups):
 			w.Lookups = append(w.Lookups, readLookup(&f))
-		case f.isBytes(fieldMessageConfig):
-			f.keep(&config)
+		case f.IsBytes(fieldMessageConfig):
+			f.Keep(&config)
 		default:
 			return errMalformed
 		}
 	}
 	w.Version = versionOf(versioned, config != nil)
-	return cmp.Or(f.err, w.readHeader(header), w.readConfig(config))
+	return cmp.Or(f.Err, w.readHeader(header), w.readConfig(config))
 }
 
 // versionOf returns the version of a message: see yellowstone.VersionOf.
@@ -102,47 +105,47 @@ func (w *wireTransaction) readHeader(message []byte) error {
 	if message == nil {
 		return errMalformed
 	}
-	f := fields{rest: message}
-	for f.next() {
-		number := uint32(f.value) // as decoders do
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
+		number := uint32(f.Value) // as decoders do
 		switch {
 		case number > 0xff:
 			return errMalformed
-		case f.isVarint(fieldHeaderSignatures):
+		case f.IsVarint(fieldHeaderSignatures):
 			w.Header.Signers = uint8(number)
-		case f.isVarint(fieldHeaderReadonlySigned):
+		case f.IsVarint(fieldHeaderReadonlySigned):
 			w.Header.ReadonlySigners = uint8(number)
-		case f.isVarint(fieldHeaderReadonlyUnsigned):
+		case f.IsVarint(fieldHeaderReadonlyUnsigned):
 			w.Header.ReadonlyOthers = uint8(number)
 		default:
 			return errMalformed
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 // readConfig reads a TransactionConfig; nil is none. A member that is not there is not set.
 func (w *wireTransaction) readConfig(message []byte) error {
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isVarint(fieldConfigFee):
-			w.fee = f.value
+		case f.IsVarint(fieldConfigFee):
+			w.fee = f.Value
 			w.Config.PriorityFee = &w.fee
-		case f.isVarint(fieldConfigUnits):
-			w.units = uint32(f.value)
+		case f.IsVarint(fieldConfigUnits):
+			w.units = uint32(f.Value)
 			w.Config.ComputeUnitLimit = &w.units
-		case f.isVarint(fieldConfigLoaded):
-			w.loaded = uint32(f.value)
+		case f.IsVarint(fieldConfigLoaded):
+			w.loaded = uint32(f.Value)
 			w.Config.LoadedAccountsDataSizeLimit = &w.loaded
-		case f.isVarint(fieldConfigHeap):
-			w.heap = uint32(f.value)
+		case f.IsVarint(fieldConfigHeap):
+			w.heap = uint32(f.Value)
 			w.Config.HeapSize = &w.heap
 		default:
 			return errMalformed
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 // instruction is a CompiledInstruction or an InnerInstruction. Only the latter has a height.
@@ -155,36 +158,36 @@ type instruction struct {
 }
 
 func readInstruction(message []byte) (ix instruction) {
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isVarint(fieldInstructionProgram):
-			ix.program = uint32(f.value)
-		case f.isBytes(fieldInstructionAccounts):
-			ix.accounts = f.bytes
-		case f.isBytes(fieldInstructionData):
-			ix.data = f.bytes
-		case f.isVarint(fieldInstructionStackHeight):
-			ix.height, ix.hasHeight = uint32(f.value), true
+		case f.IsVarint(fieldInstructionProgram):
+			ix.program = uint32(f.Value)
+		case f.IsBytes(fieldInstructionAccounts):
+			ix.accounts = f.Bytes
+		case f.IsBytes(fieldInstructionData):
+			ix.data = f.Bytes
+		case f.IsVarint(fieldInstructionStackHeight):
+			ix.height, ix.hasHeight = uint32(f.Value), true
 		}
 	}
-	ix.err = f.err
+	ix.err = f.Err
 	return ix
 }
 
 // readLookup reads the current field of a message, a MessageAddressTableLookup.
-func readLookup(of *fields) (lookup txwire.Lookup) {
-	f := fields{rest: of.bytes}
-	for f.next() {
+func readLookup(of *protofields.Fields) (lookup txwire.Lookup) {
+	f := protofields.Fields{Rest: of.Bytes}
+	for f.Next() {
 		switch {
-		case f.isBytes(fieldLookupKey):
-			lookup.Table = f.bytes
-		case f.isBytes(fieldLookupWritable):
-			lookup.Writable = f.bytes
-		case f.isBytes(fieldLookupReadonly):
-			lookup.Readonly = f.bytes
+		case f.IsBytes(fieldLookupKey):
+			lookup.Table = f.Bytes
+		case f.IsBytes(fieldLookupWritable):
+			lookup.Writable = f.Bytes
+		case f.IsBytes(fieldLookupReadonly):
+			lookup.Readonly = f.Bytes
 		}
 	}
-	of.err = cmp.Or(of.err, f.err)
+	of.Err = cmp.Or(of.Err, f.Err)
 	return lookup
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/internal/jsonappend"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/solana/txerror"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
@@ -98,18 +99,18 @@ func (w *jsonWriter) textOf(key string, raw []byte) {
 // list appends an array of the message's fields number behind its key.
 func (w *jsonWriter) list(key string, message []byte, number protowire.Number, item func(*jsonWriter, []byte)) {
 	w.out = append(append(w.out, key...), '[')
-	f, more := fields{rest: message}, false
-	for f.next() {
-		if !f.isBytes(number) {
+	f, more := protofields.Fields{Rest: message}, false
+	for f.Next() {
+		if !f.IsBytes(number) {
 			continue
 		}
 		if more {
 			w.out = append(w.out, ',')
 		}
-		item(w, f.bytes)
+		item(w, f.Bytes)
 		more = true
 	}
-	w.err = cmp.Or(w.err, f.err)
+	w.err = cmp.Or(w.err, f.Err)
 	w.out = append(w.out, ']')
 }
 
@@ -124,13 +125,13 @@ func (w *jsonWriter) numbers(key string, message []byte, number protowire.Number
 		}
 		w.out = strconv.AppendUint(w.out, n, 10)
 	}
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isVarint(number):
-			one(f.value)
-		case f.isBytes(number):
-			for packed := f.bytes; len(packed) > 0; {
+		case f.IsVarint(number):
+			one(f.Value)
+		case f.IsBytes(number):
+			for packed := f.Bytes; len(packed) > 0; {
 				n, size := protowire.ConsumeVarint(packed)
 				if size < 0 {
 					w.err = errMalformed
@@ -141,7 +142,7 @@ func (w *jsonWriter) numbers(key string, message []byte, number protowire.Number
 			}
 		}
 	}
-	w.err = cmp.Or(w.err, f.err)
+	w.err = cmp.Or(w.err, f.Err)
 	w.out = append(w.out, ']')
 }
 
@@ -181,29 +182,29 @@ func (w *jsonWriter) meta(meta []byte) {
 	// lists has for each number of a repeated field the part of meta from the first one to the last
 	// one: encoders write all of them together.
 	var lists [fieldMetaReadonly + 1]span
-	f := fields{rest: meta}
-	for at := 0; f.next(); at = len(meta) - len(f.rest) {
-		if int(f.number) < len(lists) {
-			lists[f.number].add(at, len(meta)-len(f.rest))
+	f := protofields.Fields{Rest: meta}
+	for at := 0; f.Next(); at = len(meta) - len(f.Rest) {
+		if int(f.Number) < len(lists) {
+			lists[f.Number].add(at, len(meta)-len(f.Rest))
 		}
 		switch {
-		case f.isBytes(fieldMetaErr):
-			f.keep(&failure)
-		case f.isVarint(fieldMetaFee):
-			fee = f.value
-		case f.isVarint(fieldMetaInnerNone):
-			innerNone = f.value != 0
-		case f.isVarint(fieldMetaLogsNone):
-			logsNone = f.value != 0
-		case f.isBytes(fieldMetaReturn):
-			f.keep(&returned)
-		case f.isVarint(fieldMetaUnits):
-			units, hasUnits = f.value, true
-		case f.isVarint(fieldMetaCost):
-			cost, hasCost = f.value, true
+		case f.IsBytes(fieldMetaErr):
+			f.Keep(&failure)
+		case f.IsVarint(fieldMetaFee):
+			fee = f.Value
+		case f.IsVarint(fieldMetaInnerNone):
+			innerNone = f.Value != 0
+		case f.IsVarint(fieldMetaLogsNone):
+			logsNone = f.Value != 0
+		case f.IsBytes(fieldMetaReturn):
+			f.Keep(&returned)
+		case f.IsVarint(fieldMetaUnits):
+			units, hasUnits = f.Value, true
+		case f.IsVarint(fieldMetaCost):
+			cost, hasCost = f.Value, true
 		}
 	}
-	w.err = cmp.Or(w.err, f.err)
+	w.err = cmp.Or(w.err, f.Err)
 	w.failure(failure)
 	w.number(`,"fee":`, fee)
 	w.numbers(`,"preBalances":`, lists[fieldMetaPreBalances].of(meta), fieldMetaPreBalances)
@@ -257,14 +258,14 @@ func (w *jsonWriter) failure(message []byte) {
 		return
 	}
 	var bincode []byte
-	f := fields{rest: message}
-	for f.next() {
-		if f.isBytes(fieldErrorErr) {
-			bincode = f.bytes
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
+		if f.IsBytes(fieldErrorErr) {
+			bincode = f.Bytes
 		}
 	}
 	text, err := json.Marshal(txerror.JSON(bincode))
-	w.err = cmp.Or(w.err, f.err, err)
+	w.err = cmp.Or(w.err, f.Err, err)
 	w.out = append(append(w.out, `{"err":`...), text...)
 	w.out = append(append(append(w.out, `,"status":{"Err":`...), text...), '}')
 }
@@ -272,10 +273,10 @@ func (w *jsonWriter) failure(message []byte) {
 // inner appends an InnerInstructions.
 func (w *jsonWriter) inner(message []byte) {
 	var index uint64
-	f := fields{rest: message}
-	for f.next() {
-		if f.isVarint(fieldInnerIndex) {
-			index = uint64(uint32(f.value))
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
+		if f.IsVarint(fieldInnerIndex) {
+			index = uint64(uint32(f.Value))
 		}
 	}
 	w.number(`{"index":`, index)
@@ -309,22 +310,22 @@ func (w *jsonWriter) innerInstruction(message []byte) {
 func (w *jsonWriter) balance(message []byte) {
 	var index uint64
 	var mint, owner, program, amount []byte
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isVarint(fieldBalanceAccount):
-			index = uint64(uint32(f.value))
-		case f.isBytes(fieldBalanceMint):
-			mint = f.bytes
-		case f.isBytes(fieldBalanceAmount):
-			f.keep(&amount)
-		case f.isBytes(fieldBalanceOwner):
-			owner = f.bytes
-		case f.isBytes(fieldBalanceProgram):
-			program = f.bytes
+		case f.IsVarint(fieldBalanceAccount):
+			index = uint64(uint32(f.Value))
+		case f.IsBytes(fieldBalanceMint):
+			mint = f.Bytes
+		case f.IsBytes(fieldBalanceAmount):
+			f.Keep(&amount)
+		case f.IsBytes(fieldBalanceOwner):
+			owner = f.Bytes
+		case f.IsBytes(fieldBalanceProgram):
+			program = f.Bytes
 		}
 	}
-	w.err = cmp.Or(w.err, f.err)
+	w.err = cmp.Or(w.err, f.Err)
 	w.number(`{"accountIndex":`, index)
 	w.textOf(`,"mint":`, mint)
 	if len(owner) > 0 {
@@ -342,20 +343,20 @@ func (w *jsonWriter) amount(message []byte) {
 	var value float64
 	var decimals uint64
 	var amount, text []byte
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isFixed64(fieldAmountUI):
-			value = math.Float64frombits(f.value)
-		case f.isVarint(fieldAmountDecimals):
-			decimals = uint64(uint32(f.value))
-		case f.isBytes(fieldAmountAmount):
-			amount = f.bytes
-		case f.isBytes(fieldAmountText):
-			text = f.bytes
+		case f.IsFixed64(fieldAmountUI):
+			value = math.Float64frombits(f.Value)
+		case f.IsVarint(fieldAmountDecimals):
+			decimals = uint64(uint32(f.Value))
+		case f.IsBytes(fieldAmountAmount):
+			amount = f.Bytes
+		case f.IsBytes(fieldAmountText):
+			text = f.Bytes
 		}
 	}
-	w.err = cmp.Or(w.err, f.err)
+	w.err = cmp.Or(w.err, f.Err)
 	w.textOf(`,"uiTokenAmount":{"amount":`, amount)
 	w.number(`,"decimals":`, decimals)
 	w.raw(`,"uiAmount":`)
@@ -371,16 +372,16 @@ func (w *jsonWriter) amount(message []byte) {
 // returned appends a ReturnData behind its key.
 func (w *jsonWriter) returned(message []byte) {
 	var program, data []byte
-	f := fields{rest: message}
-	for f.next() {
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
 		switch {
-		case f.isBytes(fieldReturnProgram):
-			program = f.bytes
-		case f.isBytes(fieldReturnData):
-			data = f.bytes
+		case f.IsBytes(fieldReturnProgram):
+			program = f.Bytes
+		case f.IsBytes(fieldReturnData):
+			data = f.Bytes
 		}
 	}
-	w.err = cmp.Or(w.err, f.err)
+	w.err = cmp.Or(w.err, f.Err)
 	w.raw(`,"returnData":{"programId":`)
 	w.base58(program)
 	w.raw(`,"data":["`)

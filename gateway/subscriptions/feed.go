@@ -11,11 +11,11 @@ import (
 
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/solana/txerror"
@@ -174,20 +174,11 @@ func signatureIn(update []byte) []byte { return firstBytes(firstBytes(update)) }
 
 // firstBytes returns field 1 of a message; nil if no length-delimited one is there.
 func firstBytes(message []byte) []byte {
-	for len(message) > 0 {
-		field, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return nil
+	f := protofields.Fields{Rest: message}
+	for f.Next() {
+		if f.IsBytes(1) {
+			return f.Bytes
 		}
-		if field == 1 && kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(message[n:])
-			return value
-		}
-		m := protowire.ConsumeFieldValue(field, kind, message[n:])
-		if m < 0 {
-			return nil
-		}
-		message = message[n+m:]
 	}
 	return nil
 }

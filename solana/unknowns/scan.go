@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/mintlake/mintlake/internal/protofields"
 )
 
 const (
@@ -113,20 +115,15 @@ func (s *Scanner) Look(message []byte) {
 		return
 	}
 	look := scan{deep: s.looks.Load()%scanEvery == 0}
-	rest := message
-	for len(rest) > 0 {
-		number, kind, value, _, size := consume(rest)
-		if size < 0 {
-			break
-		}
-		sampled := number < maxNumber && s.sampled&(1<<number) != 0
+	f := protofields.Fields{Rest: message}
+	for rest := message; f.Next(); rest = f.Rest {
+		sampled := f.Number < maxNumber && s.sampled&(1<<f.Number) != 0
 		if sampled {
 			s.looks.Add(1)
 		}
 		if !sampled || look.deep {
-			look.field(s.root, number, kind, value, 0, rest[:size], 0)
+			look.field(s.root, &f, rest, 0)
 		}
-		rest = rest[size:]
 	}
 	for _, f := range look.list {
 		at := Sighting{Source: s.source, Slot: look.slot, Sample: f.sample}
@@ -138,60 +135,32 @@ func (s *Scanner) Look(message []byte) {
 	}
 }
 
-// consume returns the first field of a message: the value of a length-delimited one, or of a
-// varint. size is that of the whole field; negative if it is malformed.
-func consume(d []byte) (number protowire.Number, kind protowire.Type, value []byte, n uint64, size int) {
-	// The usual field, of up to 127 bytes and a number below 16, needs no call.
-	if len(d) >= 2 && d[0] < 0x80 && d[0] >= 0x08 && d[0]&7 == uint8(protowire.BytesType) && d[1] < 0x80 && int(d[1]) <= len(d)-2 {
-		size = 2 + int(d[1])
-		return protowire.Number(d[0] >> 3), protowire.BytesType, d[2:size], 0, size
-	}
-	number, kind, tag := protowire.ConsumeTag(d)
-	if tag < 0 {
-		return 0, 0, nil, 0, tag
-	}
-	switch kind {
-	case protowire.VarintType:
-		n, size = protowire.ConsumeVarint(d[tag:])
-	case protowire.BytesType:
-		value, size = protowire.ConsumeBytes(d[tag:])
-	default:
-		size = protowire.ConsumeFieldValue(number, kind, d[tag:])
-	}
-	if size < 0 {
-		return 0, 0, nil, 0, size
-	}
-	return number, kind, value, n, tag + size
-}
-
 // message looks through a message that lies depth levels deep.
-func (l *scan) message(in *shape, rest []byte, depth int) {
-	for len(rest) > 0 {
-		number, kind, value, n, size := consume(rest)
-		if size < 0 {
-			return
-		}
-		l.field(in, number, kind, value, n, rest[:size], depth)
-		rest = rest[size:]
+func (l *scan) message(in *shape, message []byte, depth int) {
+	f := protofields.Fields{Rest: message}
+	for rest := message; f.Next(); rest = f.Rest {
+		l.field(in, &f, rest, depth)
 	}
 }
 
-func (l *scan) field(in *shape, number protowire.Number, kind protowire.Type, value []byte, n uint64, raw []byte, depth int) {
-	if number >= maxNumber || in.known&(1<<number) == 0 {
-		l.add(found{ProtobufField, in, int64(number), raw})
+// field looks at a field of a message. rest begins with it.
+func (l *scan) field(in *shape, f *protofields.Fields, rest []byte, depth int) {
+	raw := rest[:len(rest)-len(f.Rest)]
+	if f.Number >= maxNumber || in.known&(1<<f.Number) == 0 {
+		l.add(found{ProtobufField, in, int64(f.Number), raw})
 		return
 	}
-	switch kind { //nolint:exhaustive // other fields have no message and no enum
+	switch f.Kind { //nolint:exhaustive // other fields have no message and no enum
 	case protowire.BytesType:
-		if child := in.messages[number]; child != nil && depth < scanDepth {
-			l.message(child, value, depth+1)
+		if child := in.messages[f.Number]; child != nil && depth < scanDepth {
+			l.message(child, f.Bytes, depth+1)
 		}
 	case protowire.VarintType:
-		if e := in.enums[number]; e != nil && e.values.ByNumber(protoreflect.EnumNumber(int32(n))) == nil {
-			l.add(found{e.kind, in, int64(int32(n)), raw})
+		if e := in.enums[f.Number]; e != nil && e.values.ByNumber(protoreflect.EnumNumber(int32(f.Value))) == nil {
+			l.add(found{e.kind, in, int64(int32(f.Value)), raw})
 		}
-		if number == in.slot && l.slot == 0 {
-			l.slot = n
+		if f.Number == in.slot && l.slot == 0 {
+			l.slot = f.Value
 		}
 	}
 }

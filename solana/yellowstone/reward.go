@@ -3,6 +3,8 @@ package yellowstone
 import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mintlake/mintlake/internal/protofields"
 )
 
 // fieldRewardType is a field of our own in Reward: the name of a type that has no number. It is far
@@ -34,17 +36,11 @@ func RewardTypeName(r *pb.Reward) (name string, known bool) {
 		_, known = pb.RewardType_name[int32(r.GetRewardType())]
 		return r.GetRewardType().String(), known
 	}
-	for raw := []byte(r.ProtoReflect().GetUnknown()); len(raw) > 0; {
-		number, kind, size := protowire.ConsumeField(raw)
-		if size < 0 {
-			break
+	f := protofields.Fields{Rest: r.ProtoReflect().GetUnknown()}
+	for f.Next() {
+		if f.IsBytes(fieldRewardType) {
+			return string(f.Bytes), false
 		}
-		if number == fieldRewardType && kind == protowire.BytesType {
-			_, _, tag := protowire.ConsumeTag(raw)
-			value, _ := protowire.ConsumeBytes(raw[tag:])
-			return string(value), false
-		}
-		raw = raw[size:]
 	}
 	return "", true
 }

@@ -1,6 +1,9 @@
 package parse
 
-import "github.com/mintlake/mintlake/ingest/chain"
+import (
+	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/protofields"
+)
 
 // account parses SubscribeUpdateAccount (geyser.proto). An account that no transaction wrote (at a
 // node's start, or by the runtime itself) becomes Other.
@@ -9,35 +12,35 @@ func (u *Update) account(data []byte) error {
 	a := chain.Account{Transaction: -1}
 	var slot uint64
 	var key, owner, signature []byte
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.message(1):
-			info := walk{rest: w.v}
-			for info.next() {
+		case w.IsBytes(1):
+			info := protofields.Fields{Rest: w.Bytes}
+			for info.Next() {
 				switch {
-				case info.message(1):
-					key = info.v
-				case info.message(3):
-					owner = info.v
-				case info.message(6):
-					a.Data = info.v
-				case info.message(8):
-					signature = info.v
+				case info.IsBytes(1):
+					key = info.Bytes
+				case info.IsBytes(3):
+					owner = info.Bytes
+				case info.IsBytes(6):
+					a.Data = info.Bytes
+				case info.IsBytes(8):
+					signature = info.Bytes
 				}
 			}
-			if info.err != nil {
-				return info.err
+			if info.Err != nil {
+				return info.Err
 			}
-		case w.varint(2):
-			slot = w.n
-		case w.varint(4):
-			a.Bank.ID = w.n
+		case w.IsVarint(2):
+			slot = w.Value
+		case w.IsVarint(4):
+			a.Bank.ID = w.Value
 		}
 	}
 	switch {
-	case w.err != nil:
-		return w.err
+	case w.Err != nil:
+		return w.Err
 	case slot > maxSlot || len(key) != len(a.Key) || len(owner) != len(a.Owner):
 		return malformed("account update of slot %d with a key of %d bytes and an owner of %d", slot, len(key), len(owner))
 	case len(signature) == 0:

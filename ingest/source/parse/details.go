@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
@@ -51,10 +52,10 @@ func (d *details) Logs(visit func(line []byte) bool) {
 		return
 	}
 	lines := 0
-	for w := (walk{rest: d.logs}); w.next() && lines < maxLines; {
-		if w.message(fieldLogMessages) {
+	for w := (protofields.Fields{Rest: d.logs}); w.Next() && lines < maxLines; {
+		if w.IsBytes(fieldLogMessages) {
 			lines++
-			if !visit(w.v) {
+			if !visit(w.Bytes) {
 				return
 			}
 		}
@@ -97,9 +98,9 @@ func packedNumbers(to []uint64, data []byte) []uint64 {
 // d.logs is a part of data, so that no line is copied: log makes that part longer by the field.
 // This relies on the order of writers of protobuf, which put the lines of one transaction side by
 // side.
-func (d *details) log(w *walk, data []byte) {
-	end := len(data) - len(w.rest)                   // of the field
-	start := end - 1 - protowire.SizeBytes(len(w.v)) // the tag has one byte
+func (d *details) log(w *protofields.Fields, data []byte) {
+	end := len(data) - len(w.Rest)                       // of the field
+	start := end - 1 - protowire.SizeBytes(len(w.Bytes)) // the tag has one byte
 	if d.logs != nil {
 		start -= len(d.logs)
 	}

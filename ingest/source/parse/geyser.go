@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -69,38 +70,38 @@ func GeyserUpdate(data []byte) (u Update, err error) { return Reader{}.GeyserUpd
 // GeyserUpdate is like the function of that name.
 func (r Reader) GeyserUpdate(data []byte) (u Update, err error) {
 	r.scanner.Look(data)
-	w := walk{rest: data}
+	w := protofields.Fields{Rest: data}
 	var createdAt time.Time
-	for w.next() {
+	for w.Next() {
 		switch {
-		case w.message(2):
-			err = u.account(w.v)
-		case w.message(3):
-			err = u.slot(w.v)
-		case w.message(4):
-			err = u.transaction(r.builder(), w.v)
-		case w.message(5):
-			err = u.header(r.builder(), w.v, Block, blockFields)
-		case w.message(6):
+		case w.IsBytes(2):
+			err = u.account(w.Bytes)
+		case w.IsBytes(3):
+			err = u.slot(w.Bytes)
+		case w.IsBytes(4):
+			err = u.transaction(r.builder(), w.Bytes)
+		case w.IsBytes(5):
+			err = u.header(r.builder(), w.Bytes, Block, blockFields)
+		case w.IsBytes(6):
 			u.Kind = Ping
-		case w.message(7):
-			err = u.header(r.builder(), w.v, BlockMeta, metaFields)
-		case w.message(9):
+		case w.IsBytes(7):
+			err = u.header(r.builder(), w.Bytes, BlockMeta, metaFields)
+		case w.IsBytes(9):
 			u.Kind = Pong
-		case w.message(fieldCreatedAt):
-			createdAt, err = timestamp(w.v)
+		case w.IsBytes(fieldCreatedAt):
+			createdAt, err = timestamp(w.Bytes)
 		}
 		if err != nil {
 			return Update{}, err
 		}
 	}
 	u.CreatedAt = createdAt
-	if r.bounds != nil && w.err == nil {
+	if r.bounds != nil && w.Err == nil {
 		if err := r.bounds.Slot(u.Slot); err != nil {
 			return Update{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 	}
-	return u, w.err
+	return u, w.Err
 }
 
 // fieldCreatedAt is SubscribeUpdate.created_at, a google.protobuf.Timestamp: seconds are field 1,
@@ -110,17 +111,17 @@ const fieldCreatedAt = 11
 // timestamp parses a google.protobuf.Timestamp. An impossible time becomes the zero time.
 func timestamp(data []byte) (time.Time, error) {
 	var seconds, nanos uint64
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.varint(1):
-			seconds = w.n
-		case w.varint(2):
-			nanos = w.n
+		case w.IsVarint(1):
+			seconds = w.Value
+		case w.IsVarint(2):
+			nanos = w.Value
 		}
 	}
-	if w.err != nil || seconds == 0 || seconds > maxBlockTime || nanos >= 1e9 {
-		return time.Time{}, w.err
+	if w.Err != nil || seconds == 0 || seconds > maxBlockTime || nanos >= 1e9 {
+		return time.Time{}, w.Err
 	}
 	return time.Unix(int64(seconds), int64(nanos)), nil
 }
@@ -128,13 +129,13 @@ func timestamp(data []byte) (time.Time, error) {
 // Stamp adds the time to a geyser.SubscribeUpdate that has none, as if the server had set it: the
 // fields of a message may be in any order. The result may share data's memory.
 func Stamp(data []byte, at time.Time) []byte {
-	w := walk{rest: data}
-	for w.next() {
-		if w.message(fieldCreatedAt) {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
+		if w.IsBytes(fieldCreatedAt) {
 			return data
 		}
 	}
-	if w.err != nil {
+	if w.Err != nil {
 		return data
 	}
 	stamp := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(at.Unix()))
@@ -150,18 +151,18 @@ const maxSlot = 1 << 53
 // slot parses SubscribeUpdateSlot (geyser.proto).
 func (u *Update) slot(data []byte) error {
 	*u = Update{Kind: Slot}
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.varint(1):
-			u.Slot = w.n
-		case w.varint(2):
-			parent := w.n
+		case w.IsVarint(1):
+			u.Slot = w.Value
+		case w.IsVarint(2):
+			parent := w.Value
 			u.Parent = &parent
-		case w.varint(3):
-			u.Status = SlotStatus(w.n)
-		case w.varint(5):
-			u.Bank.ID = w.n
+		case w.IsVarint(3):
+			u.Status = SlotStatus(w.Value)
+		case w.IsVarint(5):
+			u.Bank.ID = w.Value
 		}
 	}
 	if u.Parent != nil {
@@ -170,33 +171,33 @@ func (u *Update) slot(data []byte) error {
 	if u.Slot > maxSlot || u.Parent != nil && *u.Parent >= u.Slot && u.Slot != 0 {
 		return malformed("slot update for slot %d with an impossible parent", u.Slot)
 	}
-	return w.err
+	return w.Err
 }
 
 // transaction parses SubscribeUpdateTransaction (geyser.proto), which has a lone transaction.
 func (u *Update) transaction(b *builder, data []byte) error {
 	*u = Update{Kind: Transaction}
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.message(1):
+		case w.IsBytes(1):
 			if len(b.block.Transactions) > 0 {
 				return malformed("two transactions in one update")
 			}
-			if err := b.geyserTransaction(w.v); err != nil {
+			if err := b.geyserTransaction(w.Bytes); err != nil {
 				return err
 			}
 			if b.block.Partial() {
 				return b.block.Unread[0].Err
 			}
-		case w.varint(2):
-			u.Slot = w.n
-		case w.varint(3):
-			b.block.Bank.ID = w.n
+		case w.IsVarint(2):
+			u.Slot = w.Value
+		case w.IsVarint(3):
+			b.block.Bank.ID = w.Value
 		}
 	}
-	if w.err != nil {
-		return w.err
+	if w.Err != nil {
+		return w.Err
 	}
 	if len(b.block.Transactions) == 0 || u.Slot > maxSlot {
 		return malformed("transaction update of slot %d with %d transactions", u.Slot, len(b.block.Transactions))
@@ -220,39 +221,39 @@ var (
 func (u *Update) header(b *builder, data []byte, kind UpdateKind, f headerFields) error {
 	*u = Update{Kind: kind}
 	var parent uint64
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		var err error
-		switch num := int32(w.num); {
-		case w.varint(1):
-			u.Slot = w.n
-		case w.message(2):
-			b.block.Blockhash, err = decodeKey(w.v)
-		case w.message(4):
+		switch num := int32(w.Number); {
+		case w.IsVarint(1):
+			u.Slot = w.Value
+		case w.IsBytes(2):
+			b.block.Blockhash, err = decodeKey(w.Bytes)
+		case w.IsBytes(4):
 			var at uint64
-			at, err = firstVarint(w.v, 1)
+			at, err = protofields.Varint(w.Bytes, 1)
 			b.block.BlockTime = int64(at)
-		case num == f.parentSlot && w.varint(w.num):
-			parent = w.n
-		case num == f.parentHash && w.message(w.num) && len(w.v) > 0:
-			b.block.ParentBlockhash, err = decodeKey(w.v)
-		case num == f.executed && w.varint(w.num):
-			u.Executed = w.n
-		case num == f.height && w.message(w.num):
+		case num == f.parentSlot && w.IsVarint(w.Number):
+			parent = w.Value
+		case num == f.parentHash && w.IsBytes(w.Number) && len(w.Bytes) > 0:
+			b.block.ParentBlockhash, err = decodeKey(w.Bytes)
+		case num == f.executed && w.IsVarint(w.Number):
+			u.Executed = w.Value
+		case num == f.height && w.IsBytes(w.Number):
 			b.block.Height = new(uint64)
-			*b.block.Height, err = firstVarint(w.v, 1)
-		case num == f.transactions && w.message(w.num):
-			err = b.geyserTransaction(w.v)
-		case num == f.bank && w.varint(w.num):
-			b.block.Bank.ID = w.n
+			*b.block.Height, err = protofields.Varint(w.Bytes, 1)
+		case num == f.transactions && w.IsBytes(w.Number):
+			err = b.geyserTransaction(w.Bytes)
+		case num == f.bank && w.IsVarint(w.Number):
+			b.block.Bank.ID = w.Value
 		}
 		if err != nil {
 			return err
 		}
 	}
 	switch {
-	case w.err != nil:
-		return w.err
+	case w.Err != nil:
+		return w.Err
 	case u.Slot > maxSlot:
 		return malformed("slot %d", u.Slot)
 	case b.block.Blockhash == (pubkey.Key{}):
@@ -288,24 +289,24 @@ func (b *builder) geyserInfo(tx *chain.Transaction, data []byte) error {
 	index := 0
 	var body, meta []byte
 	var vote bool
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.varint(2):
-			vote = w.n != 0
-		case w.message(3):
-			body = w.v
-		case w.message(4):
-			meta = w.v
-		case w.varint(5):
-			if w.n >= maxIndex {
-				return malformed("index %d", w.n)
+		case w.IsVarint(2):
+			vote = w.Value != 0
+		case w.IsBytes(3):
+			body = w.Bytes
+		case w.IsBytes(4):
+			meta = w.Bytes
+		case w.IsVarint(5):
+			if w.Value >= maxIndex {
+				return malformed("index %d", w.Value)
 			}
-			index = int(w.n)
+			index = int(w.Value)
 		}
 	}
-	if w.err != nil {
-		return w.err
+	if w.Err != nil {
+		return w.Err
 	}
 	tx.Index = index
 	return b.protoTransaction(tx, body, meta, &vote)

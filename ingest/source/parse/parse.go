@@ -16,6 +16,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/bounds"
 	"github.com/mintlake/mintlake/solana/txwire"
@@ -25,7 +26,7 @@ import (
 // Reasons to refuse an input, for errors.Is and metric labels.
 var (
 	// ErrMalformed means that the bytes break their format, or that their content is impossible.
-	ErrMalformed = errors.New("malformed")
+	ErrMalformed = protofields.ErrMalformed
 	// ErrNoTransaction means that the input is well-formed but has neither a block nor a
 	// transaction: it is an account, for example.
 	ErrNoTransaction = errors.New("holds no block and no transaction")

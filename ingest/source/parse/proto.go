@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
@@ -18,32 +19,32 @@ func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 func (r Reader) ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	b := r.builder()
 	var parent uint64
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		var err error
 		switch {
-		case w.message(1):
-			b.block.ParentBlockhash, err = decodeKey(w.v)
-		case w.message(2):
-			b.block.Blockhash, err = decodeKey(w.v)
-		case w.varint(3):
-			parent = w.n
-		case w.message(4):
-			err = b.confirmedTransaction(w.v)
-		case w.message(6):
+		case w.IsBytes(1):
+			b.block.ParentBlockhash, err = decodeKey(w.Bytes)
+		case w.IsBytes(2):
+			b.block.Blockhash, err = decodeKey(w.Bytes)
+		case w.IsVarint(3):
+			parent = w.Value
+		case w.IsBytes(4):
+			err = b.confirmedTransaction(w.Bytes)
+		case w.IsBytes(6):
 			var at uint64
-			at, err = firstVarint(w.v, 1)
+			at, err = protofields.Varint(w.Bytes, 1)
 			b.block.BlockTime = int64(at)
-		case w.message(7):
+		case w.IsBytes(7):
 			b.block.Height = new(uint64)
-			*b.block.Height, err = firstVarint(w.v, 1)
+			*b.block.Height, err = protofields.Varint(w.Bytes, 1)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if w.err != nil {
-		return nil, w.err
+	if w.Err != nil {
+		return nil, w.Err
 	}
 	if b.block.Blockhash == (pubkey.Key{}) {
 		return nil, malformed("block without blockhash")
@@ -62,16 +63,16 @@ func (b *builder) confirmedTransaction(data []byte) error {
 	b.block.Transactions = append(b.block.Transactions, chain.Transaction{Index: i})
 	tx := &b.block.Transactions[len(b.block.Transactions)-1]
 	var body, meta []byte
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.message(1):
-			body = w.v
-		case w.message(2):
-			meta = w.v
+		case w.IsBytes(1):
+			body = w.Bytes
+		case w.IsBytes(2):
+			meta = w.Bytes
 		}
 	}
-	err := w.err
+	err := w.Err
 	if err == nil {
 		err = b.protoTransaction(tx, body, meta, nil)
 	}
@@ -91,25 +92,25 @@ func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vot
 	}
 	var m message
 	flagged := vote != nil && *vote // of a vote only the signature is read
-	w := walk{rest: body}
-	for w.next() {
+	w := protofields.Fields{Rest: body}
+	for w.Next() {
 		switch {
-		case w.message(1):
+		case w.IsBytes(1):
 			if m.signatures == 0 {
-				if len(w.v) != len(tx.Signature) {
-					return malformed("signature of %d bytes", len(w.v))
+				if len(w.Bytes) != len(tx.Signature) {
+					return malformed("signature of %d bytes", len(w.Bytes))
 				}
-				copy(tx.Signature[:], w.v)
+				copy(tx.Signature[:], w.Bytes)
 			}
 			m.signatures++
-		case w.message(2) && !flagged:
-			if err := b.protoMessage(tx, w.v, &m); err != nil {
+		case w.IsBytes(2) && !flagged:
+			if err := b.protoMessage(tx, w.Bytes, &m); err != nil {
 				return err
 			}
 		}
 	}
-	if w.err != nil {
-		return w.err
+	if w.Err != nil {
+		return w.Err
 	}
 	if m.signatures == 0 || len(tx.Keys) == 0 && !flagged {
 		return malformed("transaction without signature or keys")
@@ -129,43 +130,43 @@ func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vot
 func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) error {
 	b.scratch, b.rawKeys = b.scratch[:0], b.rawKeys[:0]
 	var config *txwire.Config
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.message(2):
-			if len(b.rawKeys) >= maxKeys || len(w.v) != len(pubkey.Key{}) {
-				return malformed("account key %d of %d bytes", len(b.rawKeys), len(w.v))
+		case w.IsBytes(2):
+			if len(b.rawKeys) >= maxKeys || len(w.Bytes) != len(pubkey.Key{}) {
+				return malformed("account key %d of %d bytes", len(b.rawKeys), len(w.Bytes))
 			}
-			b.rawKeys = append(b.rawKeys, w.v)
-		case w.message(4):
+			b.rawKeys = append(b.rawKeys, w.Bytes)
+		case w.IsBytes(4):
 			if len(b.scratch) >= maxInstructions {
 				return malformed("more than %d instructions", maxInstructions)
 			}
-			call, err := protoCall(w.v)
+			call, err := protoCall(w.Bytes)
 			if err != nil {
 				return fmt.Errorf("instruction %d: %w", len(b.scratch), err)
 			}
 			call.StackHeight = 1
 			b.scratch = append(b.scratch, call)
-		case w.varint(5):
-			m.versioned = w.n != 0
-		case w.message(6):
+		case w.IsVarint(5):
+			m.versioned = w.Value != 0
+		case w.IsBytes(6):
 			m.hasLookups = true
-			lookup := walk{rest: w.v}
-			for lookup.next() {
+			lookup := protofields.Fields{Rest: w.Bytes}
+			for lookup.Next() {
 				switch {
-				case lookup.message(2):
-					m.writable += len(lookup.v)
-				case lookup.message(3):
-					m.readonly += len(lookup.v)
+				case lookup.IsBytes(2):
+					m.writable += len(lookup.Bytes)
+				case lookup.IsBytes(3):
+					m.readonly += len(lookup.Bytes)
 				}
 			}
-			if lookup.err != nil {
-				return lookup.err
+			if lookup.Err != nil {
+				return lookup.Err
 			}
-		case w.message(7):
+		case w.IsBytes(7):
 			config = new(txwire.Config)
-			if err := protoConfig(config, w.v); err != nil {
+			if err := protoConfig(config, w.Bytes); err != nil {
 				return fmt.Errorf("config: %w", err)
 			}
 		}
@@ -181,31 +182,31 @@ func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) e
 	for i, call := range b.scratch {
 		tx.Instructions[i].Call = call
 	}
-	return w.err
+	return w.Err
 }
 
 // protoCall parses CompiledInstruction and InnerInstruction, whose first three fields are the same.
 func protoCall(data []byte) (call chain.Call, err error) {
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.varint(1):
-			if w.n >= maxKeys {
-				return call, malformed("program index %d", w.n)
+		case w.IsVarint(1):
+			if w.Value >= maxKeys {
+				return call, malformed("program index %d", w.Value)
 			}
-			call.ProgramIndex = int(w.n)
-		case w.message(2):
-			call.Accounts = w.v
-		case w.message(3):
-			call.Data = w.v
-		case w.varint(4):
-			if w.n > 255 {
-				return call, malformed("stack height %d", w.n)
+			call.ProgramIndex = int(w.Value)
+		case w.IsBytes(2):
+			call.Accounts = w.Bytes
+		case w.IsBytes(3):
+			call.Data = w.Bytes
+		case w.IsVarint(4):
+			if w.Value > 255 {
+				return call, malformed("stack height %d", w.Value)
 			}
-			call.StackHeight = int(w.n)
+			call.StackHeight = int(w.Value)
 		}
 	}
-	return call, w.err
+	return call, w.Err
 }
 
 // protoMeta parses TransactionStatusMeta. Of a vote or a failed transaction it reads only whether
@@ -216,9 +217,9 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 	b.scratch, b.groups, b.scratchBalances, b.scratchPost = b.scratch[:0], b.groups[:0], b.scratchBalances[:0], b.scratchPost[:0]
 	pre, post, recorded = b.scratchBalances, b.scratchPost, true
 	var d details
-	w := walk{rest: data}
-	for w.next() {
-		if w.message(fieldErr) { // it comes first
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
+		if w.IsBytes(fieldErr) { // it comes first
 			tx.Failed = true
 			return true, nil
 		}
@@ -226,31 +227,31 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 			continue
 		}
 		switch {
-		case w.message(fieldLogMessages):
+		case w.IsBytes(fieldLogMessages):
 			d.log(&w, data)
-		case w.message(fieldInnerInstructions):
-			err = b.protoInner(w.v)
-		case w.message(fieldPreTokenBalances):
-			pre, err = b.protoBalance(pre, w.v)
-		case w.message(fieldPostTokenBalances):
-			post, err = b.protoBalance(post, w.v)
-		case w.message(fieldPreBalances):
-			d.pre = w.v
-		case w.message(fieldPostBalances):
-			d.post = w.v
-		case w.varint(fieldInnerInstructionsNone):
-			recorded = w.n == 0
-		case w.message(fieldLoadedWritable):
-			writable, err = protoLoaded(writable, w.v)
-		case w.message(fieldLoadedReadonly):
-			readonly, err = protoLoaded(readonly, w.v)
+		case w.IsBytes(fieldInnerInstructions):
+			err = b.protoInner(w.Bytes)
+		case w.IsBytes(fieldPreTokenBalances):
+			pre, err = b.protoBalance(pre, w.Bytes)
+		case w.IsBytes(fieldPostTokenBalances):
+			post, err = b.protoBalance(post, w.Bytes)
+		case w.IsBytes(fieldPreBalances):
+			d.pre = w.Bytes
+		case w.IsBytes(fieldPostBalances):
+			d.post = w.Bytes
+		case w.IsVarint(fieldInnerInstructionsNone):
+			recorded = w.Value == 0
+		case w.IsBytes(fieldLoadedWritable):
+			writable, err = protoLoaded(writable, w.Bytes)
+		case w.IsBytes(fieldLoadedReadonly):
+			readonly, err = protoLoaded(readonly, w.Bytes)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	if w.err != nil {
-		return false, w.err
+	if w.Err != nil {
+		return false, w.Err
 	}
 	if tx.Vote {
 		return true, nil
@@ -277,16 +278,16 @@ func (b *builder) protoInner(data []byte) error {
 		return malformed("more than %d lists of inner instructions", maxInstructions)
 	}
 	g := innerGroup{from: len(b.scratch)}
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		switch {
-		case w.varint(1):
-			g.index = w.n
-		case w.message(2):
+		case w.IsVarint(1):
+			g.index = w.Value
+		case w.IsBytes(2):
 			if len(b.scratch) >= maxInner {
 				return malformed("more than %d inner instructions", maxInner)
 			}
-			call, err := protoCall(w.v)
+			call, err := protoCall(w.Bytes)
 			if err != nil {
 				return fmt.Errorf("inner instruction %d: %w", len(b.scratch)-g.from, err)
 			}
@@ -295,7 +296,7 @@ func (b *builder) protoInner(data []byte) error {
 	}
 	g.to = len(b.scratch)
 	b.groups = append(b.groups, g)
-	return w.err
+	return w.Err
 }
 
 // protoBalance parses TokenBalance and appends it to to.
@@ -305,47 +306,47 @@ func (b *builder) protoBalance(to []chain.TokenBalance, data []byte) ([]chain.To
 	}
 	var t chain.TokenBalance
 	minted := false
-	w := walk{rest: data}
-	for w.next() {
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
 		var err error
 		switch {
-		case w.varint(1):
-			t.AccountIndex = int(w.n)
-			err = bounded(nil, w.n, maxKeys-1, "account index")
-		case w.message(2):
+		case w.IsVarint(1):
+			t.AccountIndex = int(w.Value)
+			err = bounded(nil, w.Value, maxKeys-1, "account index")
+		case w.IsBytes(2):
 			minted = true
-			t.Mint, err = b.recent.key(w.v)
-		case w.message(3):
-			err = protoAmount(&t, w.v)
-		case w.message(4) && len(w.v) > 0:
-			t.Owner, err = b.recent.key(w.v)
-		case w.message(5) && len(w.v) > 0:
-			t.Program, err = b.recent.key(w.v)
+			t.Mint, err = b.recent.key(w.Bytes)
+		case w.IsBytes(3):
+			err = protoAmount(&t, w.Bytes)
+		case w.IsBytes(4) && len(w.Bytes) > 0:
+			t.Owner, err = b.recent.key(w.Bytes)
+		case w.IsBytes(5) && len(w.Bytes) > 0:
+			t.Program, err = b.recent.key(w.Bytes)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("token balance %d: %w", len(to), err)
 		}
 	}
-	if w.err == nil && !minted {
+	if w.Err == nil && !minted {
 		return nil, malformed("token balance %d: without mint", len(to))
 	}
-	return append(to, t), w.err
+	return append(to, t), w.Err
 }
 
 // protoAmount parses UiTokenAmount.
 func protoAmount(t *chain.TokenBalance, data []byte) (err error) {
-	w := walk{rest: data}
-	for w.next() && err == nil {
+	w := protofields.Fields{Rest: data}
+	for w.Next() && err == nil {
 		switch {
-		case w.varint(2):
-			t.Decimals = uint8(w.n)
-			err = bounded(nil, w.n, 255, "decimals")
-		case w.message(3):
-			t.Amount, err = parseAmount(w.v)
+		case w.IsVarint(2):
+			t.Decimals = uint8(w.Value)
+			err = bounded(nil, w.Value, 255, "decimals")
+		case w.IsBytes(3):
+			t.Amount, err = parseAmount(w.Bytes)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return w.err
+	return w.Err
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -98,22 +99,22 @@ const fieldAccountKeys = 2
 func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	var transaction, meta, signature []byte
 	touches := all
-	w := walk{rest: r.all}
-	for w.next() {
+	w := protofields.Fields{Rest: r.all}
+	for w.Next() {
 		switch {
-		case w.message(1):
-			transaction = w.v
-		case w.message(2):
-			meta = w.v
+		case w.IsBytes(1):
+			transaction = w.Bytes
+		case w.IsBytes(2):
+			meta = w.Bytes
 		}
 	}
-	body := walk{rest: transaction}
-	for body.next() {
+	body := protofields.Fields{Rest: transaction}
+	for body.Next() {
 		switch {
-		case body.message(1) && signature == nil:
-			signature = body.v
-		case body.message(2):
-			touches = touches || hasSubscribed(body.v, fieldAccountKeys, fieldAccountKeys)
+		case body.IsBytes(1) && signature == nil:
+			signature = body.Bytes
+		case body.IsBytes(2):
+			touches = touches || hasSubscribed(body.Bytes, fieldAccountKeys, fieldAccountKeys)
 		}
 	}
 	if !touches && !hasSubscribed(meta, fieldLoadedWritable, fieldLoadedReadonly) {
@@ -124,9 +125,9 @@ func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 
 // hasSubscribed reports whether one of two fields of a message is one of our programs.
 func hasSubscribed(message []byte, one, other protowire.Number) bool {
-	w := walk{rest: message}
-	for w.next() {
-		if (w.message(one) || w.message(other)) && isSubscribed(w.v) {
+	w := protofields.Fields{Rest: message}
+	for w.Next() {
+		if (w.IsBytes(one) || w.IsBytes(other)) && isSubscribed(w.Bytes) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
@@ -80,21 +81,21 @@ func (b *builder) wireSize(signatures int, config *txwire.Config) int {
 
 // protoConfig parses TransactionConfig.
 func protoConfig(c *txwire.Config, data []byte) error {
-	w := walk{rest: data}
-	for w.next() {
-		n := w.n
+	w := protofields.Fields{Rest: data}
+	for w.Next() {
+		n := w.Value
 		switch {
-		case w.varint(1):
+		case w.IsVarint(1):
 			c.PriorityFee = &n
-		case w.varint(2):
+		case w.IsVarint(2):
 			c.ComputeUnitLimit = small(n)
-		case w.varint(3):
+		case w.IsVarint(3):
 			c.LoadedAccountsDataSizeLimit = small(n)
-		case w.varint(4):
+		case w.IsVarint(4):
 			c.HeapSize = small(n)
 		}
 	}
-	return w.err
+	return w.Err
 }
 
 // small returns the lower 32 bits, as protobuf reads a uint32.
