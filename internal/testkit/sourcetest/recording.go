@@ -17,16 +17,18 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// firstSlot is where a long chain begins.
-const firstSlot = 400_000_000
+// firstSlot is where a long chain begins, and firstTime about when mainnet was there.
+const firstSlot, firstTime = 400_000_000, 1_770_900_000
 
 // LongChain writes blocks with at least so many transactions as Geyser updates. It repeats the
-// given blocks under new slots, hashes and signatures, linked into one chain without a gap.
+// given blocks under new slots, times, hashes and signatures, linked into one chain without a gap.
 func LongChain(t testing.TB, real []RealBlock, atLeast int, write func(update []byte) error) (blocks, transactions int) {
 	t.Helper()
 	for ; transactions < atLeast; blocks++ {
 		b := real[blocks%len(real)].with(nil)
 		b.Slot, b.ParentSlot = firstSlot+uint64(blocks), firstSlot+uint64(blocks)-1
+		b.BlockTime = &pb.UnixTimestamp{Timestamp: firstTime + int64(blocks)*2/5}
+		b.BlockHeight = &pb.BlockHeight{BlockHeight: firstSlot*9/10 + uint64(blocks)}
 		b.Blockhash, b.ParentBlockhash = hashText(b.Slot), hashText(b.ParentSlot)
 		for i, tx := range real[blocks%len(real)].Transactions {
 			rename := sha256.Sum256(binary.BigEndian.AppendUint64([]byte{byte(i), byte(i >> 8)}, b.Slot))
