@@ -7,10 +7,8 @@ BIN     := bin/mintlake
 # The linter has a module of its own, so that its libraries do not weigh on ours.
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 FUZZTIME ?= 10s
-# The end-to-end tests to which a broker of another kind matters; make test has the others. A test of internal/architecture holds the list to tests that use it.
+# The end-to-end tests to which a broker of another kind matters. A test of internal/architecture holds the list to tests that use it.
 BROKER_TESTS := TestRoomsOverThreeBrokers|TestScaleOut|TestStandby|TestKillsChangeNothing|TestARestartGoesOn|TestTheTablesComeBackFromTheLog|TestThreeWaysToOneRegistry|TestRealBlocksEqualTheGoldens|TestBackupOfAClusterWithTheEmbeddedClickHouse|TestGatewayFaults
-# The detector waits a second at the end of each test binary by default; make lint runs vet.
-RACE_TEST := GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off
 
 # Where benchmark programs write their figures as JSON.
 export BENCH_OUT ?= $(CURDIR)/bin/bench
@@ -44,34 +42,24 @@ web/explorer/node_modules/.package-lock.json: web/explorer/package-lock.json
 run: deps build ## Run the whole system on this machine with the demo chain; Ctrl-C stops it
 	@$(BIN) up --data-dir .mintlake --source 'demo:?tps=100&tokens=500' $(ARGS)
 
-.PHONY: test test-system test-packages
-test: deps ## Run every test that must pass
-	$(GO) test -C tools/soak ./...
-	@$(MAKE) --no-print-directory -j2 test-system test-packages
+# Runs suites of tools/suites/table/suites.yaml.
+RUN_SUITES = @GO="$(GO)" $(GO) run ./tools/suites
 
-# These run without the race detector, which makes them ten times as long: end-to-end tests, whose processes it does not see,
-# long calculations, and packages that wait for engines. make test-rounds runs the latter two with it.
-CALCULATIONS := ./bootstrap/... ./demo/... ./ingest/decode/... ./ingest/source/parse ./logos/picture/... ./replica/search ./testworld/...
-ENGINES := ./api/history ./embedded/... ./projector ./volume
-WITHOUT_RACE := ./e2e/... $(CALCULATIONS) $(ENGINES)
+.PHONY: test
+test: deps ## Run what a change needs: unit and component tests, and eight tests of whole nodes
+	$(RUN_SUITES) test
 
-test-system:
-	$(GO) test -vet=off -timeout 60m $(WITHOUT_RACE)
+.PHONY: test-gate
+test-gate: deps ## Run the suites of .ci/run, which also installs what they need (ONLY=a,b, FAILED=1 as below)
+	$(RUN_SUITES) gate
 
-# What engines need not run for is done with the race detector as well, and searches while the index changes.
-test-packages:
-	without=$$($(GO) list $(WITHOUT_RACE)) && packages=$$($(GO) list ./...) && \
-	$(RACE_TEST) -timeout 60m $$(echo "$$packages" | grep -vxF "$$without")
-	$(RACE_TEST) -short -timeout 60m $(ENGINES)
-	$(RACE_TEST) -run Readers ./replica/search
+.PHONY: test-all
+test-all: deps ## Run every suite that there is, each with its own verdict (ONLY=a,b: these; FAILED=1: those that have not passed at this commit); hours
+	$(RUN_SUITES) all
 
 .PHONY: test-rounds
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
-	MINTLAKE_TEST_ROUNDS=full $(RACE_TEST) -count=1 -timeout 3h $(ENGINES) ./ingest/runner ./ingest/simulation
-	$(RACE_TEST) -count=1 -timeout 1h $(CALCULATIONS)
-	MINTLAKE_TEST_SEARCH_SCALE=10 $(GO) test -count=1 -timeout 3h -run RealNames ./replica/search
-	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -timeout 3h -run '^TestKills' ./e2e
-	MINTLAKE_TEST_FILTERS=full $(GO) test -count=1 -timeout 3h -run TenThousandRandomFilters ./gateway/stream
+	$(RUN_SUITES) run rounds
 
 .PHONY: check
 check: ## Check formatting and lint, and run the tests that need no engine
@@ -80,7 +68,7 @@ check: ## Check formatting and lint, and run the tests that need no engine
 	$(GO) test -short ./...
 
 .PHONY: test-hostile
-test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data (MINTLAKE_TEST_HOSTILE_RANGE=40-80: these only); make test runs a bounded form
+test-hostile: deps ## Attack a running system through every port, and damage 200 places of its data (MINTLAKE_TEST_HOSTILE_RANGE=40-80: these only); .ci/run runs a bounded form
 	MINTLAKE_TEST_HOSTILE=full $(GO) test -count=1 -timeout 3h -v -run '^TestHostile' ./e2e
 
 .PHONY: test-schedules
@@ -119,7 +107,7 @@ test-observe: deps ## Fire each alert, and run every query of the dashboards and
 
 .PHONY: drill-disk-full
 drill-disk-full: deps ## Fill the disk of a running node, make room, and compare its tables with its log; takes a minute, and root for a mount
-	$(GO) test -count=1 -timeout 10m -tags drill -v -run '^TestDrillDiskFull$$' ./e2e
+	$(RUN_SUITES) run disk-full
 
 .PHONY: drill-partitions
 drill-partitions: deps ## Move running rooms from 4 to 8 partitions over Apache Kafka, by the commands of docs/operations.md (needs Java and Maven)
@@ -276,6 +264,10 @@ gen: ## Regenerate generated files
 	$(GO) run ./tools/metricspage
 	$(GO) run ./cmd/mintlake config --commands >docs/commands.md
 	cd tools/svm-fixtures && ../retry.sh npm ci --silent && npm run --silent gen
+
+.PHONY: test-generated
+test-generated: gen ## Regenerate generated files, and fail if one of them is not as it was committed
+	git diff --exit-code
 
 .PHONY: notice
 notice: ## Write NOTICE: the licences of all that the binary links

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBrokerTestsUseTheBroker: what make test-kafka and .ci/run repeat over Apache Kafka exists and
-// asks for a broker. Else a renamed test would be left out without a word.
+// TestBrokerTestsUseTheBroker: what make test-kafka repeats over Apache Kafka exists and asks
+// for a broker. Else a renamed test would be left out without a word.
 func TestBrokerTestsUseTheBroker(t *testing.T) {
 	files, err := filepath.Glob("../../e2e/*_test.go")
 	require.NoError(t, err)
@@ -23,16 +23,12 @@ func TestBrokerTestsUseTheBroker(t *testing.T) {
 			homes[name[1]] = string(text)
 		}
 	}
-	for file, list := range map[string]string{
-		"../../Makefile": `(?m)^BROKER_TESTS := (\S+)$`, "../../.ci/run": `(?m)^ *make test-kafka BROKER_TESTS='(\S+)'$`,
-	} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		names := regexp.MustCompile(list).FindSubmatch(text)
-		require.NotNil(t, names, file)
-		for name := range strings.SplitSeq(string(names[1]), "|") {
-			require.Contains(t, homes, name, file)
-			require.Regexp(t, `kafkaFlags\(|kafkatest\.Start|startCluster`, homes[name], name)
-		}
+	makefile, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`(?m)^BROKER_TESTS := (\S+)$`).FindSubmatch(makefile)
+	require.NotNil(t, names)
+	for name := range strings.SplitSeq(string(names[1]), "|") {
+		require.Contains(t, homes, name)
+		require.Regexp(t, `kafkaFlags\(|kafkatest\.Start|startCluster`, homes[name], name)
 	}
 }
