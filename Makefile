@@ -178,6 +178,17 @@ lint: ## Check style and common mistakes
 	$(LINT) run ./...
 	cd tools/soak && $(GO) tool -modfile=../lint/go.mod golangci-lint run ./...
 
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities in what the code calls (asks Go's vulnerability database)
+	$(GO) tool -modfile=tools/lint/go.mod govulncheck ./...
+
+# The modules of ours with code of their own, and the npm packages that are shipped or that pages are tested with.
+.PHONY: update
+update: ## Update dependencies within their major versions, and what is generated from them
+	for module in . bench tools/soak; do $(GO) -C $$module get -u -t ./... && $(GO) -C $$module mod tidy || exit 1; done
+	for folder in web/explorer clients/typescript tools/web tools/dashboard; do npm --prefix $$folder update --ignore-scripts --no-audit --no-fund || exit 1; done
+	$(MAKE) --no-print-directory gen
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each (default 10s)
 	@tools/fuzz.sh $(FUZZTIME)
