@@ -15,8 +15,9 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// Every function that docs/ARCHITECTURE.md names on the ways of a mint, a search and a batch is in
-// the file that it names. On the way of a mint, none only passes its parameters on to another one.
+// TestArchitectureNamesFunctionsThatExist: every function in the tables of docs/ARCHITECTURE.md is
+// in the file that stands beside it, and does not only pass its parameters on to another one. Those
+// that the text names as Type.Method are somewhere.
 func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
 	root := testkit.Root(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
@@ -25,24 +26,44 @@ func TestArchitectureNamesFunctionsThatExist(t *testing.T) {
 	require.True(t, found)
 	ways, _, found = strings.Cut(ways, "\n## The map\n")
 	require.True(t, found)
-	mint, _, found := strings.Cut(ways, "\n## ")
-	require.True(t, found)
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|")
-	require.Greater(t, len(rows.FindAllString(mint, -1)), 40)
+	for _, way := range []string{"search", "batch", "transaction to a stream client", "quote", "key"} {
+		require.Contains(t, ways, "\n## The way of one "+way+"\n")
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(ways, -1)
+	require.Greater(t, len(rows), 100)
 	declared := make(map[string]map[string]*ast.FuncDecl)
-	functionOf := func(row []string) *ast.FuncDecl {
+	for _, row := range rows {
 		name, file := row[1], row[2]
 		if declared[file] == nil {
 			declared[file] = functionsOf(t, filepath.Join(root, filepath.FromSlash(file)))
 		}
 		require.NotNil(t, declared[file][name], "%s has no function %s", file, name)
-		return declared[file][name]
+		require.False(t, forwards(declared[file][name]), "%s only forwards", name)
 	}
-	for _, row := range rows.FindAllStringSubmatch(ways, -1) {
-		functionOf(row)
+	known := map[string]bool{"pubkey.Key": true} // a type
+	for _, p := range packages(t) {
+		for _, file := range p.GoFiles {
+			for name := range functionsOf(t, filepath.Join(root, filepath.FromSlash(p.folder()), file)) {
+				known[name] = true
+			}
+		}
 	}
-	for _, row := range rows.FindAllStringSubmatch(mint, -1) {
-		require.False(t, forwards(functionOf(row)), "%s only forwards", row[1])
+	for _, named := range regexp.MustCompile("`([A-Za-z]+\\.[a-zA-Z]+)`").FindAllStringSubmatch(ways, -1) {
+		require.True(t, known[named[1]], "there is no function %s", named[1])
+	}
+}
+
+// TestArchitectureNamesFilesThatExist: the files and folders that docs/ARCHITECTURE.md names exist.
+func TestArchitectureNamesFilesThatExist(t *testing.T) {
+	root := testkit.Root(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
+	require.NoError(t, err)
+	named := regexp.MustCompile("`([a-z_]+/[a-z0-9_./]*[a-z0-9_])/?`").FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(named), 100)
+	for _, match := range named {
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(match[1]))); err != nil {
+			require.NoError(t, err, "docs/ARCHITECTURE.md names %s", match[1])
+		}
 	}
 }
 
