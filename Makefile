@@ -217,9 +217,8 @@ bench-http: ## Measure an API node over HTTP, and what hostile clients do to oth
 	@bin/bench-http --server bin/bench-server $(ARGS)
 
 .PHONY: bench-gateway
-bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, idle clients, replay, reads, filter engine, key checks (ONLY=fanout|idle|replay|reads|engine|keys; the engine's peer needs cargo, that of reads Debian's nginx)
-	@if [ -z "$(ONLY)" ] || [ "$(ONLY)" = keys ]; then $(GO) build -C bench -o ../bin/keychecks ./gateway/keychecks && bin/keychecks $(if $(ONLY),$(ARGS)); fi
-	@if [ "$(ONLY)" != keys ]; then ONLY="$(ONLY)" bench/gateway/run.sh $(if $(ONLY),$(ARGS)); fi
+bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, idle clients, replay, reads, filter engine (ONLY=fanout|idle|replay|reads|engine; the engine's peer needs cargo, that of reads Debian's nginx)
+	@ONLY="$(ONLY)" bench/gateway/run.sh $(if $(ONLY),$(ARGS))
 
 .PHONY: bench-market
 bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a walk over all legs, and batches with market=true with plain ones

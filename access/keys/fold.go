@@ -28,12 +28,12 @@ var ErrConflict = errors.New("somebody else changed the key at the same time: lo
 // on every node.
 type fold struct {
 	keys   map[string]*Key // by subject
-	byHash *table
+	byHash secrets
 	has    map[Product]bool
 }
 
 func newFold() *fold {
-	return &fold{keys: map[string]*Key{}, byHash: newTable(), has: map[Product]bool{}}
+	return &fold{keys: map[string]*Key{}, byHash: secrets{}, has: map[Product]bool{}}
 }
 
 // subject is the record key of a key's changes.
@@ -87,7 +87,7 @@ func (f *fold) apply(change *eventspb.KeyChange) error {
 		key.setRules(c.Restricted.GetRules())
 	case *eventspb.KeyChange_Rotated:
 		hash := Hash(c.Rotated.GetSha256())
-		if _, taken := f.byHash.find(&hash); taken {
+		if _, taken := f.byHash.find(hash); taken {
 			return errVoid
 		}
 		key.rotate(Secret{Hash: hash, Prefix: c.Rotated.GetPrefix(), IssuedAt: at}, time.UnixMilli(c.Rotated.GetGraceEndsMs()))
@@ -102,7 +102,7 @@ func (f *fold) apply(change *eventspb.KeyChange) error {
 // if the hash does.
 func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *eventspb.KeyCreated) error {
 	hash := Hash(created.GetSha256())
-	if _, taken := f.byHash.find(&hash); taken || old != nil {
+	if _, taken := f.byHash.find(hash); taken || old != nil {
 		return errVoid
 	}
 	at := time.UnixMilli(change.GetChangedAtMs())
@@ -122,13 +122,11 @@ func (f *fold) put(id string, old, key *Key) {
 	if old != nil {
 		for _, s := range old.Secrets {
 			if !slices.ContainsFunc(key.Secrets, func(kept Secret) bool { return kept.Hash == s.Hash }) {
-				f.byHash.remove(&s.Hash)
+				delete(f.byHash, s.Hash)
 			}
 		}
 	}
-	for _, s := range key.Secrets {
-		f.byHash.put(s.Hash, foundOf(key, s))
-	}
+	f.byHash.put(key)
 	f.keys[id] = key
 }
 

@@ -78,12 +78,12 @@ func FuzzChange(f *testing.F) {
 			return
 		}
 		_ = all.apply(change)
-		if found, known := all.byHash.find(&revoked); !known || !found.Key.revoked || found.plain {
+		if found, known := all.byHash.find(revoked); !known || !found.Key.revoked {
 			t.Fatal("a revoked key came back")
 		}
 		for _, key := range all.keys {
 			for _, s := range key.Secrets {
-				if found, known := all.byHash.find(&s.Hash); !known || found.Key != key {
+				if found, known := all.byHash.find(s.Hash); !known || found.Key != key {
 					t.Fatal("the index and the keys differ")
 				}
 			}

@@ -21,7 +21,6 @@ const OpenID = "open"
 type Gate struct {
 	store   Store
 	product Product
-	number  uint8 // of product
 	// mayOpen is true if the surface is open while there is no key.
 	mayOpen bool
 	now     func() time.Time
@@ -38,7 +37,7 @@ type Gate struct {
 // NewGate returns an error of one line: nothing may become public by oversight. The error names
 // flag, the setting of the keys, e.g. "--rpc-keys".
 func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
-	g := &Gate{store: store, product: product, number: productNumber(product), now: time.Now, leases: map[*Lease]struct{}{}}
+	g := &Gate{store: store, product: product, now: time.Now, leases: map[*Lease]struct{}{}}
 	if metered, ok := store.(interface{ usageMeter() *usage.Meter }); ok {
 		g.usage = metered.usageMeter()
 	}
@@ -98,20 +97,16 @@ func (g *Gate) Admit(r Request) (Pass, *Refusal) {
 // check returns the key with a hash, or why the request may not use it.
 func (g *Gate) check(hash Hash, r *Request) (*Key, *Refusal) {
 	found, known := g.store.Find(hash)
-	if !known || found.product != g.number {
+	if !known || found.Key.Product != g.product {
 		return nil, unknown
 	}
-	// Most keys are plain and have no end. Then the rules need not be read.
-	if !found.plain || found.endsAt != 0 {
-		if refused := found.refuse(r, g.now()); refused != nil {
-			return nil, refused
-		}
+	if refused := found.refuse(r, g.now()); refused != nil {
+		return nil, refused
 	}
 	return found.Key, nil
 }
 
-// The most frequent refusals are made once: a wrong key must not take longer to refuse than a right
-// one to admit.
+// The most frequent refusals are made once: guessing keys must cost a server little.
 var (
 	missing = refuse(http.StatusUnauthorized, RuleMissing, "an API key is required")
 	unknown = refuse(http.StatusUnauthorized, RuleUnknown, "the API key is not valid")
@@ -129,8 +124,8 @@ func (f *Found) refuse(r *Request, now time.Time) *Refusal {
 		return forbidden(RuleRevoked, "the API key was revoked")
 	case k.expires != 0 && ms >= k.expires:
 		return forbidden(RuleExpired, "the API key expired at %s", k.Rules.ExpiresAt.UTC().Format(time.RFC3339))
-	case f.endsAt != 0 && ms >= f.endsAt:
-		return forbidden(RuleRotated, "the API key was replaced by a newer one and stopped to work at %s", time.UnixMilli(f.endsAt).UTC().Format(time.RFC3339))
+	case !f.endsAt.IsZero() && !now.Before(f.endsAt):
+		return forbidden(RuleRotated, "the API key was replaced by a newer one and stopped to work at %s", f.endsAt.UTC().Format(time.RFC3339))
 	case k.unknown:
 		return forbidden(RuleNewer, "the API key has a rule that this server does not know: it is of an older version than the one that set the rule")
 	case !k.compiled.allowsOrigin(r.Origin):

@@ -130,7 +130,7 @@ type Entry struct {
 
 // Static is a Store whose keys never change: those of the configuration.
 type Static struct {
-	byHash    *table
+	byHash    secrets
 	byProduct map[Product][]Entry
 }
 
@@ -138,11 +138,11 @@ type Static struct {
 // in one product, the hash of the empty string, and a hash that occurs twice. The error joins all
 // problems.
 func NewStatic(entries ...Entry) (*Static, error) {
-	s := &Static{byHash: newTable(), byProduct: map[Product][]Entry{}}
+	s := &Static{byHash: secrets{}, byProduct: map[Product][]Entry{}}
 	var problems []error
 	for _, e := range entries {
 		err := e.check(s.byProduct[e.Product])
-		if other, known := s.byHash.find(&e.Hash); err == nil && known {
+		if other, known := s.byHash.find(e.Hash); err == nil && known {
 			err = fmt.Errorf("key %q: the same hash as key %q of product %s", e.ID, other.Key.ID, other.Key.Product)
 		}
 		if err != nil {
@@ -150,7 +150,7 @@ func NewStatic(entries ...Entry) (*Static, error) {
 			continue
 		}
 		s.byProduct[e.Product] = append(s.byProduct[e.Product], e)
-		s.byHash.put(e.Hash, foundOf(newConfiguredKey(e), Secret{Hash: e.Hash}))
+		s.byHash.put(newConfiguredKey(e))
 	}
 	return s, errors.Join(problems...)
 }
@@ -188,10 +188,7 @@ func validID(id string) bool {
 
 // Find implements Store.
 func (s *Static) Find(hash Hash) (Found, bool) {
-	if len(s.byProduct) == 0 {
-		return Found{}, false
-	}
-	return s.byHash.find(&hash)
+	return s.byHash.find(hash)
 }
 
 // Has implements Store.

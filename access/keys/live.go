@@ -86,7 +86,7 @@ func (l *Live) Issues() { l.issues.Store(true) }
 // Find implements Store.
 func (l *Live) Find(hash Hash) (Found, bool) {
 	l.mu.RLock()
-	found, known := l.fold.byHash.find(&hash)
+	found, known := l.fold.byHash.find(hash)
 	l.mu.RUnlock()
 	return found, known
 }

@@ -27,8 +27,7 @@ type Key struct {
 
 	compiled *compiled
 	meter    *meter
-	// expires is Rules.ExpiresAt in the form that requests are checked with. foundOf copies it and
-	// revoked into each Found.
+	// expires is Rules.ExpiresAt in the form that requests are checked with.
 	expires int64 // Unix milliseconds; 0: never
 	revoked bool
 	// unknown is true if the key has a rule that this version cannot enforce.
