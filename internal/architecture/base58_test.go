@@ -8,8 +8,9 @@ import (
 )
 
 // base58Users are the packages that import the base58 library, each with what it encodes. Any other
-// package holds addresses as pubkey.Key, which has a text of its own (decision 0020).
+// package holds addresses as pubkey.Key (decision 0020).
 var base58Users = map[string]string{
+	"schemas/pubkey":        "addresses",
 	"ingest/source/parse":   "signatures, hashes and data in the JSON of blocks",
 	"ingest/runner":         "Kafka keys, from messages",
 	"registry":              "values of facts, from messages",

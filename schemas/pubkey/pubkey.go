@@ -8,6 +8,8 @@ package pubkey
 import (
 	"bytes"
 	"errors"
+
+	"github.com/mr-tron/base58"
 )
 
 // Size is how many bytes a key has.
@@ -32,11 +34,11 @@ func Parse[T string | []byte](text T) (Key, error) {
 	if len(text) < MinText || len(text) > MaxText {
 		return Key{}, ErrText
 	}
-	key, ok := parse(text)
-	if !ok {
+	key, err := base58.Decode(string(text))
+	if err != nil || len(key) != Size {
 		return Key{}, ErrText
 	}
-	return key, nil
+	return Key(key), nil
 }
 
 // MustParse is like Parse, for constants: it panics if the text is no key.
@@ -49,10 +51,10 @@ func MustParse(text string) Key {
 }
 
 // String returns the key in base58.
-func (k Key) String() string {
-	var text [MaxText]byte
-	return string(k.Append(text[:0]))
-}
+func (k Key) String() string { return base58.Encode(k[:]) }
+
+// Append appends the key in base58.
+func (k Key) Append(dst []byte) []byte { return append(dst, k.String()...) }
 
 // Bytes returns a copy of the key, for a protobuf message.
 func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }
