@@ -26,12 +26,12 @@ const (
 	insteadPay  = "give priority_fee, in lamports for the whole transaction"
 	insteadOwn  = "what is bought goes to the user's own accounts"
 	insteadSlip = "the slippage is what slippage_bps says"
-	insteadHops = "all routes that there are compete: see Routes in docs/swap.md"
+	insteadHops = "all routes that there are compete: see Routes in docs/swap-reference.md"
 	insteadNone = "nothing is executed here: sign txn, and send it to a JSON-RPC server"
 )
 
 // refusedNames has the names of Jupiter's swap API (v6, v1) and Ultra API that are not honoured.
-// The table "Names that are refused" in docs/swap.md is the same.
+// The table "Names that are refused" in docs/swap-reference.md is the same.
 var refusedNames = map[string]foreign{
 	"asLegacyTransaction":                  {[]string{"false"}, "transactions are of version 0"},
 	"autoSlippage":                         {[]string{"false"}, insteadSlip},
@@ -67,7 +67,7 @@ var refusedNames = map[string]foreign{
 }
 
 // harmless has names of the same APIs that change nothing here, whatever their value, and why. The
-// table "Names that change nothing" in docs/swap.md is the same.
+// table "Names that change nothing" in docs/swap-reference.md is the same.
 var harmless = map[string]string{ //nolint:gosec // G101: names with "Token" are no credentials
 	"allowOptimizedWrappedSolTokenAccount": "it allows what is not done",
 	"autoSlippageCollisionUsdValue":        "it belongs to autoSlippage, which is refused",
