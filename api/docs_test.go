@@ -39,9 +39,9 @@ func TestReferenceAndPlainPage(t *testing.T) {
 	require.NotContains(t, plain.Header.Get("Content-Security-Policy"), "script-src")
 }
 
-// TestEveryMetricIsDocumented holds docs/api.md to what the node exports.
+// TestEveryMetricIsDocumented holds docs/metrics.md to what the node exports.
 func TestEveryMetricIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "api.md"))
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "metrics.md"))
 	require.NoError(t, err)
 	log, a := threeTokens()
 	n := startNode(t, log, limited).awaitReady()

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// heldBy is how many connections each port lets one address have; docs/api.md and docs/gateway.md
-// tell them.
+// heldBy is how many connections each port lets one address have; docs/api-reference.md and
+// docs/gateway-reference.md tell them.
 var heldBy = map[string]int{"api": 512, "swap": 1000, "rpc": 1000, "rpc_ws": 1000, "stream": 1000, "admin": 64, "metrics": 64}
 
 // TestHostileHeldConnections: whoever holds all connections that one address may have, and opens

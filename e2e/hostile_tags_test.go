@@ -106,8 +106,8 @@ func (c *curator) publish(timestamp string, mints ...string) string {
 	return path
 }
 
-// check does what docs/api.md tells a reader to do: find the file by its hash, and check whose it
-// is.
+// check does what docs/api-reference.md tells a reader to do: find the file by its hash, and check
+// whose it is.
 func (c *curator) check(up *instance, mint, path string) {
 	c.t.Helper()
 	file, err := os.ReadFile(path)

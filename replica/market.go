@@ -60,9 +60,9 @@ func (m *Market) CapThen() *float64 { return m.Cap(m.supply) }
 // hoursPerDay is the length of the longest window.
 const hoursPerDay = 24
 
-// Trending is the formula of docs/api.md: the square root of organic volume times traders, times
-// the ratio of the last hour's volume to the day's mean hourly volume. Nil if a part is unknown or
-// 0.
+// Trending is the formula of docs/api-reference.md: the square root of organic volume times
+// traders, times the ratio of the last hour's volume to the day's mean hourly volume. Nil if a part
+// is unknown or 0.
 func (m *Market) Trending() *float64 {
 	if m.OrganicUSD == nil || m.Volume1hUSD == nil || m.Volume24hUSD == nil || *m.Volume24hUSD <= 0 {
 		return nil

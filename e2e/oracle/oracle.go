@@ -1,5 +1,5 @@
 // Package oracle computes the market of tokens a second time, for tests: with plain loops over all
-// legs, by the formulas of docs/volume.md and docs/api.md.
+// legs, by the formulas of docs/volume.md and docs/api-reference.md.
 //
 // In: what was told of trades, pools and launches. Out: a failed test if a node's answers differ.
 // Guarantees: it uses no code of the rooms that make the figures.

@@ -26,8 +26,8 @@ type tokenV2 struct {
 	} `json:"stats24h"`
 }
 
-// requireV2 compares the figures and the categories of /tokens/v2: those of docs/api.md, "Shapes
-// that people have code for".
+// requireV2 compares the figures and the categories of /tokens/v2: those of docs/api-reference.md,
+// "Shapes that people have code for".
 func (o *Oracle) requireV2(t testing.TB, ask Node, want map[string]*row, tokens map[string]token, when string) {
 	t.Helper()
 	mints := make([]string, 0, len(tokens))

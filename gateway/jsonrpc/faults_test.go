@@ -16,8 +16,8 @@ import (
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
-// documented are the error codes that docs/gateway.md names; the calls of this test are valid, and
-// no limit is reached.
+// documented are the error codes that docs/gateway-reference.md names; the calls of this test are
+// valid, and no limit is reached.
 var documented = map[int]bool{codeUpstreamAway: true, codeMinContextSlot: true, codeUnknown: true}
 
 // TestClientsSeeOnlyWhatIsDocumented: upstreams behave badly at random times, in all ways at once,

@@ -21,7 +21,8 @@ import (
 )
 
 // believer is a client at processed: it adds the transactions that it is told, and drops all that
-// it was told of a slot with each death of the slot. That is what docs/gateway.md tells clients.
+// it was told of a slot with each death of the slot. That is what docs/gateway-reference.md tells
+// clients.
 type believer struct {
 	slots map[uint64]map[string]bool
 	// hashes are the told blocks. deaths are the deaths in their order, as "slot bank reason".

@@ -13,10 +13,10 @@ import (
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
-// TestNotificationsOfThePage: those messages of docs/gateway.md that not every healthy node sends.
-// The others are compared with a running node (e2e.TestDocs).
+// TestNotificationsOfThePage: those messages of docs/gateway-reference.md that not every healthy
+// node sends. The others are compared with a running node (e2e.TestDocs).
 func TestNotificationsOfThePage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "gateway.md"))
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "gateway-reference.md"))
 	require.NoError(t, err)
 	for method, d := range map[string]delivery{
 		"gapNotification":    {watch: &watch{kind: watchGaps, name: "1"}, note: &note{kind: noteGap, first: 5, slot: 9}},

@@ -104,10 +104,10 @@ func nodeBlock(t testing.TB, slot, encoding string) []json.RawMessage {
 // nodesDiffer says where what a node of Agave 4.3 writes is not what the stream writes, and why.
 var nodesDiffer = map[string]string{
 	"meta.rewards":                                 "the node was asked for rewards, and has none: []; the stream cannot be asked, as Geyser does not tell them: null",
-	"stake split":                                  "not one of the programs that docs/gateway.md names",
-	"stake withdraw":                               "not one of the programs that docs/gateway.md names",
-	"address-lookup-table extendLookupTable":       "not one of the programs that docs/gateway.md names",
-	"spl-token withdrawWithheldTokensFromAccounts": "an extension of Token-2022: docs/gateway.md",
+	"stake split":                                  "not one of the programs that docs/gateway-reference.md names",
+	"stake withdraw":                               "not one of the programs that docs/gateway-reference.md names",
+	"address-lookup-table extendLookupTable":       "not one of the programs that docs/gateway-reference.md names",
+	"spl-token withdrawWithheldTokensFromAccounts": "an extension of Token-2022: docs/gateway-reference.md",
 }
 
 // TestFormsAreThoseOfANode: the blocks' transactions of all versions, as they come from Geyser, are

@@ -9,8 +9,8 @@
 // index: the candidates are the terms (distinct symbols and names) that match; their documents are
 // counted; and ranked, as far as they may reach the page.
 //
-// The order is the contract (docs/api.md repeats it for users). Tiers, best first: exact mint,
-// exact symbol, symbol prefix, name prefix, fuzzy by substring, fuzzy by similarity. Text is
+// The order is the contract (docs/api-reference.md repeats it for users). Tiers, best first: exact
+// mint, exact symbol, symbol prefix, name prefix, fuzzy by substring, fuzzy by similarity. Text is
 // compared as Normalise makes it; the mint is compared as it is. Within a tier: daily volume
 // descending (unknown last), first_seen_at ascending (unknown last), mint ascending. Within the
 // fuzzy tiers the score comes before that, descending.
