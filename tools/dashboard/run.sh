@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Starts a node over the demo chain, makes a dead letter, and drives its dashboard in headless
-# Chromium (CHROMIUM=/usr/bin/chromium). Screenshots go to bin/dashboard.
+# Chromium (CHROMIUM=/usr/bin/chromium: that one). Screenshots go to bin/dashboard.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-GO=${GO:-go} CHROMIUM=${CHROMIUM:-/usr/bin/chromium}
-[ -x "$CHROMIUM" ] || { echo "test-dashboard: no Chromium at $CHROMIUM: apt-get install chromium"; exit 1; }
+GO=${GO:-go} CHROMIUM=${CHROMIUM:-$(tools/web/install.sh)}
 (cd tools/dashboard && ../retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
 work=$(mktemp -d)
 export MINTLAKE_ADMIN_TOKEN=a-token-of-test-dashboard
