@@ -75,7 +75,7 @@ func (r *runner) logged(ctx context.Context, s table.Suite, path string) error {
 
 // commands runs what the suite consists of, all of it, and returns the errors.
 func (r *runner) commands(ctx context.Context, s table.Suite, out io.Writer) error {
-	limit := time.Duration(3*s.Minutes+10) * time.Minute
+	limit := time.Duration(4*s.Minutes+40) * time.Minute
 	if s.Make != "" {
 		return r.command(ctx, limit, nil, out, append([]string{"make", "--no-print-directory"}, splitMake(s.Make)...))
 	}
