@@ -22,11 +22,13 @@ func init() {
 			compress.Codecs[i] = boundedCodec{codec}
 		}
 	}
+	zstd := &compress.Codecs[compress.Zstd]
+	*zstd = zstdCodec{*zstd}
 }
 
 // boundedCodec decompresses at most recordbatch.MaxBytes with MaxRecords of a batch. In place of a
 // larger one it gives a single record with the last offset and the header tooLargeHeader, so that
-// readers go on behind the batch. Writing is unchanged.
+// readers go on behind the batch. Writing is unchanged, but for zstdCodec.
 type boundedCodec struct{ compress.Codec }
 
 // mostPlaces bounds the records of a batch that a placeholder may stand for: kafka-go makes room
@@ -36,22 +38,29 @@ const mostPlaces = 4 << 20
 // tooLargeHeader marks the record that stands for a batch that was too large to read.
 const tooLargeHeader = "mintlake-batch-too-large"
 
-// compressed has buffers for the compressed batches, which are read to their end at once: kafka-go
-// compares their checksum.
-var compressed = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// buffers are for whole batches, to read and to write.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // keptBytes is the largest buffer that is put back into the pool.
 const keptBytes = 4 << 20
 
-// NewReader implements compress.Codec.
-func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
-	buffer := compressed.Get().(*bytes.Buffer) // the pool has nothing else
+func takeBuffer() *bytes.Buffer {
+	buffer := buffers.Get().(*bytes.Buffer) // the pool has nothing else
 	buffer.Reset()
-	defer func() {
-		if buffer.Cap() <= keptBytes {
-			compressed.Put(buffer)
-		}
-	}()
+	return buffer
+}
+
+func giveBuffer(buffer *bytes.Buffer) {
+	if buffer.Cap() <= keptBytes {
+		buffers.Put(buffer)
+	}
+}
+
+// NewReader implements compress.Codec. It reads the batch to its end at once: kafka-go compares the
+// checksum of what was read.
+func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
+	buffer := takeBuffer()
+	defer giveBuffer(buffer)
 	if _, err := buffer.ReadFrom(r); err != nil {
 		return failing{err}
 	}

@@ -1,0 +1,50 @@
+package kafka
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/segmentio/kafka-go/compress"
+)
+
+// zstdEncoder returns the one encoder of this process. It is safe for concurrent use.
+//
+// kafka-go's own encoders have windows of 8 MiB and lie in a pool, which garbage collection empties.
+// And their frames do not tell the size of what they hold, so that readers grow their memory step
+// by step.
+var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true), zstd.WithZeroFrames(true))
+})
+
+// zstdWindow holds a batch as the producer makes it: see DefaultMaxRecordBytes.
+const zstdWindow = 1 << 20
+
+// zstdCodec compresses the batches of kafka-go, each whole.
+type zstdCodec struct{ compress.Codec }
+
+// NewWriter implements compress.Codec.
+func (zstdCodec) NewWriter(w io.Writer) io.WriteCloser {
+	return &zstdWriter{to: w, records: takeBuffer(), out: takeBuffer()}
+}
+
+// zstdWriter collects a batch, and writes it compressed when it is closed.
+type zstdWriter struct {
+	to           io.Writer
+	records, out *bytes.Buffer
+}
+
+func (w *zstdWriter) Write(p []byte) (int, error) { return w.records.Write(p) }
+
+func (w *zstdWriter) Close() error {
+	defer giveBuffer(w.records)
+	defer giveBuffer(w.out)
+	encoder, err := zstdEncoder()
+	if err != nil {
+		return err
+	}
+	w.out.Grow(w.records.Len())
+	_, err = w.to.Write(encoder.EncodeAll(w.records.Bytes(), w.out.AvailableBuffer()))
+	return err
+}
