@@ -11,9 +11,9 @@ import (
 
 // zstdEncoder returns the one encoder of this process. It is safe for concurrent use.
 //
-// kafka-go's own encoders have windows of 8 MiB and lie in a pool, which garbage collection empties.
-// And their frames do not tell the size of what they hold, so that readers grow their memory step
-// by step.
+// kafka-go's own encoders have windows of 8 MiB and lie in a pool, which garbage collection
+// empties. And their frames do not tell the size of what they hold, so that readers grow their
+// memory step by step.
 var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true), zstd.WithZeroFrames(true))
 })
