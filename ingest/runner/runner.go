@@ -55,6 +55,8 @@ type MintReader interface {
 type StreamWriter interface {
 	// Begin takes the highest slot that earlier runs wrote.
 	Begin(tip uint64)
+	// Live tells that the blocks from now on are not of a file, and cannot wait.
+	Live()
 	// Block takes a block, which may be nil. The channel is closed when it is durable.
 	Block(block *transactions.Block) (durable <-chan struct{})
 	Status(slot uint64, status eventspb.StreamSlotStatus)
@@ -245,6 +247,9 @@ func (r *Runner) runSources(ctx context.Context, p *pipeline) (done bool, err er
 		kind := s.Kind()
 		r.status.begin(i, kind, r.ledger.Highest(kind))
 		r.log.Info("source begins", "source", kind, "resume_slot", r.ledger.Resume(kind))
+		if r.deps.Stream != nil && kind != source.KindFile {
+			r.deps.Stream.Live()
+		}
 		if err := s.Run(sources, r.ledger.For(kind), &sink{runner: r, pipeline: p, kind: kind, index: i}); err != nil {
 			if ctx.Err() != nil || p.base.Err() != nil {
 				return false, nil

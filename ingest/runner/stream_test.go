@@ -25,6 +25,8 @@ type publicStream struct {
 
 func (s *publicStream) Begin(tip uint64) { s.tip = tip }
 
+func (*publicStream) Live() {}
+
 func (s *publicStream) Block(b *transactions.Block) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

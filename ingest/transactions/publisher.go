@@ -4,10 +4,11 @@
 // topic chain.transactions.v2: for each slot its transactions, then a StreamBlock; StreamStatus
 // records as they come. Guarantees: the log has the order of the input. A block is durable, in
 // Kafka or in the spill, before its slot record is written: what the ledger has is in the stream,
-// or its StreamBlock says what was left out. If Kafka is slower than the chain, blocks wait on
-// disk, and ingest goes on. If the spill is full too, transactions are left out, and the slot's
-// StreamBlock says so. If even the StreamBlock cannot be stored, the slot is lost: readers see that
-// the next block's parent is missing.
+// or its StreamBlock says what was left out. Files can wait: if Kafka is slower, so is ingest. Once
+// Live is called, ingest goes on if Kafka is slower than the chain, and blocks wait on disk. If the
+// spill is full too, transactions are left out, and the slot's StreamBlock says so. If even the
+// StreamBlock cannot be stored, the slot is lost: readers see that the next block's parent is
+// missing.
 package transactions
 
 import (
@@ -77,6 +78,8 @@ type Publisher struct {
 	tip    uint64
 	// began is the tip of Begin: that of the topic before this run writes to it.
 	began uint64
+	// live means that the blocks come from the chain, see Live.
+	live bool
 	// full means that the transactions of the last block had to be left out.
 	full bool
 }
@@ -120,6 +123,14 @@ func (p *Publisher) Begin(tip uint64) {
 	defer p.mu.Unlock()
 	p.tip, p.began = tip, tip
 	close(p.begun)
+}
+
+// Live tells that blocks come as the chain makes them from now on: ingest must not wait for Kafka.
+// Before, what Kafka has not taken stays in memory, as much as the caller has in flight.
+func (p *Publisher) Live() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.live = true
 }
 
 // Block adds a block, which may be nil. The channel is closed when the block is durable, or when
@@ -177,13 +188,13 @@ func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	p.add(e)
 }
 
-// add appends the entry. If something is on disk already, or too much is in memory, all entries in
-// memory move to the disk. The caller holds mu.
+// add appends the entry. All entries in memory move to the disk if blocks are live, and something is
+// on disk already or too much in memory. The caller holds mu.
 func (p *Publisher) add(e *entry) {
 	p.pending = append(p.pending, e)
 	p.memory++
 	p.bytes += e.size
-	if p.spilled() > 0 || p.memory > memoryBlocks || p.bytes > memoryBytes {
+	if p.live && (p.spilled() > 0 || p.memory > memoryBlocks || p.bytes > memoryBytes) {
 		p.toDisk()
 	}
 	select {

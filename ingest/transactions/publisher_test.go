@@ -101,6 +101,7 @@ func publisher(t *testing.T, folder string, spill int64, out *broker) *Publisher
 	t.Helper()
 	p, err := New(Config{Folder: folder, SpillBytes: spill, memoryTime: 40 * time.Millisecond}, Deps{Producer: out})
 	require.NoError(t, err)
+	p.Live()
 	return p
 }
 
@@ -179,6 +180,34 @@ func TestBlocksWaitOnDisk(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(folder, "*"))
 		return err == nil && len(files) == 0
 	}, time.Minute, time.Millisecond, "nothing stays on disk")
+}
+
+// TestFilesWaitForKafka: what comes before Live waits in memory, however long Kafka takes.
+func TestFilesWaitForKafka(t *testing.T) {
+	folder, out := t.TempDir(), newBroker(false)
+	p, err := New(Config{Folder: folder, SpillBytes: 1 << 20, memoryTime: time.Millisecond}, Deps{Producer: out})
+	require.NoError(t, err)
+	defer run(t, p)()
+	var durable []<-chan struct{}
+	for slot := range uint64(2 * memoryBlocks) {
+		durable = append(durable, p.Block(blockOf(100+slot, 0, 0)))
+	}
+	p.age(time.Now().Add(time.Hour))
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	require.NoError(t, err)
+	require.Empty(t, files)
+	for _, one := range durable {
+		select {
+		case <-one:
+			t.Fatal("durable nowhere")
+		default:
+		}
+	}
+	close(out.up)
+	for _, one := range durable {
+		<-one
+	}
+	require.Len(t, out.told(t), 2*memoryBlocks)
 }
 
 // TestASpillOfLongAgoKeepsTheOrder: another process led meanwhile. What was left is written with

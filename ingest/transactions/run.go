@@ -37,10 +37,14 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// age moves the entries in memory to the disk if the oldest has waited for too long.
+// age moves the entries in memory to the disk if blocks are live and the oldest has waited for too
+// long.
 func (p *Publisher) age(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.live {
+		return
+	}
 	for _, e := range p.pending {
 		if e.place == nil && e.records != nil {
 			if now.Sub(e.since) > p.cfg.memoryTime {
