@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"runtime"
 
@@ -9,19 +8,13 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/state"
 )
 
-const (
-	// heldPools is how many pools of a venue are held to see what one takes.
-	heldPools = 20_000
-	// mostPoolBytes is what a pool of a constant product may take.
-	mostPoolBytes = 3 << 10
-)
+// heldPools is how many pools of a venue are held to see what one takes.
+const heldPools = 20_000
 
 // memory measures what a held pool takes: its accounts, its mint, the pair that was asked for, and
-// the decoded state after a quote. A pool that has not changed since the last checkpoint takes less
-// than one that has.
+// the decoded state after a quote.
 func memory(r *report.Report) error {
 	product, err := cpmmTemplate()
 	if err != nil {
@@ -39,23 +32,11 @@ func memory(r *report.Report) error {
 		start := heap()
 		c := hold(tokens(t, heldPools), []pubkey.Key{mint.WrappedSOL}, venues)
 		c.pools = nil
-		changed, err := c.bytes(start)
+		pool, err := c.bytes(start)
 		if err != nil {
 			return err
 		}
-		if err := c.rebase(); err != nil {
-			return err
-		}
-		still, err := c.bytes(start)
-		if err != nil {
-			return err
-		}
-		f := report.Figure{Name: "memory of a " + t.venue.Name() + " pool", Value: still.quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", still.held)}
-		if t.venue.Name() == "raydium_cpmm" || t.venue.Name() == "raydium_amm_v4" {
-			f.Goal, f.Met = fmt.Sprintf("< %d", mostPoolBytes), still.quoted < mostPoolBytes
-		}
-		r.Add(f)
-		r.Add(report.Figure{Name: "the same, changed since the last checkpoint", Value: changed.quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", changed.held)})
+		r.Add(report.Figure{Name: "memory of a " + t.venue.Name() + " pool", Value: pool.quoted, Unit: "bytes", Note: fmt.Sprintf("%.0f before its first quote", pool.held)})
 	}
 	return nil
 }
@@ -75,20 +56,6 @@ func (c *chain) bytes(start int64) (b poolBytes, err error) {
 	b.quoted = float64(heap()-start) / heldPools
 	runtime.KeepAlive(c)
 	return b, nil
-}
-
-// rebase does what a node does when it has written a checkpoint.
-func (c *chain) rebase() error {
-	var file bytes.Buffer
-	written := c.fold.Checkpoint()
-	if _, err := written.WriteTo(&file); err != nil {
-		return err
-	}
-	read, err := state.ReadCheckpoint(&file, int64(file.Len()))
-	if err == nil {
-		c.fold.Rebase(written, read)
-	}
-	return err
 }
 
 func token(i int) pubkey.Key { return swaptest.Named(fmt.Sprint("token ", i)) }

@@ -44,9 +44,6 @@ type history struct {
 	// shared is what the last snapshot has of the account, outside the pools' entries; nil for
 	// nothing.
 	shared *account
-	// based says that the base has the account, and outside that pools of the base need it that do
-	// not own it.
-	based, outside bool
 	// changed says that the account is in Fold.changed.
 	changed bool
 }

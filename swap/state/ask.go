@@ -10,22 +10,18 @@ import (
 // If MaxAsked pairs are watched, it forgets the oldest.
 func (f *Fold) Ask(a, b venue.Key) {
 	p := pairOf(a, b)
-	if s := f.known(p); s != nil && s.asked {
+	if s := f.pools.of[p]; s != nil && s.asked {
 		return
 	}
-	if len(f.pools.asked)+f.under.asked >= f.cfg.MaxAsked {
-		f.forget(f.oldest())
+	if len(f.pools.asked) >= f.cfg.MaxAsked {
+		f.forget(f.pools.asked[0])
 	}
-	f.ask(f.pair(p))
-	f.enter()
-}
-
-func (f *Fold) ask(s *pairState) {
+	s := f.pair(p)
 	s.asked = true
 	f.pools.asked = append(f.pools.asked, s)
 	f.watch(&pool{pair: s, asked: true}) // the mints
 	for _, v := range f.venues {
-		for _, address := range v.Lookup(s.pair.a, s.pair.b).Addresses {
+		for _, address := range v.Lookup(p.a, p.b).Addresses {
 			if known := f.pools.by[address]; known == nil || known.pair != s {
 				f.watch(&pool{address: address, venue: v, pair: s, asked: true})
 			}
@@ -36,7 +32,7 @@ func (f *Fold) ask(s *pairState) {
 // Complete records that all pools of a pair were listed, at or after the slot where the state
 // began. The stream shows later ones.
 func (f *Fold) Complete(a, b venue.Key) {
-	if s := f.known(pairOf(a, b)); s != nil && s.asked {
+	if s := f.pools.of[pairOf(a, b)]; s != nil && s.asked {
 		s.listed = true
 		f.touch(s)
 	}
@@ -45,11 +41,11 @@ func (f *Fold) Complete(a, b venue.Key) {
 // Listable returns whether the pools of a pair must be listed, and the slot from which on a listing
 // counts.
 func (f *Fold) Listable(a, b venue.Key) (from uint64, ok bool) {
-	s := f.known(pairOf(a, b))
+	s := f.pools.of[pairOf(a, b)]
 	return f.tree.first, s != nil && s.asked && !s.listed && f.tree.started
 }
 
-// forget stops watching a pair.
+// forget stops watching the pair that was asked for first.
 func (f *Fold) forget(s *pairState) {
 	s.pools = slices.DeleteFunc(s.pools, func(p *pool) bool {
 		if !p.asked {
@@ -64,8 +60,8 @@ func (f *Fold) forget(s *pairState) {
 	s.asked, s.listed = false, false
 	f.touch(s)
 	delete(f.pools.urgent, s)
-	f.pools.asked = slices.Delete(f.pools.asked, slices.Index(f.pools.asked, s), slices.Index(f.pools.asked, s)+1)
-	if len(s.pools) == 0 && !s.refused && !s.based {
+	f.pools.asked = f.pools.asked[1:]
+	if len(s.pools) == 0 && !s.refused {
 		delete(f.pools.of, s.pair)
 	}
 }

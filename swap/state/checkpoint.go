@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -17,51 +18,20 @@ type Checkpoint struct {
 	Slot     uint64
 	Hash     pubkey.Key
 	UnixTime int64
-	// venues says which venues there were: others may have other pools of a pair.
+	// venues is a hash of the venues' names: others may have other pools of a pair.
 	venues uint64
-	// sum is the checksum of the file that it was written to or read from.
-	sum uint64
-	// number is that of the snapshot, and resets how often the state had been reset; not in the
-	// file.
-	number, resets uint64
 
-	// base has what was not entered, which is all that is certain if the checkpoint was read from a
-	// file. entered are its pairs that were entered.
-	base    *base
-	entered []bool
-	// accounts are those that were entered. They hide those of the base.
 	accounts []kept
-	// quiet are the pairs that were entered and are certain at the root.
-	quiet []quietPair
-	// asked are the pairs that were asked for and are certain, the oldest first; those of the base
-	// are before them.
-	asked []pair
-	// pools are the addresses of the other pools, and pairs the others that were asked for, the
-	// oldest first.
+	// pools are the addresses of all pools but those that Ask finds again.
 	pools []pubkey.Key
+	// pairs are those that were asked for, the oldest first.
 	pairs []keptPair
 }
 
-// kept is an account as it was at the root. missing says that this is not known. used says that a
-// pool needs it that is not in the base.
+// kept is an account as it was at the root.
 type kept struct {
-	key           pubkey.Key
-	history       *history
-	version       version
-	missing, used bool
-}
-
-// quietPair is a pair that is certain at the root, as its pools have not changed since.
-type quietPair struct {
-	pair  pair
-	asked bool
-	pools []quietPool
-}
-
-type quietPool struct {
-	needs []*history
-	own   uint8
-	asked bool
+	key     pubkey.Key
+	version version
 }
 
 // keptPair is an asked pair. listed says that all of its pools are in the checkpoint.
@@ -76,102 +46,32 @@ func (f *Fold) Checkpoint() *Checkpoint {
 	if !f.tree.started {
 		return nil
 	}
-	f.Publish()
 	c := &Checkpoint{
-		venues: sumOf(f.venues), Slot: f.tree.root, Hash: f.tree.final.hash, UnixTime: f.tree.final.blockTime,
-		number: f.snapshot.Load().number, resets: f.resets, base: f.under.base, entered: slices.Clone(f.under.entered), accounts: make([]kept, 0, len(f.accounts)),
+		Slot: f.tree.root, Hash: f.tree.final.hash, UnixTime: f.tree.final.blockTime, venues: hashOfNames(f.venues),
+		accounts: make([]kept, 0, len(f.accounts)), pools: make([]pubkey.Key, 0, len(f.pools.by)),
 	}
-	for _, h := range f.accounts {
-		v, ok := h.final(f.tree.root)
-		c.accounts = append(c.accounts, kept{h.key, h, v, !ok, len(h.users) > 0})
+	for key, h := range f.accounts {
+		if v, ok := h.final(f.tree.root); ok {
+			c.accounts = append(c.accounts, kept{key, v})
+		}
 	}
-	for _, s := range f.pools.of {
-		if !s.asked {
-			f.keep(c, s)
+	for address, p := range f.pools.by {
+		if v, ok := p.needs[0].final(f.tree.root); ok && v.account != nil {
+			c.pools = append(c.pools, address)
 		}
 	}
 	for _, s := range f.pools.asked {
-		if f.keep(c, s) {
-			c.asked = append(c.asked, s.pair)
-		} else {
-			c.pairs = append(c.pairs, keptPair{s.pair, f.whole(s)})
-		}
+		c.pairs = append(c.pairs, keptPair{s.pair, f.whole(s)})
 	}
 	return c
 }
 
-// sumOf returns a hash of the names of venues.
-func sumOf(venues venue.List) uint64 {
+func hashOfNames(venues venue.List) uint64 {
 	digest := xxhash.New()
 	for _, v := range venues {
 		_, _ = digest.WriteString(v.Name() + "\n")
 	}
 	return digest.Sum64()
-}
-
-// keep adds a pair's pools to a checkpoint. It returns whether the pair is quiet.
-func (f *Fold) keep(c *Checkpoint, s *pairState) bool {
-	if f.quiet(s) {
-		if q := s.store(); q.asked || len(q.pools) > 0 {
-			c.quiet = append(c.quiet, q)
-		}
-		return true
-	}
-	for _, p := range s.pools { // Ask finds the others again
-		if v, ok := p.needs[0].final(f.tree.root); ok && v.account != nil && !p.asked {
-			c.pools = append(c.pools, p.address)
-		}
-	}
-	return false
-}
-
-// Len returns how many pools and pairs a checkpoint has.
-func (c *Checkpoint) Len() (pools, pairs int) {
-	pools, pairs = len(c.pools), len(c.pairs)+len(c.asked)
-	for _, s := range c.quiet {
-		for _, p := range s.pools {
-			if !p.asked {
-				pools++
-			}
-		}
-	}
-	for n, stored := range c.base.pairs {
-		if c.taken(n) {
-			continue
-		}
-		if stored.asked {
-			pairs++
-		}
-		for at, end := c.base.poolsOf(n); at < end; at++ {
-			if !c.base.pools[at].asked {
-				pools++
-			}
-		}
-	}
-	return pools, pairs
-}
-
-// taken returns whether a pair of the base was entered.
-func (c *Checkpoint) taken(n int) bool { return n < len(c.entered) && c.entered[n] }
-
-// quiet returns whether the state of a pair is certain at the root, because it is at the head and
-// has not changed since.
-func (f *Fold) quiet(s *pairState) bool {
-	if s.refused || f.pools.full || s.asked != s.listed || s.slot > f.tree.root {
-		return false
-	}
-	return !slices.ContainsFunc(s.pools, func(p *pool) bool { return p.state == wanted })
-}
-
-// store returns what a checkpoint has of a quiet pair.
-func (s *pairState) store() quietPair {
-	q := quietPair{pair: s.pair, asked: s.asked, pools: make([]quietPool, 0, len(s.pools))}
-	for _, p := range s.pools {
-		if p.venue != nil && (p.asked || p.state == held) {
-			q.pools = append(q.pools, quietPool{p.needs, p.own, p.asked})
-		}
-	}
-	return q
 }
 
 // whole returns whether a pair is listed, and the root has the accounts of all of its pools.
@@ -195,4 +95,45 @@ func (h *history) final(root uint64) (version, bool) {
 		}
 	}
 	return version{}, false
+}
+
+// Restore takes over a checkpoint that was read. The Fold must be new. The stream must then go on
+// behind the checkpoint's slot, or Reset must be called: it keeps the pools and pairs, but no
+// state. The error wraps errCheckpoint if it has more pools or pairs than may be held; the Fold is
+// then as before.
+func (f *Fold) Restore(c *Checkpoint) error {
+	if len(c.pools) > f.cfg.MaxPools || len(c.pairs) > f.cfg.MaxAsked {
+		return fmt.Errorf("%w: it has %d pools and %d pairs, at most %d and %d are held", errCheckpoint, len(c.pools), len(c.pairs), f.cfg.MaxPools, f.cfg.MaxAsked)
+	}
+	f.tree.resume(c.Slot, &bank{complete: true, hash: c.Hash, blockTime: c.UnixTime})
+	f.confirmed = c.Slot
+	f.accounts = make(map[venue.Key]*history, len(c.accounts))
+	for _, k := range c.accounts {
+		h := &history{key: k.key, versions: []version{k.version}}
+		f.accounts[k.key] = h
+		f.change(h)
+	}
+	whole := c.venues == hashOfNames(f.venues) // another venue has not been listed
+	for _, address := range c.pools {
+		h := f.accounts[address]
+		whole = h != nil && f.discover(address, h.versions[0].account) && whole
+	}
+	for _, p := range c.pairs {
+		f.Ask(p.pair.a, p.pair.b)
+		// If a pool is missing now, nobody knows of which pair it was.
+		if p.listed && whole {
+			f.Complete(p.pair.a, p.pair.b)
+		}
+	}
+	// Not counted before: all of these pools had room.
+	f.bytes = 0
+	for key, h := range f.accounts {
+		if len(h.users) == 0 {
+			delete(f.accounts, key)
+			continue
+		}
+		f.bytes += h.size()
+	}
+	f.Publish()
+	return nil
 }

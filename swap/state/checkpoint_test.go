@@ -127,16 +127,17 @@ func TestAPairIsNotWholeWithoutAllOfItsPools(t *testing.T) {
 	require.True(t, listable)
 }
 
-// TestACheckpointOfOtherVenuesIsEnteredWhole: a new venue may have pools of its pairs.
-func TestACheckpointOfOtherVenuesIsEnteredWhole(t *testing.T) {
+// TestPairsOfACheckpointOfOtherVenuesAreListedAgain: a new venue may have pools of them.
+func TestPairsOfACheckpointOfOtherVenuesAreListedAgain(t *testing.T) {
 	c := again(t, quotable(t, "one", "two").Checkpoint())
 	f := NewFold(FoldConfig{}, venue.List{twin{}, mute{}})
 	require.NoError(t, f.Restore(c))
-	require.Zero(t, f.under.base.len())
 	coin := newTwin("one").coin
 	require.Contains(t, f.Fresh(), muteAddress(coin))
 	_, err := f.Snapshot().Pair(coin, swaptest.WrappedSOL)
 	require.ErrorIs(t, err, market.ErrNotHeld, "nobody knows whether the mute venue has a pool")
+	_, listable := f.Listable(coin, swaptest.WrappedSOL)
+	require.True(t, listable)
 }
 
 // TestACheckpointThatIsTooLargeIsRefused, and the fold is as it was.
@@ -147,6 +148,17 @@ func TestACheckpointThatIsTooLargeIsRefused(t *testing.T) {
 		require.ErrorIs(t, f.Restore(c), errCheckpoint)
 		require.Zero(t, f.Snapshot().Slot)
 		require.Zero(t, f.Bytes())
+	}
+}
+
+// TestAStateWithoutRoomForMoreIsRestoredWhole: what was held has room again.
+func TestAStateWithoutRoomForMoreIsRestoredWhole(t *testing.T) {
+	before := quotable(t, "one", "two")
+	f := NewFold(FoldConfig{MaxPools: 2, MaxAsked: 2, maxBytes: before.Bytes()}, venue.List{twin{}})
+	require.NoError(t, f.Restore(again(t, before.Checkpoint())))
+	for _, name := range []string{"one", "two"} {
+		_, err := f.Snapshot().Pair(newTwin(name).coin, swaptest.WrappedSOL)
+		require.NoError(t, err)
 	}
 }
 
@@ -250,13 +262,6 @@ func FuzzReadCheckpoint(f *testing.F) {
 		}
 		for _, p := range c.pairs {
 			_, _ = state.Snapshot().Pair(p.pair.a, p.pair.b)
-		}
-		for n := range c.base.pairs {
-			p := c.base.pairOf(n)
-			_, _ = state.Snapshot().Pair(p.a, p.b)
-			if n%2 == 0 {
-				state.Ask(p.a, p.b)
-			}
 		}
 		state.Block(Block{Slot: c.Slot + 1, Parent: c.Slot})
 		state.Publish()

@@ -33,39 +33,14 @@ type answer struct {
 type entry struct {
 	venue string
 	ref   venue.Ref
-	from  source
+	// needs are those of the pool; of the histories, only the key may be read. own are the
+	// accounts of the first of them, which are the pool's own.
+	needs []*history
+	own   []*solana.Account
 	slot  uint64
 	// decoded is the pool, decoded when it is first needed.
 	decoded atomic.Pointer[decoded]
 }
-
-// source has the accounts that the pool of an entry needs.
-type source interface {
-	// own returns an account that is the pool's own; held is false if it is not.
-	own(key venue.Key) (account *solana.Account, held bool)
-	// others returns how many accounts the pool needs beside its own, and other the key of one.
-	others() int
-	other(i int) venue.Key
-}
-
-// enteredSource has the accounts of a pool that is entered. needs are those of the pool; of the
-// histories, only the key may be read. owned are the accounts of the first of them.
-type enteredSource struct {
-	needs []*history
-	owned []*solana.Account
-}
-
-func (s *enteredSource) own(key venue.Key) (*solana.Account, bool) {
-	for i, account := range s.owned {
-		if s.needs[i].key == key {
-			return account, true
-		}
-	}
-	return nil, false
-}
-
-func (s *enteredSource) others() int           { return len(s.needs) - len(s.owned) }
-func (s *enteredSource) other(i int) venue.Key { return s.needs[len(s.owned)+i].key }
 
 // decoded is a pool that was decoded from an entry and from accounts outside the entry: shared, as
 // they were when a snapshot had this version of them.

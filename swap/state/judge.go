@@ -59,14 +59,13 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	if p.ref == nil {
 		return absent, nil
 	}
-	from := &enteredSource{needs: p.needs, owned: make([]*solana.Account, p.own)}
-	e := &entry{venue: p.venue.Name(), ref: p.ref, from: from}
-	for i := range from.owned {
+	e := &entry{venue: p.venue.Name(), ref: p.ref, needs: p.needs, own: make([]*solana.Account, p.own)}
+	for i := range e.own {
 		v, ok := p.needs[i].at()
 		if !ok || i > 0 && !v.together(first) {
 			return wanted, nil
 		}
-		from.owned[i], e.slot = v.account, max(e.slot, v.slot)
+		e.own[i], e.slot = v.account, max(e.slot, v.slot)
 	}
 	if p.all(held) == wanted {
 		return wanted, nil

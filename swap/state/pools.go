@@ -24,11 +24,8 @@ type pairState struct {
 	// asked says that the pair is watched, listed that all of its pools are known, and refused that
 	// there was no room for one of them.
 	asked, listed, refused bool
-	// based says that the base has the pair. touched says that the pair is in pools.touched.
-	// gone says that the pair is left to the base.
-	based, touched, gone bool
-	// slot is the head at which it was touched last, and number that of the snapshot behind.
-	slot, number uint64
+	// touched says that the pair is in pools.touched.
+	touched bool
 }
 
 // pool is a pool that is known, or an address where one may be.
@@ -81,26 +78,17 @@ func newPools() pools {
 
 // pair returns what is known of a pair, to be changed.
 func (f *Fold) pair(p pair) *pairState {
-	s := f.known(p)
+	s := f.pools.of[p]
 	if s == nil {
-		s = f.newPair(p)
+		s = &pairState{pair: p}
+		f.pools.of[p] = s
 	}
-	f.touch(s)
-	return s
-}
-
-// newPair adds a pair of which nothing was known.
-func (f *Fold) newPair(p pair) *pairState {
-	s := &pairState{pair: p}
-	_, s.based = f.under.base.findPair(p)
-	f.pools.of[p] = s
 	f.touch(s)
 	return s
 }
 
 // touch records that the list of a pair in the snapshot must be made anew.
 func (f *Fold) touch(s *pairState) {
-	s.slot, s.number = f.tree.head, f.snapshot.Load().number+1
 	if !s.touched {
 		s.touched = true
 		f.pools.touched = append(f.pools.touched, s)
@@ -113,8 +101,6 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if account == nil {
 		return false
 	}
-	f.history(address)
-	f.enter()
 	if f.pools.by[address] != nil {
 		return true
 	}
@@ -131,18 +117,17 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if f.born != nil {
 		f.born(v.Program(), p.a, p.b, address)
 	}
-	s := f.known(p)
+	s := f.pools.of[p]
 	if s != nil && s.watches(address) {
 		return true
 	}
-	if len(f.pools.by)+f.under.pools >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
+	if len(f.pools.by) >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
 		f.refuse(p)
 		return false
 	}
 	one := &pool{address: address, venue: v, pair: f.pair(p), opened: account, ref: ref}
 	f.pools.by[address] = one
 	f.watch(one)
-	f.enter()
 	return true
 }
 
@@ -156,7 +141,7 @@ func (s *pairState) watches(address venue.Key) bool {
 
 // refuse records that a pair has a pool for which there is no room.
 func (f *Fold) refuse(p pair) {
-	if s := f.known(p); s != nil && s.refused {
+	if s := f.pools.of[p]; s != nil && s.refused {
 		return
 	}
 	if f.pools.refused >= refusedPairs*f.cfg.MaxPools {
@@ -204,19 +189,9 @@ func (p *pool) wants() (keys []venue.Key, own int) {
 
 // need holds the accounts that a pool needs, and releases those that it needs no more.
 func (f *Fold) need(p *pool) {
-	if f.hold(p) {
-		for _, h := range p.needs {
-			f.change(h) // it may be shared now
-		}
-	}
-}
-
-// hold is need for a pool that the snapshot has, as it has its accounts. It returns whether the
-// pool needs other accounts than before.
-func (f *Fold) hold(p *pool) bool {
 	keys, own := p.wants()
 	if int(p.own) == own && slices.EqualFunc(p.needs, keys, func(h *history, key venue.Key) bool { return h.key == key }) {
-		return false
+		return
 	}
 	needs := make([]*history, len(keys))
 	for i, key := range keys {
@@ -226,6 +201,7 @@ func (f *Fold) hold(p *pool) bool {
 			h = f.account(key, key == p.address && !p.asked)
 			h.users = append(h.users, p)
 		}
+		f.change(h) // it may be shared now
 		needs[i] = h
 	}
 	for _, h := range p.needs {
@@ -234,7 +210,6 @@ func (f *Fold) hold(p *pool) bool {
 		}
 	}
 	p.needs, p.own = needs, uint8(own)
-	return true
 }
 
 // account returns one of the accounts that a pool needs; nil for another.
@@ -261,7 +236,7 @@ func (p *pool) lane(lanes int) int {
 
 // account holds an account. subscribed says that the subscription to its venue's program has it.
 func (f *Fold) account(key venue.Key, subscribed bool) *history {
-	h := f.history(key)
+	h := f.accounts[key]
 	if h == nil {
 		h = &history{key: key, since: never}
 		if subscribed {
@@ -278,7 +253,7 @@ func (f *Fold) account(key venue.Key, subscribed bool) *history {
 func (f *Fold) release(h *history, p *pool) {
 	h.users = slices.DeleteFunc(h.users, func(u *pool) bool { return u == p })
 	f.change(h) // it may not be shared any more
-	if len(h.users) == 0 && !h.based {
+	if len(h.users) == 0 {
 		f.bytes -= h.size()
 		delete(f.accounts, h.key)
 	}
@@ -300,7 +275,7 @@ func (f *Fold) Explicit() []venue.Key {
 			keys = append(keys, key)
 		}
 	}
-	return f.explicitOf(keys)
+	return keys
 }
 
 // Covered records that the stream has all writes of these keys after a slot.
@@ -315,7 +290,6 @@ func (f *Fold) Covered(keys []venue.Key, from uint64) {
 // Counts returns how many pools are held and quotable, how many wanted, and how many addresses have
 // no pool.
 func (f *Fold) Counts() (quotable, uncertain, empty int) {
-	quotable = f.under.pools
 	for _, s := range f.pools.of {
 		for _, p := range s.pools {
 			switch p.state {

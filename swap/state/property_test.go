@@ -62,8 +62,7 @@ type faults struct {
 	sealLate bool
 	forks    float64
 	// restarts is the chance, at each message, that the process dies and goes on from a checkpoint.
-	// rebases is the chance that a checkpoint is made, which becomes the base some messages later.
-	restarts, rebases float64
+	restarts float64
 }
 
 func (w *world) write(at int, slot uint64, keys twinKeys, i int, transaction, number uint64) {
@@ -216,7 +215,6 @@ func (w *world) run() (quoted int) {
 	sealedAt := map[uint64]time.Time{}
 	var retracted []func(*block) bool
 	var answers []func()
-	var written *Checkpoint
 	confirmed := uint64(100)
 	for n, m := range w.messages {
 		now := time.Unix(int64(n), 0)
@@ -250,15 +248,7 @@ func (w *world) run() (quoted int) {
 			answers[0]()
 			answers = answers[1:]
 		}
-		switch {
-		case written == nil && w.random.Float64() < w.faults.rebases:
-			written = f.Checkpoint()
-		case written != nil && w.random.IntN(10) == 0:
-			f.Rebase(written, again(w.t, written))
-			written = nil
-		}
 		if w.random.Float64() < w.faults.restarts {
-			written = nil
 			f, answers = w.restart(f, w.messages[:n+1], now, sealedAt), nil
 		}
 		f.Publish()
@@ -341,8 +331,6 @@ func TestNeverTornOrRetracted(t *testing.T) {
 		"lost blocks":          {lost: 0.05, forks: 0.1},
 		"all":                  {drops: 0.1, lost: 0.03, jitter: 60, forks: 0.2},
 		"restarts":             {restarts: 0.02, forks: 0.2, drops: 0.1},
-		"bases":                {rebases: 0.1, forks: 0.2},
-		"bases and all":        {rebases: 0.1, restarts: 0.003, drops: 0.1, lost: 0.03, jitter: 60, forks: 0.2},
 		"restarts and all":     {restarts: 0.005, drops: 0.1, lost: 0.03, jitter: 60, forks: 0.2},
 		"writes after the end": {jitter: 150, sealLate: true, forks: 0.2, drops: 0.05},
 	} {

@@ -28,9 +28,6 @@ const (
 	savedBytes = 1 << 20
 	// oldest is how far behind the chain a checkpoint may be.
 	oldest = 24 * time.Hour
-	// rebaseEvery is the time between two bases: pools that are traded would be entered again and
-	// again, and to leave them to a base stops the state for a moment.
-	rebaseEvery = 10 * time.Minute
 	// fileBytes is how large a checkpoint may be, in multiples of FoldConfig.maxBytes.
 	fileBytes = 2
 )
@@ -40,8 +37,6 @@ type saver struct {
 	// busy says that one is being written. due is when the next one is.
 	busy bool
 	due  time.Time
-	// rebase is when the next one may become the base.
-	rebase time.Time
 	// genesis identifies the chain; zero until the server told it. failures counts those in a row.
 	genesis  pubkey.Key
 	failures uint
@@ -68,9 +63,8 @@ func (f *Feed) restore(ctx context.Context) {
 		f.metrics.restores.WithLabelValues("refused").Inc()
 		f.deps.Logger.Warn("the checkpoint of pools is ignored: they are read again", "path", f.cfg.File, "err", err)
 	default:
-		pools, pairs := c.Len()
 		f.metrics.restores.WithLabelValues("restored").Inc()
-		f.deps.Logger.Info("pools are restored", "slot", c.Slot, "pools", pools, "pairs", pairs, "took", f.deps.Now().Sub(began))
+		f.deps.Logger.Info("pools are restored", "slot", c.Slot, "pools", len(c.pools), "pairs", len(c.pairs), "took", f.deps.Now().Sub(began))
 	}
 }
 
@@ -173,32 +167,11 @@ func (f *Feed) save(ctx context.Context) {
 	f.saver.busy = true
 	f.saver.writing.Go(func() {
 		size := f.write(ctx, c)
-		base := f.reopen(c)
 		f.do(ctx, func() {
-			if base != nil {
-				f.fold.Rebase(c, base)
-			}
 			f.saver.busy = false
 			f.saver.due = f.deps.Now().Add(max(saveEvery, time.Duration(size/savedBytes)*time.Second))
 		})
 	})
-}
-
-// reopen returns a checkpoint that was written, for Rebase; nil if that is not worth it.
-func (f *Feed) reopen(c *Checkpoint) *Checkpoint {
-	if c.sum == 0 || f.deps.Now().Before(f.saver.rebase) {
-		return nil
-	}
-	f.saver.rebase = f.deps.Now().Add(rebaseEvery)
-	base, err := f.open()
-	if err == nil && base.sum != c.sum {
-		err = errors.New("somebody else writes it")
-	}
-	if err != nil {
-		f.deps.Logger.Warn("the checkpoint of pools cannot be read again: all pools stay in memory", "path", f.cfg.File, "err", err)
-		return nil
-	}
-	return base
 }
 
 // saveLast writes a checkpoint when the feed has ended.
@@ -218,7 +191,7 @@ func (f *Feed) unsaved() *Checkpoint {
 	if c == nil {
 		return nil
 	}
-	if pools, pairs := c.Len(); pools+pairs == 0 {
+	if len(c.pools)+len(c.pairs) == 0 {
 		return nil
 	}
 	return c

@@ -20,21 +20,18 @@ type Snapshot struct {
 	Slot uint64
 	At   time.Time
 
-	// number counts the snapshots, and version those with other accounts or another base.
-	number   uint64
+	// version counts the snapshots with other accounts.
 	version  uint64
 	venues   []string
 	time     int64
 	pairs    *table[pair, listed]
 	accounts *table[venue.Key, account]
-	// base has what is in neither pairs nor accounts.
-	base *base
 	// full says that pairs may have pools that are not even counted as refused.
 	full bool
 }
 
 func newSnapshot(venues venue.List) *Snapshot {
-	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, account]{}, base: &base{}}
+	s := &Snapshot{pairs: &table[pair, listed]{}, accounts: &table[venue.Key, account]{}}
 	for _, v := range venues {
 		s.venues = append(s.venues, v.Name())
 	}
@@ -59,7 +56,6 @@ func (f *Fold) Publish() {
 		f.update(p)
 		f.touch(p.pair)
 	}
-	f.enter() // what changed pools need now
 	accounts := map[venue.Key]*account{}
 	for _, h := range f.changed {
 		h.changed = false
@@ -76,10 +72,10 @@ func (f *Fold) Publish() {
 	f.changed, f.pools.touched = nil, nil
 	last := f.snapshot.Load()
 	next := &Snapshot{
-		Slot: f.tree.head, number: last.number + 1, full: f.pools.full, venues: last.venues, base: f.under.base,
+		Slot: f.tree.head, full: f.pools.full, venues: last.venues,
 		pairs: last.pairs.with(pairs), accounts: last.accounts.with(accounts), version: last.version,
 	}
-	if next.accounts != last.accounts || next.base != last.base {
+	if next.accounts != last.accounts {
 		next.version++
 	}
 	if f.tree.started {
@@ -93,7 +89,7 @@ func (f *Fold) Publish() {
 // it there.
 func (f *Fold) share(h *history) *account {
 	v, held := h.at()
-	if !held || !h.outside && !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h) }) {
+	if !held || !slices.ContainsFunc(h.users, func(p *pool) bool { return !p.owns(h) }) {
 		return nil
 	}
 	if h.shared != nil && h.shared.Account == v.account {
@@ -114,7 +110,7 @@ func (s *pairState) list() *listed {
 		case absent:
 		}
 	}
-	if len(l.entries) == 0 && l.complete && !s.listed && !s.based {
+	if len(l.entries) == 0 && l.complete && !s.listed {
 		return nil
 	}
 	return l
@@ -131,7 +127,7 @@ var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrN
 // not asked for and listed, or if the state of one of its pools is not certain or not held. It
 // wraps mint.ErrUntradable if one of the mints cannot be swapped.
 func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
-	l := s.list(pairOf(a, b))
+	l := s.pairs.get(pairOf(a, b))
 	switch {
 	case s.Slot == 0 || s.full:
 		return nil, market.ErrNotHeld
@@ -147,21 +143,6 @@ func (s *Snapshot) Pair(a, b venue.Key) (*market.Snapshot, error) {
 		l.answer.Store(last)
 	}
 	return last.found, last.err
-}
-
-func (s *Snapshot) list(p pair) *listed {
-	if l := s.pairs.get(p); l != nil {
-		return l
-	}
-	return s.base.list(p)
-}
-
-// account returns an account outside the entries; nil if it is not held.
-func (s *Snapshot) account(key venue.Key) *account {
-	if a := s.accounts.get(key); a != nil {
-		return a
-	}
-	return s.base.outside(key)
 }
 
 // find makes the answer of Pair for a pair that is complete.
@@ -224,9 +205,10 @@ func (s *Snapshot) decode(e *entry) *decoded {
 	if last != nil && last.version == s.version {
 		return last
 	}
-	shared := make([]*account, e.from.others())
-	for i := range shared {
-		if shared[i] = s.account(e.from.other(i)); shared[i] == nil {
+	others := e.needs[len(e.own):]
+	shared := make([]*account, len(others))
+	for i, h := range others {
+		if shared[i] = s.accounts.get(h.key); shared[i] == nil {
 			return nil
 		}
 	}
@@ -242,7 +224,7 @@ func (s *Snapshot) decode(e *entry) *decoded {
 
 // Account implements venue.State for the accounts outside the entries.
 func (s *Snapshot) Account(key venue.Key) (*solana.Account, bool) {
-	a := s.account(key)
+	a := s.accounts.get(key)
 	if a == nil {
 		return nil, false
 	}
@@ -251,7 +233,7 @@ func (s *Snapshot) Account(key venue.Key) (*solana.Account, bool) {
 
 // Memo implements venue.State.
 func (s *Snapshot) Memo(key venue.Key) *venue.Memo {
-	a := s.account(key)
+	a := s.accounts.get(key)
 	if a == nil {
 		return nil
 	}
@@ -266,8 +248,10 @@ type view struct {
 
 // Account implements venue.State.
 func (v *view) Account(key venue.Key) (*solana.Account, bool) {
-	if own, held := v.entry.from.own(key); held {
-		return own, true
+	for i, own := range v.entry.own {
+		if v.entry.needs[i].key == key {
+			return own, true
+		}
 	}
 	return v.Snapshot.Account(key)
 }

@@ -65,9 +65,6 @@ type Fold struct {
 	accounts map[venue.Key]*history
 	bytes    int64
 	pools    pools
-	under    underlay
-	// resets counts the calls of Reset.
-	resets uint64
 	// changed are the accounts whose version at the head may differ from the snapshot's.
 	changed  []*history
 	snapshot atomic.Pointer[Snapshot]
@@ -88,7 +85,6 @@ type Fold struct {
 // NewFold returns an empty Fold.
 func NewFold(cfg FoldConfig, venues venue.List) *Fold {
 	f := &Fold{cfg: cfg.withDefaults(), venues: venues, tree: newTree(), accounts: map[venue.Key]*history{}, pools: newPools(), searched: map[int]uint64{}}
-	f.under = f.underlayOf(&base{})
 	f.snapshot.Store(newSnapshot(venues))
 	return f
 }
@@ -102,10 +98,9 @@ func (f *Fold) Write(w Write) {
 		f.late++
 		return
 	}
-	h := f.history(w.Key)
-	f.enter()
-	if h == nil || len(h.users) == 0 { // a base may have the account without a pool
-		if !f.discover(w.Key, w.Account) && h == nil {
+	h := f.accounts[w.Key]
+	if h == nil {
+		if !f.discover(w.Key, w.Account) {
 			return
 		}
 		h = f.accounts[w.Key]
@@ -255,8 +250,6 @@ func (f *Fold) Broken() bool {
 // Reset forgets all state, because the stream has a gap. The pools stay known, and are wanted. The
 // subscriptions stay.
 func (f *Fold) Reset() {
-	f.resets++
-	f.enterAll()
 	f.tree = f.tree.again()
 	f.bytes = 0
 	for _, h := range f.accounts {

@@ -15,19 +15,6 @@ type table[K comparable, V any] struct {
 
 var seed = maphash.MakeSeed()
 
-// tableOf returns a table of values.
-func tableOf[K comparable, V any](values map[K]*V) *table[K, V] {
-	t := &table[K, V]{}
-	for key, value := range values {
-		i := maphash.Comparable(seed, key) % shards
-		if t.shards[i] == nil {
-			t.shards[i] = map[K]*V{}
-		}
-		t.shards[i][key] = value
-	}
-	return t
-}
-
 // get returns a key's value; nil if there is none.
 func (t *table[K, V]) get(key K) *V {
 	return t.shards[maphash.Comparable(seed, key)%shards][key]

@@ -86,7 +86,7 @@ func (f *Fold) readableFrom(p *pool) (from uint64) {
 
 // Hurry says that somebody waits for a pair: its pools are read before others.
 func (f *Fold) Hurry(a, b pubkey.Key) {
-	if s := f.known(pairOf(a, b)); s != nil && len(f.pools.urgent) < maxUrgent {
+	if s := f.pools.of[pairOf(a, b)]; s != nil && len(f.pools.urgent) < maxUrgent {
 		f.pools.urgent[s] = struct{}{}
 	}
 }

@@ -18,31 +18,22 @@ import (
 //
 //   - checkpointMagic, the format (u32), the genesis hash; of the root the slot (u64), block hash
 //     and Unix time (u64); a hash of the venues' names (u64)
-//   - how many items each list below has (u32), and the bytes of all data (u64)
-//   - accounts, in the order of their keys: headSize bytes each, see headSlot
-//   - pools, grouped by pair: account, first need (u32), how many of the needs are its own, whether
-//     it is only an address where the pair may have a pool
-//   - needs of the pools: accounts (u32)
-//   - pairs: the accounts of both mints, first pool (u32), whether it was asked for
-//   - asked pairs, the oldest first (u32)
-//   - other pools: addresses
-//   - other asked pairs, the oldest first: both mints, whether all of their pools are known
-//   - the data of the accounts
+//   - how many accounts, pools and pairs there are (u32 each)
+//   - accounts in the order of their keys: key; slot, write_version and transaction (u64 each);
+//     flags (u8); owner; lamports (u64); length of the data (u32); data
+//   - pools: addresses
+//   - asked pairs, the oldest first: both mints, whether all of their pools are known (u8)
 //   - the XXH64 of everything before it
-//
-// Accounts, pools and pairs are named by their number in the list. Pools and pairs are certain at
-// the root; the other pools and pairs are not.
 const (
 	checkpointMagic = "mintpool"
 	// checkpointFormat grows with each change of the layout. Other formats are refused.
-	checkpointFormat = 2
+	checkpointFormat = 3
+	// headSize is what an account takes without its data, and pairSize what a pair takes.
+	headSize = 32 + 3*8 + 1 + 32 + 8 + 4
+	pairSize = 32 + 32 + 1
+	sumSize  = 8
 	// maxData is the size of the largest account, in bytes (MAX_PERMITTED_DATA_LENGTH).
 	maxData = 10 << 20
-	// lists is how many lists there are. Then what an item of each takes, in bytes.
-	lists         = 7
-	poolSize      = 4 + 4 + 1 + 1
-	pairSize      = 4 + 4 + 4 + 1
-	otherPairSize = 32 + 32 + 1
 )
 
 // Flags of an account in the file.
@@ -57,125 +48,64 @@ var errCheckpoint = errors.New("no checkpoint of pools")
 
 // WriteTo writes the file. Equal states give equal files.
 func (c *Checkpoint) WriteTo(w io.Writer) (int64, error) {
-	l := c.plan()
-	digest := xxhash.New()
-	out := &checkpointWriter{Writer: bufio.NewWriterSize(io.MultiWriter(w, digest), 1<<20)}
-	out.put([]byte(checkpointMagic))
-	out.u32(checkpointFormat)
-	out.key(c.Genesis)
-	out.u64(c.Slot)
-	out.key(c.Hash)
-	out.u64(uint64(c.UnixTime))
-	out.u64(c.venues)
+	slices.SortFunc(c.accounts, func(a, b kept) int { return bytes.Compare(a.key[:], b.key[:]) })
 	slices.SortFunc(c.pools, func(a, b pubkey.Key) int { return bytes.Compare(a[:], b[:]) })
-	size := uint64(0)
-	for _, a := range l.accounts {
-		size += uint64(len(c.data(a)))
+	digest := xxhash.New()
+	out := bufio.NewWriterSize(io.MultiWriter(w, digest), 1<<20)
+	size := int64(sumSize)
+	put := func(b []byte) {
+		n, _ := out.Write(b) // Flush returns the first error
+		size += int64(n)
 	}
-	for _, count := range [lists]int{len(l.accounts), len(l.pools), len(l.needs), len(l.pairs), len(l.asked), len(c.pools), len(c.pairs)} {
-		out.u32(uint32(count))
+	put(c.appendHead(nil))
+	for _, k := range c.accounts {
+		put(k.appendHead(out.AvailableBuffer()))
+		if k.version.account != nil {
+			put(k.version.account.Data)
+		}
 	}
-	out.u64(size)
-	out.accounts(c, l.accounts)
-	out.plan(l)
 	for _, address := range c.pools {
-		out.key(address)
+		put(address[:])
 	}
 	for _, p := range c.pairs {
-		out.key(p.pair.a)
-		out.key(p.pair.b)
-		out.flag(p.listed)
-	}
-	for _, a := range l.accounts {
-		out.put(c.data(a))
+		put(append(append(append(out.AvailableBuffer(), p.pair.a[:]...), p.pair.b[:]...), flag(p.listed, 1)))
 	}
 	if err := out.Flush(); err != nil {
-		return out.count, err
+		return size, err
 	}
-	c.sum = digest.Sum64()
-	n, err := w.Write(binary.LittleEndian.AppendUint64(nil, c.sum))
-	return out.count + int64(n), err
+	_, err := w.Write(binary.LittleEndian.AppendUint64(nil, digest.Sum64()))
+	return size, err
 }
 
-// checkpointWriter writes values. Flush returns the first error.
-type checkpointWriter struct {
-	*bufio.Writer
-	count int64
+// appendHead appends everything before the accounts.
+func (c *Checkpoint) appendHead(b []byte) []byte {
+	number := binary.LittleEndian.AppendUint64
+	b = binary.LittleEndian.AppendUint32(append(b, checkpointMagic...), checkpointFormat)
+	b = number(append(b, c.Genesis[:]...), c.Slot)
+	b = number(append(b, c.Hash[:]...), uint64(c.UnixTime))
+	b = number(b, c.venues)
+	for _, count := range []int{len(c.accounts), len(c.pools), len(c.pairs)} {
+		b = binary.LittleEndian.AppendUint32(b, uint32(count))
+	}
+	return b
 }
 
-func (w *checkpointWriter) put(b []byte) {
-	n, _ := w.Write(b)
-	w.count += int64(n)
-}
-
-func (w *checkpointWriter) key(k pubkey.Key) { w.put(k[:]) }
-func (w *checkpointWriter) u32(n uint32) {
-	w.put(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), n))
-}
-func (w *checkpointWriter) u64(n uint64) {
-	w.put(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), n))
-}
-
-func (w *checkpointWriter) flag(b bool) {
-	if b {
-		w.put([]byte{1})
-	} else {
-		w.put([]byte{0})
-	}
-}
-
-func (w *checkpointWriter) accounts(c *Checkpoint, accounts []placed) {
-	end := uint64(0)
-	for _, a := range accounts {
-		if end += uint64(len(c.data(a))); a.kept == nil {
-			w.put(c.base.head(a.at)[:headEnd])
-		} else {
-			w.account(a.kept)
-		}
-		w.u64(end)
-	}
-}
-
-func (w *checkpointWriter) plan(l *plan) {
-	for _, p := range l.pools {
-		w.u32(p.account)
-		w.u32(p.needs)
-		w.put([]byte{p.own})
-		w.flag(p.asked)
-	}
-	for _, i := range l.needs {
-		w.u32(i)
-	}
-	for _, p := range l.pairs {
-		w.u32(p.a)
-		w.u32(p.b)
-		w.u32(p.pools)
-		w.flag(p.asked)
-	}
-	for _, n := range l.asked {
-		w.u32(n)
-	}
-}
-
-func (w *checkpointWriter) account(k *kept) {
-	v := &k.version
-	w.key(k.key)
-	w.u64(v.slot)
-	w.u64(v.order)
-	w.u64(v.transaction)
-	flags, account := byte(0), v.account
-	if v.read {
-		flags |= flagRead
-	}
+// appendHead appends an account without its data.
+func (k kept) appendHead(b []byte) []byte {
+	number, v, account := binary.LittleEndian.AppendUint64, k.version, k.version.account
 	if account == nil {
 		account = &solana.Account{}
-	} else {
-		flags |= flagExists
 	}
-	if account.Executable {
-		flags |= flagExecutable
+	b = number(append(b, k.key[:]...), v.slot)
+	b = number(number(b, v.order), v.transaction)
+	b = append(b, flag(v.account != nil, flagExists)|flag(account.Executable, flagExecutable)|flag(v.read, flagRead))
+	b = number(append(b, account.Owner[:]...), account.Lamports)
+	return binary.LittleEndian.AppendUint32(b, uint32(len(account.Data)))
+}
+
+func flag(set bool, value byte) byte {
+	if set {
+		return value
 	}
-	w.put([]byte{flags})
-	w.key(account.Owner)
-	w.u64(account.Lamports)
+	return 0
 }
