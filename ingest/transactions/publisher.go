@@ -188,8 +188,8 @@ func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	p.add(e)
 }
 
-// add appends the entry. All entries in memory move to the disk if blocks are live, and something is
-// on disk already or too much in memory. The caller holds mu.
+// add appends the entry. All entries in memory move to the disk if blocks are live, and something
+// is on disk already or too much in memory. The caller holds mu.
 func (p *Publisher) add(e *entry) {
 	p.pending = append(p.pending, e)
 	p.memory++
