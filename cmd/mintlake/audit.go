@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/client/cli"
@@ -68,8 +67,8 @@ func (r *auditRun) run(ctx context.Context, cfg *Config, logger *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	return withTables(ctx, cfg, logger, func(ctx context.Context, conn driver.Conn) error {
-		auditor, err := audit.New(r.cfg, audit.Deps{Registry: audit.NewClickHouse(conn, schema.Database), RPC: client, Logger: logger, Meter: progressMeter(ctx)})
+	return withStores(ctx, cfg, logger, onlyTables, func(ctx context.Context, s *system) error {
+		auditor, err := audit.New(r.cfg, audit.Deps{Registry: audit.NewClickHouse(s.conn, schema.Database), RPC: client, Logger: logger, Meter: progressMeter(ctx)})
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 		return nil, err
 	}
 	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
-		Producer: s.writers.For("ingest"), Ledger: s.newSlotLog(),
+		Producer: s.writers.For("ingest"), Ledger: s.eventlog().Slots(),
 		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Bounds: s.chainBounds,
 	})
 }

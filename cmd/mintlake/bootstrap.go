@@ -83,7 +83,7 @@ func bootstrapRPC(ctx context.Context, cfg *Config, logger *slog.Logger, read ac
 			return err
 		}
 	}
-	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
+	return withStores(ctx, cfg, logger, onlyLog, func(ctx context.Context, s *system) error {
 		if err := s.checkChain(ctx, true); err != nil {
 			return err
 		}
@@ -142,26 +142,6 @@ func (s *system) checkLog(ctx context.Context, stateFile string, written int64) 
 		return fmt.Errorf("%s says %d records were written, the log of this Kafka holds %d: begin anew with --restart", stateFile, written, held)
 	}
 	return nil
-}
-
-// withLog runs work with a producer on the configured Kafka. If none is configured, it runs the
-// embedded broker meanwhile.
-func withLog(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, s *system) error) (err error) {
-	s := newSystem(cfg, logger)
-	defer func() { err = errors.Join(err, s.stop()) }()
-	kafkaOnly := *cfg
-	// A ClickHouse that has a name is not started, and nothing here connects to it.
-	kafkaOnly.ClickHouse.DSN = "none"
-	if s.backends, err = startBackends(ctx, &kafkaOnly, s.lifecycle, logger, s.registerer); err != nil {
-		return fmt.Errorf("%w (while mintlake up runs on this folder, name its broker: --kafka-brokers %s)", err, cfg.Kafka.Addr)
-	}
-	if err := s.connect(); err != nil {
-		return err
-	}
-	if err := ensureTopics(ctx, cfg, s.admin); err != nil {
-		return err
-	}
-	return s.lifecycle.during(ctx, func(ctx context.Context) error { return work(ctx, s) })
 }
 
 // during runs work. If a component fails meanwhile, the context of work ends, and during returns

@@ -45,7 +45,7 @@ With --trust a list must be signed: FILE.sig holds 64 bytes in base64, an Ed2551
 		if err != nil {
 			return err
 		}
-		return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
+		return withStores(ctx, cfg, logger, onlyLog, func(ctx context.Context, s *system) error {
 			loader, err := tokenlist.NewLoader(s.writers.For("bootstrap"), lists)
 			if err != nil {
 				return err

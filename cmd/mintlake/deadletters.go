@@ -88,27 +88,7 @@ It fails when retention took the record, or when the input was never a record.`,
 
 // withLetters calls use with the dead letters in a running Kafka.
 func withLetters(ctx context.Context, cfg *Config, logger *slog.Logger, use func(*deadletter.Store) error) error {
-	return withRunningKafka(ctx, cfg, logger, "dead-letters", func(s *system) error { return use(s.deadLetters()) })
-}
-
-// withRunningKafka calls use with a system that is connected to the configured brokers, or to the
-// embedded broker of a running `mintlake up`.
-func withRunningKafka(ctx context.Context, cfg *Config, logger *slog.Logger, command string, use func(*system) error) (err error) {
-	s := newSystem(cfg, logger)
-	defer func() { err = errors.Join(err, s.stop()) }()
-	s.backends = &backends{brokers: cfg.Kafka.Brokers}
-	if len(s.backends.brokers) == 0 {
-		s.backends.brokers = []string{cfg.Kafka.Addr}
-	}
-	if err := s.connect(); err != nil {
-		return err
-	}
-	soon, cancel := context.WithTimeout(ctx, kafkaPatience)
-	defer cancel()
-	if err := s.admin.Ping(soon); err != nil {
-		return fmt.Errorf("%s: no Kafka answers at %v: start `mintlake up`, or name the brokers with --kafka-brokers", command, s.backends.brokers)
-	}
-	return use(s)
+	return withStores(ctx, cfg, logger, runningLog("dead-letters"), func(_ context.Context, s *system) error { return use(s.deadLetters()) })
 }
 
 // deadLetters returns the dead letters in the system's Kafka.

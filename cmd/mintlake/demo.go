@@ -19,6 +19,7 @@ import (
 	"github.com/mintlake/mintlake/demo"
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -168,7 +169,7 @@ func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (las
 	if err := ensureTopics(ctx, s.cfg, admin); err != nil {
 		return last, false, err
 	}
-	log := topicLog{brokers: s.backends.brokers, admin: admin, deps: deps, name: "demo"}
+	log := eventlog.Kafka{Brokers: s.backends.brokers, Admin: admin, Deps: deps}.Topics("demo")
 	told, ok, err := (&identityLog{topic: log}).Remembered(ctx)
 	if err == nil {
 		err = durable.PutAside(path)
@@ -177,7 +178,7 @@ func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (las
 		return last, false, err
 	}
 	last.GenesisHash, last.Slot = told.Hash, demoFirstSlot
-	err = readSlots(ctx, &log, func(slot *eventspb.SlotRecord) { last.Slot = max(last.Slot, slot.GetSlot()) })
+	err = eventlog.ReadSlots(ctx, log, func(slot *eventspb.SlotRecord) { last.Slot = max(last.Slot, slot.GetSlot()) })
 	if err != nil {
 		return last, false, fmt.Errorf("demo: %s is damaged (%w), and the log cannot be read: %w", path, damaged, err)
 	}

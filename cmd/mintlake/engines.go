@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,11 +12,7 @@ import (
 	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/projector"
-	"github.com/mintlake/mintlake/projector/swaps"
-	"github.com/mintlake/mintlake/projector/usage"
 	"github.com/mintlake/mintlake/schemas"
-	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
 // backends are the Kafka and ClickHouse that the rooms use, embedded or not.
@@ -109,79 +104,6 @@ func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 		})
 	}
 	return specs
-}
-
-// tableGroup is a consumer group that writes ClickHouse's tables.
-type tableGroup struct {
-	name   string
-	topics []string
-}
-
-// groupsOfTables returns the consumer groups whose committed offsets must agree with the rows in
-// ClickHouse. A command that creates or restores the tables must reset these offsets.
-func groupsOfTables() []tableGroup {
-	return []tableGroup{
-		{schemas.GroupProjector, projector.Topics()},
-		{schemas.GroupSwaps, swaps.Topics()},
-		{schemas.GroupUsage, usage.Topics()},
-		{renewalGroup(), projector.Topics()},
-	}
-}
-
-// migrate brings the tables to the newest version, and checks that this binary can write to them.
-// If the tables are new, it resets the consumer groups that fill them, so that these begin at the
-// first record.
-func (s *system) migrate(ctx context.Context, conn driver.Conn) error {
-	cfg, logger := s.cfg, s.logger
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	existed, err := tablesExist(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if !existed {
-		within, cancel := context.WithTimeout(ctx, emptyGroupWait)
-		defer cancel()
-		for _, group := range groupsOfTables() {
-			if err := s.admin.ForgetGroup(within, group.name); err != nil {
-				return fmt.Errorf("the tables are new, and the projector could not be made to begin anew; stop other projectors: %w", err)
-			}
-		}
-	}
-	applied, err := clickhouse.Migrate(ctx, conn, files, clickhouse.Options{
-		Database: schema.Database, Cluster: cfg.ClickHouse.Cluster, Sharding: schema.Sharding(),
-	})
-	for _, name := range applied {
-		logger.Info("migration applied", "migration", name)
-	}
-	if err != nil {
-		return fmt.Errorf("migrate ClickHouse: %w", err)
-	}
-	store := projector.NewClickHouse(conn, schema.Database)
-	if err := store.Check(ctx); err != nil {
-		return err
-	}
-	if !existed {
-		if err := store.NoteFactRules(ctx); err != nil {
-			return err
-		}
-	}
-	if err := swaps.NewClickHouse(conn, schema.Database).Check(ctx); err != nil {
-		return err
-	}
-	return usage.NewClickHouse(conn, schema.Database).Check(ctx)
-}
-
-// tablesExist reports whether tables were created before.
-func tablesExist(ctx context.Context, conn driver.Conn) (bool, error) {
-	var count uint64
-	row := conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, clickhouse.MigrationsTable)
-	if err := row.Scan(&count); err != nil {
-		return false, fmt.Errorf("look for tables: %w", err)
-	}
-	return count > 0, nil
 }
 
 // openClickHouse connects without naming Mintlake's database, which may not exist yet.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -30,7 +31,7 @@ const (
 
 // identityLog stores the chain's identity in Kafka, so that all nodes of a cluster share it.
 type identityLog struct {
-	topic    topicLog
+	topic    *eventlog.Topics
 	bounds   *bounds.Bounds // learns the hash; may be nil
 	producer interface {
 		Produce(ctx context.Context, records ...kafka.Record) error
@@ -39,7 +40,7 @@ type identityLog struct {
 
 // Remembered implements chainid.Log. It returns the first record of the topic that can be read.
 func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok bool, err error) {
-	err = l.topic.read(ctx, []string{schemas.TopicIdentity}, func(record *kafka.Record) {
+	err = l.topic.Read(ctx, []string{schemas.TopicIdentity}, func(record *kafka.Record) {
 		identity := new(eventspb.ChainIdentity)
 		if ok || proto.Unmarshal(record.Value, identity) != nil || len(identity.GetGenesisHash()) != len(told.Hash) {
 			return
@@ -67,8 +68,7 @@ func (l *identityLog) Remember(ctx context.Context, told chainid.Told) error {
 // says that the chain is read from the upstreams only.
 func (s *system) chainChecker(alone bool) *chainid.Checker {
 	return chainid.New(chainid.Deps{
-		Log: &identityLog{bounds: s.chainBounds, producer: s.writers.For("ingest"), topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity",
-			deps: s.kafka}},
+		Log:   &identityLog{bounds: s.chainBounds, producer: s.writers.For("ingest"), topic: s.eventlog().Topics("identity")},
 		Later: solana.Retryable, Logger: s.logger, Alone: alone,
 	})
 }
@@ -174,7 +174,7 @@ func genesisForExport(ctx context.Context, cfg *Config, logger *slog.Logger) str
 
 // rememberedGenesis returns the hash that this Kafka stores, in base58; empty if there is none.
 func (s *system) rememberedGenesis(ctx context.Context) (string, error) {
-	log := &identityLog{topic: topicLog{brokers: s.backends.brokers, admin: s.admin, name: "identity", deps: s.kafka}}
+	log := &identityLog{topic: s.eventlog().Topics("identity")}
 	told, ok, err := log.Remembered(ctx)
 	if err != nil || !ok {
 		return "", err

@@ -49,7 +49,7 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	if err != nil {
 		return nil, err
 	}
-	deps := runner.Deps{Producer: producer, Ledger: s.newSlotLog(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer, Unknowns: s.unknowns,
+	deps := runner.Deps{Producer: producer, Ledger: s.eventlog().Slots(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer, Unknowns: s.unknowns,
 		Bounds: s.chainBounds}
 	if s.cfg.Stream.Publish && len(sources) > 0 {
 		if r.publisher, err = transactions.New(transactions.Config{Folder: filepath.Join(s.cfg.DataDir, spillFolder), SpillBytes: s.cfg.Stream.SpillBytes},

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/runner"
+	"github.com/mintlake/mintlake/operate/tables"
 	"github.com/mintlake/mintlake/schemas"
 )
 
 // lag returns how many records the projector and enrichment still have to process.
 func (s *system) lag(ctx context.Context) (int64, error) {
-	projected, err := s.projectorLag(ctx)
+	projected, err := (&tables.Tables{Kafka: s.eventlog()}).Lag(ctx)
 	if err != nil {
 		return 0, err
 	}

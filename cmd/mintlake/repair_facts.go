@@ -18,6 +18,7 @@ import (
 	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/meter"
+	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas"
@@ -53,9 +54,8 @@ Without --kafka-brokers it uses the embedded broker of a running "mintlake up" a
 			return fmt.Errorf("repair facts: %w", err)
 		}
 		r.out, r.progress = cmd.OutOrStdout(), progressMeter(ctx)
-		return withRunningKafka(ctx, cfg, logger, "repair facts", func(s *system) error {
-			log := &topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "repair-facts"}
-			return r.run(ctx, log, s.writers.For("repair"), yes)
+		return withStores(ctx, cfg, logger, runningLog("repair facts"), func(ctx context.Context, s *system) error {
+			return r.run(ctx, s.eventlog().Topics("repair-facts"), s.writers.For("repair"), yes)
 		})
 	})
 	cmd.Flags().StringSliceVar(&r.upstreams, "upstream", nil, "only what was read from this upstream, named by its host as in metrics and logs")
@@ -142,9 +142,9 @@ func parseTime(flag, text string) (time.Time, error) {
 	return at, nil
 }
 
-func (r *factsRepair) run(ctx context.Context, log recordLog, producer kafka.RecordProducer, yes bool) error {
+func (r *factsRepair) run(ctx context.Context, log eventlog.Log, producer kafka.RecordProducer, yes bool) error {
 	highest := uint64(0)
-	if err := readSlots(ctx, log, func(slot *eventspb.SlotRecord) { highest = max(highest, slot.GetSlot()) }); err != nil {
+	if err := eventlog.ReadSlots(ctx, log, func(slot *eventspb.SlotRecord) { highest = max(highest, slot.GetSlot()) }); err != nil {
 		return fmt.Errorf("repair facts: %w", err)
 	}
 	if err := r.find(ctx, log); err != nil {
@@ -162,19 +162,19 @@ func (r *factsRepair) run(ctx context.Context, log recordLog, producer kafka.Rec
 }
 
 // find reads the log and collects the slots of the facts to take back.
-func (r *factsRepair) find(ctx context.Context, log recordLog) error {
+func (r *factsRepair) find(ctx context.Context, log eventlog.Log) error {
 	r.found, r.earlier = map[pubkey.Key]map[uint64]int{}, map[pubkey.Key][]registry.Retracted{}
 	topics := []string{schemas.TopicEnrichments}
 	if r.events {
 		topics = append(topics, schemas.TopicTokenEvents)
 	}
-	all, err := log.records(ctx, topics)
+	all, err := log.Records(ctx, topics)
 	if err != nil {
 		return err
 	}
 	count, stop := r.progress.Begin("look for the facts", "records", all)
 	defer stop()
-	err = log.read(ctx, topics, func(record *kafka.Record) {
+	err = log.Read(ctx, topics, func(record *kafka.Record) {
 		count(1)
 		if mint, err := pubkey.Parse(string(record.Key)); err == nil && (r.mints == nil || r.mints[mint]) {
 			r.look(record)

@@ -114,7 +114,7 @@ func requestsIn(t *testing.T, broker string) map[string]*eventspb.EnrichmentRequ
 	require.NoError(t, err)
 	defer done()
 	requests := map[string]*eventspb.EnrichmentRequest{}
-	require.NoError(t, log.read(t.Context(), []string{schemas.TopicEnrichmentRequests}, func(record *kafka.Record) {
+	require.NoError(t, log.Read(t.Context(), []string{schemas.TopicEnrichmentRequests}, func(record *kafka.Record) {
 		request := new(eventspb.EnrichmentRequest)
 		require.NoError(t, proto.Unmarshal(record.Value, request))
 		requests[string(record.Key)] = request

@@ -46,7 +46,7 @@ func (s *system) startProjector(ctx context.Context) error {
 		return err
 	}
 	s.lifecycle.start("projector", closing(consumer, room.Run))
-	s.startRefill()
+	s.startRefill(conn)
 	if err := s.startRenewal(ctx, conn); err != nil {
 		return err
 	}
@@ -60,6 +60,26 @@ func (s *system) startProjector(ctx context.Context) error {
 		return err
 	}
 	return s.startDocuments(conn)
+}
+
+// startRefill shows how far the tables are behind the log. The live line is hidden meanwhile.
+func (s *system) startRefill(conn driver.Conn) {
+	s.lifecycle.start("refill", func(ctx context.Context) error {
+		return s.tables(ctx, conn).Refill(ctx, func(what, unit string, total int64) (count func(n int64), end func()) {
+			s.refilling.Store(true)
+			count, stop := roomMeter(ctx, s.cfg).Begin(what, unit, total)
+			return count, func() { stop(); s.refilling.Store(false) }
+		})
+	})
+}
+
+// startRenewal makes tables anew that an earlier version's rules made.
+func (s *system) startRenewal(ctx context.Context, conn driver.Conn) error {
+	renew, err := s.tables(ctx, conn).Renewal(ctx, kafka.GroupConsumerConfig{SessionTimeout: s.cfg.Kafka.Session, InstanceID: s.cfg.Kafka.InstanceID})
+	if err == nil && renew != nil {
+		s.lifecycle.start("renewal of tables", renew)
+	}
+	return err
 }
 
 // startUsageProjector writes the usage of API keys into ClickHouse.
@@ -106,10 +126,11 @@ func (s *system) prepareTables(ctx context.Context, conn driver.Conn) error {
 	return delivery.Retry(ctx, clickhouse.Retryable, func(err error, pause time.Duration) {
 		s.logger.Warn("the tables cannot be prepared, this will be tried again", "err", err, "pause", pause)
 	}, func(ctx context.Context) error {
-		if err := s.migrate(ctx, conn); err != nil {
-			return err
+		made := s.tables(ctx, conn)
+		if err := made.Migrate(ctx); err != nil || len(s.cfg.Kafka.Brokers) > 0 {
+			return err // in a cluster, an empty topic may be a new one
 		}
-		return s.checkLogIsThere(ctx, conn)
+		return made.CheckLog(ctx, s.cfg.DataDir)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/meter"
+	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
@@ -52,7 +53,7 @@ type rootQuery struct {
 	atSlot     uint64
 	eventsOnly bool
 	out        io.Writer
-	log        recordLog
+	log        eventlog.Log
 	logger     *slog.Logger
 	progress   meter.Meter
 }
@@ -85,7 +86,7 @@ func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) e
 
 // openLog opens the log of the configured brokers. Without them it reads the files of the embedded
 // broker, which must not run. It starts no broker, since that would write to the files.
-func openLog(cfg *Config, logger *slog.Logger, name string, progress meter.Meter) (log recordLog, done func(), err error) {
+func openLog(cfg *Config, logger *slog.Logger, name string, progress meter.Meter) (log eventlog.Log, done func(), err error) {
 	if len(cfg.Kafka.Brokers) > 0 {
 		deps, err := kafkaDeps(cfg, logger, nil)
 		if err != nil {
@@ -95,7 +96,7 @@ func openLog(cfg *Config, logger *slog.Logger, name string, progress meter.Meter
 		if err != nil {
 			return nil, nil, err
 		}
-		return &topicLog{brokers: cfg.Kafka.Brokers, admin: admin, deps: deps, name: name}, admin.Close, nil
+		return eventlog.Kafka{Brokers: cfg.Kafka.Brokers, Admin: admin, Deps: deps}.Topics(name), admin.Close, nil
 	}
 	folder := filepath.Join(cfg.DataDir, "kafka")
 	if _, err := os.Stat(folder); err != nil {
@@ -108,13 +109,13 @@ func openLog(cfg *Config, logger *slog.Logger, name string, progress meter.Meter
 	if err != nil {
 		return nil, nil, err
 	}
-	return &folderLog{files}, files.Close, nil
+	return &eventlog.Folder{Log: files}, files.Close, nil
 }
 
 // coverage returns which slots were ingested, by the slot ledger.
 func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
 	ledger := coverage.New()
-	if err := readSlots(ctx, q.log, ledger.Apply); err != nil {
+	if err := eventlog.ReadSlots(ctx, q.log, ledger.Apply); err != nil {
 		return coverage.Coverage{}, err
 	}
 	return ledger.Coverage(), nil
@@ -153,13 +154,13 @@ func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
 // read adds all facts of the log to the replay.
 func (q *rootQuery) read(ctx context.Context, topics []string, replay *root.Replay) error {
 	begin, records, bad := time.Now(), 0, 0
-	all, err := q.log.records(ctx, topics)
+	all, err := q.log.Records(ctx, topics)
 	if err != nil {
 		return err
 	}
 	count, stop := q.progress.Begin("root", "records", all)
 	defer stop()
-	err = q.log.read(ctx, topics, func(record *kafka.Record) {
+	err = q.log.Read(ctx, topics, func(record *kafka.Record) {
 		facts, err := factsOfRecord(record)
 		if err != nil {
 			bad++ // the projector made a dead letter of it

@@ -13,12 +13,8 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
 	"github.com/mintlake/mintlake/client/cli"
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
-
-// exportReadTimeout is how long ClickHouse may take until the first fact, and between two facts.
-const exportReadTimeout = 30 * time.Minute
 
 func exportCommand() *cobra.Command {
 	var folder, keyFile string
@@ -39,9 +35,9 @@ While mintlake up runs with its embedded ClickHouse, name that: --clickhouse-dsn
 				return err
 			}
 		}
-		return withTables(ctx, cfg, logger, func(ctx context.Context, conn driver.Conn) error {
+		return withStores(ctx, cfg, logger, onlyTables, func(ctx context.Context, s *system) error {
 			export.GenesisHash = genesisForExport(ctx, cfg, logger)
-			return exportSnapshot(ctx, export, conn)
+			return exportSnapshot(ctx, export, s.conn)
 		})
 	})
 	cmd.Flags().StringVar(&folder, "to", "", "folder to write to; must hold no snapshot yet")
@@ -114,7 +110,7 @@ func importSnapshot(ctx context.Context, cfg *Config, logger *slog.Logger, read 
 	if len(read.Trust.Keys) == 0 && !read.Trust.Insecure {
 		return errors.New("whose snapshot is believed? Name its signer with --trust KEY, or say --insecure")
 	}
-	return withLog(ctx, cfg, logger, func(ctx context.Context, s *system) error {
+	return withStores(ctx, cfg, logger, onlyLog, func(ctx context.Context, s *system) error {
 		if err := s.checkChain(ctx, true); err != nil {
 			return err
 		}
@@ -162,24 +158,4 @@ func snapshotKeyCommand() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// withTables runs work on the configured ClickHouse. If none is configured, it runs the embedded
-// one meanwhile.
-func withTables(ctx context.Context, cfg *Config, logger *slog.Logger, work func(ctx context.Context, conn driver.Conn) error) (err error) {
-	s := newSystem(cfg, logger)
-	defer func() { err = errors.Join(err, s.stop()) }()
-	tablesOnly := *cfg
-	// With an address set, no embedded broker is started. The address need not exist: nothing here
-	// connects to it.
-	tablesOnly.Kafka.Brokers = []string{"none"}
-	if s.backends, err = startBackends(ctx, &tablesOnly, s.lifecycle, logger, s.registerer); err != nil {
-		return fmt.Errorf("%w (while mintlake up runs on this folder, name its ClickHouse: --clickhouse-dsn http://%s)", err, cfg.ClickHouse.Addr)
-	}
-	conn, err := openClickHouse(ctx, s.backends, clickhouse.WithReadTimeout(exportReadTimeout))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	return s.lifecycle.during(ctx, func(ctx context.Context) error { return work(ctx, conn) })
 }

@@ -35,6 +35,7 @@ type system struct {
 	kafka      kafka.Deps // set by connect
 	writers    *deadletter.Writers
 	admin      *kafka.Admin
+	conn       driver.Conn    // set by openStores, for commands that work on the tables
 	rpc        *solana.Client // nil without an upstream
 	addresses  addresses
 	closers    []func()

@@ -37,7 +37,7 @@ Without --kafka-brokers it uses the embedded broker of a running "mintlake up" a
 		if kind != "" && !slices.Contains(append(unknowns.Kinds(), unknowns.Other), unknowns.Kind(kind)) {
 			return fmt.Errorf("unknowns: --kind is %q, must be one of %v", kind, unknowns.Kinds())
 		}
-		return withRunningKafka(ctx, cfg, logger, "unknowns", func(s *system) error {
+		return withStores(ctx, cfg, logger, runningLog("unknowns"), func(ctx context.Context, s *system) error {
 			list, err := s.readUnknowns(ctx)
 			if err != nil {
 				return err
@@ -53,9 +53,8 @@ Without --kafka-brokers it uses the embedded broker of a running "mintlake up" a
 
 // readUnknowns adds up all records of the topic.
 func (s *system) readUnknowns(ctx context.Context) ([]unknowns.Known, error) {
-	log := &topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "unknowns"}
 	var fold unknowns.Fold
-	if err := log.read(ctx, []string{schemas.TopicUnknowns}, func(record *kafka.Record) { fold.Add(record.Value) }); err != nil {
+	if err := s.eventlog().Topics("unknowns").Read(ctx, []string{schemas.TopicUnknowns}, func(record *kafka.Record) { fold.Add(record.Value) }); err != nil {
 		return nil, fmt.Errorf("unknowns: read %s: %w", schemas.TopicUnknowns, err)
 	}
 	return fold.List(time.Now()), nil

@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"context"
@@ -27,7 +27,6 @@ func TestARefillIsTold(t *testing.T) {
 	require.Empty(t, lags, "it is told until the tables are full")
 	work := recorder.Work(t, "fill the tables")
 	require.Equal(t, metertest.Work{What: "fill the tables", Unit: "records", Total: 50_000, Done: 50_000 - 9_999, Ended: true}, work)
-	require.Equal(t, "fill the tables: 20,000 of 50,000 records, 5,000/s, 6s left", countedLine("fill the tables", "records", 20_000, 50_000, 4*time.Second))
 
 	lags = []int64{refillFrom - 1}
 	var quiet metertest.Recorder

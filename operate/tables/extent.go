@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/projector/verify"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
@@ -60,56 +60,48 @@ type extent struct {
 }
 
 // extent reads no part of the table: ClickHouse knows a part's rows and slots without its files.
-func (s *system) extent(ctx context.Context, conn driver.Conn, of measure) (extent, error) {
+func (t *Tables) extent(ctx context.Context, of measure) (extent, error) {
 	e := extent{measure: of}
 	var tables uint64
-	err := conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, of.table).Scan(&tables)
+	err := t.Conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, of.table).Scan(&tables)
 	if err == nil && tables > 0 {
-		err = conn.QueryRow(ctx, "SELECT count(), min(slot) FROM "+schema.Database+"."+of.table).Scan(&e.rows, &e.firstSlot)
+		err = t.Conn.QueryRow(ctx, "SELECT count(), min(slot) FROM "+schema.Database+"."+of.table).Scan(&e.rows, &e.firstSlot)
 	}
 	if err != nil {
 		return e, fmt.Errorf("look how far %s reaches: %w", of.table, err)
 	}
-	starts, ends, err := s.bounds(ctx, of.topic)
+	starts, ends, err := t.Bounds(ctx, of.topic)
 	if err != nil {
-		return e, err
+		return e, fmt.Errorf("look how far %s reaches: %w", of.topic, err)
 	}
-	e.kept = uint64(recordsBetween(starts, ends))
+	e.kept = uint64(eventlog.RecordsBetween(starts, ends))
 	e.expired = slices.ContainsFunc(slices.Collect(maps.Values(starts)), func(start int64) bool { return start > 0 })
 	return e, nil
 }
 
-// whole reports whether the topic has all records that the table was made of: none has expired, and
-// the table has no rows of an earlier log.
-func (e *extent) whole() bool { return !e.expired && e.rows*e.records <= e.kept }
-
-// bounds returns the offsets of a topic's first records, and those behind its last ones.
-func (s *system) bounds(ctx context.Context, topic string) (starts, ends map[kafka.TopicPartition]int64, err error) {
-	if starts, err = s.admin.StartOffsets(ctx, []string{topic}); err != nil {
-		return nil, nil, fmt.Errorf("look how far %s reaches: %w", topic, err)
-	}
-	if ends, err = s.admin.EndOffsets(ctx, []string{topic}); err != nil {
-		return nil, nil, fmt.Errorf("look how far %s reaches: %w", topic, err)
-	}
-	return starts, ends, nil
+// Whole reports whether the log has all records that a table was made of: none has expired, and the
+// table has no rows of an earlier log.
+func (t *Tables) Whole(ctx context.Context, table string) (bool, error) {
+	e, err := t.extent(ctx, measureOf(table))
+	return !e.expired && e.rows*e.records <= e.kept, err
 }
 
-// onlyInTables says in words what the tables have and the log has not: what has expired, or was in
+// NotInLog says in words what the tables have and the log has not: what has expired, or was in
 // an earlier log. It is empty if the log can make all rows again.
-func (s *system) onlyInTables(ctx context.Context, conn driver.Conn) (lost []string, err error) {
+func (t *Tables) NotInLog(ctx context.Context) (lost []string, err error) {
 	for _, of := range measures() {
-		e, err := s.extent(ctx, conn, of)
+		e, err := t.extent(ctx, of)
 		if err != nil {
 			return nil, err
 		}
 		if e.rows*e.records > e.kept { // copies that are not merged count once
-			if err := conn.QueryRow(ctx, "SELECT count() FROM "+schema.Database+"."+of.table+" FINAL").Scan(&e.rows); err != nil {
+			if err := t.Conn.QueryRow(ctx, "SELECT count() FROM "+schema.Database+"."+of.table+" FINAL").Scan(&e.rows); err != nil {
 				return nil, fmt.Errorf("count the rows of %s: %w", of.table, err)
 			}
 		}
 		begins, known := uint64(0), false
 		if e.expired {
-			if begins, known, err = s.firstSlot(ctx, of.topic); err != nil {
+			if begins, known, err = t.firstSlot(ctx, of.topic); err != nil {
 				return nil, err
 			}
 		}
@@ -127,18 +119,17 @@ func (s *system) onlyInTables(ctx context.Context, conn driver.Conn) (lost []str
 
 // firstSlot returns the lowest slot of the first records of a topic's partitions; false if no
 // record has a slot.
-func (s *system) firstSlot(ctx context.Context, topic string) (slot uint64, known bool, err error) {
-	starts, ends, err := s.bounds(ctx, topic)
+func (t *Tables) firstSlot(ctx context.Context, topic string) (slot uint64, known bool, err error) {
+	starts, ends, err := t.Bounds(ctx, topic)
 	if err != nil {
-		return 0, false, err
+		return 0, false, fmt.Errorf("look how far %s reaches: %w", topic, err)
 	}
 	open := maps.Clone(ends) // the partitions of which no slot was seen yet
 	maps.DeleteFunc(open, func(tp kafka.TopicPartition, end int64) bool { return end <= starts[tp] })
 	if len(open) == 0 {
 		return 0, false, nil
 	}
-	log := topicLog{brokers: s.backends.brokers, admin: s.admin, deps: s.kafka, name: "rebuild"}
-	err = log.readTo(ctx, []string{topic}, ends, 1000, func(records []kafka.Record) error {
+	err = t.Topics("rebuild").ReadTo(ctx, []string{topic}, ends, 1000, func(records []kafka.Record) error {
 		for i := range records {
 			tp := kafka.TopicPartition{Topic: topic, Partition: records[i].Partition}
 			if at, ok := slotOf(&records[i]); ok && open[tp] > 0 {

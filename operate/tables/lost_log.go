@@ -1,25 +1,19 @@
-package main
+package tables
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// checkLogIsThere returns an error if the embedded log has no facts but the tables have some: then
+// CheckLog returns an error if the embedded log has no facts but the tables have some: then
 // the log was lost. Otherwise the API, which reads the log, would serve an empty registry beside
 // full tables. It looks at topics whose records never expire; the topic of slots proves nothing,
-// since each start writes to it. It checks nothing in a cluster, where an empty topic may be a new
-// one.
-func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
-	if len(s.cfg.Kafka.Brokers) > 0 {
-		return nil
-	}
-	ends, err := s.admin.EndOffsets(ctx, []string{schemas.TopicTokenEvents, schemas.TopicEnrichments})
+// since each start writes to it.
+func (t *Tables) CheckLog(ctx context.Context, dataDir string) error {
+	ends, err := t.Admin.EndOffsets(ctx, []string{schemas.TopicTokenEvents, schemas.TopicEnrichments})
 	if err != nil {
 		return fmt.Errorf("look for the log: %w", err)
 	}
@@ -29,7 +23,7 @@ func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
 		}
 	}
 	var mints, first, last uint64
-	row := conn.QueryRow(ctx, fmt.Sprintf("SELECT (SELECT uniqExact(mint) FROM %[1]s.token_facts_raw), min(slot), max(slot) FROM %[1]s.slots_raw", schema.Database))
+	row := t.Conn.QueryRow(ctx, fmt.Sprintf("SELECT (SELECT uniqExact(mint) FROM %[1]s.token_facts_raw), min(slot), max(slot) FROM %[1]s.slots_raw", schema.Database))
 	if err := row.Scan(&mints, &first, &last); err != nil {
 		return fmt.Errorf("look for tokens: %w", err)
 	}
@@ -38,5 +32,5 @@ func (s *system) checkLogIsThere(ctx context.Context, conn driver.Conn) error {
 	}
 	return fmt.Errorf("the log in %[1]s/kafka is empty, but ClickHouse's tables hold %[2]d tokens of slots %[3]d to %[4]d: the log is lost, and it is what everything is made of. "+
 		"Restore a backup (mintlake restore); or write what the tables know of tokens into a new log (mintlake export, then mintlake import, see docs/operations.md); "+
-		"or begin anew with empty tables (mintlake rebuild --lose-history --data-dir %[1]s)", s.cfg.DataDir, mints, first, last)
+		"or begin anew with empty tables (mintlake rebuild --lose-history --data-dir %[1]s)", dataDir, mints, first, last)
 }

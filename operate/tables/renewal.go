@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/verify"
 	"github.com/mintlake/mintlake/schemas"
@@ -28,54 +28,52 @@ const (
 	renewRetry = 5 * time.Second
 )
 
-// startRenewal makes tables anew in the background if an earlier version's rules made them. Answers
-// are right meanwhile: API nodes fold the log by their own rules.
-func (s *system) startRenewal(ctx context.Context, conn driver.Conn) error {
-	store := projector.NewClickHouse(conn, schema.Database)
+// Renewal makes tables anew in the background if an earlier version's rules made them. It returns
+// nil if none did. Answers are right meanwhile: API nodes fold the log by their own rules. member
+// has what this process is in its consumer groups.
+func (t *Tables) Renewal(ctx context.Context, member kafka.GroupConsumerConfig) (func(context.Context) error, error) {
+	store := projector.NewClickHouse(t.Conn, schema.Database)
 	outdated, err := store.FactsOutdated(ctx)
 	if err != nil || !outdated {
-		return err
+		return nil, err
 	}
-	s.logger.Info("tables were made by an earlier version's rules: they are made anew from the log in the background", "tables", strings.Join(projector.FactTables(), ","))
-	s.lifecycle.start("renewal of tables", func(ctx context.Context) error {
+	t.Logger.Info("tables were made by an earlier version's rules: they are made anew from the log in the background", "tables", strings.Join(projector.FactTables(), ","))
+	member.Brokers, member.Group, member.Topics = t.Brokers, renewalGroup(), projector.Topics()
+	return func(ctx context.Context) error {
 		began := time.Now()
 		for ctx.Err() == nil {
-			err := s.renew(ctx, conn, store)
+			err := t.renew(ctx, member, store)
 			switch {
 			case err == nil:
-				s.logger.Info("tables are made anew", "tables", strings.Join(projector.FactTables(), ","), "took", time.Since(began))
+				t.Logger.Info("tables are made anew", "tables", strings.Join(projector.FactTables(), ","), "took", time.Since(began))
 				return nil
 			case ctx.Err() == nil && !clickhouse.Retryable(err) && !kafka.Retryable(err):
 				return fmt.Errorf("make tables anew: %w", err)
 			}
-			s.logger.Warn("tables are not made anew yet", "err", err)
+			t.Logger.Warn("tables are not made anew yet", "err", err)
 			_ = pause.For(ctx, renewRetry) // the loop ends with ctx
 		}
 		return nil
-	})
-	return nil
+	}, nil
 }
 
 // renew projects the log once more, as a consumer group of its own: members share its partitions,
 // and a restart goes on where it stopped. It ends when it has reached what the projectors have
 // done, which are as new as this process by then.
-func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.ClickHouse) error {
-	group := renewalGroup()
-	consumer, err := kafka.NewGroupConsumer(kafka.GroupConsumerConfig{
-		Brokers: s.backends.brokers, Group: group, Topics: projector.Topics(), SessionTimeout: s.cfg.Kafka.Session, InstanceID: s.cfg.Kafka.InstanceID,
-	}, s.kafka)
+func (t *Tables) renew(ctx context.Context, member kafka.GroupConsumerConfig, store *projector.ClickHouse) error {
+	consumer, err := kafka.NewGroupConsumer(member, t.Deps)
 	if err != nil {
 		return err
 	}
 	defer consumer.Close()
-	projection := verify.NewProjection(conn, schema.Database)
+	projection := verify.NewProjection(t.Conn, schema.Database)
 	projection.Tables = projector.FactTables()
 	done := errors.New("all is made anew")
 	work, working := errgroup.WithContext(ctx)
 	work.Go(func() error { return renewAll(working, consumer, projection) })
 	work.Go(func() error {
 		for {
-			if reached, err := s.reached(working, group); err != nil {
+			if reached, err := t.reached(working, member.Group); err != nil {
 				return err
 			} else if reached {
 				return done
@@ -97,10 +95,10 @@ func (s *system) renew(ctx context.Context, conn driver.Conn, store *projector.C
 	// What it has reached must not count for tables of an older backup. Other members may go on for
 	// a moment: then the last one forgets it.
 	consumer.Close()
-	within, cancel := context.WithTimeout(ctx, emptyGroupWait)
+	within, cancel := context.WithTimeout(ctx, EmptyGroupWait)
 	defer cancel()
-	if err := s.admin.ForgetGroup(within, group); err != nil && ctx.Err() == nil {
-		s.logger.Warn("the consumer group that made tables anew stays", "err", err)
+	if err := t.Admin.ForgetGroup(within, member.Group); err != nil && ctx.Err() == nil {
+		t.Logger.Warn("the consumer group that made tables anew stays", "err", err)
 	}
 	return nil
 }
@@ -132,21 +130,21 @@ func renewAll(ctx context.Context, consumer *kafka.GroupConsumer, projection *ve
 }
 
 // reached reports whether the group has done all that the projectors have done.
-func (s *system) reached(ctx context.Context, group string) (bool, error) {
-	projected, err := s.admin.CommittedOffsets(ctx, schemas.GroupProjector, projector.Topics())
+func (t *Tables) reached(ctx context.Context, group string) (bool, error) {
+	projected, err := t.Admin.CommittedOffsets(ctx, schemas.GroupProjector, projector.Topics())
 	if err != nil {
 		return false, err
 	}
-	renewed, err := s.admin.CommittedOffsets(ctx, group, projector.Topics())
+	renewed, err := t.Admin.CommittedOffsets(ctx, group, projector.Topics())
 	if err != nil {
 		return false, err
 	}
-	starts, err := s.admin.StartOffsets(ctx, projector.Topics())
+	starts, err := t.Admin.StartOffsets(ctx, projector.Topics())
 	if err != nil {
 		return false, err
 	}
 	for partition, offset := range starts {
 		renewed[partition] = max(renewed[partition], offset) // what has expired cannot be made anew
 	}
-	return covers(renewed, projected), nil
+	return eventlog.Covers(renewed, projected), nil
 }

@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"context"
@@ -21,17 +21,11 @@ const (
 	refillLook = time.Second
 )
 
-// startRefill shows how far the tables are behind the log, if they are far behind: after `rebuild`,
-// after a restore of the log alone, after a long stop. The live line is hidden meanwhile.
-func (s *system) startRefill() {
-	s.lifecycle.start("refill", func(ctx context.Context) error {
-		refill(ctx, s.projectorLag, refillLook, func(what, unit string, total int64) (count func(n int64), end func()) {
-			s.refilling.Store(true)
-			count, stop := roomMeter(ctx, s.cfg).Begin(what, unit, total)
-			return count, func() { stop(); s.refilling.Store(false) }
-		})
-		return nil
-	})
+// Refill shows how far the tables are behind the log, if they are far behind: after `rebuild`,
+// after a restore of the log alone, after a long stop.
+func (t *Tables) Refill(ctx context.Context, progress meter.Meter) error {
+	refill(ctx, t.Lag, refillLook, progress)
+	return nil
 }
 
 // refill shows how the lag falls from at least refillFrom to refillUntil. Records that a live chain
@@ -59,13 +53,13 @@ func refill(ctx context.Context, lag func(context.Context) (int64, error), every
 	}
 }
 
-// projectorLag returns how many records the projectors of token events and of swaps still have to
+// Lag returns how many records the projectors of token events and of swaps still have to
 // write into tables.
-func (s *system) projectorLag(ctx context.Context) (int64, error) {
-	projected, err := s.admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
+func (t *Tables) Lag(ctx context.Context) (int64, error) {
+	projected, err := t.Admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
 	if err != nil {
 		return 0, err
 	}
-	swapped, err := s.admin.Lag(ctx, schemas.GroupSwaps, swaps.Topics())
+	swapped, err := t.Admin.Lag(ctx, schemas.GroupSwaps, swaps.Topics())
 	return projected + swapped, err
 }

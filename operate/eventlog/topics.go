@@ -1,0 +1,146 @@
+package eventlog
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
+
+// Kafka is what reading topics needs.
+type Kafka struct {
+	Brokers []string
+	Admin   *kafka.Admin
+	Deps    kafka.Deps
+}
+
+// Topics returns a log that is called name in metrics.
+func (k Kafka) Topics(name string) *Topics { return &Topics{Kafka: k, Name: name} }
+
+// Bounds returns the offsets of the topics' first records, and those behind its last ones.
+func (k Kafka) Bounds(ctx context.Context, topics ...string) (starts, ends map[kafka.TopicPartition]int64, err error) {
+	if starts, err = k.Admin.StartOffsets(ctx, topics); err == nil {
+		ends, err = k.Admin.EndOffsets(ctx, topics)
+	}
+	return starts, ends, err
+}
+
+// Slots reads the slot ledger that other runs wrote. It is for one goroutine.
+type Slots struct{ topics *Topics }
+
+// Slots returns a reader of the slot ledger.
+func (k Kafka) Slots() *Slots {
+	return &Slots{&Topics{Kafka: k, Name: "ledger", goOn: true}}
+}
+
+// ReadSlots visits the slot records after those that earlier calls have visited, at least up to the
+// end that the topic has when this call begins.
+func (s *Slots) ReadSlots(ctx context.Context, visit func(*eventspb.SlotRecord)) error {
+	return ReadSlots(ctx, s.topics, visit)
+}
+
+// Topics reads topics from their beginning to the end that they have when the reading begins.
+type Topics struct {
+	Kafka
+
+	// Name is the reader's label in metrics.
+	Name string
+	// goOn makes each read begin where the last one stopped, which reached remembers.
+	goOn    bool
+	reached map[kafka.TopicPartition]int64
+}
+
+// Read visits the records, those of one partition in order. It may also visit some that were
+// written after it began. A record is valid only during the call of visit.
+func (l *Topics) Read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {
+	ends, err := l.Admin.EndOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	starts, err := l.Admin.StartOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	for partition, offset := range l.reached {
+		starts[partition] = max(starts[partition], offset)
+	}
+	if Covers(starts, ends) {
+		return nil
+	}
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.Brokers, Topics: topics, Start: starts, Name: l.Name}, l.Deps)
+	if err != nil {
+		return err
+	}
+	defer tailer.Close()
+	reached := starts
+	defer func() {
+		if l.goOn {
+			l.reached = reached
+		}
+	}()
+	for ; !Covers(reached, ends); reached = tailer.Positions() {
+		records, err := tailer.FetchBatch(ctx, 10_000, 10*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			visit(&records[i])
+		}
+	}
+	return nil
+}
+
+// Records implements Log.
+func (l *Topics) Records(ctx context.Context, topics []string) (int64, error) {
+	starts, ends, err := l.Bounds(ctx, topics...)
+	return RecordsBetween(starts, ends), err
+}
+
+// RecordsBetween returns how many records are between two offsets of each partition.
+func RecordsBetween(starts, ends map[kafka.TopicPartition]int64) (all int64) {
+	for partition, end := range ends {
+		all += max(0, end-starts[partition])
+	}
+	return all
+}
+
+// ReadTo visits the records below ends, in batches, from the first ones that the topics still have.
+func (l *Topics) ReadTo(ctx context.Context, topics []string, ends map[kafka.TopicPartition]int64, limit int, visit func([]kafka.Record) error) error {
+	starts, err := l.Admin.StartOffsets(ctx, topics)
+	if err != nil {
+		return err
+	}
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.Brokers, Topics: topics, Start: starts, Name: l.Name}, l.Deps)
+	if err != nil {
+		return err
+	}
+	defer tailer.Close()
+	for reached := starts; !Covers(reached, ends); reached = tailer.Positions() {
+		records, err := tailer.FetchBatch(ctx, limit, 100*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		records = slices.DeleteFunc(records, func(r kafka.Record) bool {
+			return r.Offset >= ends[kafka.TopicPartition{Topic: r.Topic, Partition: r.Partition}]
+		})
+		if len(records) == 0 {
+			continue
+		}
+		if err := visit(records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Covers reports whether every partition was read up to its end.
+func Covers(reached, ends map[kafka.TopicPartition]int64) bool {
+	for partition, end := range ends {
+		if reached[partition] < end {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,86 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/swaps"
+	"github.com/mintlake/mintlake/projector/usage"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+// Group is a consumer group that writes ClickHouse's tables.
+type Group struct {
+	Name   string
+	Topics []string
+}
+
+// Groups returns the consumer groups whose committed offsets must agree with the rows in
+// ClickHouse. A command that creates or restores the tables must reset these offsets.
+func Groups() []Group {
+	return []Group{
+		{schemas.GroupProjector, projector.Topics()},
+		{schemas.GroupSwaps, swaps.Topics()},
+		{schemas.GroupUsage, usage.Topics()},
+		{renewalGroup(), projector.Topics()},
+	}
+}
+
+// Migrate brings the tables to the newest version, and checks that this binary can write to them.
+// If the tables are new, it resets the consumer groups that fill them, so that these begin at the
+// first record.
+func (t *Tables) Migrate(ctx context.Context) error {
+	files, err := fs.Sub(schema.Migrations, "migrations")
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	existed, err := t.exist(ctx)
+	if err != nil {
+		return err
+	}
+	if !existed {
+		within, cancel := context.WithTimeout(ctx, EmptyGroupWait)
+		defer cancel()
+		for _, group := range Groups() {
+			if err := t.Admin.ForgetGroup(within, group.Name); err != nil {
+				return fmt.Errorf("the tables are new, and the projector could not be made to begin anew; stop other projectors: %w", err)
+			}
+		}
+	}
+	applied, err := clickhouse.Migrate(ctx, t.Conn, files, clickhouse.Options{
+		Database: schema.Database, Cluster: t.Cluster, Sharding: schema.Sharding(),
+	})
+	for _, name := range applied {
+		t.Logger.Info("migration applied", "migration", name)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate ClickHouse: %w", err)
+	}
+	store := projector.NewClickHouse(t.Conn, schema.Database)
+	if err := store.Check(ctx); err != nil {
+		return err
+	}
+	if !existed {
+		if err := store.NoteFactRules(ctx); err != nil {
+			return err
+		}
+	}
+	if err := swaps.NewClickHouse(t.Conn, schema.Database).Check(ctx); err != nil {
+		return err
+	}
+	return usage.NewClickHouse(t.Conn, schema.Database).Check(ctx)
+}
+
+// exist reports whether tables were created before.
+func (t *Tables) exist(ctx context.Context) (bool, error) {
+	var count uint64
+	row := t.Conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, clickhouse.MigrationsTable)
+	if err := row.Scan(&count); err != nil {
+		return false, fmt.Errorf("look for tables: %w", err)
+	}
+	return count > 0, nil
+}
