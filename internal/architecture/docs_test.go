@@ -116,6 +116,24 @@ func TestBlocksOfCommandsAreMarked(t *testing.T) {
 	}))
 }
 
+// A table without a header is shown as plain text.
+func TestTablesHaveHeaders(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(testkit.Root(t), "docs", "*.md"))
+	require.NoError(t, err)
+	separator := regexp.MustCompile(`^\|[-:| ]*-[-:| ]*\|$`)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		lines := strings.Split(string(text), "\n")
+		for i, line := range lines[1:] {
+			if strings.HasPrefix(line, "|") && !strings.HasPrefix(lines[i], "|") {
+				require.Regexp(t, separator, lines[i+2], "%s:%d", page, i+2)
+				require.NotRegexp(t, separator, line, "%s:%d", page, i+2)
+			}
+		}
+	}
+}
+
 // What the README tells people to type is what the Makefile and the binary know.
 func TestReadmeNamesTargetsThatExist(t *testing.T) {
 	root := testkit.Root(t)
