@@ -54,6 +54,9 @@ type Config struct {
 	// the slots of that run the block times that they had, and the slots from a little after
 	// StartSlot on the time of day. Without them a real-time node begins its own.
 	Anchors []Anchor
+	// Checkpoints is a folder of this chain's own: with it a restart goes on from a file there, and
+	// does not make all slots from GenesisSlot again; empty means none.
+	Checkpoints string
 	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block;
 	// defaults 0.
 	ForkRate, SkipRate float64

@@ -57,6 +57,11 @@ type Node struct {
 	// airdrops counts the airdrops. The count makes two equal ones differ.
 	airdrops uint64
 	ledger   *ledger.Ledger
+
+	// nextCheckpoint is the slot from which the next checkpoint is due; checkpoints has the one to
+	// be written.
+	nextCheckpoint uint64
+	checkpoints    chan *checkpoint
 }
 
 // New checks the configuration and registers the metrics; it opens nothing.
@@ -69,7 +74,8 @@ func New(cfg Config, deps Deps) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{cfg: cfg, deps: deps, metrics: m, ready: make(chan struct{}), done: make(chan struct{}), queued: map[chain.Signature]struct{}{}}, nil
+	return &Node{cfg: cfg, deps: deps, metrics: m, ready: make(chan struct{}), done: make(chan struct{}), queued: map[chain.Signature]struct{}{},
+		checkpoints: make(chan *checkpoint, 1)}, nil
 }
 
 // Run listens, makes the chain and serves until ctx ends. A clean stop returns nil. It may be
@@ -99,6 +105,7 @@ func (n *Node) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	n.serve(ctx, g, gs.GRPC(), rs)
 	g.Go(func() error { return n.produce(ctx) })
+	g.Go(func() error { return n.writeCheckpoints(ctx) })
 	close(n.ready)
 	n.deps.Logger.Info("demo chain ready", "geyser", n.GeyserAddr(), "rpc", n.RPCURL(), "seed", n.cfg.Seed, "tps", n.cfg.TPS)
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
@@ -124,14 +131,15 @@ func (n *Node) listen() (err error) {
 	return nil
 }
 
-// build makes the chain at genesis and generates the slots before StartSlot.
+// build makes the chain at its checkpoint or at genesis and generates the slots before StartSlot.
 func (n *Node) build(ctx context.Context) error {
-	gen, err := chain.New(n.cfg.chain(n.BaseURL(), time.Now()))
+	gen, transactions, err := n.resume(n.cfg.chain(n.BaseURL(), time.Now()))
 	if err != nil {
 		return err
 	}
 	n.gen = gen
-	n.ledger = ledger.New(n.cfg.ledger, gen.Config().GenesisSlot, gen.Genesis())
+	n.ledger = ledger.New(n.cfg.ledger, gen.NextSlot(), transactions, gen.Genesis())
+	n.nextCheckpoint = n.cfg.StartSlot + checkpointEvery
 	for gen.NextSlot() < n.cfg.StartSlot {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -132,6 +132,9 @@ func (n *Node) step() error {
 		return err
 	}
 	n.ledger.Add(s)
+	n.mu.Lock()
+	n.offerCheckpoint()
+	n.mu.Unlock()
 	n.metrics.slot.Set(float64(s.Number))
 	for _, one := range append(s.Again, s) {
 		n.metrics.slots.WithLabelValues(kindName(one.Kind)).Inc()

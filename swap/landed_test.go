@@ -37,7 +37,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	gen, err := executed.New(executed.Config{Seed: 18, TPS: 20, Tokens: 20, Wallets: 32})
 	require.NoError(t, err)
-	w := &world{t: t, gen: gen, ledger: ledger.New(ledger.Config{}, gen.Config().GenesisSlot, gen.Genesis())}
+	w := &world{t: t, gen: gen, ledger: ledger.New(ledger.Config{}, gen.Config().GenesisSlot, 0, gen.Genesis())}
 	server, err := rpc.New(rpc.Deps{Ledger: w.ledger, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), Submitter: w, GenesisHash: gen.GenesisHash(),
 		Chain: gen.Config()})
 	require.NoError(t, err)

@@ -63,6 +63,9 @@ func (s *system) startDemo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Checkpoints, err = s.cfg.dataPath("demo-checkpoints"); err != nil {
+		return err
+	}
 	lost := func(damaged error) (demoState, bool, error) { return s.demoOfLog(ctx, path, damaged) }
 	state, err := resumeDemo(path, s.cfg.Source[0], &cfg, s.freeAddress, lost)
 	if err != nil {
@@ -289,6 +292,7 @@ func serveDemo(ctx context.Context, cfg demo.Config, source, statePath string) e
 	var state demoState
 	if statePath != "" {
 		httpAddr := cfg.HTTPAddr
+		cfg.Checkpoints = statePath + "-checkpoints"
 		var err error
 		if state, err = resumeDemo(statePath, source, &cfg, func(string) bool { return true }, nil); err != nil {
 			return err

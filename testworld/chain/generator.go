@@ -135,6 +135,9 @@ func (g *Generator) Major(mint Key) string { return g.majors[mint] }
 // NextSlot is the number that Next will yield.
 func (g *Generator) NextSlot() uint64 { return g.next }
 
+// Accounts is how many accounts there are.
+func (g *Generator) Accounts() int { return len(g.st.accounts) }
+
 // GenesisHash identifies the chain.
 func (g *Generator) GenesisHash() Hash { return g.blockHash(0, Hash{}) }
 

@@ -121,8 +121,9 @@ type Ledger struct {
 	subs        map[*Subscription]struct{}
 }
 
-// New makes a ledger that holds the genesis accounts and no block.
-func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
+// New makes a ledger that holds the accounts before genesisSlot and no block. total is how many
+// transactions there were before.
+func New(cfg Config, genesisSlot, total uint64, genesis []chain.Write) *Ledger {
 	if cfg.Blocks == 0 {
 		cfg.Blocks = 10_000
 	}
@@ -139,7 +140,7 @@ func New(cfg Config, genesisSlot uint64, genesis []chain.Write) *Ledger {
 		}
 	}
 	l := &Ledger{cfg: cfg, slots: map[uint64]*Entry{}, signatures: map[uint64]txRef{}, hashes: map[chain.Hash]uint64{},
-		base: make(map[chain.Key]*chain.Account, len(genesis)), subs: map[*Subscription]struct{}{}, genesisSlot: genesisSlot}
+		base: make(map[chain.Key]*chain.Account, len(genesis)), subs: map[*Subscription]struct{}{}, genesisSlot: genesisSlot, total: total}
 	for _, w := range genesis {
 		l.base[w.Key] = w.Account
 	}

@@ -32,7 +32,7 @@ func lamports(l *Ledger, k byte, c Commitment) uint64 {
 }
 
 func TestAccountsByCommitment(t *testing.T) {
-	l := New(Config{confirmLag: 2, finalizeLag: 4}, 10, []chain.Write{{Key: key(1), Account: &chain.Account{Lamports: 7}}})
+	l := New(Config{confirmLag: 2, finalizeLag: 4}, 10, 0, []chain.Write{{Key: key(1), Account: &chain.Account{Lamports: 7}}})
 	require.EqualValues(t, 9, l.Slot(Finalized))
 	l.Add(chain.Slot{Number: 10, Block: block(10, 9, map[byte]uint64{1: 100})})
 	require.EqualValues(t, 100, lamports(l, 1, Processed))
@@ -60,7 +60,7 @@ func TestAccountsByCommitment(t *testing.T) {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
-	l := New(Config{Blocks: 100, finalizeLag: 5}, 1000, nil)
+	l := New(Config{Blocks: 100, finalizeLag: 5}, 1000, 0, nil)
 	parent := uint64(999)
 	for slot := uint64(1000); slot < 1500; slot++ {
 		l.Add(chain.Slot{Number: slot, Block: block(slot, parent, nil)})
@@ -79,7 +79,7 @@ func TestHistoryIsBounded(t *testing.T) {
 // A subscription that replays sees each slot's steps once and in order, with nothing between replay
 // and stream lost.
 func TestReplayJoinsTheStream(t *testing.T) {
-	l := New(Config{finalizeLag: 3}, 1000, nil)
+	l := New(Config{finalizeLag: 3}, 1000, 0, nil)
 	parent := uint64(999)
 	add := func(slot uint64) {
 		l.Add(chain.Slot{Number: slot, Block: block(slot, parent, nil)})
@@ -111,7 +111,7 @@ func TestReplayJoinsTheStream(t *testing.T) {
 }
 
 func TestSlowSubscriberIsCutOff(t *testing.T) {
-	l := New(Config{}, 1000, nil)
+	l := New(Config{}, 1000, 0, nil)
 	sub, err := l.Subscribe(3, nil)
 	require.NoError(t, err)
 	l.Add(chain.Slot{Number: 1000, Block: block(1000, 999, nil)})

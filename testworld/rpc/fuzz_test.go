@@ -29,7 +29,7 @@ func testServer(t testing.TB) (*Server, *chain.Block) {
 	t.Helper()
 	g, err := chain.New(chain.Config{Seed: 5, TPS: 200, Tokens: 30, Wallets: 16, GenesisSlot: 1000})
 	require.NoError(t, err)
-	l := ledger.New(ledger.Config{}, 1000, g.Genesis())
+	l := ledger.New(ledger.Config{}, 1000, 0, g.Genesis())
 	var last *chain.Block
 	for range 4 {
 		s, _ := g.Next(nil)
