@@ -25,7 +25,8 @@ deps: ## Install what the binary needs besides Go: libchdb, into the user's cach
 
 .PHONY: build
 build: web ## Build bin/mintlake
-	$(GO) build -o $(BIN) ./cmd/mintlake
+	@echo "make: compiling $(BIN), which takes minutes the first time and seconds later"
+	@$(GO) build -o $(BIN) ./cmd/mintlake
 
 # Built once for each change. `go build` alone works without: the binary then has a placeholder in place of the explorer.
 .PHONY: web
@@ -33,13 +34,16 @@ web: web/dist/index.html ## Build the explorer into web/dist, which the binary e
 
 EXPLORER := $(shell find web/explorer -name node_modules -prune -o -type f ! -name '*.d.ts' -print)
 web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) schemas/openapi/openapi.yaml schemas/openapi/swap.yaml
-	cd web/explorer && npm run --silent build
+	@echo "make: building the explorer's pages"
+	@cd web/explorer && npm run --silent build
 
 web/explorer/node_modules/.package-lock.json: web/explorer/package-lock.json
-	cd web/explorer && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@echo "make: fetching the libraries of the explorer's pages, once"
+	@cd web/explorer && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --no-progress --loglevel=error
 
 .PHONY: run
 run: deps build ## Run the whole system on this machine with the demo chain; Ctrl-C stops it
+	@echo "make: starting Mintlake; when everything serves, its addresses follow"
 	@$(BIN) up --data-dir .mintlake --source 'demo:?tps=100&tokens=500' $(ARGS)
 
 # Runs suites of tools/suites/table/suites.yaml.
