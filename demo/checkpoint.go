@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/mintlake/mintlake/internal/durable"
 	"github.com/mintlake/mintlake/testworld/chain"
 	"github.com/mintlake/mintlake/testworld/ledger"
@@ -26,14 +28,14 @@ import (
 const (
 	checkpointEvery       = 1000
 	keptCheckpoints       = 3
-	maxCheckpointAccounts = 200_000
-	maxCheckpointBytes    = 1 << 28
+	maxCheckpointAccounts = 500_000
+	maxCheckpointBytes    = 1 << 29
 )
 
 // checkpointSuffix ends a file's name, which begins with the next slot.
 const checkpointSuffix = ".checkpoint"
 
-// checkpoint is the content of a file, after its SHA-256.
+// checkpoint is the content of a file, compressed and after the SHA-256 of what is compressed.
 type checkpoint struct {
 	Version      int
 	Transactions uint64 // of the ledger
@@ -43,7 +45,11 @@ type checkpoint struct {
 // encodeCheckpoint returns the content of a file.
 func encodeCheckpoint(c *checkpoint) ([]byte, error) {
 	content := bytes.NewBuffer(make([]byte, sha256.Size))
-	if err := gob.NewEncoder(content).Encode(c); err != nil {
+	compressor, err := zstd.NewWriter(content, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		err = errors.Join(gob.NewEncoder(compressor).Encode(c), compressor.Close())
+	}
+	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(content.Bytes()[sha256.Size:])
@@ -56,8 +62,13 @@ func decodeCheckpoint(content []byte) (*checkpoint, error) {
 	if len(content) < sha256.Size || sha256.Sum256(content[sha256.Size:]) != [sha256.Size]byte(content) {
 		return nil, errors.New("it is damaged: its SHA-256 differs")
 	}
+	plain, err := zstd.NewReader(bytes.NewReader(content[sha256.Size:]), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxCheckpointBytes))
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
 	c := new(checkpoint)
-	if err := gob.NewDecoder(bytes.NewReader(content[sha256.Size:])).Decode(c); err != nil {
+	if err := gob.NewDecoder(io.LimitReader(plain, maxCheckpointBytes)).Decode(c); err != nil {
 		return nil, fmt.Errorf("it is of another version: %w", err)
 	}
 	if c.Version != ChainVersion || c.Chain == nil {
@@ -81,7 +92,7 @@ func readCheckpoint(name string) (*checkpoint, error) {
 
 // checkpointSlots returns the slots of the files in the folder, rising.
 func checkpointSlots(folder string) (slots []uint64) {
-	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none; writing to it says why
+	entries, _ := os.ReadDir(folder) // what cannot be read is told by the next write
 	for _, entry := range entries {
 		if number, ok := strings.CutSuffix(entry.Name(), checkpointSuffix); ok {
 			if slot, err := strconv.ParseUint(number, 10, 64); err == nil {
@@ -152,8 +163,8 @@ func (n *Node) writeCheckpoints(ctx context.Context) error {
 	}
 }
 
-// writeCheckpoint writes a file, and removes those that are needed no more. Files of later slots are
-// of another chain.
+// writeCheckpoint writes a file, and removes those that are needed no more. Files of later slots
+// are of another chain.
 func (n *Node) writeCheckpoint(c *checkpoint) error {
 	if err := os.MkdirAll(n.cfg.Checkpoints, 0o700); err != nil {
 		return err
