@@ -50,7 +50,7 @@ run: deps build ## Run the whole system on this machine with the demo chain; Ctr
 RUN_SUITES = @GO="$(GO)" $(GO) run ./tools/suites
 
 .PHONY: test
-test: deps ## Run what a change needs: unit and component tests, and eight tests of whole nodes
+test: deps ## Run what a change needs: unit and component tests, and nine tests of whole nodes
 	$(RUN_SUITES) test
 
 .PHONY: test-gate
