@@ -201,6 +201,10 @@ fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each (default 10s)
 bench: deps ## Print benchmark figures
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-against
+bench-against: deps ## Run a benchmark of today and of REV in turns, print the ratios (REV=0.2.0 ARGS='--target bench-http'; --binary: today's end-to-end benchmark for REV's program)
+	@tools/against/run.py $(REV) $(ARGS)
+
 .PHONY: bench-bootstrap
 bench-bootstrap: deps ## Fill an empty registry with 2,000,000 mints from a simulated node, export and import it; print times and memory
 	$(GO) test -run '^$$' -bench '^BenchmarkBootstrap$$' -benchtime 1x -timeout 60m ./e2e
