@@ -65,6 +65,10 @@ test-all: deps ## Run every suite that there is, each with its own verdict (ONLY
 test-rounds: deps ## Repeat what is random as often as it takes to find what is rare: kills, deliveries, draws that ask ClickHouse (an hour)
 	$(RUN_SUITES) run rounds
 
+.PHONY: test-flaky
+test-flaky: deps ## Repeat the twenty tests that wait or sleep most, 100 times or for 20 minutes each, on a busy machine (ARGS='-count 10 -run TestPool ./gateway/...'); hours
+	@$(GO) run ./tools/flaky $(ARGS)
+
 .PHONY: check
 check: ## Check formatting and lint, and run the tests that need no engine
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "not formatted: $$unformatted"; exit 1; }
