@@ -1,7 +1,7 @@
 // Flaky repeats the tests that wait or sleep most, on a machine that is busy with other things.
 //
-//	flaky                 the twenty of the module that do so most, each 100 times or for 20 minutes
-//	flaky -list           name them
+//	flaky         the twenty of the module that do so most, each 100 times or for 20 minutes
+//	flaky -list   name them
 //	flaky -count 10 -run 'TestStandby|TestPool' ./gateway/...
 //
 // A test waits where its own code calls time.Sleep, Eventually or Never outside of
@@ -49,7 +49,8 @@ func main() {
 	}
 }
 
-// busy starts two processes for each processor that take all of its time. It returns what ends them.
+// busy starts two processes for each processor that take all of its time. It returns what ends
+// them.
 func busy() func() {
 	var all []*exec.Cmd
 	for range 2 * runtime.NumCPU() {
