@@ -229,7 +229,7 @@ bench-http: ## Measure an API node over HTTP, and what hostile clients do to oth
 	@bin/bench-http --server bin/bench-server $(ARGS)
 
 .PHONY: bench-gateway
-bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, idle clients, replay, reads, filter engine (ONLY=fanout|idle|replay|reads|engine; the engine's peer needs cargo, that of reads Debian's nginx)
+bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, idle clients, replay, latency beside direct Geyser, reads, filter engine (ONLY=fanout|idle|replay|latency|reads|engine; the engine's peer needs cargo, that of reads Debian's nginx)
 	@ONLY="$(ONLY)" bench/gateway/run.sh $(if $(ONLY),$(ARGS))
 
 .PHONY: bench-market

@@ -27,6 +27,8 @@ type client struct {
 	read    *bufio.Reader
 	http2   *http2.Framer
 	pending []byte // a part of a gRPC message
+	// processed asks for that commitment in place of confirmed.
+	processed bool
 	// unacked counts the bytes that were read, but not returned to the server by a WINDOW_UPDATE.
 	unacked uint32
 	// records makes the client keep in recorded all bytes that it reads.
@@ -91,8 +93,11 @@ func (c *client) openWebSocket(addr string, addresses []string) error {
 			return errors.New(line)
 		}
 	}
-	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "transactionSubscribe",
-		"params": []any{map[string]any{"accountInclude": addresses}}})
+	params := []any{map[string]any{"accountInclude": addresses}}
+	if c.processed {
+		params = append(params, map[string]any{"commitment": "processed"})
+	}
+	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "transactionSubscribe", "params": params})
 	if err != nil {
 		return err
 	}
@@ -146,7 +151,11 @@ func (c *client) frame() (kind byte, transaction bool, err error) {
 }
 
 func (c *client) openGRPC(addr string, addresses []string) error {
-	if err := c.sendGRPC(addr, &pb.SubscribeRequest{Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"mine": {AccountInclude: addresses}}},
+	commitment := pb.CommitmentLevel_CONFIRMED
+	if c.processed {
+		commitment = pb.CommitmentLevel_PROCESSED
+	}
+	if err := c.sendGRPC(addr, &pb.SubscribeRequest{Commitment: &commitment, Transactions: map[string]*pb.SubscribeRequestFilterTransactions{"mine": {AccountInclude: addresses}}},
 		&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: 1}}); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func main() {
 	pflag.IntVar(&o.rounds, "rounds", 5, "blocks that each server gets")
 	pflag.IntSliceVar(&o.clients, "clients", []int{1000, 10_000}, "clients; the first number is that of --base too")
 	pflag.IntVar(&o.idle, "idle", 10_000, "idle clients")
-	pflag.StringVar(&o.only, "only", "", "fanout, idle, replay or reads; all when empty")
+	pflag.StringVar(&o.only, "only", "", "fanout, idle, replay, latency or reads; all when empty")
 	pflag.DurationVar(&o.chain, "chain", 10*time.Minute, "how much of the chain is replayed")
 	pflag.StringVar(&o.nginx, "nginx", "nginx", "the peer of reads")
 	pflag.Float64SliceVar(&o.medians, "medians", nil, "report these medians of the filter engine and of its peer, in ms, and end; for run.sh")
@@ -106,6 +106,7 @@ func measure(o options, r *report.Report) error {
 			return errors.Join(idle(ctx, o, broker, false, r), idle(ctx, o, broker, true, r))
 		}},
 		{"replay", func() error { return replays(ctx, o, broker, r) }},
+		{"latency", func() error { return latency(ctx, o, r) }},
 		{"reads", func() error { return reads(ctx, o, broker, r) }},
 	} {
 		if o.only == "" || o.only == part.name {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures the gateway's stream, each figure with its peer in the same run.
 #
-#   bench/gateway/run.sh                 fan-out, idle memory, replay, reads, filter engine
-#   ONLY=fanout bench/gateway/run.sh     fanout, idle, replay, reads or engine
+#   bench/gateway/run.sh                 fan-out, idle memory, replay, latency, reads, filter engine
+#   ONLY=fanout bench/gateway/run.sh     fanout, idle, replay, latency, reads or engine
 #   bench/gateway/run.sh --rounds 9      flags of bench-gateway
 #
 # fan-out is compared with the binary of the commit before the stream had an index, built here in a worktree; the filter engine with the Rust
@@ -40,6 +40,10 @@ fi
 if [[ -z $only || $only == replay ]]; then
   echo "== replay"
   bin/bench-gateway --server bin/mintlake --block "$block" --only replay "$@"
+fi
+if [[ -z $only || $only == latency ]]; then
+  echo "== latency beside direct Geyser"
+  bin/bench-gateway --server bin/mintlake --block "$block" --only latency "$@"
 fi
 if [[ -z $only || $only == reads ]]; then
   echo "== reads through JSON-RPC"
