@@ -21,7 +21,7 @@ import (
 
 const (
 	latencyClients = 1000
-	// settling is how long transactions flow that nobody wants, before the clock runs for measuring.
+	// settling is how long transactions flow that nobody wants, before the delays are measured.
 	settling, measuring = 5 * time.Second, 30 * time.Second
 )
 
