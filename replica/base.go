@@ -5,7 +5,6 @@ import (
 
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/liveroot"
-	"github.com/mintlake/mintlake/replica/memory"
 	"github.com/mintlake/mintlake/replica/packed"
 )
 
@@ -45,13 +44,13 @@ func (s *store) keepBase(ctx context.Context) {
 // the tracker. Of mints that have changed since, the tracker has the state of then.
 func (s *store) makeBase(ctx context.Context) {
 	s.mu.Lock()
-	known, rebased, end := s.tracker.Known(), s.tracker.Rebased(), s.table.Len()
+	known, rebased, end := s.tracker.Known(), s.tracker.Rebased(), s.table.len()
 	s.mu.Unlock()
 	if known {
 		return
 	}
 	var (
-		tree   = root.NewTree(memory.NewArena().Take)
+		tree   = root.NewTree()
 		copied states
 		reader = packed.NewReader(s.shared)
 	)
@@ -60,7 +59,7 @@ func (s *store) makeBase(ctx context.Context) {
 			return // ctx has ended, or the rebase wants another base
 		}
 		for i, number := range copied.numbers {
-			key, _ := s.table.Key(number)
+			key, _ := s.table.mint(number)
 			state := liveroot.Unpack(reader, key, copied.bytes[copied.ends[i]:copied.ends[i+1]])
 			tree.Put(number, key, &state)
 		}

@@ -123,13 +123,13 @@ func (l *loader) commit() {
 	s.tracker.Raise(l.highest)
 	for i := range l.mints {
 		item := &l.mints[i]
-		number := s.table.Add(&item.mint)
+		number := s.table.add(item.mint)
 		value := l.packed[item.from:item.to]
-		if s.table.Version(number) != 0 { // known from an earlier attempt
+		if len(s.appendState(nil, number)) > 0 { // known from an earlier attempt
 			s.change(number, packed.NewReader(s.shared).Facts(item.mint, value))
 			continue
 		}
-		s.table.Put(number, value, item.token != nil)
+		s.table.put(number, value, item.token != nil)
 		if item.token != nil {
 			s.volumes.show(number, item.token)
 			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: item.mint, Token: item.token, Extensions: item.extensions}})

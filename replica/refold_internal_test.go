@@ -65,7 +65,7 @@ func TestStoreWithoutWhatWasTakenBack(t *testing.T) {
 			}
 			require.Equal(t, &token, r.Lookup(mint))
 		}
-		require.Equal(t, builder.Tokens(), s.table.Marked())
+		require.Equal(t, builder.Tokens(), s.table.tokens())
 		require.Equal(t, builder.Sum(), got.Hash)
 	})
 }

@@ -275,7 +275,7 @@ func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 func (r *Replica) Search(query search.Query) search.Result { return r.index.Search(query) }
 
 // Tokens is the number of members of the registry.
-func (r *Replica) Tokens() int { return r.store.table.Marked() }
+func (r *Replica) Tokens() int { return r.store.table.tokens() }
 
 // Ready returns whether the copy is loaded and has caught up with where the topics ended then. Once
 // true it stays true.

@@ -8,7 +8,7 @@ import (
 
 // Lookup returns a member of the registry, or nil.
 func (r *Replica) Lookup(mint pubkey.Key) *registry.Token {
-	number, ok := r.store.table.Find(&mint)
+	number, ok := r.store.table.find(mint)
 	if !ok {
 		return nil
 	}
@@ -17,7 +17,7 @@ func (r *Replica) Lookup(mint pubkey.Key) *registry.Token {
 
 // Token returns the token of a row id, or nil if that mint is not a member (any more).
 func (r *Replica) Token(id uint32) *registry.Token {
-	key, ok := r.store.table.Key(id)
+	key, ok := r.store.table.mint(id)
 	if !ok {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (r *Replica) Token(id uint32) *registry.Token {
 
 // Lists are the token lists that hold a member, by name.
 func (r *Replica) Lists(id uint32) (lists []registry.Listing) {
-	if key, ok := r.store.table.Key(id); ok {
+	if key, ok := r.store.table.mint(id); ok {
 		r.store.readState(id, key, func(state *registry.State) { lists = state.Lists() })
 	}
 	return lists
@@ -35,13 +35,14 @@ func (r *Replica) Lists(id uint32) (lists []registry.Listing) {
 // ID returns the row id of a mint, and whether it is a member of the registry. A mint keeps its row
 // id while the process lives.
 func (r *Replica) ID(mint pubkey.Key) (uint32, bool) {
-	number, ok := r.store.table.Find(&mint)
-	return number, ok && r.store.table.IsMarked(number)
+	number, ok := r.store.table.find(mint)
+	return number, ok && r.store.table.isMember(number)
 }
 
 // rowReader makes one row after the other in the same memory.
 type rowReader struct {
 	reader *packed.Reader
+	packed []byte
 	buf    registry.TokenBuffer
 	token  registry.Token
 	row    Row
@@ -51,22 +52,16 @@ type rowReader struct {
 // garbage. It returns false, and does not call use, if that mint is not a member (any more).
 func (r *Replica) Row(id uint32, use func(row *Row)) (member bool) {
 	s := r.store
-	mint, ok := s.table.Key(id)
-	if !ok {
-		return false
-	}
+	mint, _ := s.table.mint(id)
 	reader := s.rowReaders.Get().(*rowReader) // the pool makes no other
 	defer s.rowReaders.Put(reader)
-	s.table.Read(id, func(value []byte, marked bool) {
-		if member = marked; member {
-			state := registry.StateOf(reader.reader.ReusedFacts(mint, value))
-			reader.token, _ = state.TokenIn(mint, &reader.buf)
-			s.volumes.show(id, &reader.token)
-			reader.row = Row{ID: id, Mint: mint, Token: &reader.token, Extensions: state.Extensions()}
-		}
-	})
-	if member {
-		use(&reader.row)
+	if reader.packed, member = s.table.append(reader.packed[:0], id); !member {
+		return false
 	}
-	return member
+	state := registry.StateOf(reader.reader.ReusedFacts(mint, reader.packed))
+	reader.token, _ = state.TokenIn(mint, &reader.buf)
+	s.volumes.show(id, &reader.token)
+	reader.row = Row{ID: id, Mint: mint, Token: &reader.token, Extensions: state.Extensions()}
+	use(&reader.row)
+	return true
 }

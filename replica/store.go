@@ -9,7 +9,6 @@ import (
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/replica/liveroot"
-	"github.com/mintlake/mintlake/replica/memory"
 	"github.com/mintlake/mintlake/replica/packed"
 	"github.com/mintlake/mintlake/replica/search"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -30,12 +29,10 @@ type index interface {
 // only packed states; a token is unpacked when it is asked for. mu lets one goroutine fold at a
 // time. Lookups do not take mu.
 type store struct {
-	index     index
-	listeners []Listener
-	shared    *packed.Shared
-	// table holds the packed state of each mint, marked if it is a member. It is written under mu.
-	table      *memory.Table
-	readers    sync.Pool // of *packed.Reader
+	index      index
+	listeners  []Listener
+	shared     *packed.Shared
+	table      *table    // written under mu
 	rowReaders sync.Pool // of *rowReader
 	volumes    volumes
 
@@ -58,10 +55,9 @@ type store struct {
 func newStore(index index, listeners []Listener) *store {
 	shared := packed.NewShared()
 	s := &store{
-		index: index, listeners: listeners, shared: shared, table: memory.New(), fold: newFolder(shared), baseWanted: make(chan struct{}, 1),
+		index: index, listeners: listeners, shared: shared, table: newTable(), fold: newFolder(shared), baseWanted: make(chan struct{}, 1),
 	}
 	s.tracker = liveroot.NewTracker(shared, liveroot.Config{Every: root.SealEvery, State: s.appendState})
-	s.readers.New = func() any { return packed.NewReader(shared) }
 	s.rowReaders.New = func() any { return &rowReader{reader: packed.NewReader(shared)} }
 	return s
 }
@@ -93,7 +89,7 @@ func (s *store) apply(facts []registry.Fact) (takenFrom []pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range s.fold.groups.of(facts) {
-		if s.change(s.table.Add(&group[0].Mint), group) {
+		if s.change(s.table.add(group[0].Mint), group) {
 			takenFrom = append(takenFrom, group[0].Mint)
 		}
 		s.turn.Next()
@@ -109,7 +105,8 @@ func (s *store) apply(facts []registry.Fact) (takenFrom []pubkey.Key) {
 func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	f, mint := &s.fold, facts[0].Mint
 	retractionsFirst(facts)
-	f.before = s.appendState(f.before[:0], number)
+	var was bool
+	f.before, was = s.table.append(f.before[:0], number)
 	if s.live && !s.rootless {
 		s.tracker.Change(number, mint, f.before, facts)
 		s.wantBase()
@@ -135,8 +132,8 @@ func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	} else {
 		f.after = f.writer.Append(f.after[:0], mint, state.Facts())
 	}
-	was, member := s.table.IsMarked(number), state.Member(mint)
-	s.table.Put(number, f.after, member)
+	member := state.Member(mint)
+	s.table.put(number, f.after, member)
 	if !member && !was {
 		return takenFrom
 	}
@@ -175,7 +172,7 @@ func isSearched(register registry.Register) bool {
 
 // appendState appends the packed state of a mint; nothing if it has none.
 func (s *store) appendState(dst []byte, number uint32) []byte {
-	s.table.Read(number, func(value []byte, _ bool) { dst = append(dst, value...) })
+	dst, _ = s.table.append(dst, number)
 	return dst
 }
 
@@ -262,12 +259,11 @@ func (s *store) tokenOf(number uint32, mint pubkey.Key, extensions *[]string) (f
 
 // readState calls use with the state of a mint if it is a member. Otherwise it does nothing.
 func (s *store) readState(number uint32, mint pubkey.Key, use func(state *registry.State)) {
-	reader := s.readers.Get().(*packed.Reader) // the pool makes no other
-	defer s.readers.Put(reader)
-	s.table.Read(number, func(value []byte, member bool) {
-		if member {
-			state := registry.StateOf(reader.Facts(mint, value))
-			use(&state)
-		}
-	})
+	reader := s.rowReaders.Get().(*rowReader) // the pool makes no other
+	defer s.rowReaders.Put(reader)
+	var member bool
+	if reader.packed, member = s.table.append(reader.packed[:0], number); member {
+		state := registry.StateOf(reader.reader.Facts(mint, reader.packed))
+		use(&state)
+	}
 }

@@ -178,7 +178,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 				require.Equal(t, Change{Row: Row{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}}, told[id])
 			}
 		}
-		require.Equal(t, members, s.table.Marked())
+		require.Equal(t, members, s.table.tokens())
 		for id, change := range told {
 			if change.Token == nil {
 				require.Nil(t, r.Token(id))

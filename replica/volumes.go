@@ -138,12 +138,12 @@ func (r *Replica) SetVolumes(list []Volume) {
 // number returns the row id of a mint, and gives it one if it has none: the mint may become a
 // member.
 func (s *store) number(mint pubkey.Key) uint32 {
-	if number, known := s.table.Find(&mint); known {
+	if number, known := s.table.find(mint); known {
 		return number
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.table.Add(&mint)
+	return s.table.add(mint)
 }
 
 // publish gives the index and the listeners these tokens as they are now.
@@ -151,7 +151,7 @@ func (s *store) publish(numbers []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, number := range numbers {
-		key, _ := s.table.Key(number)
+		key, _ := s.table.mint(number)
 		var extensions []string
 		if token := s.tokenOf(number, key, &extensions); token != nil {
 			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: token.Mint, Token: token, Extensions: extensions}})

@@ -18,7 +18,7 @@ func BenchmarkEncode(b *testing.B) {
 // BenchmarkPut is what a changed mint costs, encoded and hashed, without the nodes above it.
 func BenchmarkPut(b *testing.B) {
 	states := []*registry.State{stateOf(whole()...), stateOf(whole()[1:]...)}
-	tree, i := root.NewTree(nil), 0
+	tree, i := root.NewTree(), 0
 	for b.Loop() {
 		i++
 		tree.Put(0, mintA, states[i%2])

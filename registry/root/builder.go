@@ -33,6 +33,6 @@ func (b *Builder) Sum() Sum {
 
 func (b *Builder) init() {
 	if b.tree == nil {
-		b.tree = NewTree(nil)
+		b.tree = NewTree()
 	}
 }

@@ -19,10 +19,9 @@ const (
 	chunkCells = 1 << chunkBits // how many cells are allocated at once
 )
 
-// leaves stores the leaves of all buckets. The chunks contain no pointers, so take may return
-// memory outside the garbage-collected heap.
+// leaves stores the leaves of all buckets. The chunks contain no pointers, which the garbage
+// collector would follow.
 type leaves struct {
-	take   func(size int) []byte
 	first  [branches][]byte // the number of each bucket's first cell, 4 bytes; 0 for none
 	chunks [][]byte
 	used   uint32 // cells that were ever in use
@@ -58,7 +57,7 @@ func lastOf(cell []byte) (i int) {
 // the bucket has changed.
 func (l *leaves) put(number, bucket uint32, leaf *Sum) bool {
 	if branch := &l.first[bucket>>branchBits]; *branch == nil {
-		*branch = l.take(4 << branchBits)
+		*branch = make([]byte, 4<<branchBits)
 	}
 	for at := load(l.firstOf(bucket)); at != 0; {
 		cell := l.cell(at)
@@ -131,7 +130,7 @@ func (l *leaves) newCell() uint32 {
 		return at
 	}
 	if int(l.used) == chunkCells*len(l.chunks) {
-		l.chunks = append(l.chunks, l.take(chunkCells*cellSize))
+		l.chunks = append(l.chunks, make([]byte, chunkCells*cellSize))
 	}
 	l.used++
 	return l.used

@@ -92,7 +92,7 @@ func (r *Replay) tree() *Tree {
 	}
 	var (
 		mints = make(chan []mint)
-		tree  = NewTree(nil)
+		tree  = NewTree()
 		mu    sync.Mutex
 		wait  sync.WaitGroup
 	)

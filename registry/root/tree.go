@@ -74,13 +74,9 @@ type Tree struct {
 	buf     []byte
 }
 
-// NewTree returns an empty tree. take returns zeroed memory, which must stay valid as long as take
-// is reachable; the tree keeps a reference to it. A nil take means the heap.
-func NewTree(take func(size int) []byte) *Tree {
-	if take == nil {
-		take = func(size int) []byte { return make([]byte, size) }
-	}
-	t := &Tree{leaves: leaves{take: take}, top: take(sumSize * (fanOut*branches - 1) / (fanOut - 1))}
+// NewTree returns an empty tree.
+func NewTree() *Tree {
+	t := &Tree{top: make([]byte, sumSize*(fanOut*branches-1)/(fanOut-1))}
 	for level := range t.waits {
 		t.waits[level] = make([]uint64, (buckets>>(fanBits*level)+63)/64)
 	}
@@ -101,7 +97,7 @@ func (t *Tree) Put(number uint32, mint pubkey.Key, state *registry.State) {
 func (t *Tree) put(number, bucket uint32, leaf *Sum) {
 	if t.leaves.put(number, bucket, leaf) {
 		if branch := &t.branches[bucket>>branchBits]; *branch == nil {
-			*branch = t.leaves.take(sumSize * branchNodes)
+			*branch = make([]byte, sumSize*branchNodes)
 		}
 		t.wait(0, bucket)
 	}

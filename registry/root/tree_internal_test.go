@@ -36,7 +36,7 @@ func TestFullBuckets(t *testing.T) {
 	}
 	var want Sum
 	for round := range 5 {
-		tree := NewTree(nil)
+		tree := NewTree()
 		for _, number := range random.Perm(1000) {
 			tree.put(uint32(number), 77, leaf(number))
 		}
@@ -50,27 +50,33 @@ func TestFullBuckets(t *testing.T) {
 		}
 		require.Equal(t, want, tree.Sum())
 		for _, number := range random.Perm(1000) {
-			require.NotEqual(t, NewTree(nil).Sum(), tree.Sum())
+			require.NotEqual(t, NewTree().Sum(), tree.Sum())
 			tree.put(uint32(number), 77, &nothing)
 		}
-		require.Equal(t, NewTree(nil).Sum(), tree.Sum())
+		require.Equal(t, NewTree().Sum(), tree.Sum())
 		require.EqualValues(t, 334, tree.leaves.used, "cells are used again")
 	}
 }
 
 // full is a tree of so many tokens, what it has taken of memory, and where the tokens are.
 func full(tokens int) (tree *Tree, taken int, where []uint32) {
-	tree = NewTree(func(size int) []byte {
-		taken += size
-		return make([]byte, size)
-	})
+	tree = NewTree()
 	random := rand.New(rand.NewPCG(1, 2))
 	where = make([]uint32, tokens)
 	for number := range where {
 		where[number] = random.Uint32N(buckets)
 		tree.put(uint32(number), where[number], &Sum{1, byte(number), byte(number >> 8), byte(number >> 16)})
 	}
-	return tree, taken, where
+	return tree, tree.size(), where
+}
+
+// size returns how many bytes the tree takes.
+func (t *Tree) size() int {
+	size := len(t.top) + chunkCells*cellSize*len(t.leaves.chunks)
+	for i := range t.branches {
+		size += len(t.branches[i]) + len(t.leaves.first[i])
+	}
+	return size
 }
 
 func TestTreeIsSmall(t *testing.T) {

@@ -73,7 +73,7 @@ func named(mint pubkey.Key, name string) (*registry.State, []byte) {
 
 // TestKnownRoots holds the format: who changes it changes the version.
 func TestKnownRoots(t *testing.T) {
-	tree := root.NewTree(nil)
+	tree := root.NewTree()
 	require.Equal(t, byDefinition(nil), tree.Sum())
 	require.Equal(t, "DmT5VteBXyhDwF7CCwi3bBMNyEooggZQ8EvVodxkwxog", tree.Sum().String(), "no tokens")
 	state, _ := named(mintA, "a name")
@@ -87,7 +87,7 @@ func TestKnownRoots(t *testing.T) {
 func TestTreeIsAFunctionOfItsSet(t *testing.T) {
 	mints := crowded(t, 24, 3)
 	rapid.Check(t, func(t *rapid.T) {
-		tree, elements := root.NewTree(nil), map[pubkey.Key][]byte{}
+		tree, elements := root.NewTree(), map[pubkey.Key][]byte{}
 		for range rapid.IntRange(0, 100).Draw(t, "changes") {
 			number := rapid.IntRange(0, len(mints)-1).Draw(t, "mint")
 			mint := mints[number]
@@ -134,7 +134,7 @@ func crowded(t *testing.T, count, inBuckets int) (mints []pubkey.Key) {
 // TestDoneInParts: work with a limit comes to an end, however small the limit, while other things
 // change.
 func TestDoneInParts(t *testing.T) {
-	tree, elements := root.NewTree(nil), map[pubkey.Key][]byte{}
+	tree, elements := root.NewTree(), map[pubkey.Key][]byte{}
 	for number := range 300 {
 		mint := numbered(number)
 		state, element := named(mint, "")

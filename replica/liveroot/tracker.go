@@ -280,7 +280,7 @@ func (t *Tracker) Root() root.Root {
 		slot = t.sealed
 	}
 	if t.tree == nil {
-		t.tree = root.NewTree(nil)
+		t.tree = root.NewTree()
 	}
 	return root.Root{Slot: slot, Tokens: t.tree.Len(), Hash: t.tree.Sum()}
 }
@@ -305,7 +305,7 @@ func (t *Tracker) settle(c *change) {
 		mint := c.mint
 		unpacked := Unpack(t.reader, mint, state)
 		if t.tree == nil {
-			t.tree = root.NewTree(nil)
+			t.tree = root.NewTree()
 		}
 		t.tree.Put(c.number, mint, &unpacked)
 	}

@@ -113,7 +113,7 @@ func (n *node) rebase(meanwhile ...registry.Fact) {
 	n.tracker.Rebase()
 	all := maps.Clone(n.numbers)
 	n.apply(meanwhile...)
-	tree := root.NewTree(nil)
+	tree := root.NewTree()
 	for mint, number := range all {
 		packed, ok := n.tracker.Base(number)
 		if !ok {
