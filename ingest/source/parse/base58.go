@@ -1,9 +1,6 @@
 package parse
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"github.com/mr-tron/base58"
 
 	"github.com/mintlake/mintlake/ingest/chain"
@@ -39,50 +36,33 @@ func decodeSignature(s []byte) (sig chain.Signature, err error) {
 }
 
 const (
-	// recentSets is how many keys are remembered at most.
-	recentSets = 1 << recentBits
-	recentBits = 9
+	// recentMost is how many keys are remembered at most.
+	recentMost = 1024
 	// recentAfter is how many keys are decoded before remembering them pays. A lone transaction has
 	// fewer.
 	recentAfter = 16
 )
 
-// recentKeys is a cache of keys by their base58 text, at most recentSets. The token balances of a
-// block name the same mints, programs and owners again and again. A new key overwrites an old one
-// with the same hash. The zero value is empty.
+// recentKeys remembers keys by their base58 text, at most recentMost; then it begins again. The
+// token balances of a block name the same mints, programs and owners again and again. The zero
+// value is empty.
 type recentKeys struct {
 	asked int
-	sets  *[recentSets]recentKey
+	known map[string]pubkey.Key
 }
-
-// recentKey is one entry of the cache.
-type recentKey struct {
-	text [44]byte // padded with zeros, which base58 does not have
-	key  pubkey.Key
-}
-
-// goldenRatio is 2^64 divided by the golden ratio: Knuth's multiplicative hash.
-const goldenRatio = 0x9e3779b97f4a7c15
 
 // key is decodeKey with the cache.
 func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
-	if k.asked++; k.asked < recentAfter || len(s) < 32 || len(s) > len(recentKey{}.text) {
-		return decodeKey(s)
-	}
-	if k.sets == nil {
-		k.sets = new([recentSets]recentKey)
-	}
-	// The hash uses the first eight characters and eight of the last twelve, since vanity addresses
-	// have one end in common.
-	hash := (binary.LittleEndian.Uint64(s) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(s[len(s)-12:]), 29)) * goldenRatio
-	at := &k.sets[hash>>(64-recentBits)]
-	if string(at.text[:len(s)]) == string(s) && (len(s) == len(at.text) || at.text[len(s)] == 0) {
-		return at.key, nil
+	if known, ok := k.known[string(s)]; ok {
+		return known, nil
 	}
 	key, err := decodeKey(s)
-	if err == nil {
-		at.text, at.key = [44]byte{}, key
-		copy(at.text[:], s)
+	if k.asked++; k.asked < recentAfter || err != nil {
+		return key, err
 	}
-	return key, err
+	if k.known == nil || len(k.known) == recentMost {
+		k.known = make(map[string]pubkey.Key)
+	}
+	k.known[string(s)] = key
+	return key, nil
 }
