@@ -29,6 +29,15 @@ func (c *ClickHouse) FactsOutdated(ctx context.Context) (bool, error) {
 	return newest < FactRules, nil
 }
 
+// HasFacts reports whether FactTables have rows.
+func (c *ClickHouse) HasFacts(ctx context.Context) (bool, error) {
+	var rows uint64
+	if err := c.conn.QueryRow(ctx, "SELECT count() FROM "+c.database+"."+tableTokenFacts).Scan(&rows); err != nil {
+		return false, fmt.Errorf("look for facts: %w", err)
+	}
+	return rows > 0, nil
+}
+
 // NoteFactRules notes that all rows of FactTables are of FactRules.
 func (c *ClickHouse) NoteFactRules(ctx context.Context) error {
 	query := "INSERT INTO " + c.database + "." + tableRules + " (made, rules, made_at) SELECT '" + rulesOfFacts + "', " + strconv.Itoa(FactRules) + ", now64(3)"

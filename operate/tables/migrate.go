@@ -64,15 +64,26 @@ func (t *Tables) Migrate(ctx context.Context) error {
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
-	if !existed {
-		if err := store.NoteFactRules(ctx); err != nil {
-			return err
-		}
+	if err := noteRules(ctx, store); err != nil {
+		return err
 	}
 	if err := swaps.NewClickHouse(t.Conn, schema.Database).Check(ctx); err != nil {
 		return err
 	}
 	return usage.NewClickHouse(t.Conn, schema.Database).Check(ctx)
+}
+
+// noteRules notes that tables without facts are of this version's rules. It does not matter who
+// created them: the first migration may have been killed before the note.
+func noteRules(ctx context.Context, store *projector.ClickHouse) error {
+	outdated, err := store.FactsOutdated(ctx)
+	if err != nil || !outdated {
+		return err
+	}
+	if has, err := store.HasFacts(ctx); err != nil || has {
+		return err
+	}
+	return store.NoteFactRules(ctx)
 }
 
 // exist reports whether tables were created before.
