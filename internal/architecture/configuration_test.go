@@ -17,6 +17,30 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
+// unexportedLeft is how many unexported fields such structs still have. It may only become smaller:
+// what tests change is a field of the component, which a function of export_test.go sets before
+// Run, and what nothing changes is a constant.
+const unexportedLeft = 219
+
+// TestNoMoreUnexportedConfiguration: an unexported field of a configuration is one that no user of
+// the package can set.
+func TestNoMoreUnexportedConfiguration(t *testing.T) {
+	root := testkit.Root(t)
+	count := 0
+	for _, file := range productFiles(t, root) {
+		for _, structure := range configurationsIn(file) {
+			for _, field := range structure.Fields.List {
+				for _, name := range field.Names {
+					if !name.IsExported() {
+						count++
+					}
+				}
+			}
+		}
+	}
+	require.LessOrEqual(t, count, unexportedLeft, "a new unexported field of a configuration: make it a constant, a setting, or a field of the component")
+}
+
 var configurationName = regexp.MustCompile(`(Config|Options|Settings|Limits)$`)
 
 // configurationField is an exported field of a struct that says how something works.
@@ -96,27 +120,34 @@ func productFiles(t *testing.T, root string) map[string]*ast.File {
 	return files
 }
 
-// collectConfigurationFields adds the fields that the file declares, and whether they have a tag.
-func collectConfigurationFields(folder string, file *ast.File, fields map[configurationField]bool) {
+// configurationsIn returns the structs of the file that say how something works, by name.
+func configurationsIn(file *ast.File) map[string]*ast.StructType {
+	found := map[string]*ast.StructType{}
 	ast.Inspect(file, func(node ast.Node) bool {
 		spec, ok := node.(*ast.TypeSpec)
 		if !ok || !spec.Name.IsExported() || !configurationName.MatchString(spec.Name.Name) {
 			return true
 		}
-		structure, ok := spec.Type.(*ast.StructType)
-		if !ok {
-			return true
+		if structure, ok := spec.Type.(*ast.StructType); ok {
+			found[spec.Name.Name] = structure
 		}
+		return true
+	})
+	return found
+}
+
+// collectConfigurationFields adds the fields that the file declares, and whether they have a tag.
+func collectConfigurationFields(folder string, file *ast.File, fields map[configurationField]bool) {
+	for structName, structure := range configurationsIn(file) {
 		for _, field := range structure.Fields.List {
 			tagged := field.Tag != nil && reflect.StructTag(strings.Trim(field.Tag.Value, "`")) != ""
 			for _, name := range field.Names {
 				if name.IsExported() {
-					fields[configurationField{folder, spec.Name.Name, name.Name}] = tagged
+					fields[configurationField{folder, structName, name.Name}] = tagged
 				}
 			}
 		}
-		return true
-	})
+	}
 }
 
 // markSetFields marks what the file's literals and assignments set. The assignments of a package to
