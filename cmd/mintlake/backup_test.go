@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/metertest"
+	"github.com/mintlake/mintlake/operate/backup"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -22,9 +22,8 @@ func TestBackupAndRestoreAreTold(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.DataDir, "keys.json"), []byte("{}"), 0o600))
 
 	var recorder metertest.Recorder
-	logger := slog.New(slog.DiscardHandler)
-	backup := backupRun{to: to, logOnly: true, out: io.Discard, cfg: cfg, logger: logger, progress: recorder.Meter}
-	require.NoError(t, backup.run(t.Context()))
+	made := backup.Backup{DataDir: cfg.DataDir, To: to, LogOnly: true, Out: io.Discard, Progress: recorder.Meter}
+	require.NoError(t, made.Run(t.Context()))
 	log := recorder.RequireWhole(t, "copy the log")
 	require.Equal(t, log, recorder.RequireWhole(t, "check the log"))
 	recorder.RequireWhole(t, "copy logos and other files")
@@ -33,8 +32,11 @@ func TestBackupAndRestoreAreTold(t *testing.T) {
 
 	restored := defaults()
 	restored.DataDir = filepath.Join(t.TempDir(), "new")
-	restore := restoreRun{from: to, out: io.Discard, cfg: restored, logger: logger, progress: recorder.Meter}
-	require.NoError(t, restore.run(t.Context()))
+	restore := backup.Restore{
+		From: to, DataDir: restored.DataDir, Out: io.Discard, Progress: recorder.Meter,
+		Claim: func() (string, error) { return restored.dataPath(backup.RestoreFolder) },
+	}
+	require.NoError(t, restore.Run(t.Context()))
 	require.Equal(t, all, recorder.RequireWhole(t, "compare the backup with its list"))
 	require.Equal(t, all, recorder.RequireWhole(t, "copy the log and other files"))
 }
@@ -44,16 +46,16 @@ func TestABackupSaysNoMoreThanItsLogHas(t *testing.T) {
 	cfg, to := defaults(), filepath.Join(t.TempDir(), "backup")
 	cfg.DataDir = t.TempDir()
 	writeLog(t, cfg.DataDir, []kafka.Record{{Topic: schemas.TopicSlots, Key: []byte("1"), Value: []byte("x")}}, func(string) {})
-	progress := filepath.Join(cfg.DataDir, importFile)
+	progress := filepath.Join(cfg.DataDir, backup.ImportFile)
 	require.NoError(t, os.WriteFile(progress, []byte("before"), 0o600))
-	run := backupRun{to: to, logOnly: true, out: io.Discard, cfg: cfg, logger: slog.New(slog.DiscardHandler), progress: func(what, _ string, _ int64) (func(int64), func()) {
+	run := backup.Backup{DataDir: cfg.DataDir, To: to, LogOnly: true, Out: io.Discard, Progress: func(what, _ string, _ int64) (func(int64), func()) {
 		if what == "copy the log" {
 			require.NoError(t, os.WriteFile(progress, []byte("while"), 0o600))
 		}
 		return func(int64) {}, func() {}
 	}}
-	require.NoError(t, run.run(t.Context()))
-	copied, err := os.ReadFile(filepath.Join(to, importFile))
+	require.NoError(t, run.Run(t.Context()))
+	copied, err := os.ReadFile(filepath.Join(to, backup.ImportFile))
 	require.NoError(t, err)
 	require.Equal(t, "before", string(copied))
 	copied, err = os.ReadFile(progress)

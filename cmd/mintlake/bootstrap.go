@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap/accounts"
 	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/internal/config"
+	"github.com/mintlake/mintlake/operate/backup"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -62,7 +63,7 @@ A server answers shard by shard; what is done is remembered under --data-dir, so
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
 		read.Endpoints, read.Cuts, read.Kinds = cfg.RPC.Upstream, &cuts, kinds
 		var err error
-		if read.StateFile, err = cfg.dataPath(bootstrapFile); err != nil {
+		if read.StateFile, err = cfg.dataPath(backup.BootstrapFile); err != nil {
 			return err
 		}
 		return bootstrapRPC(ctx, cfg, logger, read, restart)

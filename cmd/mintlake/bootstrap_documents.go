@@ -6,6 +6,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/mintlake/mintlake/bootstrap/documents"
+	"github.com/mintlake/mintlake/operate/backup"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
@@ -16,7 +17,7 @@ func (s *system) startDocuments(conn driver.Conn) error {
 	if s.cfg.Enrich.MissingPerMinute == 0 || !s.cfg.Enrich.Offchain {
 		return nil
 	}
-	stateFile, err := s.cfg.dataPath(documentsFile)
+	stateFile, err := s.cfg.dataPath(backup.DocumentsFile)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/mintlake/mintlake/internal/datadir"
+	"github.com/mintlake/mintlake/operate/backup"
 )
 
 // dataPath returns the path of name in the data folder, and claims the folder first. Every command
@@ -15,8 +16,8 @@ func (c *Config) dataPath(name string) (string, error) {
 	if err := datadir.Claim(c.DataDir); err != nil {
 		return "", err
 	}
-	if name != restoreFolder {
-		if _, err := os.Stat(filepath.Join(c.DataDir, restoreFolder)); err == nil {
+	if name != backup.RestoreFolder {
+		if _, err := os.Stat(filepath.Join(c.DataDir, backup.RestoreFolder)); err == nil {
 			return "", fmt.Errorf("a restore into %s was interrupted: run mintlake restore again, or name another folder with --data-dir", c.DataDir)
 		}
 	}

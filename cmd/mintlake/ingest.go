@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/rpc"
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/operate/backup"
 	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
@@ -34,10 +35,6 @@ type ingestRoom struct {
 	finite     bool                    // the sources end by themselves, so progress is shown
 }
 
-// spillFolder is the folder, in the data folder, of transactions that wait to be published to the
-// stream.
-const spillFolder = "stream-spill"
-
 // newIngestRoom makes the room. It writes nothing to Kafka.
 func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometheus.Registerer) (*ingestRoom, error) {
 	r := &ingestRoom{s: s, producer: producer, registerer: registerer}
@@ -52,7 +49,7 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	deps := runner.Deps{Producer: producer, Ledger: s.eventlog().Slots(), Mints: mints, Logger: s.logger, Registerer: registerer, Tracer: s.tracer, Unknowns: s.unknowns,
 		Bounds: s.chainBounds}
 	if s.cfg.Stream.Publish && len(sources) > 0 {
-		if r.publisher, err = transactions.New(transactions.Config{Folder: filepath.Join(s.cfg.DataDir, spillFolder), SpillBytes: s.cfg.Stream.SpillBytes},
+		if r.publisher, err = transactions.New(transactions.Config{Folder: filepath.Join(s.cfg.DataDir, backup.SpillFolder), SpillBytes: s.cfg.Stream.SpillBytes},
 			transactions.Deps{Producer: producer, Logger: s.logger, Registerer: registerer}); err != nil {
 			return nil, err
 		}

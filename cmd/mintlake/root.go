@@ -4,29 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
 	kafkabroker "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/meter"
 	"github.com/mintlake/mintlake/operate/eventlog"
-	"github.com/mintlake/mintlake/registry"
-	"github.com/mintlake/mintlake/registry/coverage"
+	operateroot "github.com/mintlake/mintlake/operate/root"
 	"github.com/mintlake/mintlake/registry/root"
-	"github.com/mintlake/mintlake/schemas"
-	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // rootHashCommand is `mintlake root`.
 func rootHashCommand() *cobra.Command {
-	var query rootQuery
+	var query operateroot.Query
 	cmd := &cobra.Command{
 		Use:   "root",
 		Short: "Print the registry's root: one hash over what the chain says of every token, to compare registries by",
@@ -39,49 +33,19 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
   mintlake root --at-slot 361774429 --kafka-brokers 127.0.0.1:9092`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		query.out, query.progress = cmd.OutOrStdout(), progressMeter(ctx)
-		return query.run(ctx, cfg, logger)
+		query.Out, query.Progress, query.Logger = cmd.OutOrStdout(), progressMeter(ctx), logger
+		log, done, err := openLog(cfg, logger, "root", query.Progress)
+		if err != nil {
+			return err
+		}
+		defer done()
+		query.Log = log
+		return query.Run(ctx)
 	})
-	cmd.Flags().Uint64Var(&query.atSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
+	cmd.Flags().Uint64Var(&query.AtSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
 	cmd.Flag("at-slot").DefValue = "0" // what pflag does not show
-	cmd.Flags().BoolVar(&query.eventsOnly, "events-only", false, "leave out what was read from accounts: nodes that ingested the same blocks agree whatever they have read")
+	cmd.Flags().BoolVar(&query.EventsOnly, "events-only", false, "leave out what was read from accounts: nodes that ingested the same blocks agree whatever they have read")
 	return cmd
-}
-
-// rootQuery is one call of `mintlake root`.
-type rootQuery struct {
-	atSlot     uint64
-	eventsOnly bool
-	out        io.Writer
-	log        eventlog.Log
-	logger     *slog.Logger
-	progress   meter.Meter
-}
-
-func (q *rootQuery) run(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-	log, done, err := openLog(cfg, logger, "root", q.progress)
-	if err != nil {
-		return err
-	}
-	defer done()
-	q.log, q.logger = log, logger
-	// The ledger first: when it says that a slot was ingested, the slot's events are in the log
-	// already.
-	covered, err := q.coverage(ctx)
-	if err != nil {
-		return err
-	}
-	q.warnOfGaps(covered)
-	found, err := q.replay(ctx)
-	if err != nil {
-		return fmt.Errorf("read the log: %w", err)
-	}
-	if q.atSlot == root.EverySlot {
-		// The last blocks may have no event of any token.
-		found.Slot = max(found.Slot, covered.ToSlot)
-	}
-	_, err = fmt.Fprintf(q.out, "slot=%d tokens=%d root=%s\n", found.Slot, found.Tokens, found.Hash)
-	return err
 }
 
 // openLog opens the log of the configured brokers. Without them it reads the files of the embedded
@@ -110,84 +74,4 @@ func openLog(cfg *Config, logger *slog.Logger, name string, progress meter.Meter
 		return nil, nil, err
 	}
 	return &eventlog.Folder{Log: files}, files.Close, nil
-}
-
-// coverage returns which slots were ingested, by the slot ledger.
-func (q *rootQuery) coverage(ctx context.Context) (coverage.Coverage, error) {
-	ledger := coverage.New()
-	if err := eventlog.ReadSlots(ctx, q.log, ledger.Apply); err != nil {
-		return coverage.Coverage{}, err
-	}
-	return ledger.Coverage(), nil
-}
-
-// warnOfGaps logs a warning if the log does not have all slots up to the one of the root: the root
-// of a complete registry may differ.
-func (q *rootQuery) warnOfGaps(covered coverage.Coverage) {
-	if q.atSlot != root.EverySlot && q.atSlot > covered.ToSlot {
-		q.logger.Warn("the log does not reach the slot yet", "slot", q.atSlot, "ingested_to", covered.ToSlot)
-	}
-	if len(covered.Gaps) > 0 && covered.Gaps[0].FromSlot <= q.atSlot {
-		q.logger.Warn("slots are missing: a registry that has them may have another root",
-			"gaps", len(covered.Gaps), "first_from", covered.Gaps[0].FromSlot, "first_to", covered.Gaps[0].ToSlot)
-	}
-}
-
-// replay folds the whole log and returns the root.
-func (q *rootQuery) replay(ctx context.Context) (root.Root, error) {
-	topics := []string{schemas.TopicTokenEvents}
-	if !q.eventsOnly {
-		topics = append(topics, schemas.TopicEnrichments)
-	}
-	replay := root.NewReplay(q.atSlot)
-	if err := q.read(ctx, topics, replay); err != nil {
-		return root.Root{}, err
-	}
-	if replay.Again() {
-		if err := q.read(ctx, topics, replay); err != nil {
-			return root.Root{}, err
-		}
-	}
-	return replay.Root(), nil
-}
-
-// read adds all facts of the log to the replay.
-func (q *rootQuery) read(ctx context.Context, topics []string, replay *root.Replay) error {
-	begin, records, bad := time.Now(), 0, 0
-	all, err := q.log.Records(ctx, topics)
-	if err != nil {
-		return err
-	}
-	count, stop := q.progress.Begin("root", "records", all)
-	defer stop()
-	err = q.log.Read(ctx, topics, func(record *kafka.Record) {
-		facts, err := factsOfRecord(record)
-		if err != nil {
-			bad++ // the projector made a dead letter of it
-		}
-		replay.Apply(facts)
-		records++
-		count(1)
-	})
-	if err != nil {
-		return err
-	}
-	q.logger.Info("log replayed", "records", records, "unreadable", bad, "seconds", time.Since(begin).Seconds())
-	return nil
-}
-
-// factsOfRecord returns the facts in a record of one of the two topics that make the registry.
-func factsOfRecord(record *kafka.Record) ([]registry.Fact, error) {
-	if record.Topic == schemas.TopicEnrichments {
-		enrichment := new(eventspb.Enrichment)
-		if err := proto.Unmarshal(record.Value, enrichment); err != nil {
-			return nil, fmt.Errorf("decode enrichment: %w", err)
-		}
-		return registry.FactsOfEnrichment(enrichment), nil
-	}
-	event := new(eventspb.TokenEvent)
-	if err := proto.Unmarshal(record.Value, event); err != nil {
-		return nil, fmt.Errorf("decode token event: %w", err)
-	}
-	return registry.FactsOfEvent(event), nil
 }

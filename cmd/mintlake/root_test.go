@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/metertest"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
+	operateroot "github.com/mintlake/mintlake/operate/root"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
 	"github.com/mintlake/mintlake/schemas"
@@ -118,10 +119,14 @@ func TestRootOfALog(t *testing.T) {
 func requireRootTold(t *testing.T, dir string, records int) {
 	t.Helper()
 	var recorder metertest.Recorder
-	query := rootQuery{atSlot: root.EverySlot, out: io.Discard, progress: recorder.Meter}
 	cfg := defaults()
 	cfg.DataDir = dir
-	require.NoError(t, query.run(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+	logger := slog.New(slog.DiscardHandler)
+	log, done, err := openLog(cfg, logger, "root", recorder.Meter)
+	require.NoError(t, err)
+	defer done()
+	query := operateroot.Query{AtSlot: root.EverySlot, Log: log, Logger: logger, Out: io.Discard, Progress: recorder.Meter}
+	require.NoError(t, query.Run(t.Context()))
 	require.EqualValues(t, records, recorder.RequireWhole(t, "root"))
 	recorder.RequireWhole(t, "check the log")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/bootstrap/snapshot"
 	"github.com/mintlake/mintlake/client/cli"
+	"github.com/mintlake/mintlake/operate/backup"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
@@ -79,7 +80,7 @@ command goes on. While mintlake up runs with its embedded broker, name that: --k
 		Example: `  mintlake import --from snapshot --trust 7Np4…`,
 		Args:    cli.Arguments,
 	}, func(ctx context.Context, cfg *Config, logger *slog.Logger, _ []string) error {
-		stateFile, err := cfg.dataPath(importFile)
+		stateFile, err := cfg.dataPath(backup.ImportFile)
 		if err != nil {
 			return err
 		}

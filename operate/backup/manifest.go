@@ -1,8 +1,9 @@
-// Package backup writes the list of a backup's files, and compares the files with the list.
+// Package backup copies the data of one machine to a folder, and makes a data folder of the copy.
 //
-// In: a folder. Out: BACKUP.json in it, or an error that names the first file that is not as
-// listed. Guarantees: the list is written last and in one step, so a folder without it is no
-// finished backup; Read finds each file that is missing, changed or not listed.
+// In: a data folder, in use or not. Out: a folder with BACKUP.json, the list of its files.
+// Guarantees: a copy never says more than its log has; the list is written last and in one step, so
+// a folder without it is no finished backup; Read finds each file that is missing, changed or not
+// listed; an interrupted restore is run again as it was.
 package backup
 
 import (
