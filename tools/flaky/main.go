@@ -31,18 +31,18 @@ func main() {
 	only := flag.String("run", ".", "a regular expression: tests of these names only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	found, err := waiting(ctx, flag.Args(), *only)
+	found = found[:min(*tests, len(found))]
 	if err == nil && *list {
-		for _, t := range found[:min(*tests, len(found))] {
+		for _, t := range found {
 			fmt.Printf("%3d waits  %s %s\n", t.waits, t.pkg, t.name)
 		}
-		return
+	} else if err == nil {
+		end := busy()
+		err = repeat(ctx, found, *count, *limit)
+		end()
 	}
-	if err == nil {
-		defer busy()()
-		err = repeat(ctx, found[:min(*tests, len(found))], *count, *limit)
-	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "flaky:", err)
 		os.Exit(1)
@@ -70,7 +70,7 @@ func busy() func() {
 // repeat runs the tests one after the other, and fails if one of them did.
 func repeat(ctx context.Context, tests []test, count int, limit time.Duration) error {
 	folder := filepath.Join("bin", "flaky")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
 	failed := 0
@@ -79,12 +79,13 @@ func repeat(ctx context.Context, tests []test, count int, limit time.Duration) e
 		if err != nil {
 			return err
 		}
-		if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", binary, t.pkg).CombinedOutput(); err != nil {
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", binary, t.pkg) //nolint:gosec // a package of ours
+		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
 		}
 		runs, failures := 0, 0
 		for began := time.Now(); runs < count && time.Since(began) < limit && ctx.Err() == nil; runs++ {
-			one := exec.CommandContext(ctx, binary, "-test.run", "^"+regexp.QuoteMeta(t.name)+"$", "-test.timeout", limit.String())
+			one := exec.CommandContext(ctx, binary, "-test.run", "^"+regexp.QuoteMeta(t.name)+"$", "-test.timeout", limit.String()) //nolint:gosec // a test of ours
 			one.Dir = t.dir
 			var out bytes.Buffer
 			one.Stdout, one.Stderr = &out, &out

@@ -37,7 +37,7 @@ func waiting(ctx context.Context, packages []string, only string) (tests []test,
 	if len(packages) == 0 {
 		packages = []string{"./..."}
 	}
-	command := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, packages...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, packages...)...) //nolint:gosec // what the caller names
 	out, err := command.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
