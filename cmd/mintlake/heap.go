@@ -16,8 +16,8 @@ const (
 	heapFloor = 256 << 20
 	// usualGrowth is Go's default: how many percent a heap above the floor may grow.
 	usualGrowth = 100
-	// apiGrowth is that percentage for a process with the token API. Its tokens and their index take
-	// hundreds of megabytes that live for ever. They have few pointers, so scanning them is fast.
+	// apiGrowth is that percentage for a process with the token API. Its tokens and their index
+	// take hundreds of megabytes that live for ever. They have few pointers, so scanning is fast.
 	// Six times as many collections cost little, and the default would double the node's memory.
 	apiGrowth = 15
 	// smallestHeap is about the smallest heap at which Go collects.
