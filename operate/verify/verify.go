@@ -59,9 +59,12 @@ func (r *Run) checkMigrated(ctx context.Context) error {
 	return nil
 }
 
-// compare compares one group of tables after the other. So the disk has at most one group's rows
-// twice.
+// compare compares one group of tables after the other, and empties the database after each. So the
+// disk has at most one group's rows twice.
 func (r *Run) compare(ctx context.Context) ([]*verify.TableReport, error) {
+	if err := r.create(ctx); err != nil {
+		return nil, err
+	}
 	var reports []*verify.TableReport
 	for _, group := range verify.Groups() {
 		tables := group.Tables
@@ -95,11 +98,11 @@ func (r *Run) compare(ctx context.Context) ([]*verify.TableReport, error) {
 			}
 			reports = append(reports, more...)
 		}
-		if err := r.Drop(context.WithoutCancel(ctx), Database); err != nil {
+		if err := r.empty(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return reports, nil
+	return reports, r.Drop(context.WithoutCancel(ctx), Database)
 }
 
 // figures returns the tables of prices and volumes that are compared together with a group's
@@ -126,8 +129,9 @@ func (r *Run) valueAll(ctx context.Context) error {
 	return nil
 }
 
-// project makes the rows that a group's tables should have, in Database.
-func (r *Run) project(ctx context.Context, group verify.Group) error {
+// create makes Database with empty tables. That takes a second: more than small tables take to be
+// compared.
+func (r *Run) create(ctx context.Context) error {
 	if err := r.Drop(ctx, Database); err != nil {
 		return err
 	}
@@ -138,6 +142,41 @@ func (r *Run) project(ctx context.Context, group verify.Group) error {
 	if _, err := clickhouse.Migrate(ctx, r.Conn, files, clickhouse.Options{Database: Database, Cluster: r.Cluster}); err != nil {
 		return fmt.Errorf("make database %s: %w", Database, err)
 	}
+	return nil
+}
+
+// empty removes all rows of Database.
+func (r *Run) empty(ctx context.Context) error {
+	var names []string
+	rows, err := r.Conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND engine LIKE '%MergeTree'", Database)
+	if err != nil {
+		return fmt.Errorf("list the tables of %s: %w", Database, err)
+	}
+	defer rows.Close() //nolint:errcheck // Err has told
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return fmt.Errorf("list the tables of %s: %w", Database, err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list the tables of %s: %w", Database, err)
+	}
+	onCluster := ""
+	if r.Cluster != "" {
+		onCluster = " ON CLUSTER '" + r.Cluster + "'"
+	}
+	for _, name := range names {
+		if err := r.Conn.Exec(ctx, "TRUNCATE TABLE "+Database+"."+name+onCluster+" SYNC"); err != nil {
+			return fmt.Errorf("empty %s.%s: %w", Database, name, err)
+		}
+	}
+	return nil
+}
+
+// project makes the rows that a group's tables should have, in Database.
+func (r *Run) project(ctx context.Context, group verify.Group) error {
 	projection := verify.NewProjection(r.Conn, Database)
 	if err := r.Project(ctx, group, projection); err != nil {
 		return err
