@@ -1,6 +1,7 @@
 package tokenaccount
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -33,6 +34,9 @@ type Extension struct {
 	// version does not know has two instead: raw (hexadecimal, at most 1,024 bytes) and raw_length.
 	// token_metadata has only those of TokenMetadata.attributes.
 	Attributes []Attribute
+	// Value are the bytes that Attributes tell, of an extension of fixed size whose type and length
+	// this version knows; nil for any other.
+	Value []byte
 }
 
 // Attribute is a named value.
@@ -117,7 +121,7 @@ func (m *Mint) addExtension(extensionType uint16, value []byte) {
 			extension.Attributes = rawAttributes(value)
 			break
 		}
-		extension.Attributes = layout.read(value)
+		extension.Attributes, extension.Value = layout.read(value), bytes.Clone(value)
 		if extensionType == typeMetadataPointer {
 			m.MetadataPointer = pointedAt(value)
 		}

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strconv"
 
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/borsh"
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
@@ -102,36 +102,39 @@ const (
 	extensionPausable            = 26
 )
 
+// initialized is the AccountState of an account that is not frozen.
+const initialized = 1
+
+// apply takes in an extension. One of a form that cannot be read counts as the worst it may say.
 func (m *Mint) apply(e tokenaccount.Extension) error {
-	fields := make(map[string]string, len(e.Attributes))
-	for _, a := range e.Attributes {
-		fields[a.Name] = a.Value
-	}
-	_, unread := fields["raw"]
+	r := borsh.NewReader(e.Value)
 	switch e.Type {
 	case extensionTransferFee:
-		if unread {
+		r.Skip(32 + 32 + 8) // both authorities, and what was withheld
+		m.hasFee, m.extra = true, m.extra+extraTransferFee
+		m.older, m.newer = rule(r), rule(r)
+		if r.Err() != nil {
 			return errors.New("its transfer fee has an unknown form")
 		}
-		m.hasFee, m.extra = true, m.extra+extraTransferFee
-		m.older, m.newer = rule(fields, "older_"), rule(fields, "newer_")
 	case extensionDefaultAccountState:
-		if unread || fields["state"] != "initialized" {
+		if state := r.U8(); r.Err() != nil || state != initialized {
 			return errors.New("its accounts begin frozen")
 		}
 	case extensionNonTransferable:
 		return errors.New("it is not transferable")
 	case extensionPermanentDelegate:
-		if unread || fields["delegate"] != "" {
+		if delegate := r.Key(); r.Err() != nil || !delegate.IsZero() {
 			m.Warnings = append(m.Warnings, "permanent_delegate")
 		}
 	case extensionTransferHook:
-		if unread || fields["program_id"] != "" {
+		r.Skip(32) // the authority
+		if program := r.Key(); r.Err() != nil || !program.IsZero() {
 			return errors.New("its transfers call a hook program")
 		}
 		m.extra += extraTransferHook
 	case extensionPausable:
-		if unread || fields["paused"] != "false" {
+		r.Skip(32) // the authority
+		if paused := r.U8(); r.Err() != nil || paused != 0 {
 			return errors.New("it is paused")
 		}
 		m.extra += extraPausable
@@ -139,13 +142,9 @@ func (m *Mint) apply(e tokenaccount.Extension) error {
 	return nil
 }
 
-func rule(fields map[string]string, prefix string) feeRule {
-	number := func(name string) uint64 {
-		// tokenaccount guarantees that it is decimal.
-		n, _ := strconv.ParseUint(fields[prefix+name], 10, 64)
-		return n
-	}
-	return feeRule{number("transfer_fee_epoch"), number("transfer_fee_maximum_fee"), number("transfer_fee_basis_points")}
+// rule reads a TransferFee.
+func rule(r *borsh.Reader) feeRule {
+	return feeRule{epoch: r.U64(), maximum: r.U64(), bps: uint64(r.U16())}
 }
 
 // wholeBps is all of an amount, in basis points.

@@ -37,6 +37,10 @@ func TestWhatCannotBeTraded(t *testing.T) {
 		"paused":           extended(extension(extensionPausable, 33, append(key[:32:32], 1)...)),
 		"begin frozen":     extended(extension(extensionDefaultAccountState, 1, 2)),
 		"unknown form":     extended(extension(extensionTransferFee, 5)),
+		// What has another length than the program gives it may say anything.
+		"call a hook": extended(extension(extensionTransferHook, 65)),
+		"is paused":   extended(extension(extensionPausable, 34)),
+		"frozen":      extended(extension(extensionDefaultAccountState, 2, 1)),
 	} {
 		_, err := Parse(pubkey.Key{9}, account)
 		require.ErrorIs(t, err, ErrUntradable, reason)
