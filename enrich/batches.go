@@ -177,18 +177,7 @@ func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (r
 		return reading{}, err
 	}
 	defer b.e.rpcCalls.Release(1)
-	r, err := b.e.upstreams.read(ctx, keys, solana.AccountOptions{
-		Commitment: b.e.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},
-	})
-	switch {
-	case err == nil:
-		b.e.metrics.rpcCalls.WithLabelValues(rpcOK).Inc()
-	case solana.Retryable(err):
-		b.e.metrics.rpcCalls.WithLabelValues(rpcRetryable).Inc()
-	default:
-		b.e.metrics.rpcCalls.WithLabelValues(rpcRefused).Inc()
-	}
-	return r, err
+	return b.e.upstreams.head(ctx, keys, b.e.cfg.commitment, length, b.e.metrics.rpcCalls)
 }
 
 // healthy reports whether the server answers for an account that always exists. If so, the request

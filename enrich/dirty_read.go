@@ -157,18 +157,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 	for _, d := range batch {
 		keys = append(keys, accountsOf(d.mint)...)
 	}
-	read, err := r.upstreams.read(ctx, keys, solana.AccountOptions{
-		Commitment: r.cfg.commitment, DataSlice: &solana.DataSlice{Length: length},
-	})
-	switch {
-	case err == nil:
-		r.metrics.calls.WithLabelValues(rpcOK).Inc()
-	case solana.Retryable(err):
-		r.metrics.calls.WithLabelValues(rpcRetryable).Inc()
-	default:
-		r.metrics.calls.WithLabelValues(rpcRefused).Inc()
-	}
-	return read, err
+	return r.upstreams.head(ctx, keys, r.cfg.commitment, length, r.metrics.calls)
 }
 
 func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) error {

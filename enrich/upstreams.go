@@ -105,6 +105,20 @@ func upstreamsOf(upstreams *Upstreams, rpc RPC, now func() time.Time) (*Upstream
 	return NewUpstreams(UpstreamsDeps{Upstreams: []Upstream{{RPC: rpc}}, Clock: now})
 }
 
+// head reads the first bytes of accounts, length of each, and counts the outcome in calls.
+func (u *Upstreams) head(ctx context.Context, keys []pubkey.Key, level solana.Commitment, length uint64, calls *prometheus.CounterVec) (reading, error) {
+	r, err := u.read(ctx, keys, solana.AccountOptions{Commitment: level, DataSlice: &solana.DataSlice{Length: length}})
+	outcome := rpcRefused
+	switch {
+	case err == nil:
+		outcome = rpcOK
+	case solana.Retryable(err):
+		outcome = rpcRetryable
+	}
+	calls.WithLabelValues(outcome).Inc()
+	return r, err
+}
+
 // read reads accounts from the next upstream that is well. If that fails, or says what cannot be,
 // it asks the others in turn. An answer that is far behind counts only if there is no better one.
 func (u *Upstreams) read(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
