@@ -35,7 +35,8 @@ func startNode(slot uint64) (*node, error) {
 	}
 	n := &node{endpoint: "http://" + listener.Addr().String(), updates: make(chan *pb.SubscribeUpdate, 1<<14)}
 	n.slot.Store(slot)
-	serving := grpc.NewServer()
+	// The request names all accounts of 100,000 pools.
+	serving := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
 	pb.RegisterGeyserServer(serving, n)
 	go func() { _ = serving.Serve(listener) }()
 	n.stop = serving.Stop

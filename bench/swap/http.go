@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/bench/report"
-	"github.com/mintlake/mintlake/swap"
-	"github.com/mintlake/mintlake/swap/mint"
-	"github.com/mintlake/mintlake/swap/state"
-	"github.com/mintlake/mintlake/swap/venue/all"
 )
 
 const (
@@ -34,35 +25,12 @@ const (
 // overHTTP measures quotes over HTTP against a handler of the same framework that answers each
 // request with the same text, by the same client on the same cores.
 func overHTTP(r *report.Report) error {
-	c, err := realistic(followedPools, all.Venues())
+	f, err := startAPI(followedPools)
 	if err != nil {
 		return err
 	}
-	n, err := startNode(c.fold.Head())
-	if err != nil {
-		return err
-	}
-	defer n.stop()
-	name, err := c.save()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(name) }()
-	server, err := swap.New(swap.Config{Addr: "127.0.0.1:0", State: state.Config{Endpoint: n.endpoint, File: name, Fold: bounds}},
-		swap.Deps{Keys: &keys.Static{}, RPC: n})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- server.Run(ctx) }()
-	defer func() { cancel(); <-done }()
-	<-server.Ready()
-	over := make(chan struct{})
-	go n.keepGoing(c, slotTime, over, func(uint64, *pool) {})
-	defer close(over)
-
-	urls := c.questions("http://" + server.Addr())
+	defer f.stop()
+	urls := f.questions()
 	body, err := answered(urls)
 	if err != nil {
 		return err
@@ -83,20 +51,6 @@ func overHTTP(r *report.Report) error {
 		Note: fmt.Sprintf("%d bytes, %d connections, %d pools, %d updates a second; client and server share the cores", len(body), connections, followedPools, updatesPerSecond),
 	})
 	return nil
-}
-
-// questions are the URLs of quotes of random tokens for SOL.
-func (c *chain) questions(base string) []string {
-	random := rand.New(rand.NewPCG(18, 5))
-	urls := make([]string, 4096)
-	for i := range urls {
-		a, b := c.tokens[random.IntN(len(c.tokens))].String(), mint.WrappedSOL.String()
-		if random.IntN(2) == 0 {
-			a, b = b, a
-		}
-		urls[i] = fmt.Sprintf("%s/api/v2/quote?src_mint=%s&dst_mint=%s&amount_in=%d&slippage_bps=50", base, a, b, uint64(math.Exp(random.Float64()*8)*1e5))
-	}
-	return urls
 }
 
 // answered waits until quotes are answered from the held state, and returns one answer.

@@ -1,7 +1,7 @@
 // Command swap measures the swap room against its peers, in the same run: quotes against one
 // division and against the venues' own SDKs, routes with and without updates of the state, HTTP
-// against a constant handler, how soon an update is quotable, restarts, cold starts, and memory. It
-// fails when a goal is missed.
+// against a constant handler and at a fixed rate, how soon an update is quotable, restarts, cold
+// starts, and memory. It fails when a goal is missed.
 package main
 
 import (
@@ -28,6 +28,7 @@ var parts = []part{
 	{"route", routes},
 	{"update", updates},
 	{"http", overHTTP},
+	{"latency", latency},
 	{"restart", restarts},
 	{"cold", coldStarts},
 }
