@@ -100,8 +100,8 @@ func (b *builder) finish(serial uint32, full bool) *segment {
 // numberTerms gives the terms their numbers, in the order of their grams, and fills the
 // dictionary's texts and the gram index. It returns the final numbers of the provisional ones.
 func (b *builder) numberTerms(c *columns) []uint32 {
-	b.terms.table = nil // frees memory for what follows
-	n := b.terms.len()
+	b.terms.numbers = nil // frees memory for what follows
+	n := len(b.terms.texts)
 	lists := gramNumbers{lists: make([]span, 0, n), counts: make([]uint16, 0, n)}
 	c.grams = newGramTable(min(usualGrams*n, 4096)) // it grows if need be
 	for i := range n {
@@ -113,7 +113,7 @@ func (b *builder) numberTerms(c *columns) []uint32 {
 	lexical := textOrder(n, b.terms.text)
 	order := byCount(lexical, lists.counts)
 	final := make([]uint32, n)
-	c.text, c.ends, c.gramCounts = make([]byte, 0, len(b.terms.arena)+textSpare), make([]uint32, 1, n+1), make([]uint16, n)
+	c.text, c.ends, c.gramCounts = make([]byte, 0, b.terms.size+textSpare), make([]uint32, 1, n+1), make([]uint16, n)
 	for number, i := range order {
 		final[i] = uint32(number)
 		c.text = append(c.text, b.terms.text(i)...)

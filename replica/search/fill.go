@@ -140,6 +140,7 @@ func (x *Inverted) endFilling() {
 		return
 	}
 	x.filling = nil
+	f.forgetNumbers()
 	groups := f.groups(x.maxDocuments)
 	all, shorts := make([][]built, len(groups)), make([]shortCounts, len(groups))
 	cores := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -155,6 +156,15 @@ func (x *Inverted) endFilling() {
 	x.show(slices.Concat(all...), shorts)
 	if len(groups) > 1 {
 		debug.FreeOSMemory() // this was the node's peak of memory: give it back
+	}
+}
+
+// forgetNumbers frees what only add needs.
+func (f *filling) forgetNumbers() {
+	for i := range f.buckets {
+		if terms := f.buckets[i].terms; terms != nil {
+			terms.numbers = nil
+		}
 	}
 }
 

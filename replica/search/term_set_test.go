@@ -17,7 +17,7 @@ func TestTextsAreNumberedOnce(t *testing.T) {
 			}
 			require.Equal(t, want[text], set.number(text))
 		}
-		require.Equal(t, len(want), set.len())
+		require.Equal(t, len(want), len(set.texts))
 		for text, number := range want {
 			require.Equal(t, text, set.text(number))
 		}
