@@ -13,6 +13,7 @@ import (
 
 	"github.com/mintlake/mintlake/access/internaltoken"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -74,8 +75,8 @@ func (s *Server) request(ctx context.Context, method, path string, body []byte) 
 	return nil, unavailable("the registry's token API does not answer: try again")
 }
 
-func unavailable(message string) error {
-	return &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Status: http.StatusServiceUnavailable, Message: message}
+func unavailable(text string) error {
+	return &jsonrpc.CallError{Code: message.CodeUnavailable, Status: http.StatusServiceUnavailable, Message: text}
 }
 
 // roundTrip makes one request. outcome is a metric label; answer is set if outcome is ok.

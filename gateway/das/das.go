@@ -29,6 +29,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -178,7 +179,7 @@ func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members m
 	switch {
 	case err != nil:
 		return nil, err
-	case failure != nil && failure.Code == jsonrpc.CodeNoMethod:
+	case failure != nil && failure.Code == message.CodeNoMethod:
 		return nil, errNotFound // the upstreams do not support DAS
 	case failure != nil:
 		return nil, failure
@@ -242,14 +243,14 @@ func askForAssets(ctx context.Context, method string, members map[string]json.Ra
 	switch {
 	case err != nil:
 		return nil, err
-	case failure != nil && failure.Code == jsonrpc.CodeNoMethod:
+	case failure != nil && failure.Code == message.CodeNoMethod:
 		return nil, nil
 	case failure != nil:
 		return nil, failure
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(result, &list); err != nil {
-		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Status: http.StatusBadGateway, Message: "an upstream's answer is no list of assets"}
+		return nil, &jsonrpc.CallError{Code: message.CodeUnavailable, Status: http.StatusBadGateway, Message: "an upstream's answer is no list of assets"}
 	}
 	found := map[pubkey.Key]json.RawMessage{}
 	for _, raw := range list {

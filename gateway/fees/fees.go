@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -100,7 +101,7 @@ func percentile(prices []uint64, p float64) uint64 {
 // wrote to the accounts, or of all transactions if there are no accounts. The fees are sorted.
 func askUpstream(ctx context.Context, accounts []pubkey.Key, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
 	if ask == nil {
-		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable,
+		return nil, &jsonrpc.CallError{Code: message.CodeUnavailable,
 			Message: "too few transactions of the stream wrote to these accounts, and no JSON-RPC server is configured (--rpc-upstream)"}
 	}
 	if accounts == nil {
@@ -122,7 +123,7 @@ func askUpstream(ctx context.Context, accounts []pubkey.Key, lookback uint64, as
 		Fee  uint64 `json:"prioritizationFee"`
 	}
 	if json.Unmarshal(result, &slots) != nil {
-		return nil, &jsonrpc.CallError{Code: jsonrpc.CodeUnavailable, Message: "an upstream's answer is no list of fees: try again"}
+		return nil, &jsonrpc.CallError{Code: message.CodeUnavailable, Message: "an upstream's answer is no list of fees: try again"}
 	}
 	newest := uint64(0)
 	for _, slot := range slots {

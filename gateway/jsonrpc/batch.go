@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 const (
@@ -90,17 +92,17 @@ func (g *Gateway) performAll(ctx, client context.Context, req *request, s *sessi
 }
 
 // performOne makes one call of a batch.
-func (g *Gateway) performOne(ctx, client context.Context, req *request, c *call, s *session) part {
+func (g *Gateway) performOne(ctx, client context.Context, req *request, c *message.Call, s *session) part {
 	got, _, err := g.perform(ctx, req, c, s)
 	switch {
-	case c.notification():
+	case c.Notification():
 		if got != nil {
 			got.close()
 		}
 		return part{}
 	case err != nil:
 		no := g.refusalOf(client, err, c.ID)
-		return part{body: errorBody(c.ID, no.code, no.message, no.data)}
+		return part{body: message.Failure(c.ID, &message.Error{Code: no.code, Message: no.message, Data: no.data})}
 	}
 	return part{got: got.withID(c.ID)}
 }

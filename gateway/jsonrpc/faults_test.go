@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mintlake/mintlake/gateway/message"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
 
 // documented are the error codes that docs/gateway-reference.md names; the calls of this test are
 // valid, and no limit is reached.
-var documented = map[int]bool{codeUpstreamAway: true, codeMinContextSlot: true, codeUnknown: true}
+var documented = map[int]bool{message.CodeUnavailable: true, codeMinContextSlot: true, codeUnknown: true}
 
 // TestClientsSeeOnlyWhatIsDocumented: upstreams behave badly at random times, in all ways at once,
 // and clients see documented errors only; no slot goes back within a session; no transaction that
@@ -203,7 +204,7 @@ func (c *client) judge(method string, got reply) {
 		Version string `json:"jsonrpc"`
 		ID      json.RawMessage
 		Result  json.RawMessage
-		Error   *rpcError
+		Error   *message.Error
 	}
 	err := json.Unmarshal([]byte(got.body), &parsed)
 	switch {

@@ -123,7 +123,7 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
 		}
 	}
 	want := oneAnswer
-	if t.call.notification() {
+	if t.call.Notification() {
 		want = noAnswer
 	}
 	_, done = u.allow()

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 func TestForwardsACallAndNothingElse(t *testing.T) {
@@ -55,7 +56,7 @@ func TestTheSlotOfALongAnswer(t *testing.T) {
 
 func TestBatchIsAnsweredInOrder(t *testing.T) {
 	n := newNode(t, func(w http.ResponseWriter, body string) {
-		var c call
+		var c message.Call
 		if json.Unmarshal([]byte(body), &c) != nil {
 			fmt.Fprint(w, slot7) // a poll
 			return

@@ -14,6 +14,7 @@ import (
 	"github.com/mintlake/mintlake/access/origins"
 	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/access/usage"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/steady"
@@ -49,14 +50,14 @@ func refusing(status int, outcome string, code int, message string, id json.RawM
 // refusedBy returns the refusal of a request that its key does not allow, or that has no key.
 func refusedBy(r *keys.Refusal, id json.RawMessage) *refusal {
 	outcome := "key_" + r.Rule
-	message := r.Error()
+	text := r.Error()
 	if r.Status == http.StatusUnauthorized {
 		outcome = "unauthorized"
 	}
 	if r.Rule == keys.RuleMissing {
-		message += ": header " + keyHeader + " or query parameter " + keyQuery
+		text += ": header " + keyHeader + " or query parameter " + keyQuery
 	}
-	return &refusal{status: r.Status, outcome: outcome, code: r.RPCCode(), message: message, id: id, headers: r.Headers}
+	return &refusal{status: r.Status, outcome: outcome, code: r.RPCCode(), message: text, id: id, headers: r.Headers}
 }
 
 // ServeHTTP implements http.Handler.
@@ -76,7 +77,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		g.health(w, status)
 	case r.URL.Path != "/":
-		g.refuse(w, refusing(http.StatusNotFound, "path", codeNotFound, "no such path: POST JSON-RPC 2.0 calls to /", nil))
+		g.refuse(w, refusing(http.StatusNotFound, "path", message.CodeNoMethod, "no such path: POST JSON-RPC 2.0 calls to /", nil))
 	case isWebSocket(r):
 		g.serveWebSocket(w, r)
 	case r.Method == http.MethodPost:
@@ -92,7 +93,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	default:
 		w.Header().Set("Allow", "POST, GET, OPTIONS")
-		g.refuse(w, refusing(http.StatusMethodNotAllowed, "http_method", codeInvalidRequest, "use POST", nil))
+		g.refuse(w, refusing(http.StatusMethodNotAllowed, "http_method", message.CodeInvalidRequest, "use POST", nil))
 	}
 }
 
@@ -195,24 +196,24 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	// A page of any origin may post text/plain to a loopback endpoint. Before it posts
 	// application/json, the browser asks the endpoint (a CORS preflight), so only that is accepted.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Type must be application/json", nil)
+		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", message.CodeInvalidRequest, "Content-Type must be application/json", nil)
 	}
 	if framing.Coded(r.Header.Get("Content-Encoding")) {
-		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", codeInvalidRequest, "Content-Encoding must not be set: a body must be sent as it is", nil)
+		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", message.CodeInvalidRequest, "Content-Encoding must not be set: a body must be sent as it is", nil)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.cfg.maxBodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, refusing(http.StatusRequestEntityTooLarge, "body_too_large", codeInvalidRequest,
+		return nil, refusing(http.StatusRequestEntityTooLarge, "body_too_large", message.CodeInvalidRequest,
 			"the body is over "+strconv.FormatInt(g.cfg.maxBodyBytes, 10)+" bytes", nil)
 	case err != nil:
-		return nil, refusing(http.StatusBadRequest, "body", codeParse, "the body could not be read", nil)
+		return nil, refusing(http.StatusBadRequest, "body", message.CodeParse, "the body could not be read", nil)
 	}
 	req, err := parseRequest(body, g.cfg.maxBatch)
-	var invalid *requestError
+	var invalid *message.Error
 	if errors.As(err, &invalid) {
-		return nil, refusing(http.StatusBadRequest, "invalid", invalid.code, invalid.message, nil)
+		return nil, refusing(http.StatusBadRequest, "invalid", invalid.Code, invalid.Message, nil)
 	}
 	return req, nil
 }
@@ -224,11 +225,11 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	name := r.Header.Get(SessionHeader)
 	var err error
 	if req.rebroadcast, err = wantsRebroadcast(r); err != nil {
-		return refusing(http.StatusBadRequest, "invalid", codeInvalidRequest, err.Error(), id)
+		return refusing(http.StatusBadRequest, "invalid", message.CodeInvalidRequest, err.Error(), id)
 	}
 	switch {
 	case len(name) > maxSessionName:
-		return refusing(http.StatusBadRequest, "invalid", codeInvalidRequest, SessionHeader+" is over "+itoa(maxSessionName)+" bytes", id)
+		return refusing(http.StatusBadRequest, "invalid", message.CodeInvalidRequest, SessionHeader+" is over "+itoa(maxSessionName)+" bytes", id)
 	case req.calls() == 0:
 		g.answerBatch(r.Context(), r.Context(), w, req, nil)
 		return nil
@@ -241,7 +242,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 		if errors.Is(err, errBusyClient) {
 			return refusing(http.StatusTooManyRequests, "busy_client", codeTooMany, err.Error(), id)
 		}
-		return refusing(http.StatusServiceUnavailable, "busy", codeUpstreamAway, err.Error(), id)
+		return refusing(http.StatusServiceUnavailable, "busy", message.CodeUnavailable, err.Error(), id)
 	}
 	defer g.calls.Give(client)
 	g.lastCall.Store(steady.Now())
@@ -273,7 +274,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 // perform makes a call, and sees to its rebroadcast if the request asks for that. rebroadcast is
 // then the outcome, else empty. A call that panics ends with errInternal, or with an unknownError
 // if it may have had an effect.
-func (g *Gateway) perform(ctx context.Context, req *request, c *call, s *session) (got *answer, rebroadcast string, err error) {
+func (g *Gateway) perform(ctx context.Context, req *request, c *message.Call, s *session) (got *answer, rebroadcast string, err error) {
 	defer panics.Catch(g.log, g.metrics.panics, func() {
 		if got, err = nil, errInternal; methodOf(c.Method).effect != read {
 			err = &unknownError{}
@@ -289,7 +290,7 @@ func (g *Gateway) perform(ctx context.Context, req *request, c *call, s *session
 // answerOf returns the answer to a call. It is that of a Local if one has the method and does not
 // return ErrElsewhere. Otherwise the upstreams are asked, in the way that the method's effect
 // allows.
-func (g *Gateway) answerOf(ctx context.Context, c *call, s *session) (*answer, error) {
+func (g *Gateway) answerOf(ctx context.Context, c *message.Call, s *session) (*answer, error) {
 	if local := g.local[c.Method]; local != nil {
 		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
 			return got, err
@@ -320,22 +321,22 @@ func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessag
 	switch {
 	case client.Err() != nil:
 		const closedRequest = 499 // nginx's status for a client that closed the request
-		return refusing(closedRequest, "client_gone", codeUpstreamAway, "the client went away", id)
+		return refusing(closedRequest, "client_gone", message.CodeUnavailable, "the client went away", id)
 	case errors.As(err, &own):
 		return own.refusal(id)
 	case errors.Is(err, errInternal):
-		return refusing(http.StatusInternalServerError, "internal", codeInternal, "internal error", id)
+		return refusing(http.StatusInternalServerError, "internal", message.CodeInternal, "internal error", id)
 	case errors.Is(err, errNoUpstream):
-		return refusing(http.StatusServiceUnavailable, "no_upstream", codeUpstreamAway, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
+		return refusing(http.StatusServiceUnavailable, "no_upstream", message.CodeUnavailable, "no JSON-RPC server is configured: start Mintlake with --rpc-upstream URL", id)
 	case errors.As(err, &unreached):
 		return &refusal{status: http.StatusOK, outcome: "behind", code: codeMinContextSlot, message: unreached.Error(), id: id,
 			data: map[string]uint64{"contextSlot": unreached.highest, "minContextSlot": unreached.wanted}}
 	case errors.As(err, &unknown):
 		return &refusal{status: http.StatusGatewayTimeout, outcome: "unknown", code: codeUnknown, message: unknown.Error(), id: id, data: unknown.data()}
 	case errors.Is(err, context.DeadlineExceeded):
-		return refusing(http.StatusGatewayTimeout, "timeout", codeUpstreamAway, "no upstream answered within "+g.cfg.timeout.String(), id)
+		return refusing(http.StatusGatewayTimeout, "timeout", message.CodeUnavailable, "no upstream answered within "+g.cfg.timeout.String(), id)
 	}
-	return refusing(http.StatusBadGateway, "upstream_away", codeUpstreamAway, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
+	return refusing(http.StatusBadGateway, "upstream_away", message.CodeUnavailable, "no upstream is available: "+itoa(len(g.pool.upstreams))+" configured, none answered; try again", id)
 }
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *refusal) {
@@ -343,7 +344,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *refusal) {
 	if r.headers != nil {
 		r.headers(w.Header().Set)
 	}
-	writeJSON(w, r.status, errorBody(r.id, r.code, r.message, r.data))
+	writeJSON(w, r.status, message.Failure(r.id, &message.Error{Code: r.code, Message: r.message, Data: r.data}))
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 func TestKeyInHeaderOrQuery(t *testing.T) {
@@ -56,7 +57,7 @@ func TestWhatIsRefusedNeverGoesUpstream(t *testing.T) {
 		status, answer := f.post(t, body)
 		require.Equal(t, want.status, status, body)
 		var parsed struct {
-			Error rpcError
+			Error message.Error
 			ID    any
 		}
 		require.NoError(t, json.Unmarshal([]byte(answer), &parsed), answer)

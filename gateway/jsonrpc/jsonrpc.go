@@ -39,6 +39,7 @@ import (
 	"github.com/mintlake/mintlake/access/origins"
 	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/access/shares"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/solana/slottime"
@@ -267,12 +268,12 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 // tooManyConnections returns the body for a connection that is refused.
-func tooManyConnections(status int, message string) []byte {
-	code := codeUpstreamAway
+func tooManyConnections(status int, text string) []byte {
+	code := message.CodeUnavailable
 	if status == http.StatusTooManyRequests {
 		code = codeTooMany
 	}
-	return errorBody(nil, code, message, nil)
+	return message.Failure(nil, &message.Error{Code: code, Message: text})
 }
 
 // serveOn serves one listener until ctx ends, then gives its requests stopTimeout to finish.

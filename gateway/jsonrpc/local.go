@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // askBytes bounds an upstream's answer to an Ask. A thousand assets of the Digital Asset Standard
@@ -47,18 +49,9 @@ type CallError struct {
 	Status int `json:"-"`
 }
 
-// JSON-RPC error codes that a Local answers with.
-const (
-	CodeInvalidParams = -32602
-	// CodeUnavailable asks the client to try again, like codeUpstreamAway.
-	CodeUnavailable = codeUpstreamAway
-	// CodeNoMethod is how an upstream says that it does not have a method.
-	CodeNoMethod = codeNotFound
-)
-
 // InvalidParams returns the error of a call with invalid parameters.
 func InvalidParams(format string, args ...any) *CallError {
-	return &CallError{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
+	return &CallError{Code: message.CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
 func (e *CallError) Error() string { return e.Message }
@@ -96,8 +89,8 @@ func (g *Gateway) answersAny(req *request) bool {
 
 // answerLocally lets a Local answer a call. An answer over peekBytes takes room in localBytes until
 // it is closed; without room the call is refused.
-func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*answer, error) {
-	if c.notification() {
+func (g *Gateway) answerLocally(ctx context.Context, local Local, c *message.Call) (*answer, error) {
+	if c.Notification() {
 		return &answer{}, nil // a Local only reads, and nobody would get the result
 	}
 	ask := g.askUpstreams
@@ -114,7 +107,7 @@ func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*ans
 	}
 	size := int64(len(result))
 	if !g.localBytes.TryAcquire(size) {
-		return nil, &CallError{Code: CodeUnavailable, Status: http.StatusServiceUnavailable, Message: "too many long answers wait to be read: try again"}
+		return nil, &CallError{Code: message.CodeUnavailable, Status: http.StatusServiceUnavailable, Message: "too many long answers wait to be read: try again"}
 	}
 	got.cancel = sync.OnceFunc(func() { g.localBytes.Release(size) })
 	return got, nil
@@ -122,7 +115,7 @@ func (g *Gateway) answerLocally(ctx context.Context, local Local, c *call) (*ans
 
 // askUpstreams is the Ask of all Locals.
 func (g *Gateway) askUpstreams(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, *CallError, error) {
-	t, err := newTask(&call{Version: "2.0", ID: json.RawMessage("1"), Method: method, Params: params}, nil)
+	t, err := newTask(&message.Call{Version: "2.0", ID: json.RawMessage("1"), Method: method, Params: params}, nil)
 	if err != nil {
 		return nil, nil, err
 	}

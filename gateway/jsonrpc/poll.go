@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/solana"
@@ -24,10 +25,10 @@ const (
 )
 
 // pollCalls are the calls of one poll: the node's health, and its slot at each commitment.
-var pollCalls = func() []call {
-	calls := []call{{Version: "2.0", ID: json.RawMessage(pollHealth), Method: "getHealth"}}
+var pollCalls = func() []message.Call {
+	calls := []message.Call{{Version: "2.0", ID: json.RawMessage(pollHealth), Method: "getHealth"}}
 	for c := range commitments {
-		calls = append(calls, call{Version: "2.0", ID: json.RawMessage(pollSlot + c.String() + `"`), Method: "getSlot",
+		calls = append(calls, message.Call{Version: "2.0", ID: json.RawMessage(pollSlot + c.String() + `"`), Method: "getSlot",
 			Params: json.RawMessage(`[{"commitment":"` + c.String() + `"}]`)})
 	}
 	return calls

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 func conditionsOf(w *world) string {
@@ -225,7 +226,7 @@ func TestATransactionGoesToSeveralUpstreams(t *testing.T) {
 
 func TestALostAnswerIsUnknownAndNotFailed(t *testing.T) {
 	for m, want := range map[mood]int{losing: codeUnknown, truncating: codeUnknown, halving: codeUnknown, failing: codeUnknown, hanging: codeUnknown,
-		closed: codeUpstreamAway, limiting: codeUpstreamAway, sick: codeUpstreamAway} {
+		closed: message.CodeUnavailable, limiting: message.CodeUnavailable, sick: message.CodeUnavailable} {
 		simulate(t, Config{}, 1, func(t *testing.T, w *world) {
 			w.upstreams["a"].behave(0, phase{0, m})
 			params, signature := transaction(1)

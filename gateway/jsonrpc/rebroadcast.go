@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/solana"
@@ -136,7 +137,7 @@ func wantsRebroadcast(r *http.Request) (bool, error) {
 
 // rebroadcast adds the transaction of a sendTransaction and returns the outcome. It takes a
 // transaction whose fate is unknown, but not one that upstreams refused or did not get.
-func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) string {
+func (g *Gateway) rebroadcast(req *request, c *message.Call, got *answer, err error) string {
 	var unknown *unknownError
 	if err != nil && !errors.As(err, &unknown) || err == nil && got.failure != nil {
 		return rebroadcastNone
@@ -149,7 +150,7 @@ func (g *Gateway) rebroadcast(req *request, c *call, got *answer, err error) str
 	if err != nil {
 		return rebroadcastNone
 	}
-	t, err := newTask(&call{Version: "2.0", ID: json.RawMessage("1"), Method: c.Method, Params: params}, nil)
+	t, err := newTask(&message.Call{Version: "2.0", ID: json.RawMessage("1"), Method: c.Method, Params: params}, nil)
 	if err != nil {
 		return rebroadcastNone
 	}

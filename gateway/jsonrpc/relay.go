@@ -7,12 +7,13 @@ import (
 
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/access/usage"
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // relay writes the answer to a single call. Once it has begun to write, it can show an error only
 // by breaking off the connection.
-func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *answer) {
-	if c.notification() {
+func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *message.Call, got *answer) {
+	if c.Notification() {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -28,7 +29,7 @@ func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *call, got *an
 
 // copyAnswer writes an answer and counts its bytes; as usage of the key only if the answer is no
 // error. After an error of copyAnswer the client has only a part of the answer.
-func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *call, got *answer) error {
+func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *message.Call, got *answer) error {
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {
 		var m int64

@@ -62,7 +62,7 @@ func (f *flights) end(key string, one *flight) {
 
 // read answers a read from the cache, from an identical read in flight, or from an upstream.
 func (g *Gateway) read(ctx context.Context, t *task) (*answer, error) {
-	if t.call.notification() {
+	if t.call.Notification() {
 		return g.forwardRead(ctx, t)
 	}
 	lasting := t.method.lasting && t.level == finalized && g.cache != nil

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/solana/slottime"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
@@ -191,11 +192,11 @@ func (e ender) Read([]byte) (int, error) { return 0, e.err }
 
 func (s *simulated) answer(body []byte, m mood) string {
 	if body[0] != '[' {
-		var c call
+		var c message.Call
 		_ = json.Unmarshal(body, &c)
 		return s.one(&c, m)
 	}
-	var calls []call
+	var calls []message.Call
 	_ = json.Unmarshal(body, &calls)
 	answers := make([]string, len(calls))
 	for i := range calls {
@@ -204,7 +205,7 @@ func (s *simulated) answer(body []byte, m mood) string {
 	return "[" + strings.Join(answers, ",") + "]"
 }
 
-func (s *simulated) one(c *call, m mood) string {
+func (s *simulated) one(c *message.Call, m mood) string {
 	if !isPoll(string(c.ID)) {
 		s.mu.Lock()
 		s.asked[c.Method]++
@@ -255,7 +256,7 @@ func (s *simulated) one(c *call, m mood) string {
 // gossip is the time after which every upstream knows a transaction.
 const gossip = 100 * time.Millisecond
 
-func (s *simulated) take(c *call, result func(string) string) string {
+func (s *simulated) take(c *message.Call, result func(string) string) string {
 	s.chain.mu.Lock()
 	defer s.chain.mu.Unlock()
 	signature := signatureOf(c.Params)

@@ -3,11 +3,13 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // task is a call that is made at upstreams.
 type task struct {
-	call   *call
+	call   *message.Call
 	method *method
 	// level is the commitment that the call asks for. least is the lowest slot that its answer may
 	// have, because of the call or of its session.
@@ -23,7 +25,7 @@ type task struct {
 
 // newTask prepares a call for the upstreams. If the session has seen a later slot than the call
 // asks for, that slot becomes the call's minContextSlot, where the method has one.
-func newTask(c *call, s *session) (*task, error) {
+func newTask(c *message.Call, s *session) (*task, error) {
 	t := &task{call: c, method: methodOf(c.Method), session: s}
 	t.level, t.least = wants(t.method, c.Params)
 	sent := *c
@@ -39,7 +41,7 @@ func newTask(c *call, s *session) (*task, error) {
 	sent.ID = nil
 	key, err := json.Marshal(&sent)
 	t.key, t.body = key, key
-	if !c.notification() {
+	if !c.Notification() {
 		t.body = withID(key, c.ID)
 	}
 	return t, err
@@ -134,7 +136,7 @@ func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.Raw
 // the upstream was known to have before it was asked.
 func (t *task) admits(got *answer, known uint64) bool {
 	switch {
-	case got.failure != nil || t.call.notification():
+	case got.failure != nil || t.call.Notification():
 		return true
 	case got.at.hasSlot && got.at.slot < t.least:
 		return false

@@ -11,6 +11,7 @@ import (
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/access/listen"
 	"github.com/mintlake/mintlake/access/usage"
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // newGate returns the gate of both addresses. If one of them is no loopback address, it refuses
@@ -92,7 +93,7 @@ func (g *Gateway) serveWebSocketsOnly(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Upgrade", "websocket")
-	g.refuse(w, refusing(http.StatusUpgradeRequired, "path", codeInvalidRequest, "only WebSockets are served here: POST JSON-RPC calls to port "+g.port(), nil))
+	g.refuse(w, refusing(http.StatusUpgradeRequired, "path", message.CodeInvalidRequest, "only WebSockets are served here: POST JSON-RPC calls to port "+g.port(), nil))
 }
 
 func (g *Gateway) port() string {
@@ -106,7 +107,7 @@ func (g *Gateway) port() string {
 // serveWebSocket checks origin and key and passes the request to Deps.Subscriptions.
 func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if g.sockets == nil {
-		g.refuse(w, refusing(http.StatusNotFound, "path", codeNotFound, "no WebSockets are served here", nil))
+		g.refuse(w, refusing(http.StatusNotFound, "path", message.CodeNoMethod, "no WebSockets are served here", nil))
 		return
 	}
 	// Browsers do not apply CORS to WebSockets, so the server must check the origin. Programs send

@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/access/usage"
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // first returns the first value of a metadata key; empty if there is none.
@@ -185,6 +186,6 @@ func (s *Server) refuseKey(w http.ResponseWriter, refused *keys.Refusal) {
 }
 
 // refusedCall returns the error of a WebSocket call that the key does not allow.
-func refusedCall(refused *keys.Refusal) *wsError {
-	return &wsError{Code: refused.RPCCode(), Message: refused.Error()}
+func refusedCall(refused *keys.Refusal) *message.Error {
+	return &message.Error{Code: refused.RPCCode(), Message: refused.Error()}
 }

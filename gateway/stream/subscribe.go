@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // The WebSocket form speaks JSON-RPC 2.0. Its messages look like those of Solana's own
@@ -26,37 +28,6 @@ import (
 
 // methodSubscribe is also the name under which usage counts the stream of a WebSocket.
 const methodSubscribe = "transactionSubscribe"
-
-// Error codes of JSON-RPC 2.0; codeBusy is what RPC nodes answer when they are unhealthy.
-const (
-	codeParse          = -32700
-	codeInvalidRequest = -32600
-	codeNoMethod       = -32601
-	codeInvalidParams  = -32602
-	codeBusy           = -32005
-)
-
-type wsRequest struct {
-	Version string            `json:"jsonrpc"`
-	ID      json.RawMessage   `json:"id"`
-	Method  string            `json:"method"`
-	Params  []json.RawMessage `json:"params"`
-}
-
-type wsReply struct {
-	Version string          `json:"jsonrpc"`
-	Result  any             `json:"result,omitempty"`
-	Error   *wsError        `json:"error,omitempty"`
-	ID      json.RawMessage `json:"id"`
-}
-
-type wsError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
-}
-
-func (e *wsError) Error() string { return e.Message }
 
 // wsFilter is a transaction filter. Each list has two names, the providers' and Yellowstone's; if
 // both are given, the lists are joined.
@@ -99,50 +70,37 @@ type wsOptions struct {
 func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
-		return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("params[%d] is not of the right shape: it must be an object", i)}
+		return &message.Error{Code: message.CodeInvalidParams, Message: fmt.Sprintf("params[%d] is not of the right shape: it must be an object", i)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.Contains(known, key) {
-			return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("params[%d]: unknown key %.40q; known are %s", i, key, strings.Join(known, ", "))}
+			return &message.Error{Code: message.CodeInvalidParams, Message: fmt.Sprintf("params[%d]: unknown key %.40q; known are %s", i, key, strings.Join(known, ", "))}
 		}
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		message := fmt.Sprintf("params[%d] is not of the right shape", i)
+		text := fmt.Sprintf("params[%d] is not of the right shape", i)
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			message += fmt.Sprintf(": %s cannot be a %s", wrong.Field, wrong.Value)
+			text += fmt.Sprintf(": %s cannot be a %s", wrong.Field, wrong.Value)
 		}
-		return &wsError{Code: codeInvalidParams, Message: message}
+		return &message.Error{Code: message.CodeInvalidParams, Message: text}
 	}
 	return nil
 }
 
 // handle executes one message and returns the answer, and whether that is an error.
-func (c *session) handle(message []byte) (answer []byte, refused bool) {
-	var in wsRequest
-	reply := wsReply{Version: "2.0"}
-	if err := json.Unmarshal(message, &in); err != nil {
-		reply.Error = &wsError{Code: codeParse, Message: "the message is no JSON-RPC 2.0 call"}
-	} else {
-		reply.ID = in.ID
-		result, err := c.call(&in)
-		var refused *wsError
-		switch {
-		case errors.As(err, &refused):
-			reply.Error = refused
-			c.server.metrics.refused.WithLabelValues(formWebSocket, "invalid").Inc()
-		default:
-			reply.Result = result
-		}
+func (c *session) handle(text []byte) (answer []byte, refused bool) {
+	in, err := message.Read(text)
+	var result any
+	if err == nil {
+		result, err = c.call(&in)
 	}
-	if reply.ID == nil {
-		reply.ID = json.RawMessage("null")
+	var wrong *message.Error
+	if errors.As(err, &wrong) {
+		c.server.metrics.refused.WithLabelValues(formWebSocket, "invalid").Inc()
+		return message.Failure(in.ID, wrong), true
 	}
-	out, err := json.Marshal(reply)
-	if err != nil { // ids come out of valid JSON
-		return []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":null}`), true
-	}
-	return out, reply.Error != nil
+	return message.Result(in.ID, result), false
 }
 
 // countedAs returns the name under which usage counts a method: other for a name that a client made
@@ -157,9 +115,10 @@ func countedAs(method string) string {
 }
 
 // call executes a request and returns its result.
-func (c *session) call(in *wsRequest) (any, error) {
-	if in.Version != "2.0" {
-		return nil, &wsError{Code: codeInvalidRequest, Message: `jsonrpc must be "2.0"`}
+func (c *session) call(in *message.Call) (any, error) {
+	params, err := in.List()
+	if err != nil {
+		return nil, err
 	}
 	if in.Method != "ping" {
 		if refused := c.lease.Call(in.Method, countedAs(in.Method)); refused != nil {
@@ -168,22 +127,22 @@ func (c *session) call(in *wsRequest) (any, error) {
 	}
 	switch in.Method {
 	case methodSubscribe:
-		return c.subscribe(in.Params)
+		return c.subscribe(params)
 	case "transactionUnsubscribe", "slotUnsubscribe", "rootUnsubscribe", "slotsUpdatesUnsubscribe":
-		return c.unsubscribe(in.Params)
+		return c.unsubscribe(params)
 	case "slotSubscribe":
-		return c.watch(watchSlots, in.Params)
+		return c.watch(watchSlots, params)
 	case "rootSubscribe":
-		return c.watch(watchRoots, in.Params)
+		return c.watch(watchRoots, params)
 	case "slotsUpdatesSubscribe":
-		return c.watch(watchUpdates, in.Params)
+		return c.watch(watchUpdates, params)
 	case "ping":
 		return "pong", nil
 	case "signatureSubscribe", "signatureUnsubscribe", "accountSubscribe", "accountUnsubscribe", "programSubscribe", "programUnsubscribe",
 		"logsSubscribe", "logsUnsubscribe":
-		return nil, &wsError{Code: codeNoMethod, Message: "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
+		return nil, &message.Error{Code: message.CodeNoMethod, Message: "no such method: this is the transaction stream. " + in.Method + " is served at the RPC address: leave the client's wsEndpoint out, or point it there"}
 	}
-	return nil, &wsError{Code: codeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, slotsUpdatesSubscribe, their unsubscribes, ping"}
+	return nil, &message.Error{Code: message.CodeNoMethod, Message: "no such method: transactionSubscribe, slotSubscribe, rootSubscribe, slotsUpdatesSubscribe, their unsubscribes, ping"}
 }
 
 // subscribe adds a subscription to transactions and returns its number. With fromSlot a replay
@@ -192,7 +151,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 	var want wsFilter
 	var options wsOptions
 	if len(params) == 0 || len(params) > 2 {
-		return nil, &wsError{Code: codeInvalidParams, Message: "params must be a filter and, if wanted, options"}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: "params must be a filter and, if wanted, options"}
 	}
 	if err := readParam(params[0], 0, filterKeys, &want); err != nil {
 		return nil, err
@@ -207,7 +166,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if want.Vote != nil && *want.Vote {
-		return nil, &wsError{Code: codeInvalidParams, Message: errVotes.Error()}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: errVotes.Error()}
 	}
 	if err := c.checkRoom(); err != nil {
 		return nil, err
@@ -219,7 +178,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		AccountRequired: append(want.AccountRequired, want.AccountRequired2...),
 	}}, limits{1, c.server.cfg.maxAddresses - c.addresses()})
 	if err != nil {
-		return nil, &wsError{Code: codeInvalidParams, Message: err.Error()}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: err.Error()}
 	}
 	if refused := c.lease.Addresses(c.addresses() + addressesIn(read)); refused != nil {
 		return nil, refusedCall(refused)
@@ -240,7 +199,7 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		if again != nil {
 			again.release()
 		}
-		return nil, &wsError{Code: codeInvalidParams, Message: err.Error()}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: err.Error()}
 	}
 	if again != nil {
 		c.runReplay(again)
@@ -267,17 +226,17 @@ func refusedReplay(err error) error {
 	var old *oldSlotError
 	switch {
 	case errors.As(err, &old):
-		return &wsError{codeSlotTooOld, err.Error(), map[string]uint64{"oldestSlot": old.oldest, "fromSlot": old.asked}}
+		return &message.Error{Code: codeSlotTooOld, Message: err.Error(), Data: map[string]uint64{"oldestSlot": old.oldest, "fromSlot": old.asked}}
 	case errors.Is(err, errReplays), errors.Is(err, errKeyReplays):
-		return &wsError{Code: codeBusy, Message: err.Error()}
+		return &message.Error{Code: message.CodeUnavailable, Message: err.Error()}
 	}
-	return &wsError{Code: codeBusy, Message: errLostLog.Error()}
+	return &message.Error{Code: message.CodeUnavailable, Message: errLostLog.Error()}
 }
 
 // checkRoom returns an error if the connection has as many subscriptions as it may.
 func (c *session) checkRoom() error {
 	if len(c.filters)+len(c.watches) >= c.server.cfg.maxFilters {
-		return &wsError{Code: codeInvalidParams, Message: fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.maxFilters)}
+		return &message.Error{Code: message.CodeInvalidParams, Message: fmt.Sprintf("at most %d subscriptions on a connection", c.server.cfg.maxFilters)}
 	}
 	return nil
 }
@@ -307,7 +266,7 @@ func (c *session) readWatch(kind watchKind, params []json.RawMessage) (*watch, e
 	switch {
 	case kind == watchUpdates:
 		if len(params) > 0 {
-			return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty"}
+			return nil, &message.Error{Code: message.CodeInvalidParams, Message: "params must be empty"}
 		}
 		var err error
 		w.interim = true
@@ -322,12 +281,12 @@ func (c *session) readWatch(kind watchKind, params []json.RawMessage) (*watch, e
 		}
 		at, err := c.levelOf(options.Commitment)
 		if at == levelFinal {
-			err = &wsError{Code: codeInvalidParams, Message: "commitment: finalized slots come with rootSubscribe"}
+			err = &message.Error{Code: message.CodeInvalidParams, Message: "commitment: finalized slots come with rootSubscribe"}
 		}
 		w.at = at
 		return w, err
 	case len(params) > 0:
-		return nil, &wsError{Code: codeInvalidParams, Message: "params must be empty, or for slotSubscribe an object with a commitment"}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: "params must be empty, or for slotSubscribe an object with a commitment"}
 	}
 	return w, nil
 }
@@ -347,10 +306,10 @@ func (c *session) checkOptions(o wsOptions) (at level, form shape, err error) {
 		return at, form, err
 	}
 	if at == levelProcessed && o.FromSlot != nil {
-		return at, form, &wsError{Code: codeInvalidParams, Message: errLiveOnly.Error()}
+		return at, form, &message.Error{Code: message.CodeInvalidParams, Message: errLiveOnly.Error()}
 	}
 	if form, err = readShape(o); err != nil {
-		return at, form, &wsError{Code: codeInvalidParams, Message: err.Error()}
+		return at, form, &message.Error{Code: message.CodeInvalidParams, Message: err.Error()}
 	}
 	return at, form, nil
 }
@@ -362,9 +321,9 @@ func (c *session) levelOf(commitment string) (at level, err error) {
 	}
 	switch at, err = c.server.levelOf(commitment); {
 	case errors.Is(err, errNotFinal):
-		return at, &wsError{Code: codeBusy, Message: err.Error()}
+		return at, &message.Error{Code: message.CodeUnavailable, Message: err.Error()}
 	case err != nil:
-		return at, &wsError{Code: codeInvalidParams, Message: err.Error()}
+		return at, &message.Error{Code: message.CodeInvalidParams, Message: err.Error()}
 	}
 	return at, nil
 }
@@ -372,10 +331,10 @@ func (c *session) levelOf(commitment string) (at level, err error) {
 func (c *session) unsubscribe(params []json.RawMessage) (any, error) {
 	var id uint64
 	if len(params) != 1 || json.Unmarshal(params[0], &id) != nil {
-		return nil, &wsError{Code: codeInvalidParams, Message: "params must be one subscription number"}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: "params must be one subscription number"}
 	}
 	if c.filters[id] == nil && c.watches[id] == nil {
-		return nil, &wsError{Code: codeInvalidParams, Message: "no such subscription"}
+		return nil, &message.Error{Code: message.CodeInvalidParams, Message: "no such subscription"}
 	}
 	if end := c.replays[id]; end != nil {
 		end()

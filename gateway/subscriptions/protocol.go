@@ -1,108 +1,44 @@
 package subscriptions
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
 
 	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
-// Error codes of JSON-RPC 2.0, and codeUnavailable, with which Solana's nodes say that they cannot
-// answer now (agave, rpc-client-types custom_error.rs).
-const (
-	codeParse          = -32700
-	codeInvalidRequest = -32600
-	codeNoMethod       = -32601
-	codeInvalidParams  = -32602
-	codeInternal       = -32603
-	codeUnavailable    = -32005
-)
+// maxSignatureText bounds the text of a signature: base58 of 64 bytes.
+const maxSignatureText = 88
 
-// Bounds of texts in a call.
-const (
-	maxSignatureText = 88 // base58 of 64 bytes
-	maxID            = 128
-)
-
-// answer is the reply to a call. Result is left out if Error is set.
-type answer struct {
-	Version string          `json:"jsonrpc"`
-	Result  any             `json:"result,omitempty"`
-	Error   *callError      `json:"error,omitempty"`
-	ID      json.RawMessage `json:"id"`
-}
-
-type callError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-func (e *callError) Error() string { return e.Message }
-
-func refusal(code int, message string) *callError { return &callError{code, message} }
-
-// call is one message of a client.
-type call struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-}
-
-// encode encodes an answer. It cannot fail: all parts of the answer are valid JSON.
-func encode(a answer) []byte {
-	if a.ID == nil {
-		a.ID = json.RawMessage("null")
-	}
-	a.Version = "2.0"
-	body, err := json.Marshal(a)
-	if err != nil {
-		return []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}`)
-	}
-	return body
-}
+func refusal(code int, text string) *message.Error { return &message.Error{Code: code, Message: text} }
 
 // handle performs one message. The answer of a call that succeeds is queued. The answer with an
 // error is returned, so that the caller can delay it. A notification (a call without id, such as
 // the clients' ping) is never answered.
-func (c *session) handle(message []byte) (refused []byte) {
-	var in call
-	err := json.Unmarshal(message, &in)
-	var wrong *callError
+func (c *session) handle(text []byte) (refused []byte) {
+	in, err := message.Read(text)
 	switch {
-	case !json.Valid(message):
-		wrong = refusal(codeParse, "Parse error")
-	case bytes.HasPrefix(bytes.TrimSpace(message), []byte("[")):
-		wrong = refusal(codeInvalidRequest, "Invalid request: batches are not taken here, send one call a message")
-	case err != nil || in.Version != "2.0" || in.Method == "" || !validID(in.ID):
-		in.ID = nil
-		wrong = refusal(codeInvalidRequest, "Invalid request")
-	case in.ID == nil:
+	case err == nil && in.Notification():
 		c.server.metrics.calls.WithLabelValues("notification").Inc()
 		return nil
-	default:
-		err := c.allowed(in.Method)
-		if err == nil {
-			err = c.perform(&in)
-		}
-		if err == nil {
-			// perform knows the method, so it is one of few
-			c.server.metrics.calls.WithLabelValues(in.Method).Inc()
-			return nil
-		}
-		if !errors.As(err, &wrong) {
-			wrong = refusal(codeInternal, "Internal error")
-		}
+	case err == nil:
+		err = c.allowed(in.Method)
 	}
+	if err == nil {
+		err = c.perform(&in)
+	}
+	if err == nil {
+		// perform knows the method, so it is one of few
+		c.server.metrics.calls.WithLabelValues(in.Method).Inc()
+		return nil
+	}
+	wrong := refusal(message.CodeInternal, "Internal error")
+	errors.As(err, &wrong)
 	c.server.metrics.calls.WithLabelValues("refused").Inc()
-	return encode(answer{Error: wrong, ID: in.ID})
-}
-
-// validID returns whether id is missing, or a short string, number or null.
-func validID(id json.RawMessage) bool {
-	return len(id) == 0 || len(id) <= maxID && bytes.IndexByte([]byte("{[tf"), id[0]) < 0
+	return message.Failure(in.ID, wrong)
 }
 
 // allowed returns an error if the client's key may not make this call now. A ping is always
@@ -130,14 +66,14 @@ func countedAs(method string) string {
 
 // perform executes a call and queues its answer, unless it returns an error. The answer to a
 // relayed subscription may be queued later.
-func (c *session) perform(in *call) error {
-	var params []json.RawMessage
-	if len(in.Params) > 0 && json.Unmarshal(in.Params, &params) != nil {
-		return refusal(codeInvalidParams, "Invalid params: `params` should be an array")
+func (c *session) perform(in *message.Call) error {
+	params, err := in.List()
+	if err != nil {
+		return err
 	}
 	switch in.Method {
 	case "ping":
-		c.queue(encode(answer{Result: "pong", ID: in.ID}))
+		c.queue(message.Result(in.ID, "pong"))
 		return nil
 	case "signatureSubscribe":
 		sub, err := c.signatureParams(params)
@@ -167,7 +103,7 @@ func (c *session) perform(in *call) error {
 	case "rootUnsubscribe":
 		return c.unsubscribe(in, kindRoot, params)
 	}
-	return refusal(codeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe, accountSubscribe, programSubscribe, logsSubscribe and their unsubscribes")
+	return refusal(message.CodeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe, accountSubscribe, programSubscribe, logsSubscribe and their unsubscribes")
 }
 
 // relayedKinds are the kinds that upstreams serve, by method.
@@ -175,12 +111,12 @@ var relayedKinds = map[string]kind{"accountSubscribe": kindAccount, "programSubs
 
 // subscribeRelayed subscribes at an upstream. The client is answered when the upstream has accepted
 // or refused the subscription, or at once if the upstream has an identical one already.
-func (c *session) subscribeRelayed(in *call, params []json.RawMessage) error {
+func (c *session) subscribeRelayed(in *message.Call, params []json.RawMessage) error {
 	switch {
 	case len(c.server.cfg.WebSockets) == 0:
-		return refusal(codeNoMethod, "Method not found: no upstream with WebSockets is configured (--rpc-upstream-ws)")
+		return refusal(message.CodeNoMethod, "Method not found: no upstream with WebSockets is configured (--rpc-upstream-ws)")
 	case len(params) == 0 || len(params) > 2:
-		return refusal(codeInvalidParams, "Invalid params: 1 or 2 are needed")
+		return refusal(message.CodeInvalidParams, "Invalid params: 1 or 2 are needed")
 	}
 	compact, err := json.Marshal(params)
 	if err != nil {
@@ -194,11 +130,11 @@ func limitReached(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refusal(codeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
+	return refusal(message.CodeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
 }
 
 // errNoUpstream refuses a subscription that could never be notified.
-var errNoUpstream = refusal(codeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
+var errNoUpstream = refusal(message.CodeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
 
 // knows returns whether the server learns when a block reaches a commitment.
 func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
@@ -207,27 +143,27 @@ func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
 func (c *session) signatureParams(params []json.RawMessage) (*subscription, error) {
 	var text string
 	if len(params) == 0 || json.Unmarshal(params[0], &text) != nil {
-		return nil, refusal(codeInvalidParams, "Invalid params: the first must be a signature")
+		return nil, refusal(message.CodeInvalidParams, "Invalid params: the first must be a signature")
 	}
 	if len(params) > 2 {
-		return nil, refusal(codeInvalidParams, "Invalid params: at most 2")
+		return nil, refusal(message.CodeInvalidParams, "Invalid params: at most 2")
 	}
 	// The length comes first: decoding base58 takes time that grows with its square.
 	if raw, err := base58.Decode(text[:min(len(text), maxSignatureText+1)]); err != nil || len(text) > maxSignatureText || len(raw) != 64 {
-		return nil, refusal(codeInvalidParams, "Invalid Request: Invalid signature provided")
+		return nil, refusal(message.CodeInvalidParams, "Invalid Request: Invalid signature provided")
 	}
 	var options struct {
 		Commitment *string `json:"commitment"`
 		Received   *bool   `json:"enableReceivedNotification"`
 	}
 	if len(params) == 2 && json.Unmarshal(params[1], &options) != nil {
-		return nil, refusal(codeInvalidParams, "Invalid params: the second must be an object of commitment and enableReceivedNotification")
+		return nil, refusal(message.CodeInvalidParams, "Invalid params: the second must be an object of commitment and enableReceivedNotification")
 	}
 	sub := &subscription{kind: kindSignature, signature: text, want: finalized, received: options.Received != nil && *options.Received}
 	if options.Commitment != nil {
 		var ok bool
 		if sub.want, ok = parseLevel(*options.Commitment); !ok {
-			return nil, refusal(codeInvalidParams, "Invalid params: commitment must be processed, confirmed or finalized")
+			return nil, refusal(message.CodeInvalidParams, "Invalid params: commitment must be processed, confirmed or finalized")
 		}
 	}
 	if !c.server.knows(sub.want) {
@@ -236,19 +172,19 @@ func (c *session) signatureParams(params []json.RawMessage) (*subscription, erro
 	return sub, nil
 }
 
-func (c *session) subscribe(in *call, sub *subscription) error {
+func (c *session) subscribe(in *message.Call, sub *subscription) error {
 	sub.owner = c
-	return limitReached(c.server.hub.subscribe(sub, func(id uint64) []byte { return encode(answer{Result: id, ID: in.ID}) }))
+	return limitReached(c.server.hub.subscribe(sub, func(id uint64) []byte { return message.Result(in.ID, id) }))
 }
 
-func (c *session) unsubscribe(in *call, k kind, params []json.RawMessage) error {
+func (c *session) unsubscribe(in *message.Call, k kind, params []json.RawMessage) error {
 	if len(params) != 1 {
-		return refusal(codeInvalidParams, "Invalid params: must be one subscription number")
+		return refusal(message.CodeInvalidParams, "Invalid params: must be one subscription number")
 	}
 	id, err := strconv.ParseUint(string(params[0]), 10, 64)
 	if err != nil || c.server.hub.unsubscribe(c, k, id) != nil {
-		return refusal(codeInvalidParams, "Invalid subscription id.")
+		return refusal(message.CodeInvalidParams, "Invalid subscription id.")
 	}
-	c.queue(encode(answer{Result: true, ID: in.ID}))
+	c.queue(message.Result(in.ID, true))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/solana"
@@ -263,18 +264,18 @@ func (c *relayConn) call(ctx context.Context, method string, params json.RawMess
 	if entry != nil {
 		c.calls[c.last] = entry
 	}
-	message, err := json.Marshal(call{Version: "2.0", ID: json.RawMessage(strconv.FormatUint(c.last, 10)), Method: method, Params: params})
+	text, err := json.Marshal(message.Call{Version: "2.0", ID: json.RawMessage(strconv.FormatUint(c.last, 10)), Method: method, Params: params})
 	if err != nil {
 		return err
 	}
-	return c.within(ctx, func(ctx context.Context) error { return c.conn.Write(ctx, websocket.MessageText, message) })
+	return c.within(ctx, func(ctx context.Context) error { return c.conn.Write(ctx, websocket.MessageText, text) })
 }
 
 // relayMessage is an answer or a notification of an upstream.
 type relayMessage struct {
 	ID     *uint64         `json:"id"`
 	Result json.RawMessage `json:"result"`
-	Error  *callError      `json:"error"`
+	Error  *message.Error  `json:"error"`
 	Params struct {
 		Result       json.RawMessage `json:"result"`
 		Subscription uint64          `json:"subscription"`
@@ -305,7 +306,7 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 	}
 	number, err := strconv.ParseUint(string(m.Result), 10, 64)
 	if m.Error == nil && err != nil {
-		m.Error = refusal(codeInternal, "the upstream's answer is no subscription")
+		m.Error = refusal(message.CodeInternal, "the upstream's answer is no subscription")
 	}
 	if m.Error != nil {
 		if c.server.hub.relayRefused(entry, m.Error, len(c.server.cfg.WebSockets)) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 // pubsub is an upstream's WebSocket. It takes each subscription, or refuses it with refuses, and
@@ -58,12 +60,12 @@ func (p *pubsub) serve(w http.ResponseWriter, r *http.Request) {
 	p.conn = conn
 	p.mu.Unlock()
 	for next := p.base; ; {
-		_, message, err := conn.Read(r.Context())
+		_, text, err := conn.Read(r.Context())
 		if err != nil {
 			return
 		}
-		var in call
-		_ = json.Unmarshal(message, &in)
+		var in message.Call
+		_ = json.Unmarshal(text, &in)
 		p.mu.Lock()
 		answer := fmt.Sprintf(`{"jsonrpc":"2.0","result":%d,"id":%s}`, next, in.ID)
 		if p.refuses != "" {

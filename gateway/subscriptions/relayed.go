@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/mintlake/mintlake/gateway/message"
 )
 
 var (
@@ -15,7 +17,7 @@ var (
 )
 
 // errRelayAway is the answer while no upstream's WebSocket can be reached.
-var errRelayAway = refusal(codeUnavailable, "no upstream's WebSocket answers: try again")
+var errRelayAway = refusal(message.CodeUnavailable, "no upstream's WebSocket answers: try again")
 
 // relayed is a subscription at an upstream that serves one or more clients. The hub's lock guards
 // all fields but asked, which only the goroutine of the connection uses.
@@ -117,7 +119,7 @@ func (h *hub) join(entry *relayed, w waiter) {
 	w.sub.owner.subscriptions[w.sub.id] = w.sub
 	entry.subscribers[w.sub] = struct{}{}
 	h.metrics.subscriptions.WithLabelValues(kindNames[w.sub.kind]).Inc()
-	w.sub.owner.queue(encode(answer{Result: w.sub.id, ID: w.id}))
+	w.sub.owner.queue(message.Result(w.id, w.sub.id))
 }
 
 // leaveRelayed removes a client's subscription. The caller holds the lock.
@@ -201,7 +203,7 @@ func (h *hub) relayAccepted(entry *relayed, number uint64) (again bool) {
 // relayRefused answers the waiting calls with the upstream's error. lost is true if clients have
 // the subscription from an earlier upstream: then another upstream is to be asked. upstreams is how
 // many there are: when so many have refused the subscription in a row, these clients are cut off.
-func (h *hub) relayRefused(entry *relayed, why *callError, upstreams int) (lost bool) {
+func (h *hub) relayRefused(entry *relayed, why *message.Error, upstreams int) (lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	entry.state = relayNew
@@ -223,11 +225,11 @@ func (r *relayed) giveUp() {
 }
 
 // refuseWaiting answers all waiting calls with an error. The caller holds the lock.
-func (h *hub) refuseWaiting(entry *relayed, why *callError) {
+func (h *hub) refuseWaiting(entry *relayed, why *message.Error) {
 	for _, w := range entry.waiting {
 		h.open.Give(w.sub.owner.client)
 		w.sub.owner.pending--
-		w.sub.owner.refuseLater(encode(answer{Error: why, ID: w.id}))
+		w.sub.owner.refuseLater(message.Failure(w.id, why))
 	}
 	entry.waiting = nil
 }

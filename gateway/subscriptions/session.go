@@ -2,7 +2,6 @@ package subscriptions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/message"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/internal/steady"
 	"github.com/mintlake/mintlake/internal/wsclient"
@@ -88,12 +88,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, le
 }
 
 // refuse answers in HTTP, before there is a WebSocket.
-func refuse(w http.ResponseWriter, status int, message string) {
+func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", "5")
 	w.WriteHeader(status)
 	// the client may have left
-	_ = json.NewEncoder(w).Encode(answer{Version: "2.0", Error: &callError{codeInternal, message}})
+	_, _ = w.Write(message.Failure(nil, refusal(message.CodeInternal, text)))
 }
 
 // queue adds a message to the client's buffer. It ends the session with errLagged if there is no
