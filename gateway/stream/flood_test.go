@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/mintlake/mintlake/gateway/socket"
 )
 
 // TestTrafficIsCountedHoweverItIsCut: a connection's bytes come in any pieces.
@@ -192,8 +194,8 @@ func TestAFloodOverWebSocketIsSlowedDown(t *testing.T) {
 		kind            byte // of the answer
 		free, perSecond int
 	}{
-		"pings": {append([]byte{0x89, 0x80}, mask...), 0x8a, pingsFree, pingsPerSecond},
-		"calls": {append(append([]byte{0x81, 0x80 | byte(len(call))}, mask...), call...), 0x81, callsFree, callsPerSecond},
+		"pings": {append([]byte{0x89, 0x80}, mask...), 0x8a, socket.PingsFree, socket.PingsPerSecond},
+		"calls": {append(append([]byte{0x81, 0x80 | byte(len(call))}, mask...), call...), 0x81, socket.CallsFree, socket.CallsPerSecond},
 	} {
 		conn, err := from("127.0.0.2")(t.Context(), f.Addr())
 		require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/panics"
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
@@ -111,8 +112,8 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	select {
 	case err := <-ended:
 		return err
-	case <-sub.ended:
-		return endStatus(sub.why)
+	case <-sub.Ended():
+		return endStatus(sub.Why())
 	case <-leaseOf(stream.Context()).Ended():
 		return g.refuseGRPC(leaseOf(stream.Context()).Why())
 	}
@@ -120,16 +121,16 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 
 // guarded returns the error of work; if work panics, the status Internal.
 func (s *Server) guarded(work func() error) (err error) {
-	defer panics.Catch(s.deps.Logger, s.metrics.panics, func() { err = endStatus(errInternal) })
+	defer panics.Catch(s.deps.Logger, s.metrics.panics, func() { err = endStatus(socket.ErrInternal) })
 	return work()
 }
 
 // endStatus returns the gRPC status for the reason why a stream ends.
 func endStatus(why error) error {
 	switch {
-	case errors.Is(why, errStops):
+	case errors.Is(why, socket.ErrStops):
 		return status.Error(codes.Unavailable, why.Error())
-	case errors.Is(why, errInternal):
+	case errors.Is(why, socket.ErrInternal):
 		return status.Error(codes.Internal, why.Error())
 	}
 	return status.Error(codes.ResourceExhausted, why.Error())

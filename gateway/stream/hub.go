@@ -11,29 +11,25 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mintlake/mintlake/gateway/socket"
 )
 
 // Why a subscriber's stream ends.
 var (
 	errLagged = errors.New("the client reads slower than the chain writes; subscribe again, with narrower filters or a faster reader")
-	errStops  = errors.New("the server stops")
-	// errInternal ends what panicked.
-	errInternal = errors.New("internal error")
-	errFull     = errors.New("the server has as many subscribers as it may")
+	errFull   = errors.New("the server has as many subscribers as it may")
 )
 
 // subscriber is one client's subscription. Its filters may be replaced at any time.
 type subscriber struct {
+	*socket.Ending
 	shard *shard
 	// out has the deliveries in the order of the log, notes those that never wait behind them.
 	out, notes *queue
 	// key is the name of the client's key, form is grpc or websocket.
 	key, form string
 	since     time.Time
-	// ended is closed when the hub gives up the subscriber; why is set before.
-	ended chan struct{}
-	once  sync.Once
-	why   error
 
 	// change is held while the filters are replaced. It guards entries, the current filters, and
 	// gone, which says that the subscriber was removed. Matching reads neither: it reads the index,
@@ -48,24 +44,6 @@ type subscriber struct {
 	tick    uint64
 	hits    []*entry
 	watches []*watch
-}
-
-// end gives up the subscriber, for the reason of the first call.
-func (s *subscriber) end(why error) {
-	s.once.Do(func() {
-		s.why = why
-		close(s.ended)
-	})
-}
-
-// over returns whether the hub has given up the subscriber.
-func (s *subscriber) over() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
 }
 
 // batch is a list of transactions in the order of delivery. Every shard processes all of it; the
@@ -135,13 +113,13 @@ func (h *hub) run(ctx context.Context) error {
 // them.
 func (h *hub) add(key, form string, buffer int) (*subscriber, error) {
 	s := &subscriber{
-		out: newQueue(buffer), notes: newQueue(notesBehind), ended: make(chan struct{}), key: key, form: form, since: time.Now(),
+		out: newQueue(buffer), notes: newQueue(notesBehind), Ending: socket.NewEnding(), key: key, form: form, since: time.Now(),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.closed:
-		return nil, errStops
+		return nil, socket.ErrStops
 	case len(h.subscribers) >= h.most:
 		return nil, errFull
 	}
@@ -298,7 +276,7 @@ func (h *hub) close() {
 	defer h.mu.Unlock()
 	h.closed = true
 	for s := range h.subscribers {
-		s.end(errStops)
+		s.End(socket.ErrStops)
 	}
 }
 

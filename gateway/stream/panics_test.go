@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/mintlake/mintlake/gateway/socket"
 )
 
 // wantsOne is a filter of the transactions of one account.
@@ -60,15 +62,12 @@ func TestAPanicInACall(t *testing.T) {
 			t.Error(refused, err)
 			return
 		}
-		upgrade := &upgrader{ResponseWriter: w}
 		session := newSession(f.Server, sub, lease)
 		session.watches = nil // so that it can have none
-		if session.conn, err = websocket.Accept(upgrade, r, nil); err != nil {
+		if err := session.Accept(w, r); err != nil {
 			t.Error(err)
 			return
 		}
-		session.frames = upgrade.conn
-		session.frames.lease = session.lease
 		session.run(t.Context())
 	}))
 	t.Cleanup(server.Close)
@@ -98,7 +97,7 @@ func TestAPanicInAReplay(t *testing.T) {
 	t.Cleanup(func() { f.hub.remove(sub) })
 	require.NoError(t, f.takePlace(t.Context(), sub.key))
 	(&replay{server: f.Server, sub: sub, at: levelFinal}).run(t.Context()) // it has no log
-	<-sub.ended
-	require.ErrorIs(t, sub.why, errInternal)
+	<-sub.Ended()
+	require.ErrorIs(t, sub.Why(), socket.ErrInternal)
 	require.EqualValues(t, 1, testutil.ToFloat64(f.metrics.panics))
 }

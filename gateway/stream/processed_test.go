@@ -359,8 +359,8 @@ func TestASlowClientAtProcessedIsCutOff(t *testing.T) {
 	go func() { _ = h.run(ctx) }()
 	h.publish(ctx, []*transaction{{slot: 1}, {slot: 2}, {slot: 3}})
 	h.publishAt(ctx, levelProcessed, []*transaction{{slot: 1}, {slot: 2}, {slot: 3}})
-	<-sub.ended
-	require.ErrorIs(t, sub.why, errLagged)
+	<-sub.Ended()
+	require.ErrorIs(t, sub.Why(), errLagged)
 	waiting, oldest := sub.out.backlog()
 	require.Equal(t, 2, waiting)
 	require.EqualValues(t, 1, oldest)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/panics"
 )
 
@@ -135,7 +136,7 @@ func (r *replay) leave() {
 // cannot be read, it gives up the subscriber: the client subscribes again, from its last slot on.
 func (r *replay) run(ctx context.Context) {
 	defer r.release()
-	defer panics.Catch(r.server.deps.Logger, r.server.metrics.panics, func() { r.sub.end(errInternal) })
+	defer panics.Catch(r.server.deps.Logger, r.server.metrics.panics, func() { r.sub.End(socket.ErrInternal) })
 	for !r.handOver() {
 		records, err := r.fetch(ctx)
 		switch {
@@ -145,7 +146,7 @@ func (r *replay) run(ctx context.Context) {
 			continue
 		case err != nil:
 			r.server.deps.Logger.Warn("a replay lost its topic", "err", err)
-			r.sub.end(errLostLog)
+			r.sub.End(errLostLog)
 			return
 		}
 		if records[0].offset > r.next {
@@ -263,14 +264,14 @@ func (r *replay) push(ctx context.Context, d delivery) bool {
 		over := time.NewTimer(r.server.cfg.replayStall - r.waited)
 		select {
 		case <-ctx.Done():
-		case <-r.sub.ended:
+		case <-r.sub.Ended():
 		case <-r.sub.out.drained:
 		case <-over.C:
-			r.sub.end(errStalled)
+			r.sub.End(errStalled)
 		}
 		over.Stop()
 		r.waited += time.Since(begun)
-		if ctx.Err() != nil || r.sub.over() {
+		if ctx.Err() != nil || r.sub.Over() {
 			return false
 		}
 	}
@@ -371,6 +372,6 @@ func (s *shard) push(sub *subscriber, d delivery, behind bool) {
 	}
 	if !queue.push(d) {
 		s.hub.lagged.Add(1)
-		sub.end(errLagged)
+		sub.End(errLagged)
 	}
 }

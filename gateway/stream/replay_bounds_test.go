@@ -31,7 +31,7 @@ func TestAnAcceptedReplayIsNotRefused(t *testing.T) {
 		require.Same(t, first, other, "its reader has moved on, for another one")
 		go again.run(t.Context())
 		time.Sleep(10 * time.Hour)
-		require.False(t, sub.over(), "%v", sub.why)
+		require.False(t, sub.Over(), "%v", sub.Why())
 
 		came := make(chan *replay, 8)
 		for range cap(came) {

@@ -254,8 +254,8 @@ func numberOf(sub *subscriber) string {
 		}
 		select {
 		case <-sub.out.ready:
-		case <-sub.ended:
-			return sub.why.Error()
+		case <-sub.Ended():
+			return sub.Why().Error()
 		case <-time.After(patience):
 			return "none came"
 		}
@@ -327,7 +327,7 @@ func TestAReaderMovesOnBeforeAFetch(t *testing.T) {
 		moveOn(other)
 		<-other.turn
 		synctest.Wait()
-		require.False(t, sub.over(), "%v", sub.why)
+		require.False(t, sub.Over(), "%v", sub.Why())
 		var got []uint64
 		for d, ok := sub.out.pop(); ok; d, ok = sub.out.pop() {
 			got = append(got, uint64(d.tx.offset))

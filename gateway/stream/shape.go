@@ -11,6 +11,7 @@ import (
 	"github.com/mr-tron/base58"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
@@ -125,10 +126,10 @@ func (s shape) ofFields() bool {
 // encodeFields returns the JSON in a shape of fields. What has no wire format has no JSON either.
 func (t *transaction) encodeFields(s shape) ([]byte, error) {
 	parts := t.split()
-	buffer := newFrames()
-	defer buffer.release()
-	wire, _, err := appendWire(buffer.bytes, parts.tx)
-	buffer.bytes = wire
+	buffer := socket.NewFrames()
+	defer buffer.Release()
+	wire, _, err := appendWire(buffer.Bytes, parts.tx)
+	buffer.Bytes = wire
 	if err = cmp.Or(parts.err, err); err != nil {
 		return nil, err
 	}

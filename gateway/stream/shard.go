@@ -226,14 +226,14 @@ func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 		d.wants = slices.Clone(sub.hits)
 		slices.SortFunc(d.wants, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
 	}
-	if sub.over() {
+	if sub.Over() {
 		return false
 	}
 	if sub.out.push(d) {
 		return true
 	}
 	s.hub.lagged.Add(1)
-	sub.end(errLagged)
+	sub.End(errLagged)
 	return false
 }
 

@@ -88,8 +88,8 @@ func readParam(raw json.RawMessage, i int, known []string, into any) error {
 	return nil
 }
 
-// handle executes one message and returns the answer, and whether that is an error.
-func (c *session) handle(text []byte) (answer []byte, refused bool) {
+// Handle implements socket.Client.
+func (c *session) Handle(text []byte) (answer []byte, refused bool) {
 	in, err := message.Read(text)
 	var result any
 	if err == nil {

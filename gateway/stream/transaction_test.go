@@ -171,7 +171,7 @@ func FuzzMessage(f *testing.F) {
 			t.Fatal(err)
 		}
 		c := newSession(s, sub, nil)
-		if reply, _ := c.handle(message); !json.Valid(reply) {
+		if reply, _ := c.Handle(message); !json.Valid(reply) {
 			t.Fatalf("reply is no JSON: %s", reply)
 		}
 	})

@@ -2,24 +2,16 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/coder/websocket"
-	"golang.org/x/time/rate"
 
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/access/listen"
-	"github.com/mintlake/mintlake/internal/panics"
-	"github.com/mintlake/mintlake/internal/steady"
-	"github.com/mintlake/mintlake/internal/wsclient"
+	"github.com/mintlake/mintlake/gateway/socket"
 )
 
 // keyQuery carries the RPC key, from the specification.
@@ -49,37 +41,24 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusServiceUnavailable, "full", err.Error())
 		return
 	}
-	session := newSession(s, sub, lease)
-	upgrade := &upgrader{ResponseWriter: w}
-	// No compression: for each client it would cost more than everything else together.
-	conn, err := websocket.Accept(upgrade, r, &websocket.AcceptOptions{
-		// origins are checked above: the library's patterns know no schemes
-		InsecureSkipVerify: true,
-		CompressionMode:    websocket.CompressionDisabled,
-		OnPongReceived:     session.ponged,
-		OnPingReceived:     session.answersPing,
-	})
-	if err != nil {
+	c := newSession(s, sub, lease)
+	if c.Accept(w, r) != nil { // it has answered
 		s.hub.remove(sub)
 		lease.Close()
 		s.metrics.refused.WithLabelValues(formWebSocket, "handshake").Inc()
-		return // Accept has answered
+		return
 	}
-	conn.SetReadLimit(maxMessageBytes)
 	s.metrics.subscriptions.WithLabelValues(formWebSocket).Inc()
-	session.conn, session.frames = conn, upgrade.conn
-	session.frames.lease = lease
 	// The session runs in a goroutine of its own, so that this one returns and net/http frees the
 	// request with its buffers. The hub ends the session.
-	go session.run(context.WithoutCancel(r.Context()))
+	go c.run(context.WithoutCancel(r.Context()))
 }
 
 // session is one WebSocket client.
 type session struct {
+	*socket.Session
 	server  *Server
 	sub     *subscriber
-	conn    *websocket.Conn
-	frames  *frameConn
 	lease   *keys.Lease
 	replies chan reply
 	filters map[uint64]*filter
@@ -95,22 +74,7 @@ type session struct {
 	introduced uint64
 	// life is the context of the session: it ends with it.
 	life context.Context
-	// pinged is when the ping was sent after which neither a pong nor a message came, in Unix
-	// nanoseconds; 0 if there is none.
-	pinged atomic.Int64
-	// refusals limits error answers: web3.js repeats a refused call at once, some five hundred
-	// times a second.
-	refusals *rate.Limiter
-	// calls and pings limit what the client sends.
-	calls, pings *rate.Limiter
 }
-
-// What a client may send over one connection: a burst, and a rate per second. Further messages
-// wait, further pings get no pong.
-const (
-	callsFree, callsPerSecond = 1_000, 200
-	pingsFree, pingsPerSecond = 100, 10
-)
 
 // reply is the answer to a message. Once the client has it, it knows all subscriptions up to
 // number.
@@ -119,108 +83,38 @@ type reply struct {
 	number uint64
 }
 
-// refusalsFree is how many error answers a connection gets without delay; further ones come at
-// Config.refusalsPerSecond.
-const refusalsFree = 10
-
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
+	cfg := socket.Config{
+		MessageBytes: maxMessageBytes, RefusalsPerSecond: s.cfg.refusalsPerSecond, PingInterval: s.cfg.pingInterval, WriteTimeout: s.cfg.writeTimeout,
+		GoodbyeTimeout: s.cfg.goodbyeTimeout, Logger: s.deps.Logger, Panics: s.metrics.panics,
+	}
 	return &session{
-		server: s, sub: sub, lease: lease, replies: make(chan reply, 4), filters: map[uint64]*filter{}, watches: map[uint64]*watch{}, replays: map[uint64]context.CancelFunc{},
-		refusals: rate.NewLimiter(rate.Limit(s.cfg.refusalsPerSecond), refusalsFree),
-		calls:    rate.NewLimiter(callsPerSecond, callsFree), pings: rate.NewLimiter(pingsPerSecond, pingsFree),
+		Session: socket.New(cfg, lease, sub.Ending), server: s, sub: sub, lease: lease, replies: make(chan reply, 4),
+		filters: map[uint64]*filter{}, watches: map[uint64]*watch{}, replays: map[uint64]context.CancelFunc{},
 	}
 }
 
-// run serves the session until the client leaves or breaks the protocol, the hub gives it up, its
-// key's lease ends, or something panics.
+// run serves the session until it ends.
 func (c *session) run(ctx context.Context) {
 	defer c.lease.Close()
 	defer c.server.hub.remove(c.sub)
-	defer c.conn.CloseNow() //nolint:errcheck // nothing is left to do about it
 	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c.life = ctx
-	var both sync.WaitGroup
-	over := make(chan struct{}, 2)
-	for _, work := range []func(context.Context){c.receive, c.send} {
-		both.Go(func() {
-			defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, c.panicked)
-			work(ctx)
-			over <- struct{}{}
-		})
-	}
+	c.Run(ctx, c)
+}
+
+// Answer implements socket.Client.
+func (c *session) Answer(ctx context.Context, text []byte) {
 	select {
-	case <-over:
-	case <-c.sub.ended:
-		c.sayGoodbye()
-	case <-c.lease.Ended():
-		c.sub.end(c.lease.Why())
-		c.sayGoodbye()
-	}
-	cancel()              // ends receive: the library closes a connection whose read is canceled
-	_ = c.conn.CloseNow() // ends a write that waits for the client
-	both.Wait()
-}
-
-// panicked ends a session in which something panicked.
-func (c *session) panicked() { c.sub.end(errInternal) }
-
-// sayGoodbye closes the connection with the reason. It waits at most goodbyeTimeout for the client
-// to read that.
-func (c *session) sayGoodbye() {
-	code := websocket.StatusPolicyViolation
-	switch {
-	case errors.Is(c.sub.why, errStops):
-		code = websocket.StatusGoingAway
-	case errors.Is(c.sub.why, errInternal):
-		code = websocket.StatusInternalError
-	}
-	wsclient.CloseWithin(c.server.cfg.goodbyeTimeout, func() error {
-		c.frames.stop()
-		return c.conn.Close(code, c.sub.why.Error())
-	})
-}
-
-// receive reads and executes the client's messages until the connection fails. It waits if
-// messages, or error answers, come too fast.
-func (c *session) receive(ctx context.Context) {
-	for {
-		message, ok := wsclient.ReadText(ctx, c.conn)
-		if !ok {
-			return
-		}
-		c.pinged.Store(0) // the client lives, though its pong may come behind calls that wait here
-		if c.calls.Wait(ctx) != nil {
-			return
-		}
-		var text []byte
-		var refused bool
-		done := make(chan struct{})
-		// A goroutine of its own handles the message. It needs a deep stack, which this goroutine
-		// would keep until the client leaves.
-		go func() {
-			defer close(done)
-			defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, c.panicked)
-			text, refused = c.handle(message)
-		}()
-		<-done
-		if text == nil { // it panicked, so run ends the session
-			<-ctx.Done()
-			return
-		}
-		if refused && c.refusals.Wait(ctx) != nil {
-			return
-		}
-		select {
-		case c.replies <- reply{text, c.next}:
-		case <-ctx.Done():
-			return
-		}
+	case c.replies <- reply{text, c.next}:
+	case <-ctx.Done():
 	}
 }
 
-// send sends answers, deliveries and pings until the connection fails.
-func (c *session) send(ctx context.Context) {
-	ping := time.NewTicker(c.server.cfg.pingInterval)
+// Send implements socket.Client: it sends answers, deliveries and pings.
+func (c *session) Send(ctx context.Context) {
+	ping := c.Pings()
 	defer ping.Stop()
 	for {
 		var err error
@@ -229,13 +123,13 @@ func (c *session) send(ctx context.Context) {
 			return
 		case answer := <-c.replies:
 			c.introduced = answer.number
-			err = c.write(frameText, answer.text)
+			err = c.Write(answer.text)
 		case <-c.sub.notes.ready:
 			err = c.notifyAll(ctx)
 		case <-c.sub.out.ready:
 			err = c.notifyAll(ctx)
 		case <-ping.C:
-			err = c.ping()
+			err = c.Ping()
 		}
 		if err != nil {
 			return
@@ -243,46 +137,21 @@ func (c *session) send(ctx context.Context) {
 	}
 }
 
-func (c *session) write(kind byte, parts ...[]byte) error {
-	return c.frames.send(c.server.cfg.writeTimeout, kind, parts...)
-}
-
-var errNoPong = errors.New("no pong came")
-
-// ping sends a ping, unless nothing came since the last one. If that one is older than
-// writeTimeout, it returns errNoPong.
-func (c *session) ping() error {
-	now := steady.Now()
-	switch at := c.pinged.Load(); {
-	case at == 0:
-		c.pinged.Store(now)
-		return c.write(framePing)
-	case now-at > int64(c.server.cfg.writeTimeout):
-		return errNoPong
-	}
-	return nil
-}
-
-func (c *session) ponged(context.Context, []byte) { c.pinged.Store(0) }
-
-// answersPing returns whether a ping of the client gets a pong.
-func (c *session) answersPing(context.Context, []byte) bool { return c.pings.Allow() }
-
 // notifyAll sends all deliveries that wait, several messages in one write: a block has more than
 // one for most clients.
 func (c *session) notifyAll(ctx context.Context) error {
-	out := newFrames()
-	defer out.release()
+	out := socket.NewFrames()
+	defer out.Release()
 	for d, ok := c.pop(); ok; d, ok = c.pop() {
 		if err := c.introduce(ctx, d, out); err != nil {
 			return err
 		}
 		if d.note != nil {
-			message, err := d.notification(c.server.recent.root())
+			text, err := d.notification(c.server.recent.root())
 			if err != nil {
 				return err
 			}
-			out.add(frameText, message)
+			out.Add(text)
 			continue
 		}
 		// One message for each subscription that wants the transaction.
@@ -292,30 +161,26 @@ func (c *session) notifyAll(ctx context.Context) error {
 				c.server.metrics.badRecords.Inc()
 				continue
 			}
-			out.add(frameText, notificationHead, []byte(want.name), notificationMiddle, result, notificationTail)
-			if len(out.bytes) < framesSent {
+			out.Add(notificationHead, []byte(want.name), notificationMiddle, result, notificationTail)
+			if !out.Full() {
 				continue
 			}
-			if err := c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes); err != nil {
+			if err := c.Flush(out); err != nil {
 				return err
 			}
-			out.bytes = out.bytes[:0]
 		}
 	}
-	if len(out.bytes) == 0 {
-		return nil
-	}
-	return c.frames.sendWhole(c.server.cfg.writeTimeout, out.bytes)
+	return c.Flush(out)
 }
 
 // introduce appends to out the answers that tell the client the numbers of the delivery's
 // subscriptions: clients drop messages with a number that they do not know yet.
-func (c *session) introduce(ctx context.Context, d delivery, out *frames) error {
+func (c *session) introduce(ctx context.Context, d delivery, out *socket.Frames) error {
 	for c.introduced < c.promised.Load() && d.newest() > c.introduced {
 		select {
 		case answer := <-c.replies:
 			c.introduced = answer.number
-			out.add(frameText, answer.text)
+			out.Add(answer.text)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

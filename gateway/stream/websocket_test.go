@@ -14,6 +14,8 @@ import (
 	"github.com/coder/websocket"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/gateway/socket"
 )
 
 func (f *fixture) dial(t *testing.T) *websocket.Conn {
@@ -105,7 +107,7 @@ func TestAThrottledClientIsAlive(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	f := start(t, Config{pingInterval: 50 * time.Millisecond, writeTimeout: 5 * time.Second, refusalsPerSecond: 5})
 	conn := f.dial(t)
-	const calls = refusalsFree + 35 // seven seconds of them wait
+	const calls = socket.RefusalsFree + 35 // seven seconds of them wait
 	for range calls {
 		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe"}`)))
 	}
@@ -122,7 +124,7 @@ func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
 	f := start(t, Config{refusalsPerSecond: 1 / patience.Seconds()})
 	conn := f.dial(t)
 	const message = `{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["x"]}`
-	for n := range refusalsFree {
+	for n := range socket.RefusalsFree {
 		answer := f.call(t, conn, strings.Replace(message, "signature", []string{"signature", "account", "program", "logs"}[n%4], 1))
 		require.Contains(t, answer, "-32601")
 		require.Contains(t, answer, "RPC address")

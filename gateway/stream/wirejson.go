@@ -14,6 +14,7 @@ import (
 	"github.com/mr-tron/base58"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/solana/txerror"
@@ -26,9 +27,9 @@ import (
 // of the server's work for a block. A test compares the bytes with encoding/json's.
 func (t *transaction) encodeWireShape(s shape) ([]byte, error) {
 	parts := t.split()
-	buffer := newFrames()
-	defer buffer.release()
-	w := jsonWriter{out: buffer.bytes, err: parts.err}
+	buffer := socket.NewFrames()
+	defer buffer.Release()
+	w := jsonWriter{out: buffer.Bytes, err: parts.err}
 	w.raw("{")
 	if s.details != "none" {
 		w.raw(`"signature":`)
@@ -56,7 +57,7 @@ func (t *transaction) encodeWireShape(s shape) ([]byte, error) {
 		w.raw("}")
 	}
 	w.raw("}")
-	buffer.bytes = w.out
+	buffer.Bytes = w.out
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -151,10 +152,10 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWrit
 
 // wire appends the wire format of a Transaction in an encoding, and returns its version in JSON.
 func (w *jsonWriter) wire(tx []byte, encoding string) (version string) {
-	buffer := newFrames()
-	defer buffer.release()
-	wire, v, err := appendWire(buffer.bytes, tx)
-	buffer.bytes, w.err = wire, cmp.Or(w.err, err)
+	buffer := socket.NewFrames()
+	defer buffer.Release()
+	wire, v, err := appendWire(buffer.Bytes, tx)
+	buffer.Bytes, w.err = wire, cmp.Or(w.err, err)
 	switch encoding {
 	case "base58":
 		w.out = append(w.out, base58.Encode(wire)...)

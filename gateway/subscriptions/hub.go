@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/access/shares"
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/solana"
 )
 
 // Why a connection ends.
 var (
 	errLagged = errors.New("the client reads slower than notifications come; connect again with fewer subscriptions or a faster reader")
-	errStops  = errors.New("the server stops; connect again")
 )
 
 // Why a connection or a subscription is refused.
@@ -133,7 +133,7 @@ func (h *hub) addSession(s *session) error {
 	defer h.mu.Unlock()
 	switch {
 	case h.closed:
-		return errStops
+		return socket.ErrStops
 	case len(h.sessions) >= h.cfg.maxConnections:
 		return errFull
 	case h.clients[s.client] >= h.cfg.maxConnectionsPerClient:
@@ -314,6 +314,6 @@ func (h *hub) close() {
 	defer h.mu.Unlock()
 	h.closed = true
 	for s := range h.sessions {
-		s.end(errStops)
+		s.End(socket.ErrStops)
 	}
 }

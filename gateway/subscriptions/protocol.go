@@ -15,15 +15,15 @@ const maxSignatureText = 88
 
 func refusal(code int, text string) *message.Error { return &message.Error{Code: code, Message: text} }
 
-// handle performs one message. The answer of a call that succeeds is queued. The answer with an
-// error is returned, so that the caller can delay it. A notification (a call without id, such as
-// the clients' ping) is never answered.
-func (c *session) handle(text []byte) (refused []byte) {
+// Handle implements socket.Client. The answer of a call that succeeds is queued here, before any
+// notification. The answer with an error is returned, so that it can be delayed. A notification (a
+// call without id, such as the clients' ping) is never answered.
+func (c *session) Handle(text []byte) (answer []byte, refused bool) {
 	in, err := message.Read(text)
 	switch {
 	case err == nil && in.Notification():
 		c.server.metrics.calls.WithLabelValues("notification").Inc()
-		return nil
+		return nil, false
 	case err == nil:
 		err = c.allowed(in.Method)
 	}
@@ -33,12 +33,12 @@ func (c *session) handle(text []byte) (refused []byte) {
 	if err == nil {
 		// perform knows the method, so it is one of few
 		c.server.metrics.calls.WithLabelValues(in.Method).Inc()
-		return nil
+		return nil, false
 	}
 	wrong := refusal(message.CodeInternal, "Internal error")
 	errors.As(err, &wrong)
 	c.server.metrics.calls.WithLabelValues("refused").Inc()
-	return message.Failure(in.ID, wrong)
+	return message.Failure(in.ID, wrong), true
 }
 
 // allowed returns an error if the client's key may not make this call now. A ping is always

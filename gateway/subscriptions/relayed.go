@@ -220,7 +220,7 @@ func (h *hub) relayRefused(entry *relayed, why *message.Error, upstreams int) (l
 // giveUp ends the sessions of the clients of a subscription that no upstream serves any more.
 func (r *relayed) giveUp() {
 	for sub := range r.subscribers {
-		sub.owner.end(errRelayGone)
+		sub.owner.End(errRelayGone)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -185,18 +186,18 @@ func TestWhatIsNotUnderstoodIsAnswered(t *testing.T) {
 func TestRefusalsAreThrottled(t *testing.T) {
 	f := start(t, Config{refusalsPerSecond: 1.0 / patience.Seconds()}, newUpstream())
 	c := f.dial(t)
-	for range refusalsFree {
+	for range socket.RefusalsFree {
 		require.Contains(t, c.call("accountSubscribe", "[]"), "-32601")
 	}
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe"}`)
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe"}`)
 	refused := f.metrics.calls.WithLabelValues("refused")
-	require.Eventually(t, func() bool { return testutil.ToFloat64(refused) == refusalsFree+1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(refused) == socket.RefusalsFree+1 }, patience, time.Millisecond)
 	within, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, _, err := c.Read(within)
 	require.Error(t, err, "the answer waits")
-	require.EqualValues(t, refusalsFree+1, testutil.ToFloat64(refused), "and what comes after it is not read")
+	require.EqualValues(t, socket.RefusalsFree+1, testutil.ToFloat64(refused), "and what comes after it is not read")
 }
 
 // A client whose calls wait for their turn is alive, though its pong comes behind them.
@@ -204,7 +205,7 @@ func TestAThrottledClientIsAlive(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	f := start(t, Config{pingInterval: 50 * time.Millisecond, writeTimeout: 5 * time.Second, refusalsPerSecond: 5}, newUpstream())
 	c := f.dial(t)
-	const calls = refusalsFree + 35 // seven seconds of them wait
+	const calls = socket.RefusalsFree + 35 // seven seconds of them wait
 	for range calls {
 		c.send(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe"}`)
 	}
@@ -295,12 +296,12 @@ func FuzzHandle(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		c := &session{server: s, out: make(chan []byte, 4), ended: make(chan struct{}), subscriptions: map[uint64]*subscription{}}
+		c := newSession(s, "", nil)
 		require.NoError(t, s.hub.addSession(c))
 		defer s.hub.removeSession(c)
-		refused := c.handle(message)
-		if refused != nil {
-			c.queue(refused)
+		if answer, refused := c.Handle(message); answer != nil {
+			require.True(t, refused)
+			c.queue(answer)
 		}
 		require.LessOrEqual(t, len(c.out), 1)
 		if len(c.out) == 1 {

@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"bufio"
@@ -15,9 +15,9 @@ import (
 // it: the library answers pings and closes, the session sends messages. Each write is one or more
 // whole frames.
 //
-// The session writes its own frames because the library takes a message as one slice. A message
-// here is two: the subscription's number, and the transaction's JSON, which all clients share.
-// Also, the library's Ping waits for the pong, which would delay the messages behind it.
+// The session writes its own frames because the library takes a message as one slice. A message of
+// the stream is two: the subscription's number, and the transaction's JSON, which all clients
+// share. Also, the library's Ping waits for the pong, which would delay the messages behind it.
 type frameConn struct {
 	net.Conn
 	mu sync.Mutex
@@ -53,8 +53,8 @@ func appendFrame(b []byte, kind byte, n int) []byte {
 }
 
 // scratch pools buffers in which the frames of one write are put together, so that it is one system
-// call. Clients hold no buffer between writes. The JSON of a transaction is made in them, too.
-var scratch = sync.Pool{New: func() any { return &frames{} }}
+// call. Clients hold no buffer between writes.
+var scratch = sync.Pool{New: func() any { return &Frames{} }}
 
 // framesSent is how many buffered bytes are written without waiting for more. framesKept is the
 // largest buffer that goes back to the pool.
@@ -63,42 +63,42 @@ const (
 	framesKept = 256 << 10
 )
 
-// frames is a buffer of whole frames, one after the other.
-type frames struct{ bytes []byte }
+// Frames is a buffer of whole frames, one after the other.
+type Frames struct{ Bytes []byte }
 
-func newFrames() *frames {
-	f := scratch.Get().(*frames) // the pool has nothing else
-	f.bytes = f.bytes[:0]
+// NewFrames returns an empty buffer. The caller calls Release.
+func NewFrames() *Frames {
+	f := scratch.Get().(*Frames) // the pool has nothing else
+	f.Bytes = f.Bytes[:0]
 	return f
 }
 
-func (f *frames) release() {
-	if cap(f.bytes) <= framesKept {
+// Release gives the buffer back.
+func (f *Frames) Release() {
+	if cap(f.Bytes) <= framesKept {
 		scratch.Put(f)
 	}
 }
 
-// add appends a frame whose payload is the concatenation of parts.
-func (f *frames) add(kind byte, parts ...[]byte) {
+// Full returns whether the frames should be sent before more are added.
+func (f *Frames) Full() bool { return len(f.Bytes) >= framesSent }
+
+// Add appends a message that is the concatenation of parts.
+func (f *Frames) Add(parts ...[]byte) { f.add(frameText, parts...) }
+
+func (f *Frames) add(kind byte, parts ...[]byte) {
 	n := 0
 	for _, part := range parts {
 		n += len(part)
 	}
-	f.bytes = appendFrame(f.bytes, kind, n)
+	f.Bytes = appendFrame(f.Bytes, kind, n)
 	for _, part := range parts {
-		f.bytes = append(f.bytes, part...)
+		f.Bytes = append(f.Bytes, part...)
 	}
 }
 
-// send writes a frame whose payload is the concatenation of parts, within timeout.
-func (c *frameConn) send(timeout time.Duration, kind byte, parts ...[]byte) error {
-	f := newFrames()
-	defer f.release()
-	f.add(kind, parts...)
-	return c.sendWhole(timeout, f.bytes)
-}
-
-func (c *frameConn) sendWhole(timeout time.Duration, b []byte) error {
+// send writes whole frames, within timeout.
+func (c *frameConn) send(timeout time.Duration, b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {

@@ -1,4 +1,4 @@
-package wsclient
+package socket
 
 import (
 	"net/http"
@@ -16,11 +16,11 @@ func TestCloseWaitsNoLongerThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := make(chan struct{})
 		begin := time.Now()
-		CloseWithin(time.Second, func() error { <-hangs; return nil })
+		closeWithin(time.Second, func() error { <-hangs; return nil })
 		require.Equal(t, time.Second, time.Since(begin))
 		close(hangs)
 		begin = time.Now()
-		CloseWithin(time.Second, func() error { return nil })
+		closeWithin(time.Second, func() error { return nil })
 		require.Zero(t, time.Since(begin))
 	})
 }
@@ -34,7 +34,7 @@ func TestOnlyTextIsRead(t *testing.T) {
 		}
 		defer conn.CloseNow()
 		for {
-			message, ok := ReadText(r.Context(), conn)
+			message, ok := readText(r.Context(), conn)
 			if !ok {
 				return
 			}

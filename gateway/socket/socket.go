@@ -1,0 +1,227 @@
+// Package socket serves a client over a WebSocket: what the transaction stream and the
+// subscriptions have in common.
+//
+// In: a request whose host, origin and key were checked; messages of the client. Out: answers and
+// whatever else the client is to get. Guarantees: a client that is slow, silent or hostile holds up
+// nobody but itself, and is told why its session ends. Messages, pings and error answers have
+// rates. A panic ends its session only.
+package socket
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/internal/panics"
+	"github.com/mintlake/mintlake/internal/steady"
+)
+
+// What a client may send over one connection: a burst, and a rate per second. Further messages
+// wait, further pings get no pong. The first RefusalsFree error answers come at once, further ones
+// at Config.RefusalsPerSecond: web3.js repeats a refused call at once, some five hundred times a
+// second.
+const (
+	CallsFree      = 1_000
+	CallsPerSecond = 200
+	PingsFree      = 100
+	PingsPerSecond = 10
+	RefusalsFree   = 10
+)
+
+// Config of a session. All fields but Logger and Panics are required.
+type Config struct {
+	// MessageBytes bounds one message of the client.
+	MessageBytes int64
+	// RefusalsPerSecond is the rate of error answers.
+	RefusalsPerSecond float64
+	// PingInterval is the time between pings to the client. WriteTimeout is how long it may take to
+	// accept a message, and to answer a ping. GoodbyeTimeout is how long it may take to accept the
+	// reason why its session ends.
+	PingInterval, WriteTimeout, GoodbyeTimeout time.Duration
+	Logger                                     *slog.Logger
+	Panics                                     prometheus.Counter
+}
+
+// Client is what a session serves.
+type Client interface {
+	// Handle performs a message. It returns the answer, nil for none, and whether that is an error.
+	Handle(text []byte) (answer []byte, refused bool)
+	// Answer passes an answer on to Send.
+	Answer(ctx context.Context, answer []byte)
+	// Send sends what the client is to get, pings included, until the connection fails or ctx ends.
+	Send(ctx context.Context)
+}
+
+// Session is one WebSocket.
+type Session struct {
+	*Ending
+	cfg    Config
+	lease  *keys.Lease
+	conn   *websocket.Conn
+	frames *frameConn
+	// pinged is when the ping was sent after which neither a pong nor a message came, in Unix
+	// nanoseconds; 0 if there is none.
+	pinged                 atomic.Int64
+	calls, pings, refusals *rate.Limiter
+}
+
+// New returns a session that is not connected yet. The lease of the client's key counts what is
+// sent, and its end ends the session; nil restricts and counts nothing.
+func New(cfg Config, lease *keys.Lease, ending *Ending) *Session {
+	return &Session{
+		Ending: ending, cfg: cfg, lease: lease,
+		calls: rate.NewLimiter(CallsPerSecond, CallsFree), pings: rate.NewLimiter(PingsPerSecond, PingsFree),
+		refusals: rate.NewLimiter(rate.Limit(cfg.RefusalsPerSecond), RefusalsFree),
+	}
+}
+
+// Accept upgrades the request, or answers why it cannot.
+func (s *Session) Accept(w http.ResponseWriter, r *http.Request) error {
+	upgrade := &upgrader{ResponseWriter: w}
+	// No compression: for each client it would cost more than everything else together.
+	conn, err := websocket.Accept(upgrade, r, &websocket.AcceptOptions{
+		// The caller has checked the origin: the library's patterns know no schemes.
+		InsecureSkipVerify: true,
+		CompressionMode:    websocket.CompressionDisabled,
+		OnPongReceived:     func(context.Context, []byte) { s.pinged.Store(0) },
+		OnPingReceived:     func(context.Context, []byte) bool { return s.pings.Allow() },
+	})
+	if err != nil {
+		return err
+	}
+	conn.SetReadLimit(s.cfg.MessageBytes)
+	s.conn, s.frames = conn, upgrade.conn
+	s.frames.lease = s.lease
+	return nil
+}
+
+// Run serves the client until it leaves or breaks the protocol, it is given up, its key's lease
+// ends, or something panics.
+func (s *Session) Run(ctx context.Context, client Client) {
+	ctx, cancel := context.WithCancel(ctx)
+	var both sync.WaitGroup
+	over := make(chan struct{}, 2)
+	for _, work := range []func(){func() { s.receive(ctx, client) }, func() { client.Send(ctx) }} {
+		both.Go(func() {
+			defer panics.Catch(s.cfg.Logger, s.cfg.Panics, s.panicked)
+			work()
+			over <- struct{}{}
+		})
+	}
+	select {
+	case <-over:
+	case <-s.Ended():
+		s.sayGoodbye()
+	case <-s.lease.Ended():
+		s.End(s.lease.Why())
+		s.sayGoodbye()
+	}
+	cancel()              // ends receive: the library closes a connection whose read is canceled
+	_ = s.conn.CloseNow() // ends a write that waits for the client
+	both.Wait()
+}
+
+func (s *Session) panicked() { s.End(ErrInternal) }
+
+// sayGoodbye closes the connection with the reason. It waits at most GoodbyeTimeout for the client
+// to read that.
+func (s *Session) sayGoodbye() {
+	code := websocket.StatusPolicyViolation
+	switch {
+	case errors.Is(s.Why(), ErrStops):
+		code = websocket.StatusGoingAway
+	case errors.Is(s.Why(), ErrInternal):
+		code = websocket.StatusInternalError
+	}
+	closeWithin(s.cfg.GoodbyeTimeout, func() error {
+		s.frames.stop()
+		return s.conn.Close(code, s.Why().Error())
+	})
+}
+
+// receive reads and performs the client's messages until the connection fails. It waits if
+// messages, or error answers, come too fast. The wait comes before the answer, so a client that
+// waits for answers before it calls again is slowed down too.
+func (s *Session) receive(ctx context.Context, client Client) {
+	for {
+		text, ok := readText(ctx, s.conn)
+		if !ok {
+			return
+		}
+		s.pinged.Store(0) // the client lives, though its pong may come behind calls that wait here
+		if s.calls.Wait(ctx) != nil {
+			return
+		}
+		var answer []byte
+		var refused bool
+		handled := make(chan bool, 1)
+		// A goroutine of its own handles the message. It needs a deep stack, which this goroutine
+		// would keep until the client leaves.
+		go func() {
+			defer close(handled)
+			defer panics.Catch(s.cfg.Logger, s.cfg.Panics, s.panicked)
+			answer, refused = client.Handle(text)
+			handled <- true
+		}()
+		if !<-handled { // it panicked, so Run ends the session
+			<-ctx.Done()
+			return
+		}
+		if refused && s.refusals.Wait(ctx) != nil {
+			return
+		}
+		if answer != nil {
+			client.Answer(ctx, answer)
+		}
+	}
+}
+
+// RefusalDelay returns how long an error answer has to wait that comes after Handle has returned.
+func (s *Session) RefusalDelay() time.Duration { return s.refusals.Reserve().Delay() }
+
+// Pings returns a ticker of when Ping is to be called.
+func (s *Session) Pings() *time.Ticker { return time.NewTicker(s.cfg.PingInterval) }
+
+var errNoPong = errors.New("no pong came")
+
+// Ping sends a ping, unless nothing came since the last one. If that one is older than
+// WriteTimeout, it returns an error.
+func (s *Session) Ping() error {
+	now := steady.Now()
+	switch at := s.pinged.Load(); {
+	case at == 0:
+		s.pinged.Store(now)
+		return s.write(framePing, nil)
+	case now-at > int64(s.cfg.WriteTimeout):
+		return errNoPong
+	}
+	return nil
+}
+
+// Write sends a message.
+func (s *Session) Write(text []byte) error { return s.write(frameText, text) }
+
+func (s *Session) write(kind byte, payload []byte) error {
+	f := NewFrames()
+	defer f.Release()
+	f.add(kind, payload)
+	return s.Flush(f)
+}
+
+// Flush sends the frames and empties f.
+func (s *Session) Flush(f *Frames) error {
+	if len(f.Bytes) == 0 {
+		return nil
+	}
+	defer func() { f.Bytes = f.Bytes[:0] }()
+	return s.frames.send(s.cfg.WriteTimeout, f.Bytes)
+}
