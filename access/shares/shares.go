@@ -1,7 +1,7 @@
 // Package shares shares a bounded number of places among clients.
 //
 // In: clients that take and give places. Out: a place, or why there is none. Guarantees: what one
-// client takes leaves room for others.
+// client takes leaves room for others. Counts refuses who wants too many; with Places they wait.
 package shares
 
 import "sync"

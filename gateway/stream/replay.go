@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/panics"
 )
@@ -96,18 +97,30 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader}, nil
 }
 
+// errKeyReplays refuses a replay while others of its key have all that one key may have.
+var errKeyReplays = errors.New("other replays of this API key have all places that one key may have, a quarter of the server's; subscribe again when one of them has caught up, from the slot of one of them, or without from_slot")
+
+// shareOf returns how many of n places one API key may have: a quarter, but at least one. There
+// is no limit for keys.OpenID: without keys, all clients are on this machine.
+func shareOf(key string, n int) int {
+	if key == keys.OpenID {
+		return math.MaxInt
+	}
+	return max(1, n/4)
+}
+
 // takePlace waits for one of the places of the key, then for one of all replays. Unless there is an
 // error, the caller calls freePlace.
 func (s *Server) takePlace(ctx context.Context, key string) error {
 	own, stop := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errKeyReplays)
 	defer stop()
-	if s.shares.acquire(own, key) != nil {
+	if s.shares.Take(own, key) != nil {
 		return context.Cause(own)
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
 	defer cancel()
 	if s.running.Acquire(waiting, 1) != nil {
-		s.shares.release(key)
+		s.shares.Give(key)
 		return context.Cause(waiting)
 	}
 	return nil
@@ -115,7 +128,7 @@ func (s *Server) takePlace(ctx context.Context, key string) error {
 
 func (s *Server) freePlace(key string) {
 	s.running.Release(1)
-	s.shares.release(key)
+	s.shares.Give(key)
 }
 
 // release gives back what newReplay took.

@@ -206,7 +206,7 @@ func TestAKeyHasAShareOfTheReplays(t *testing.T) {
 		greedy[0].release()
 		(<-came).release()
 		greedy[1].release()
-		require.Empty(t, s.shares.shares, "a key without replays is forgotten")
+		require.Zero(t, s.shares.Clients(), "a key without replays is forgotten")
 	})
 }
 

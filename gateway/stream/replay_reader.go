@@ -8,7 +8,6 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
@@ -119,7 +118,7 @@ func (p *replayReaders) hasShare(key string) bool {
 			own++
 		}
 	}
-	return key != keys.OpenID && own >= shareOf(p.server.cfg.MaxReplays)
+	return own >= shareOf(key, p.server.cfg.MaxReplays)
 }
 
 // awaited returns whether an accepted replay waits for a new reader. The caller holds mu.

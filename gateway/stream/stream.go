@@ -35,6 +35,7 @@ import (
 	"github.com/mintlake/mintlake/access/listen"
 	"github.com/mintlake/mintlake/access/origins"
 	"github.com/mintlake/mintlake/access/proxies"
+	"github.com/mintlake/mintlake/access/shares"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/sharedcall"
@@ -187,7 +188,7 @@ type Server struct {
 	// locating how many of them look for their slot in the log. Who asks for the log's extent
 	// shares a look at it.
 	readers           replayReaders
-	shares            *replayShares
+	shares            *shares.Places
 	running, locating *semaphore.Weighted
 	looking           sharedcall.Group[logExtent]
 	// processed brings what is processed; nil without Config.Processed.
@@ -265,7 +266,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.hub = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses)
 	s.running, s.locating = semaphore.NewWeighted(int64(cfg.maxReplaying)), semaphore.NewWeighted(int64(cfg.MaxReplays))
-	s.shares = newReplayShares(cfg.maxReplaying)
+	s.shares = shares.NewPlaces(func(key string) int { return shareOf(key, cfg.maxReplaying) })
 	s.hub.finished = s.published
 	if s.processed, err = newProcessed(s); err != nil {
 		return nil, fmt.Errorf("stream.processed: %w", err)

@@ -317,7 +317,7 @@ func TestPerHostLimit(t *testing.T) {
 	group.Wait()
 	require.LessOrEqual(t, most.Load(), int64(3))
 	limiter := w.client.Transport.(*hostLimit)
-	require.Empty(t, limiter.hosts, "no entry outlives its requests")
+	require.Zero(t, limiter.hosts.Clients(), "no entry outlives its requests")
 }
 
 func TestConfigProblemsAreToldAtOnce(t *testing.T) {

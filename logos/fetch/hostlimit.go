@@ -1,33 +1,23 @@
 package fetch
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/mintlake/mintlake/access/shares"
 )
 
 // hostLimit bounds how many requests are under way to one host:port, redirects included. A request
-// counts until its response's body is closed. A host's entry is removed when no request holds its
-// semaphore or waits for it.
+// counts until its response's body is closed.
 type hostLimit struct {
 	next   http.RoundTripper
-	limit  func(host string) int
 	groups func(host string) []string
-
-	mu    sync.Mutex
-	hosts map[string]*hostEntry
-}
-
-type hostEntry struct {
-	requests *semaphore.Weighted
-	users    int // requests that hold the semaphore or wait for it
+	hosts  *shares.Places
 }
 
 func newHostLimit(next http.RoundTripper, limit func(host string) int, groups func(host string) []string) *hostLimit {
-	return &hostLimit{next: next, limit: limit, groups: groups, hosts: map[string]*hostEntry{}}
+	return &hostLimit{next: next, groups: groups, hosts: shares.NewPlaces(limit)}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -39,10 +29,10 @@ func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	release, err := h.acquire(request.Context(), host)
-	if err != nil {
+	if err := h.hosts.Take(request.Context(), host); err != nil {
 		return nil, err
 	}
+	release := sync.OnceFunc(func() { h.hosts.Give(host) })
 	response, err := h.next.RoundTrip(request)
 	if err != nil {
 		release()
@@ -53,31 +43,6 @@ func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = &releasingBody{ReadCloser: response.Body, release: release}
 	return response, nil
-}
-
-// acquire waits until a request to host may begin. release must be called when it has ended.
-func (h *hostLimit) acquire(ctx context.Context, host string) (release func(), err error) {
-	h.mu.Lock()
-	entry := h.hosts[host]
-	if entry == nil {
-		entry = &hostEntry{requests: semaphore.NewWeighted(int64(h.limit(host)))}
-		h.hosts[host] = entry
-	}
-	entry.users++
-	h.mu.Unlock()
-
-	leave := func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if entry.users--; entry.users == 0 {
-			delete(h.hosts, host)
-		}
-	}
-	if err := entry.requests.Acquire(ctx, 1); err != nil {
-		leave()
-		return nil, err
-	}
-	return sync.OnceFunc(func() { entry.requests.Release(1); leave() }), nil
 }
 
 type releasingBody struct {

@@ -1,0 +1,71 @@
+package shares
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Places bounds how many places each client has at one time: whoever wants one more waits. A client
+// without any is forgotten. Many goroutines may use it at once.
+type Places struct {
+	most func(client string) int
+
+	mu sync.Mutex
+	of map[string]*places
+}
+
+// places are those of one client.
+type places struct {
+	free  *semaphore.Weighted
+	users int // that have a place or wait for one; guarded by Places.mu
+}
+
+// NewPlaces returns the places of clients, of which each has as many as most says. most is called
+// under a lock, when a client that has no place asks for one.
+func NewPlaces(most func(client string) int) *Places {
+	return &Places{most: most, of: map[string]*places{}}
+}
+
+// Take waits for a place of the client until ctx ends. The caller calls Give unless there is an
+// error.
+func (p *Places) Take(ctx context.Context, client string) error {
+	p.mu.Lock()
+	own := p.of[client]
+	if own == nil {
+		own = &places{free: semaphore.NewWeighted(int64(p.most(client)))}
+		p.of[client] = own
+	}
+	own.users++
+	p.mu.Unlock()
+	err := own.free.Acquire(ctx, 1)
+	if err != nil {
+		p.leave(client, own)
+	}
+	return err
+}
+
+// Give gives a place back.
+func (p *Places) Give(client string) {
+	p.mu.Lock()
+	own := p.of[client]
+	p.mu.Unlock()
+	own.free.Release(1)
+	p.leave(client, own)
+}
+
+func (p *Places) leave(client string, own *places) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if own.users--; own.users == 0 {
+		delete(p.of, client)
+	}
+}
+
+// Clients returns how many clients have a place or wait for one.
+func (p *Places) Clients() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.of)
+}
