@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,14 +115,15 @@ func (d *definitions) list() (paths []string, err error) {
 // at returns the full path of a definition.
 func (d *definitions) at(path string) string { return filepath.Join(d.dir.path, engineDir, path) }
 
-// update copies what has changed since the last call. The engine must run, so that the files are
-// known to be readable. It replaces files in one step, so they are whole.
+// update copies the definitions that changed since the last call. It may be called only while the
+// engine runs: then the files were readable. The engine replaces a file in one step, so each is
+// whole. A file that cannot be read any more keeps its copy.
 func (d *definitions) update() error {
 	paths, err := d.list()
 	if err != nil {
 		return err
 	}
-	files, changed := make(map[string]string, len(paths)), len(paths) != len(d.files)
+	files := make(map[string]string, len(paths))
 	for _, path := range paths {
 		info, err := os.Lstat(d.at(path))
 		if err != nil {
@@ -132,21 +134,27 @@ func (d *definitions) update() error {
 		if !known || d.stamps[path] != now {
 			text, err := os.ReadFile(d.at(path))
 			if err != nil || !sound(path, text) {
+				if known {
+					files[path] = content
+				}
 				continue
 			}
-			content, changed = string(text), changed || string(text) != content
+			content = string(text)
 		}
 		files[path], d.stamps[path] = content, now
 	}
-	if !changed && len(files) == len(d.files) {
+	if maps.Equal(files, d.files) {
 		return nil
 	}
 	text, err := json.Marshal(files)
 	if err != nil {
 		return err
 	}
+	if err := durable.Replace(filepath.Join(d.dir.path, definitionsFile), text); err != nil {
+		return err
+	}
 	d.files = files
-	return durable.Replace(filepath.Join(d.dir.path, definitionsFile), text)
+	return nil
 }
 
 // mend puts copies in the place of damaged definitions, and returns their paths. If all is true, it
