@@ -192,6 +192,18 @@ func TestNoFormForWhatNoTransactionIs(t *testing.T) {
 		"a field of the message that is not known": func(_ *pb.Transaction, m *pb.Message) {
 			m.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 8, protowire.VarintType), 1))
 		},
+		"a field of an instruction that is not known": func(_ *pb.Transaction, m *pb.Message) {
+			m.Instructions = []*pb.CompiledInstruction{{}}
+			m.Instructions[0].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 5, protowire.VarintType), 1))
+		},
+		"a stack height in an outer instruction": func(_ *pb.Transaction, m *pb.Message) {
+			m.Instructions = []*pb.CompiledInstruction{{}}
+			m.Instructions[0].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), 1))
+		},
+		"a field of a table that is not known": func(_ *pb.Transaction, m *pb.Message) {
+			m.AddressTableLookups, m.Config, m.Versioned = []*pb.MessageAddressTableLookup{{AccountKey: named(3)}}, nil, true
+			m.AddressTableLookups[0].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), 1))
+		},
 		"two configs": func(_ *pb.Transaction, m *pb.Message) {
 			m.Config = nil
 			m.ProtoReflect().SetUnknown([]byte{7<<3 | 2, 0, 7<<3 | 2, 0})

@@ -71,7 +71,7 @@ func (w *wireTransaction) readMessage(message []byte) error {
 			w.Lifetime = f.Bytes
 		case f.IsBytes(fieldMessageInstructions):
 			ix := readInstruction(f.Bytes)
-			if ix.err != nil || ix.program > 0xff {
+			if ix.err != nil || ix.program > 0xff || ix.unknown || ix.hasHeight {
 				return errMalformed
 			}
 			w.Instructions = append(w.Instructions, txwire.Instruction{Program: uint8(ix.program), Accounts: ix.accounts, Data: ix.data})
@@ -154,7 +154,9 @@ type instruction struct {
 	accounts, data []byte
 	height         uint32
 	hasHeight      bool
-	err            error
+	// unknown means that it has a field that is not known here.
+	unknown bool
+	err     error
 }
 
 func readInstruction(message []byte) (ix instruction) {
@@ -169,15 +171,18 @@ func readInstruction(message []byte) (ix instruction) {
 			ix.data = f.Bytes
 		case f.IsVarint(fieldInstructionStackHeight):
 			ix.height, ix.hasHeight = uint32(f.Value), true
+		default:
+			ix.unknown = true
 		}
 	}
 	ix.err = f.Err
 	return ix
 }
 
-// readLookup reads the current field of a message, a MessageAddressTableLookup.
-func readLookup(of *protofields.Fields) (lookup txwire.Lookup) {
-	f := protofields.Fields{Rest: of.Bytes}
+// readLookup reads the current field of message as a MessageAddressTableLookup. If that fails, it
+// sets message.Err.
+func readLookup(message *protofields.Fields) (lookup txwire.Lookup) {
+	f := protofields.Fields{Rest: message.Bytes}
 	for f.Next() {
 		switch {
 		case f.IsBytes(fieldLookupKey):
@@ -186,8 +191,10 @@ func readLookup(of *protofields.Fields) (lookup txwire.Lookup) {
 			lookup.Writable = f.Bytes
 		case f.IsBytes(fieldLookupReadonly):
 			lookup.Readonly = f.Bytes
+		default:
+			message.Err = cmp.Or(message.Err, errMalformed)
 		}
 	}
-	of.Err = cmp.Or(of.Err, f.Err)
+	message.Err = cmp.Or(message.Err, f.Err)
 	return lookup
 }
