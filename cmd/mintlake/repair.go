@@ -37,7 +37,7 @@ The output names every damage and every lost range. docs/kafka.md tells more. Wh
 			EnsureTopics: func(ctx context.Context, admin *kafka.Admin) error { return ensureTopics(ctx, cfg, admin) },
 		}
 		if checkOnly {
-			return log.Check(ctx)
+			return log.Check()
 		}
 		return log.Repair(ctx)
 	})

@@ -67,7 +67,7 @@ func serve(t *testing.T, cfg Config) (client *websocket.Conn, ending *Ending, ov
 		cfg.RefusalsPerSecond = 1000
 	}
 	if cfg.Panics == nil {
-		cfg.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics_total"})
+		cfg.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics_total", Help: "Panics."})
 	}
 	ending, over = NewEnding(), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

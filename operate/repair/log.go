@@ -41,7 +41,7 @@ func (r *Log) folder() string { return filepath.Join(r.DataDir, "kafka") }
 func (r *Log) say(format string, args ...any) { _, _ = fmt.Fprintf(r.Out, format+"\n", args...) }
 
 // Check tells what is damaged, and returns an error if something is.
-func (r *Log) Check(ctx context.Context) error {
+func (r *Log) Check() error {
 	report, err := kafkabroker.CheckLog(r.folder(), r.Progress)
 	if err != nil {
 		return err
