@@ -15,12 +15,15 @@ type taker interface {
 	Take(client string, now time.Time, windows ...int) limits.Decision
 }
 
-// buildLimits makes the rate limiter of this node and, if nodes share their limits, the shared one
-// in front of it.
+// buildLimits parses the trusted proxies. If rate limits are enabled, it makes this node's limiter
+// and, if nodes share their limits, the shared one in front of it.
 func (s *Server) buildLimits() (err error) {
 	cfg := &s.cfg.RateLimits
-	if s.proxies, err = limits.ParseProxies(s.cfg.TrustedProxies); err != nil || !cfg.Enabled {
+	if s.proxies, err = limits.ParseProxies(s.cfg.TrustedProxies); err != nil {
 		return err
+	}
+	if !cfg.Enabled {
+		return nil
 	}
 	if s.local, err = limits.New(cfg.rules(), cfg.MaxClients, cfg.networks()); err != nil {
 		return err

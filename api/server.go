@@ -232,7 +232,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// readUnknowns keeps the unknowns of GET /status up to date.
+// readUnknowns reads registry.unknowns.v1 for GET /status: what processes met on the chain and do
+// not know.
 func (s *Server) readUnknowns(ctx context.Context) error {
 	return s.status.ReadUnknowns(ctx, s.deps.OpenTail)
 }

@@ -128,7 +128,7 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 				s.e.resolver.remember(found.metadataAccount, j.mint)
 			}
 			s.adopt(j, r.slot, found)
-			factrecord.FromUpstream(found.facts, r.upstream)
+			factrecord.SetUpstream(found.facts, r.upstream)
 			facts = append(facts, found.facts...)
 			answered, said = append(answered, j), append(said, found.facts)
 		}

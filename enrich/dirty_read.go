@@ -125,7 +125,7 @@ func (r *Rereader) found(d *dirtyMint, read reading) (found findings, counts boo
 		return found, false
 	}
 	found = factsOf(d.mint, read.slot, read.accounts[0], read.accounts[1])
-	factrecord.FromUpstream(found.facts, read.upstream)
+	factrecord.SetUpstream(found.facts, read.upstream)
 	switch {
 	case found.notAMint:
 		outcome(rereadAbsent)

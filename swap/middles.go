@@ -20,9 +20,9 @@ import (
 )
 
 // quotedIn remembers in which mint pump's coins are quoted. A coin's curve tells it, also after its
-// pool took over, and it never changes. Only the first question for a coin waits for its curve.
-// Later ones are answered from memory, which calls in the background keep up to date. It is safe
-// for concurrent use.
+// pool took over, and it never changes. A question for a coin waits for its curve only if
+// nothing is known of it, or if it had none and that was long ago. Others are answered from memory,
+// which calls in the background keep up to date. It is safe for concurrent use.
 type quotedIn struct {
 	rpc   RPC
 	log   *slog.Logger
@@ -58,7 +58,7 @@ func newQuotedIn(rpc RPC, log *slog.Logger, now func() time.Time) (*quotedIn, er
 }
 
 // find returns the mints in which the coins are quoted, without SOL. A coin whose curve cannot be
-// read has none.
+// read, and of which nothing is known, has none.
 func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 	var list []venue.Key
 	var first []sharedcall.Call[venue.Key]
@@ -114,18 +114,19 @@ func (q *quotedIn) ask(ctx context.Context, coin venue.Key) venue.Key {
 	return in
 }
 
-// read returns the mint in which a coin is quoted, and how long that counts.
-func (q *quotedIn) read(ctx context.Context, coin venue.Key) (in venue.Key, ttl time.Duration, err error) {
+// read reads a coin's curve. It returns the mint in which the coin is quoted, and how long this
+// answer is valid. mint is zero if that is SOL, or if there is no curve.
+func (q *quotedIn) read(ctx context.Context, coin venue.Key) (mint venue.Key, ttl time.Duration, err error) {
 	curve, err := pumpcurve.Address(coin)
 	if err != nil {
-		return in, 0, err
+		return mint, 0, err
 	}
 	_, accounts, err := q.rpc.GetMultipleAccounts(ctx, []pubkey.Key{curve}, solana.AccountOptions{Commitment: market.Commitment})
 	switch {
 	case err != nil:
-		return in, 0, fmt.Errorf("read a curve: %w", err)
+		return mint, 0, fmt.Errorf("read a curve: %w", err)
 	case accounts[0] == nil || accounts[0].Owner != pumpcurve.Program:
-		return in, noCurveTTL, nil
+		return mint, noCurveTTL, nil
 	}
 	return pumpcurve.QuoteMint(accounts[0].Data), curveTTL, nil
 }

@@ -117,7 +117,7 @@ func compile(r Rules) (*compiled, error) {
 }
 
 func (c *compiled) addMethod(text string) {
-	if prefix, any := strings.CutSuffix(text, "*"); any {
+	if prefix, wild := strings.CutSuffix(text, "*"); wild {
 		c.prefixes = append(c.prefixes, prefix)
 		return
 	}

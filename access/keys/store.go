@@ -34,7 +34,7 @@ type Key struct {
 	unknown bool
 }
 
-// Secret is one secret of a key. Rotation gives a key a second one.
+// Secret is one secret of a key. Rotation gives a key another one.
 type Secret struct {
 	Hash Hash
 	// Prefix is the secret's public beginning.

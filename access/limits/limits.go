@@ -47,7 +47,8 @@ type Decision struct {
 	Allowed bool
 	// Limit and Remaining are those of the tightest window.
 	Limit, Remaining int
-	// Reset is when the oldest counted request leaves that window; 0 if none is counted.
+	// Reset is when the oldest counted request leaves that window; 0 if none is counted, and a
+	// second if the limiter has no place for the client.
 	Reset time.Duration
 	// RetryAfter is when a request would pass; 0 if this one did.
 	RetryAfter time.Duration
@@ -177,8 +178,9 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	return decision, !allowed
 }
 
-// markFull records that a window of a scope is full until a time, whoever filled it. widest is the
-// widest network around the scope.
+// markFull records that a window of a scope is full until a time, also if other nodes filled it:
+// see Shared. It does nothing if there is no room for the scope. widest is the widest network
+// around it, which selects the shard.
 func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int, until time.Time) {
 	s := l.shard(widest)
 	s.mu.Lock()

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// leastShare is the part of a constant handler's throughput that quotes must reach.
+	// leastShare is the goal: quotes a second, as a fraction of the answers of a handler that
+	// always answers the same text.
 	leastShare  = 0.3
 	connections = 16
 	loadTime    = 4 * time.Second

@@ -7,8 +7,9 @@ import (
 	"github.com/mintlake/mintlake/solana"
 )
 
-// accountUpstreams returns the upstreams that enrichment reads accounts from, one of each host:
-// what one host says is compared with another. It returns nil if none is configured.
+// accountUpstreams returns the upstreams that enrichment reads accounts from: one for each host,
+// with all its endpoints, so that what one host says is compared with another. It returns nil if
+// none is configured.
 func (s *system) accountUpstreams() (*enrich.Upstreams, error) {
 	if s.rpc == nil {
 		return nil, nil
@@ -25,7 +26,7 @@ func (s *system) accountUpstreams() (*enrich.Upstreams, error) {
 	deps := enrich.UpstreamsDeps{Bounds: s.chainBounds, Logger: s.logger, Registerer: s.registerer}
 	for _, host := range hosts {
 		one := enrich.Upstream{Name: host, RPC: s.rpc}
-		if len(hosts) > 1 { // one attempt: the next upstream is asked then
+		if len(hosts) > 1 { // one attempt: if it fails, the next upstream is asked
 			client, err := solana.NewClient(solana.Config{Endpoints: endpoints[host], MaxAttempts: 1}, s.solanaDeps())
 			if err != nil {
 				return nil, err

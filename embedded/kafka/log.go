@@ -189,7 +189,7 @@ func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Re
 	return nil
 }
 
-// Records returns how many records the topics have, see segments.Report.Records.
+// Records returns how many records the topics have. Lost records count, too.
 func (l *Log) Records(topics []string) int64 { return l.report.Records(topics) }
 
 // Close releases the lock that keeps brokers out.

@@ -161,8 +161,8 @@ func (r *result) exists(here *view, moved later, onChain bool, whyNone string) {
 	}
 }
 
-// judge compares two values. There is no finding if neither side knows the value, or if one does
-// not and the other has an empty one.
+// judge compares two values. There is no finding if no side knows the value, or if only one side
+// knows it and it is empty.
 func (r *result) judge(field, item, here string, hereKnown bool, there string, thereKnown bool) {
 	switch {
 	case hereKnown && thereKnown && here == there:

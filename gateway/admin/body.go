@@ -26,7 +26,8 @@ func invalid(format string, args ...any) error {
 }
 
 // fail answers with the status and the message that an error has for the caller. An error that has
-// none is logged, and the caller only learns that it is in the log.
+// none is logged, and the caller only learns that it is in the log. An unknown outcome is both
+// logged and told.
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	var bad *publicError
 	status := http.StatusInternalServerError

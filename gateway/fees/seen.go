@@ -46,7 +46,7 @@ type slotFees struct {
 	sorted  bool
 }
 
-// seen has the prices that transactions of the last slots paid.
+// seen has the prices that transactions of the last slots offered.
 type seen struct {
 	seed maphash.Seed
 	most int // bound of count
@@ -67,8 +67,8 @@ func newSeen() seen {
 // with equal hashes.
 func (s *seen) hash(account []byte) uint64 { return max(maphash.Bytes(s.seed, account), 1) }
 
-// Take records what a record's transaction paid. It ignores votes, and records that are no
-// transactions.
+// Take adds the compute unit price that a transaction offers, for all accounts that it may write
+// to. It ignores votes, and Kafka records that are not transactions.
 func (s *Server) Take(r kafka.Record) {
 	var update pb.SubscribeUpdateTransaction
 	if proto.Unmarshal(r.Value, &update) != nil {

@@ -78,7 +78,8 @@ var (
 	errAhead = errors.New("the answer's slot is far above those of all other upstreams")
 )
 
-// Codes of errors that are about the server and not about the call.
+// Codes of errors that are about the server and not about the call. codeLimited is the HTTP status
+// as a code. codeTooMany is Mintlake's own: the gateway answers it too.
 const (
 	codeMinContextSlot = -32016
 	codeLimited        = 429

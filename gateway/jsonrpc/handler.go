@@ -150,7 +150,7 @@ func (g *Gateway) admitKey(r *http.Request) (keys.Pass, *refusal) {
 	return pass, nil
 }
 
-// Errors of Gateway.calls.
+// Why g.calls.Take refuses: all clients together, or this one, have too many requests in flight.
 var (
 	errBusy       = errors.New("too many requests in flight: try again")
 	errBusyClient = errors.New("you have too many requests in flight: wait for their answers")

@@ -74,8 +74,9 @@ type Session struct {
 	calls, pings, refusals *rate.Limiter
 }
 
-// New returns a session that is not connected yet. The lease of the client's key counts what is
-// sent, and its end ends the session; nil restricts and counts nothing.
+// New returns a session that is not connected yet. The caller may end it by ending. lease is that
+// of the client's key: it counts what is sent, and the session ends when the lease ends. A nil
+// lease restricts and counts nothing.
 func New(cfg Config, lease *keys.Lease, ending *Ending) *Session {
 	return &Session{
 		Ending: ending, cfg: cfg, lease: lease,
@@ -193,8 +194,8 @@ func (s *Session) Pings() *time.Ticker { return time.NewTicker(s.cfg.PingInterva
 
 var errNoPong = errors.New("no pong came")
 
-// Ping sends a ping, unless nothing came since the last one. If that one is older than
-// WriteTimeout, it returns an error.
+// Ping sends a ping, unless the last one is unanswered; a pong or any message answers it. If the
+// last one has been unanswered for longer than WriteTimeout, Ping returns errNoPong.
 func (s *Session) Ping() error {
 	now := steady.Now()
 	switch at := s.pinged.Load(); {

@@ -110,7 +110,8 @@ func (p *replayReaders) mayMake(key string) bool {
 	return !p.hasShare(key)
 }
 
-// hasShare returns whether the key has as many readers for itself as it may. The caller holds mu.
+// hasShare returns whether the key is the only user of at least shareOf readers. A reader that two
+// keys use counts for neither. The caller holds mu.
 func (p *replayReaders) hasShare(key string) bool {
 	own := 0
 	for _, r := range p.list {

@@ -171,13 +171,14 @@ func transactionOf(info *pb.SubscribeUpdateTransactionInfo, s shape) *jsonTransa
 	return out
 }
 
-// jsonAccounts is a transaction with details accounts.
+// jsonAccounts is a transaction with transactionDetails "accounts".
 type jsonAccounts struct {
 	AccountKeys []jsonKey `json:"accountKeys"`
 	Signatures  []string  `json:"signatures"`
 }
 
-// jsonBriefMeta is the meta of a transaction with details accounts.
+// jsonBriefMeta is the metadata of such a transaction: without logs, inner instructions and return
+// data.
 type jsonBriefMeta struct {
 	Err               any                `json:"err"`
 	Status            any                `json:"status"`

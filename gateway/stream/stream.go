@@ -184,9 +184,9 @@ type Server struct {
 	marks  marks
 	stalls stalls // for feed only
 	recent recent
-	// readers read the log for replays. running bounds the replays, shares those of each key,
-	// locating how many of them look for their slot in the log. Who asks for the log's extent
-	// shares a look at it.
+	// readers read the log for replays. running bounds the replays at one time, shares those of
+	// each key. locating bounds the replays that search the log for their slot. looking makes all
+	// who ask for the log's extent at one time share one call.
 	readers           replayReaders
 	shares            *shares.Places
 	running, locating *semaphore.Weighted

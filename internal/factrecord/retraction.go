@@ -18,9 +18,9 @@ import (
 // records: see Retract.
 const MaxRanges = 1000
 
-// FromUpstream notes in facts which upstream they were read from, by its host; never a path or a
-// query, which may have a key.
-func FromUpstream(facts []*eventspb.Enrichment, host string) {
+// SetUpstream sets in each fact the host of the upstream that it was read from. It is never the
+// URL: a path or a query may have a key.
+func SetUpstream(facts []*eventspb.Enrichment, host string) {
 	for _, fact := range facts {
 		fact.Upstream = host
 	}

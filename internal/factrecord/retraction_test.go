@@ -77,7 +77,7 @@ func TestRereadIsARequest(t *testing.T) {
 
 func TestFactsTellTheirUpstream(t *testing.T) {
 	facts := []*eventspb.Enrichment{{}, {Slot: 1}}
-	factrecord.FromUpstream(facts, "rpc.example:8899")
+	factrecord.SetUpstream(facts, "rpc.example:8899")
 	for _, fact := range facts {
 		require.Equal(t, "rpc.example:8899", fact.GetUpstream())
 	}

@@ -104,10 +104,6 @@ func cutScheme(uri, scheme string) (string, bool) {
 // contentPath returns the "CID/path" of an ipfs URI or a bare CID. The forms ipfs://ipfs/CID and
 // /ipfs/CID occur too.
 func contentPath(uri string) (string, bool) {
-	if rest, ok := cutScheme(uri, "ipfs://"); ok {
-		rest = strings.TrimLeft(rest, "/")
-		return strings.TrimPrefix(rest, "ipfs/"), true
-	}
 	if rest, ok := cutScheme(uri, "ipfs:/"); ok {
 		return strings.TrimPrefix(strings.TrimLeft(rest, "/"), "ipfs/"), true
 	}

@@ -289,8 +289,9 @@ func (t *Tracker) Root() root.Root {
 // fact in, as when a source is done.
 func (t *Tracker) Highest() uint64 { return t.highest }
 
-// settle gives the tree a mint's state at the sealed slot. It ends the change if no later state is
-// left.
+// settle gives the tree a mint's state at the sealed slot: the first listed state at or after that
+// slot, or the present state if none is listed. Place lists the state before each fact that waits
+// for a later seal, so no such fact lies between. settle ends the change if no later state is left.
 func (t *Tracker) settle(c *change) {
 	list := t.dirty.betweens(c) // its states at some slots, but not its present one
 	at, found := find(list, t.sealed)
@@ -309,7 +310,7 @@ func (t *Tracker) settle(c *change) {
 		}
 		t.tree.Put(c.number, mint, &unpacked)
 	}
-	// The tree has the mint's state now, and no fact of a later slot has come.
+	// No state is listed, and no fact of this mint waits for a later seal.
 	if at == len(list) && (c.top <= t.sealed || t.sealed >= t.highest) {
 		t.dirty.end(c)
 		return

@@ -65,7 +65,8 @@ const (
 // begun anew since.
 var began = time.Date(2020, 3, 16, 14, 29, 0, 0, time.UTC)
 
-// released is a time that has passed. A machine whose clock is before it has no clock.
+// released is when this version was made. A clock that shows an earlier time is wrong: released is
+// used instead.
 var released = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
 
 // landmark is a slot and when it was. The ceiling is measured from it.

@@ -175,7 +175,9 @@ func TrimPadding(text []byte) []byte {
 	return bytes.Trim(text, "\x00 \t\r\n")
 }
 
-// Fact converts the account to a fact for the event. address is the account's own address.
+// Fact converts the account to a MetaplexAccount fact. In MetadataSet an absent field means "left
+// as it was", so fields that are empty in the account are set to empty values. address is the
+// account's own address.
 func (m *MetaplexMetadata) Fact(address pubkey.Key) *eventspb.MetaplexAccount {
 	fee, mutable, sold := uint32(m.SellerFeeBasisPoints), m.IsMutable, m.PrimarySaleHappened
 	set := &eventspb.MetadataSet{

@@ -47,7 +47,7 @@ const (
 	ProgramChange Kind = "program_change"
 )
 
-// Kinds returns all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{TransactionVersion, ProtobufField, TokenExtension, Instruction, RewardType, SlotStatus, RPCErrorCode, ProgramChange}
 }

@@ -14,7 +14,7 @@ func (f *Fold) Ask(a, b venue.Key) {
 		return
 	}
 	if len(f.pools.asked) >= f.cfg.MaxAsked {
-		f.forget(f.pools.asked[0])
+		f.forgetOldest()
 	}
 	s := f.pair(p)
 	s.asked = true
@@ -45,8 +45,11 @@ func (f *Fold) Listable(a, b venue.Key) (from uint64, ok bool) {
 	return f.tree.first, s != nil && s.asked && !s.listed && f.tree.started
 }
 
-// forget stops watching the pair that was asked for first.
-func (f *Fold) forget(s *pairState) {
+// forgetOldest stops watching the pair that was asked for earliest. Pools that the stream showed
+// stay.
+func (f *Fold) forgetOldest() {
+	s := f.pools.asked[0]
+	f.pools.asked = f.pools.asked[1:]
 	s.pools = slices.DeleteFunc(s.pools, func(p *pool) bool {
 		if !p.asked {
 			return false
@@ -60,7 +63,6 @@ func (f *Fold) forget(s *pairState) {
 	s.asked, s.listed = false, false
 	f.touch(s)
 	delete(f.pools.urgent, s)
-	f.pools.asked = f.pools.asked[1:]
 	if len(s.pools) == 0 && !s.refused {
 		delete(f.pools.of, s.pair)
 	}

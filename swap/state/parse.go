@@ -52,7 +52,8 @@ func (r *checkpointReader) fail(format string, args ...any) {
 	}
 }
 
-// fill reads into b. Whoever makes b checks its size first.
+// fill reads len(b) bytes into b and returns it; after an error b is all zeros. If the file names
+// the length of b, the caller compares it with r.left before it allocates b.
 func (r *checkpointReader) fill(b []byte) []byte {
 	if int64(len(b)) > r.left {
 		r.fail("it is cut off")

@@ -37,7 +37,8 @@ type saver struct {
 	// busy says that one is being written. due is when the next one is.
 	busy bool
 	due  time.Time
-	// genesis identifies the chain; zero until the server told it. failures counts those in a row.
+	// genesis identifies the chain; zero until the server told it. failures counts the failed
+	// writes in a row.
 	genesis  pubkey.Key
 	failures uint
 	writing  sync.WaitGroup

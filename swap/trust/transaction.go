@@ -141,7 +141,7 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	if a.BlockTime != nil {
 		t.UnixTime = *a.BlockTime
 	}
-	outer, err := t.message(wire)
+	outer, err := t.readWire(wire)
 	if err != nil {
 		return nil, err
 	}
@@ -174,9 +174,9 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	return t, t.check()
 }
 
-// message parses the signature, the accounts and the outer instructions. Those from lookup tables
-// are not among the accounts yet.
-func (t *Transaction) message(wire []byte) ([]Invoked, error) {
+// readWire sets the signature and the keys from a transaction in wire format, and returns its outer
+// instructions. Keys from lookup tables are not in it: parseAnswer appends them.
+func (t *Transaction) readWire(wire []byte) (outer []Invoked, err error) {
 	var tx txwire.Transaction
 	if err := tx.Parse(wire); err != nil {
 		return nil, fmt.Errorf("%w: %w", errTransaction, err)
@@ -185,7 +185,6 @@ func (t *Transaction) message(wire []byte) ([]Invoked, error) {
 	for _, key := range tx.Keys {
 		t.Keys = append(t.Keys, venue.Key(key))
 	}
-	var outer []Invoked
 	for _, i := range tx.Instructions {
 		outer = append(outer, Invoked{Program: int(i.Program), Accounts: i.Accounts, Data: i.Data})
 	}

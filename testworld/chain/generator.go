@@ -132,7 +132,7 @@ func (g *Generator) Genesis() []Write { return g.genesis }
 // concurrent use.
 func (g *Generator) Major(mint Key) string { return g.majors[mint] }
 
-// NextSlot is the number that Next will yield.
+// NextSlot is the slot that the next call of Next makes.
 func (g *Generator) NextSlot() uint64 { return g.next }
 
 // Accounts is how many accounts there are.
@@ -297,8 +297,9 @@ func (g *Generator) run(b *Block, r *rand.Rand, p *plan, fork bool) {
 	g.include(b, tx, p, fork)
 }
 
-// include executes a transaction and puts it into the block. On a fork it does not call the plan's
-// done. If the chain that wins has its blockhash, it also holds it, to be run again there.
+// include executes a transaction and puts it into the block. On a fork it does not call p.done. It
+// keeps the transaction in g.replay, to be run again on the live chain, if the live chain has its
+// blockhash too.
 func (g *Generator) include(b *Block, tx *Tx, p *plan, fork bool) {
 	if g.x.execute(tx) != nil {
 		return // the payer cannot pay: a node drops such a transaction

@@ -84,8 +84,8 @@ func functionsOf(p *packageFiles) (map[string]*ast.FuncDecl, error) {
 	return functions, nil
 }
 
-// waits counts the places in a function's code where it waits for time to pass. What it gives to
-// testing/synctest, or to a function that uses it, has a clock of its own.
+// waits counts the calls that wait for real time: time.Sleep, and testify's Eventually and Never.
+// It skips the arguments of calls of synctest and of helpers that use it: their clock is simulated.
 func waits(body *ast.BlockStmt, functions map[string]*ast.FuncDecl) (count int) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -97,11 +97,11 @@ func waits(body *ast.BlockStmt, functions map[string]*ast.FuncDecl) (count int) 
 			helper := functions[f.Name]
 			return helper == nil || !simulates(helper.Body)
 		case *ast.SelectorExpr:
-			room, _ := f.X.(*ast.Ident)
-			if room != nil && room.Name == "synctest" {
+			pkg, _ := f.X.(*ast.Ident)
+			if pkg != nil && pkg.Name == "synctest" {
 				return false
 			}
-			if room != nil && room.Name == "time" && f.Sel.Name == "Sleep" || strings.HasPrefix(f.Sel.Name, "Eventually") || f.Sel.Name == "Never" {
+			if pkg != nil && pkg.Name == "time" && f.Sel.Name == "Sleep" || strings.HasPrefix(f.Sel.Name, "Eventually") || strings.HasPrefix(f.Sel.Name, "Never") {
 				count++
 			}
 		}

@@ -58,7 +58,7 @@ type Config struct {
 	poll time.Duration
 	// patience is how long a call is repeated that the server answers with an error, such as for a
 	// block that it does not have yet, or that fails while others do not. Default 2 min. A server
-	// that cannot be reached at all is asked for ever, and the tip is.
+	// that cannot be reached at all, and the tip, are asked for ever.
 	patience time.Duration
 	// repairEvery and repairReach are how often and how far back gaps are looked for while the tip
 	// is followed. Defaults 10 s and the slots of a day.
@@ -108,7 +108,7 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// New checks the configuration; it does no I/O.
+// New checks the configuration and registers the metrics; it does no I/O.
 func New(cfg Config, deps Deps) (*Source, error) {
 	cfg = cfg.withDefaults()
 	switch {
@@ -138,7 +138,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	return s, nil
 }
 
-// Kind returns Config.Kind.
+// Kind returns the source's name in metrics and slot records.
 func (s *Source) Kind() string { return s.cfg.kind }
 
 // Run reads the range and returns nil, also when ctx ends. Without To it returns only then. Slots

@@ -43,18 +43,18 @@ func (s *sender) fund(ctx context.Context) (err error) {
 	return err
 }
 
-// send sends a transaction of the payer. It asks for no simulation: a transaction may need one that
-// was sent before it and has not landed yet.
+// send signs and sends a transaction that the payer pays for. It skips the preflight simulation,
+// which fails if the transaction needs an earlier one that has not landed yet.
 func (s *sender) send(ctx context.Context, signers []solana.PrivateKey, instructions ...chain.Instruction) error {
-	calls := make([]solana.Instruction, len(instructions))
+	list := make([]solana.Instruction, len(instructions))
 	for i, instruction := range instructions {
 		accounts := make([]*solana.AccountMeta, len(instruction.Accounts))
 		for k, meta := range instruction.Accounts {
 			accounts[k] = &solana.AccountMeta{PublicKey: solana.PublicKey(meta.Key), IsSigner: meta.Signer, IsWritable: meta.Writable}
 		}
-		calls[i] = solana.NewInstruction(solana.PublicKey(instruction.Program), accounts, instruction.Data)
+		list[i] = solana.NewInstruction(solana.PublicKey(instruction.Program), accounts, instruction.Data)
 	}
-	tx, err := solana.NewTransaction(calls, s.blockhash, solana.TransactionPayer(s.payer.PublicKey()))
+	tx, err := solana.NewTransaction(list, s.blockhash, solana.TransactionPayer(s.payer.PublicKey()))
 	if err != nil {
 		return err
 	}
