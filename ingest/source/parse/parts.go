@@ -181,6 +181,18 @@ func str(name string) part {
 	}
 }
 
+// seed encodes a string of the system program: a u64 length and the bytes.
+func seed(name string) part {
+	return func(e *encoder) {
+		s := e.must(name)
+		e.data = binary.LittleEndian.AppendUint64(e.data, uint64(len(s)))
+		e.data = append(e.data, s...)
+	}
+}
+
+// accountList appends the accounts that a field lists.
+func accountList(name string) part { return func(e *encoder) { e.accountsIn(name) } }
+
 // metadataField encodes the metadata interface's Field: 0 to 2 for the fixed names; 3 and a string
 // for others.
 func metadataField(name string) part {

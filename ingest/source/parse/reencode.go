@@ -10,13 +10,20 @@ import (
 	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
-// In jsonParsed, a node shows token instructions as {type, info} without their bytes (agave,
-// transaction-status/src/parse_token.rs). Decoders read bytes, so the functions below restore them.
-// An instruction that is not in the table keeps its program, without accounts and data, alone or as
-// a part of a batch: a decoder then counts it as unreadable instead of missing it.
+// In jsonParsed, a node shows instructions of some programs as {type, info} without their bytes
+// (agave, transaction-status/src/parse_*.rs). Decoders read bytes, so the functions below restore
+// them. An instruction that is not in the table keeps its program, without accounts and data, alone
+// or as a part of a batch: a decoder then counts it as unreadable instead of missing it.
 
-// tokenPrograms are the programs whose instructions nodes parse and Mintlake decodes.
+// tokenPrograms are the token programs.
 var tokenPrograms = [2]pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022)}
+
+// lamportPrograms are other programs that nodes parse and Mintlake reads. They change no token, so
+// an instruction that cannot be restored only leaves amounts of wrapped SOL unknown.
+var lamportPrograms = map[pubkey.Key]map[string]shape{
+	pubkey.MustParse("11111111111111111111111111111111"):             systemShapes,
+	pubkey.MustParse("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"): associatedShapes,
+}
 
 // maxInfo bounds the fields of one parsed instruction.
 const maxInfo = 64
@@ -24,6 +31,7 @@ const maxInfo = 64
 // encoder encodes one parsed instruction.
 type encoder struct {
 	b        *builder
+	shapes   map[string]shape
 	tx       *chain.Transaction
 	info     fields
 	accounts []byte
@@ -32,13 +40,24 @@ type encoder struct {
 }
 
 // reencode sets the call's accounts and data from the parsed form at r. It leaves the call as it is
-// if the program is no token program, or if the type is not in the table.
+// if the program is not in a table, or if the type is not in its table.
 func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.Reader) error {
-	if call.ProgramIndex >= len(tx.Keys) || !slices.Contains(tokenPrograms[:], tx.Keys[call.ProgramIndex]) || r.Peek() != '{' {
+	if call.ProgramIndex >= len(tx.Keys) || r.Peek() != '{' {
 		return nil
 	}
-	e := encoder{b: b, tx: tx}
-	known, err := e.instruction(r, false)
+	program := tx.Keys[call.ProgramIndex]
+	others, isOther := lamportPrograms[program]
+	if !isOther && !slices.Contains(tokenPrograms[:], program) {
+		return nil
+	}
+	e := encoder{b: b, tx: tx, shapes: shapes}
+	if isOther {
+		e.shapes = others
+	}
+	known, err := e.instruction(r, isOther)
+	if isOther && err != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("parsed: %w", err)
 	}
@@ -49,8 +68,8 @@ func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.
 }
 
 // instruction appends the accounts and data of {type, info}. known is false if the type is not in
-// the table.
-func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err error) {
+// the table. single means that a batch is not possible here.
+func (e *encoder) instruction(r *jsonwalk.Reader, single bool) (known bool, err error) {
 	f, err := gather(r, "type", "info")
 	if err != nil {
 		return false, err
@@ -64,10 +83,10 @@ func (e *encoder) instruction(r *jsonwalk.Reader, batched bool) (known bool, err
 	if e.info, err = gatherAll(&info); err != nil {
 		return false, err
 	}
-	if name == "batch" && !batched {
+	if name == "batch" && !single {
 		return e.batch()
 	}
-	s, known := shapes[name]
+	s, known := e.shapes[name]
 	if !known {
 		return false, nil
 	}
@@ -93,7 +112,7 @@ func (e *encoder) batch() (known bool, err error) {
 	out := []byte{255}
 	var accounts []byte
 	err = list.Array(func(int) error {
-		part := encoder{b: e.b, tx: e.tx}
+		part := encoder{b: e.b, tx: e.tx, shapes: e.shapes}
 		_, err := part.instruction(&list, true)
 		if len(part.accounts) > 255 || len(part.data) > 255 || len(accounts) > maxAccounts {
 			return malformed("batch part of %d accounts and %d bytes", len(part.accounts), len(part.data))
@@ -185,18 +204,23 @@ func (e *encoder) signer(name string) {
 		multisig = "multisig" + name // agave's transfer fee authority
 	}
 	e.account(multisig)
-	signers, ok := e.info["signers"]
+	e.accountsIn("signers")
+}
+
+// accountsIn appends the accounts that field name lists, if it is there.
+func (e *encoder) accountsIn(name string) {
+	list, ok := e.info[name]
 	if !ok || e.err != nil {
 		return
 	}
-	if err := signers.Array(func(i int) error {
+	if err := list.Array(func(i int) error {
 		if i >= maxKeys {
-			return malformed("more than %d signers", maxKeys)
+			return malformed("more than %d accounts", maxKeys)
 		}
-		index, err := e.b.keyIndex(e.tx, &signers)
+		index, err := e.b.keyIndex(e.tx, &list)
 		e.accounts = append(e.accounts, index)
 		return err
 	}); err != nil {
-		e.fail(fmt.Errorf("signers: %w", err))
+		e.fail(fmt.Errorf("%s: %w", name, err))
 	}
 }

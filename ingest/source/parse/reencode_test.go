@@ -14,12 +14,29 @@ import (
 	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
+// reencoded is a parsed instruction with its accounts and data in hexadecimal digits.
+type reencoded struct{ parsed, accounts, data string }
+
+func requireReencoded(t *testing.T, tx *chain.Transaction, cases []reencoded) {
+	t.Helper()
+	for _, tc := range cases {
+		text := tc.parsed
+		for i := 1; i <= 4; i++ {
+			text = strings.ReplaceAll(text, fmt.Sprintf(`"K%d"`, i), `"`+base58.Encode(tx.Keys[i][:])+`"`)
+		}
+		var call chain.Call
+		require.NoError(t, (&builder{}).reencode(tx, &call, jsonwalk.New([]byte(text))), tc.parsed)
+		require.Equal(t, tc.accounts, hex.EncodeToString(call.Accounts), tc.parsed)
+		require.Equal(t, tc.data, hex.EncodeToString(call.Data), tc.parsed)
+	}
+}
+
 // Layouts are those of spl-token-2022-interface; the infos are as agave's parser writes them. K1 to
 // K4 stand for keys 1 to 4.
 func TestReencode(t *testing.T) {
 	one := `0101010101010101010101010101010101010101010101010101010101010101`
 	zero := `0000000000000000000000000000000000000000000000000000000000000000`
-	cases := []struct{ parsed, accounts, data string }{
+	cases := []reencoded{
 		{`{"type":"setAuthority","info":{"mint":"K2","authorityType":"mintTokens","newAuthority":null,"authority":"K3"}}`, "0203", "060000"},
 		{`{"type":"setAuthority","info":{"account":"K2","authorityType":"closeAccount","newAuthority":"K1","multisigAuthority":"K3","signers":["K4","K1"]}}`, "02030401", "060301" + one},
 		{`{"type":"mintToChecked","info":{"mint":"K1","account":"K2","mintAuthority":"K3","tokenAmount":{"amount":"18446744073709551615","decimals":9,"uiAmount":null}}}`, "010203", "0effffffffffffffff09"},
@@ -47,16 +64,26 @@ func TestReencode(t *testing.T) {
 		}
 		tx.Keys = append(tx.Keys, k)
 	}
-	for _, tc := range cases {
-		text := tc.parsed
-		for i := 1; i <= 4; i++ {
-			text = strings.ReplaceAll(text, fmt.Sprintf(`"K%d"`, i), `"`+base58.Encode(tx.Keys[i][:])+`"`)
-		}
-		var call chain.Call
-		require.NoError(t, (&builder{}).reencode(tx, &call, jsonwalk.New([]byte(text))), tc.parsed)
-		require.Equal(t, tc.accounts, hex.EncodeToString(call.Accounts), tc.parsed)
-		require.Equal(t, tc.data, hex.EncodeToString(call.Data), tc.parsed)
+	requireReencoded(t, tx, cases)
+	for program, cases := range map[string][]reencoded{
+		"11111111111111111111111111111111": {
+			{`{"type":"transfer","info":{"source":"K1","destination":"K2","lamports":258}}`, "0102", "02000000" + "0201000000000000"},
+			{`{"type":"createAccount","info":{"source":"K1","newAccount":"K2","lamports":1,"space":165,"owner":"K1"}}`, "0102",
+				"00000000" + "0100000000000000" + "a500000000000000" + one},
+			{`{"type":"createAccountWithSeed","info":{"source":"K1","newAccount":"K2","base":"K1","seed":"ab","lamports":1,"space":2,"owner":"K1"}}`, "0102",
+				"03000000" + one + "0200000000000000" + "6162" + "0100000000000000" + "0200000000000000" + one},
+			{`{"type":"transferWithSeed","info":{"source":"K1","sourceBase":"K2","destination":"K3","lamports":1}}`, "010203", "0b000000" + "0100000000000000"},
+			{`{"type":"transfer","info":{"source":"x"}}`, "", ""},
+			{`{"type":"batch","info":{}}`, "", ""},
+		},
+		"ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL": {
+			{`{"type":"createIdempotent","info":{"source":"K1","account":"K2","wallet":"K1","mint":"K3","systemProgram":"K4","tokenProgram":"K4"}}`, "010201030404", "01"},
+		},
+	} {
+		tx.Keys[0] = pubkey.MustParse(program)
+		requireReencoded(t, tx, cases)
 	}
+	tx.Keys[0] = tokenPrograms[1]
 	for _, bad := range []string{
 		`{"type":"burn","info":{"account":"x","mint":"x","amount":"7"}}`,
 		`{"type":"mintTo","info":{"amount":"7"}}`,

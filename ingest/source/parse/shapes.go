@@ -62,9 +62,9 @@ var shapes = map[string]shape{
 		number("transferFeeBasisPoints", 2), number("maximumFee", 8)),
 	"transferCheckedWithFee": sh(on("source", "mint", "destination"), "authority", raw(26, 1), tokenAmount("tokenAmount", true),
 		tokenAmount("feeAmount", false)),
-	"withdrawWithheldTokensFromMint":     sh(on("mint"), "", raw(26, 2)),
-	"withdrawWithheldTokensFromAccounts": sh(on("mint"), "", raw(26, 3, 0)),
-	"harvestWithheldTokensToMint":        sh(on("mint"), "", raw(26, 4)),
+	"withdrawWithheldTokensFromMint":     sh(on("mint", "feeRecipient"), "", raw(26, 2)),
+	"withdrawWithheldTokensFromAccounts": sh(on("mint", "feeRecipient"), "", raw(26, 3, 0)),
+	"harvestWithheldTokensToMint":        sh(on("mint"), "", raw(26, 4), accountList("sourceAccounts")),
 	"setTransferFee":                     sh(on("mint"), "transferFeeConfigAuthority", raw(26, 5), number("transferFeeBasisPoints", 2), number("maximumFee", 8)),
 
 	"initializeDefaultAccountState":   sh(on("mint"), "", raw(28, 0), word("accountState", accountStates...)),
