@@ -2,7 +2,8 @@ package parse
 
 // systemShapes are the instructions of the system program that bring lamports into accounts, by
 // their type: wrapped SOL is made of them. Field names are those of agave's
-// transaction-status/src/parse_system.rs, layouts those of solana-system-interface's instruction.rs.
+// transaction-status/src/parse_system.rs, layouts those of solana-system-interface's
+// instruction.rs.
 var systemShapes = map[string]shape{
 	"createAccount": sh(on("source", "newAccount"), "", raw(0, 0, 0, 0), number("lamports", 8), number("space", 8), key("owner", false)),
 	"transfer":      sh(on("source", "destination"), "", raw(2, 0, 0, 0), number("lamports", 8)),
