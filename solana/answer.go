@@ -80,7 +80,8 @@ func boundOf(method string) int64 {
 	case "getTransaction", "getSignaturesForAddress":
 		return transactionAnswer
 	case "getAccountInfo":
-		return 2 * accountsBytes(1, accountData) // twice base64: the caller may ask for jsonParsed, whose text may be longer
+		// Twice base64: the caller may ask for jsonParsed, whose text may be longer.
+		return 2 * accountsBytes(1, accountData)
 	}
 	return unbounded
 }
