@@ -6,16 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
 
-// TestSomething is the example of docs/embedded-clickhouse.md.
-func TestSomething(t *testing.T) {
+func TestStart(t *testing.T) {
 	conn, dsn := chtest.Start(t) // an empty database of this test, on the package's engine
 	require.NoError(t, conn.Ping(t.Context()))
 	require.Contains(t, dsn, "http://")
-	testkit.RequireExample(t, "embedded-clickhouse.md", "page_test.go")
 }
