@@ -118,7 +118,7 @@ func TestAClientIsToldWhyItsSessionEnds(t *testing.T) {
 }
 
 func TestAPanicEndsTheSession(t *testing.T) {
-	counted := prometheus.NewCounter(prometheus.CounterOpts{Name: "panics_total"})
+	counted := prometheus.NewCounter(prometheus.CounterOpts{Name: "panics_total", Help: "Panics."})
 	client, ending, over := serve(t, Config{Panics: counted})
 	send(t, client, "bug")
 	_, _, err := client.Read(t.Context())
