@@ -5,6 +5,9 @@ const (
 	ProgramToken     = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
 	ProgramToken2022 = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"
 	ProgramMetaplex  = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
+	// ProgramAssociatedToken makes the token accounts whose addresses follow from owner and mint.
+	ProgramAssociatedToken = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
+	ProgramSystem          = "11111111111111111111111111111111"
 
 	// MintWrappedSOL is the mint of wrapped SOL. Its supply is always 0.
 	MintWrappedSOL = "So11111111111111111111111111111111111111112"

@@ -1,6 +1,10 @@
 package swap
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/mintlake/mintlake/ingest/decode/withheld"
+)
 
 // settle finds the fees that Token-2022 withheld, and which accounts' balances the movements
 // explain.
@@ -35,63 +39,26 @@ func (l *ledger) expected(account int) (uint64, bool) {
 	return in - l.out[account], true
 }
 
-const (
-	maxBasisPoints = 10_000
-	// near is how many basis points above and below the average rate are tried: each movement's fee
-	// is rounded up, so the average is not exact.
-	near = 2
-	// maxMovements is far more than the 64 instructions of a transaction can make. With more, no
-	// fees are sought.
-	maxMovements = 1 << 12
-)
+// maxMovements is far more than the 64 instructions of a transaction can make. With more, no fees
+// are sought.
+const maxMovements = 1 << 12
 
 // withhold divides the missing amount into the fees of the movements into the account. It returns
 // false if no rate fits.
 func (l *ledger) withhold(account int, short uint64) bool {
-	var sum uint64
-	count, last := 0, none
-	for i := range l.flows {
-		if f := &l.flows[i]; f.to == account && f.fee22 && !f.said {
-			sum += f.amount // expected() found no overflow
-			count, last = count+1, i
-		}
-	}
-	switch {
-	case count == 0 || short > sum || len(l.flows) > maxMovements:
-		return false
-	case count == 1:
-		l.flows[last].fee = short
-		return true
-	}
-	high, low := bits.Mul64(short, maxBasisPoints)
-	if high >= sum {
+	if len(l.flows) > maxMovements {
 		return false
 	}
-	average, _ := bits.Div64(high, low, sum) // the rate, were no fee rounded
-	for rate := max(average, near) - near; rate <= min(average+near, maxBasisPoints); rate++ {
-		if l.feesAt(account, rate, false) == short {
-			l.feesAt(account, rate, true)
-			return true
-		}
-	}
-	return false
-}
-
-// feesAt returns the sum of the fees of the movements into the account, at a rate in basis points.
-// Each fee is rounded up, as the program does. If note is true, it sets the fees.
-func (l *ledger) feesAt(account int, rate uint64, note bool) (sum uint64) {
+	var list []*flow
+	var amounts []uint64 // expected found that their sum fits
 	for i := range l.flows {
 		if f := &l.flows[i]; f.to == account && f.fee22 && !f.said {
-			high, low := bits.Mul64(f.amount, rate)
-			fee, rest := bits.Div64(high, low, maxBasisPoints) // rate <= 10,000, so high < 10,000
-			if rest > 0 {
-				fee++
-			}
-			sum += fee
-			if note {
-				f.fee = fee
-			}
+			list, amounts = append(list, f), append(amounts, f.amount)
 		}
 	}
-	return sum
+	fees, ok := withheld.Divide(short, amounts)
+	for i, fee := range fees {
+		list[i].fee = fee
+	}
+	return ok
 }

@@ -201,7 +201,7 @@ func (w *walk) initialize(call *chain.Call, f flow, owner pubkey.Key) {
 // has it; a source without it still tells mint and owner here.
 func (w *walk) associated(call *chain.Call) {
 	creates := len(call.Data) == 0 || call.Data[0] <= 1 // Create, CreateIdempotent
-	if at := account(call, 1); creates && at < min(len(w.tx.Keys), maxKeys) && at >= 0 && w.current[at] == None {
+	if at := account(call, 1); creates && w.isKey(at) && w.current[at] == None {
 		w.open(at, w.key(call, 3), w.key(call, 2))
 	}
 }
@@ -220,7 +220,7 @@ func (w *walk) closeAccount(call *chain.Call, f flow) {
 	account, to := account(call, 0), account(call, 1)
 	w.lamports.unclear(to)
 	w.lamports.closed(account)
-	if account < 0 || account >= min(len(w.tx.Keys), maxKeys) || w.current[account] == None {
+	if !w.isKey(account) || w.current[account] == None {
 		return // not a token account: a mint, or one that the source does not tell
 	}
 	at := w.current[account]

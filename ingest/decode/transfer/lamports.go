@@ -3,9 +3,9 @@ package transfer
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/mintlake/mintlake/ingest/chain"
-	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/borsh"
 )
 
@@ -129,7 +129,7 @@ func Rent(transactions []chain.Transaction) uint64 {
 }
 
 func rentOf(tx *chain.Transaction) uint64 {
-	if tx.Failed || tx.Vote || !has(tx.Keys, &associatedProgram) {
+	if tx.Failed || tx.Vote || !slices.Contains(tx.Keys, associatedProgram) {
 		return 0
 	}
 	for i := range tx.Instructions {
@@ -164,13 +164,4 @@ func created(tx *chain.Transaction, call *chain.Call) uint64 {
 		return 0
 	}
 	return amount / size
-}
-
-func has(keys []pubkey.Key, key *pubkey.Key) bool {
-	for i := range keys {
-		if keys[i] == *key {
-			return true
-		}
-	}
-	return false
 }

@@ -20,6 +20,9 @@ type life struct {
 	unknown, fees int
 }
 
+// isKey reports whether an index of a call is one of the transaction's keys.
+func (w *walk) isKey(account int) bool { return account >= 0 && account < min(len(w.tx.Keys), maxKeys) }
+
 // live starts a life of an account.
 func (w *walk) live(account int, l life) int {
 	l.account = account
@@ -32,7 +35,7 @@ func (w *walk) live(account int, l life) int {
 // there before and no instruction opened it, the balance after the transaction tells its mint and
 // owner: then the source left out the instruction that opened it.
 func (w *walk) at(account int) int {
-	if account < 0 || account >= min(len(w.tx.Keys), maxKeys) {
+	if !w.isKey(account) {
 		return None
 	}
 	if w.current[account] != None {
@@ -48,7 +51,7 @@ func (w *walk) at(account int) int {
 
 // open starts the life of an account that an instruction initialises.
 func (w *walk) open(account int, mint, owner pubkey.Key) int {
-	if account < 0 || account >= min(len(w.tx.Keys), maxKeys) {
+	if !w.isKey(account) {
 		return None
 	}
 	return w.live(account, life{mint: mint, owner: owner, started: true})

@@ -1,6 +1,10 @@
 package transfer
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/mintlake/mintlake/ingest/decode/withheld"
+)
 
 // settle finds the amounts and fees that instructions do not state. A balance before, the movements
 // and a balance after are an equation: it gives one unknown amount, or one unknown fee. settle
@@ -86,8 +90,7 @@ func (w *walk) solve(at int) bool {
 	case !l.finished:
 		return l.unknown > 0 || l.fees > 0 || have == need
 	case l.unknown == 0 && have == need:
-		w.setFees(at, func(uint64) uint64 { return 0 })
-		return true
+		return l.fees == 0 || w.withhold(at, 0)
 	case l.unknown == 0:
 		return l.fees > 0 && have > need && w.withhold(at, have-need)
 	case l.unknown == 1 && l.fees == 0:
@@ -125,70 +128,27 @@ func (w *walk) forget(at int) (any bool) {
 	return any
 }
 
-const (
-	maxBasisPoints = 10_000
-	// near is how many basis points above and below the average rate are tried: each movement's fee
-	// is rounded up, so the average is not exact.
-	near = 2
-)
+// unstated returns the movements into an account whose fees are not known.
+func (w *walk) unstated(at int) (list []*flow) {
+	for i := range w.flows {
+		if f := &w.flows[i]; f.to == at && !f.feeKnown {
+			list = append(list, f)
+		}
+	}
+	return list
+}
 
-// withhold divides what is missing into the fees of the movements into the account. If there are
-// several, it looks for a rate whose fees have exactly that sum. It returns false if none fits.
+// withhold divides what is missing into the fees of the movements into the account. It returns
+// false if none fit.
 func (w *walk) withhold(at int, short uint64) bool {
-	var sum uint64
-	for i := range w.flows {
-		if f := &w.flows[i]; f.to == at && !f.feeKnown {
-			sum += f.amount // solve found no overflow
-		}
+	list := w.unstated(at)
+	amounts := make([]uint64, len(list))
+	for i, f := range list {
+		amounts[i] = f.amount // solve found that their sum fits
 	}
-	if short > sum {
-		return false
+	fees, ok := withheld.Divide(short, amounts)
+	for i, fee := range fees {
+		list[i].fee, list[i].feeKnown = fee, true
 	}
-	if w.lives[at].fees == 1 {
-		w.setFees(at, func(uint64) uint64 { return short })
-		return true
-	}
-	high, low := bits.Mul64(short, maxBasisPoints)
-	if high >= sum {
-		return false
-	}
-	average, _ := bits.Div64(high, low, sum) // the rate, were no fee rounded
-	for rate := max(average, near) - near; rate <= min(average+near, maxBasisPoints); rate++ {
-		if w.feesAt(at, rate) == short {
-			w.setFees(at, func(amount uint64) uint64 { return feeOf(amount, rate) })
-			return true
-		}
-	}
-	return false
-}
-
-// feesAt returns the sum of the fees of the movements into the account, at a rate in basis points.
-func (w *walk) feesAt(at int, rate uint64) (sum uint64) {
-	for i := range w.flows {
-		if f := &w.flows[i]; f.to == at && !f.feeKnown {
-			sum += feeOf(f.amount, rate)
-		}
-	}
-	return sum
-}
-
-func (w *walk) setFees(at int, fee func(amount uint64) uint64) {
-	if w.lives[at].fees == 0 {
-		return
-	}
-	for i := range w.flows {
-		if f := &w.flows[i]; f.to == at && !f.feeKnown {
-			f.fee, f.feeKnown = fee(f.amount), true
-		}
-	}
-}
-
-// feeOf returns the fee of an amount. It is rounded up, as the program does.
-func feeOf(amount, rate uint64) uint64 {
-	high, low := bits.Mul64(amount, rate)
-	fee, rest := bits.Div64(high, low, maxBasisPoints) // rate <= 10,000, so high < 10,000
-	if rest > 0 {
-		fee++
-	}
-	return fee
+	return ok
 }

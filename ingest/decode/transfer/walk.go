@@ -13,8 +13,8 @@ const maxKeys = 256
 var (
 	tokenProgram      = pubkey.MustParse(schemas.ProgramToken)
 	token22Program    = pubkey.MustParse(schemas.ProgramToken2022)
-	associatedProgram = pubkey.MustParse("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
-	systemProgram     = pubkey.Key{}
+	associatedProgram = pubkey.MustParse(schemas.ProgramAssociatedToken)
+	systemProgram     = pubkey.MustParse(schemas.ProgramSystem)
 )
 
 // Wrapped SOL of the two token programs. Token-2022's is hardly used.
@@ -122,7 +122,7 @@ func (w *walk) end() {
 
 // call reads one call. It takes a Batch apart.
 func (w *walk) call(call *chain.Call, place Place) {
-	if call.ProgramIndex < 0 || call.ProgramIndex >= min(len(w.tx.Keys), maxKeys) {
+	if !w.isKey(call.ProgramIndex) {
 		return
 	}
 	switch kind := w.programs[call.ProgramIndex]; kind {

@@ -21,8 +21,8 @@ var tokenPrograms = [2]pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey
 // lamportPrograms are other programs that nodes parse and Mintlake reads. They change no token, so
 // an instruction that cannot be restored only leaves amounts of wrapped SOL unknown.
 var lamportPrograms = map[pubkey.Key]map[string]shape{
-	pubkey.MustParse("11111111111111111111111111111111"):             systemShapes,
-	pubkey.MustParse("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"): associatedShapes,
+	pubkey.MustParse(schemas.ProgramSystem):          systemShapes,
+	pubkey.MustParse(schemas.ProgramAssociatedToken): associatedShapes,
 }
 
 // maxInfo bounds the fields of one parsed instruction.
