@@ -135,7 +135,7 @@ func TestEveryVenueWithFiltersIsListedWhole(t *testing.T) {
 				copy(data[part.Offset:], part.Bytes)
 			}
 			require.True(t, f.Matches(data[:max(f.Size, len(data))]) || f.Size > 0 && f.Matches(data[:f.Size]))
-			mints := [2]venue.Key{venue.Key(data[f.MintsAt:]), venue.Key(data[f.MintsAt+32:])}
+			mints := [2]venue.Key{venue.Key(data[f.MintsAt[0]:]), venue.Key(data[f.MintsAt[1]:])}
 			require.ElementsMatch(t, []venue.Key{a, b}, mints[:], v.Name())
 			for _, part := range whole.Parts {
 				require.NotContains(t, string(part.Bytes), string(a[:]), v.Name())

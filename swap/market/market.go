@@ -298,11 +298,12 @@ func split(p pair, refs []located) []batch {
 	batches := []batch{{keys: fixed}}
 	for _, r := range refs {
 		last := &batches[len(batches)-1]
-		keys := withNew(last.keys, r.Accounts())
+		needs := venue.Needs(r.Ref)
+		keys := withNew(last.keys, needs)
 		if len(keys) > solana.MaxAccountsPerCall && len(last.refs) > 0 {
 			batches = append(batches, batch{})
 			last = &batches[len(batches)-1]
-			keys = withNew(fixed, r.Accounts())
+			keys = withNew(fixed, needs)
 		}
 		last.refs, last.keys = append(last.refs, r), keys
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,7 +68,7 @@ func (w *world) add(v venue.Venue, address venue.Key, mints [2]venue.Key, model 
 	}
 	ref, err := v.Open(address, read(address)[address].Data, mints[:]...)
 	require.NoError(w.t, err)
-	pool, err := ref.Decode(venue.NewAccounts(read(append(ref.Accounts(), mints[:]...)...)))
+	pool, err := ref.Decode(venue.NewAccounts(read(slices.Concat(venue.Needs(ref), mints[:])...)))
 	require.NoError(w.t, err)
 	w.edges = append(w.edges, Edge{Pool: pool, Venue: v.Name(), Slot: 1000, Clock: clock})
 	w.rates[address] = model

@@ -169,7 +169,7 @@ func (s *search) refusal() error {
 
 // severity orders refusals. Those that the client can avoid by another amount are the highest.
 func severity(err error) int {
-	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrStopped, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge}
+	order := []venue.Refusal{venue.ErrMalformed, venue.ErrUnverified, venue.ErrStopped, venue.ErrMint, venue.ErrClosed, venue.ErrNoLiquidity, venue.ErrTooSmall, venue.ErrTooLarge, venue.ErrBeyond}
 	return slices.Index(order, venue.RefusalOf(err))
 }
 

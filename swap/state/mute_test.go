@@ -43,7 +43,7 @@ func (r *muteRef) Address() venue.Key    { return r.address }
 func (r *muteRef) Mints() [2]venue.Key   { return [2]venue.Key{r.coin, swaptest.WrappedSOL} }
 func (r *muteRef) Rank() uint64          { return 1 }
 func (r *muteRef) Accounts() []venue.Key { return []venue.Key{r.address} }
-func (r *muteRef) Together() []venue.Key { return []venue.Key{r.address} }
+func (r *muteRef) Own() []venue.Key      { return []venue.Key{r.address} }
 
 func (r *muteRef) Decode(venue.State) (venue.Pool, error) {
 	return &twinPool{twinRef: &twinRef{keys: [3]venue.Key{r.address}, mints: r.Mints()}}, nil

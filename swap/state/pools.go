@@ -179,7 +179,7 @@ func (p *pool) wants() (keys []venue.Key, own int) {
 	if p.ref == nil {
 		return keys, 1
 	}
-	add(p.ref.Together()...)
+	add(p.ref.Own()...)
 	own = len(keys)
 	mints := p.ref.Mints()
 	add(p.ref.Accounts()...)

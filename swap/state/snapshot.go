@@ -150,7 +150,7 @@ func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
 	found := &market.Snapshot{Slot: s.Slot, ReadAt: s.At}
 	for i, key := range []venue.Key{a, b} {
 		m, err := venue.Mint(s, key)
-		if unread := (*venue.Incomplete)(nil); errors.As(err, &unread) {
+		if errors.Is(err, venue.ErrUnread) {
 			return nil, market.ErrNotHeld
 		} else if err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ func (twin) Programs() []venue.Key                { return []venue.Key{twinProgr
 func (twin) Trade(venue.Call) (venue.Trade, bool) { return venue.Trade{}, false }
 func (twin) FeatureNames() []string               { return nil }
 func (twin) Optional() venue.Features             { return 0 }
+func (twin) Proof() venue.Proof                   { return venue.ProofExecution }
 
 func (twin) Lookup(_, _ venue.Key) venue.Lookup {
 	return venue.Lookup{}
@@ -51,14 +52,14 @@ func (r *twinRef) Address() venue.Key    { return r.keys[0] }
 func (r *twinRef) Mints() [2]venue.Key   { return r.mints }
 func (r *twinRef) Rank() uint64          { return 1 }
 func (r *twinRef) Accounts() []venue.Key { return r.keys[:] }
-func (r *twinRef) Together() []venue.Key { return r.keys[:] }
+func (r *twinRef) Own() []venue.Key      { return r.keys[:] }
 
 func (r *twinRef) Decode(s venue.State) (venue.Pool, error) {
 	p := &twinPool{twinRef: r}
 	for i, key := range r.keys {
 		account, held := s.Account(key)
 		if !held || account == nil || len(account.Data) < 8 {
-			return nil, &venue.Incomplete{Accounts: []venue.Key{key}}
+			return nil, venue.ErrUnread
 		}
 		p.numbers[i] = binary.LittleEndian.Uint64(account.Data)
 	}

@@ -126,7 +126,7 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 	later := *e
 	later.Before = maps.Clone(known.accounts)
 	for key, account := range t.probes[p.Ref.Address()].accounts {
-		if !slices.Contains(p.Ref.Together(), key) {
+		if !slices.Contains(p.Ref.Own(), key) {
 			later.Before[key] = account
 		}
 	}
@@ -142,7 +142,7 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 // loses.
 func (t *Trust) readProbe(ctx context.Context, p Pool) error {
 	mints := p.Ref.Mints()
-	keys := append(slices.Clone(p.Ref.Accounts()), mints[:]...)
+	keys := append(slices.Clone(venue.Needs(p.Ref)), mints[:]...)
 	address := p.Ref.Address()
 	delete(t.probes, address)
 	slot, accounts, err := t.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: solana.Confirmed})

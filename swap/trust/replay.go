@@ -123,7 +123,7 @@ func (s *side) gather() (why string) {
 		return "the user's accounts are not the user's alone"
 	}
 	for i, key := range s.Keys {
-		if slices.Contains(s.Ref.Together(), key) {
+		if slices.Contains(s.Ref.Own(), key) {
 			s.touched[byte(i)] = true
 		}
 	}

@@ -2,14 +2,12 @@ package venue
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
 // Refusal is why a pool gives no quote. Its value is the code that clients get, unless package swap
-// shows them a more general one. Errors of Decode and Quote wrap one, as RefusalOf reads it, or an
-// *Incomplete.
+// shows them a more general one. Errors of Decode and Quote wrap one, as RefusalOf reads it.
 type Refusal string
 
 // The refusals.
@@ -30,6 +28,9 @@ const (
 	ErrUnverified Refusal = "venue_unverified"
 	// ErrStopped is a venue that gives no quotes for now.
 	ErrStopped Refusal = "venue_stopped"
+	// ErrBeyond is an order that needs liquidity beyond the window that is held or was read: see
+	// Windowed.
+	ErrBeyond Refusal = "beyond_held_liquidity"
 )
 
 var refusalTexts = map[Refusal]string{
@@ -41,6 +42,7 @@ var refusalTexts = map[Refusal]string{
 	ErrMint:        "the token cannot be traded",
 	ErrUnverified:  "the venue is not verified",
 	ErrStopped:     "the venue gives no quotes for now",
+	ErrBeyond:      "the order needs liquidity farther from the price than what is held",
 }
 
 // Error makes a Refusal an error.
@@ -59,12 +61,5 @@ func RefusalOf(err error) Refusal {
 	return ""
 }
 
-// Incomplete is the error of a Decode or a Quote that needs accounts which State does not have.
-type Incomplete struct {
-	Accounts []Key
-}
-
-// Error makes Incomplete an error.
-func (i *Incomplete) Error() string {
-	return fmt.Sprintf("%d more accounts are needed", len(i.Accounts))
-}
+// ErrUnread is the error of a Decode that needs an account which State does not have.
+var ErrUnread = errors.New("an account that is needed was not read")

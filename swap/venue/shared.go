@@ -24,11 +24,11 @@ func Config[T any](state State, key, program Key, decode func(data []byte) (*T, 
 	return once(state, key, func() (*T, error) { return decode(data) })
 }
 
-// Mint returns a parsed mint account. The error wraps mint.ErrUntradable, or is an *Incomplete.
+// Mint returns a parsed mint account. The error wraps mint.ErrUntradable, or is ErrUnread.
 func Mint(state State, key Key) (*mint.Mint, error) {
 	account, held := state.Account(key)
 	if !held {
-		return nil, &Incomplete{Accounts: []Key{key}}
+		return nil, ErrUnread
 	}
 	return once(state, key, func() (*mint.Mint, error) { return mint.Parse(key, account) })
 }

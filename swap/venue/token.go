@@ -30,7 +30,7 @@ func Owned(state State, key, program Key) ([]byte, error) {
 	account, held := state.Account(key)
 	switch {
 	case !held:
-		return nil, &Incomplete{Accounts: []Key{key}}
+		return nil, fmt.Errorf("%w: %s", ErrUnread, key.String())
 	case account == nil:
 		return nil, fmt.Errorf("%w: %s is gone", ErrClosed, key.String())
 	case account.Owner != program:

@@ -8,12 +8,28 @@ type Traced interface {
 	// Trade reads an instruction of the venue's program. ok is false if it is not a swap, or is a
 	// swap that no Order can express.
 	Trade(call Call) (trade Trade, ok bool)
+	// Proof is what the venue's arithmetic is proved by.
+	Proof() Proof
 	// FeatureNames returns the names of the bits of Features, the lowest first.
 	FeatureNames() []string
 	// Optional returns the features that builds of the venue may lack: their swaps are only quoted
 	// on a build that is known to have them.
 	Optional() Features
 }
+
+// Proof is what a venue's arithmetic is held against. Its value is what clients get.
+type Proof string
+
+// The proofs, the strongest first.
+const (
+	// ProofExecution: runs of the venue's own program gave the test vectors.
+	ProofExecution Proof = "execution"
+	// ProofLibrary: there is a library of the venue's, or of others, that gives the same amounts.
+	ProofLibrary Proof = "library"
+	// ProofChain: swaps on the chain alone. Nothing is quoted until enough of them were computed
+	// again.
+	ProofChain Proof = "chain"
+)
 
 // Features are the parts of a venue's arithmetic that a swap uses, as bits: modes, fees, flags of
 // the pool. Two swaps with equal features are computed by the same formula.

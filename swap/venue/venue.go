@@ -1,8 +1,8 @@
 // Package venue has the interfaces of venues, as the swap room uses them. Each package below it
 // implements one venue.
 //
-// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, the
-// state after them, and the instructions that make them.
+// In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and the
+// instructions that make them.
 // Guarantees: everything here is pure: no network, no clock, no randomness. Nothing panics.
 //
 // From a mint pair to an instruction:
@@ -11,17 +11,16 @@
 //	Venue.Open(address, …)    a pool account becomes a Ref: its mints and the accounts it needs
 //	Ref.Decode(state)         the Ref's accounts, all of one slot, become a Pool
 //	Pool.Quote(order)         an exact-in or exact-out order becomes a Quote, or a Refusal
-//	Pool.After(quote)         the pool as the swap leaves it: for splits and routes
 //	Pool.Instructions(quote)  what the user signs
 //
 // The program that owns an account tells its venue, see List.Owner. It must be looked at before the
 // data, as several venues have the same account discriminator.
 //
-// The accounts of a quote may depend on state, direction and amount. Ref.Accounts are those that
-// follow from the pool account alone. They may change with the pool account, so whoever keeps state
-// opens the account again when it changes. If an order needs more accounts (tick arrays, bin
-// arrays), Quote fails with *Incomplete, which names them. The caller reads them together with
-// Ref.Accounts, decodes again and quotes again. A constant product needs no more accounts.
+// Ref.Accounts follow from the pool account alone. They may change with it, so whoever keeps state
+// opens the account again when it changes. Pools whose liquidity lies in arrays need more accounts,
+// which depend on state, direction and amount: they are Windowed. Their Ref also names the arrays
+// in a window around the price, and Quote refuses an order that leaves it with ErrBeyond. The
+// caller answers with other pools, or reads a wider window and quotes again.
 //
 // The clock comes with the order and not with the state: fees that depend on the time change while
 // no account does.
@@ -66,18 +65,21 @@ type Filter struct {
 	Size int
 	// Parts are bytes of the data that must be equal.
 	Parts []Part
-	// MintsAt is the offset of both mints, one behind the other; 0 if they do not lie so.
-	MintsAt int
+	// MintsAt are the offsets of both mints, the lower one first; zero if not both are in the
+	// account.
+	MintsAt [2]int
 }
 
 // Whole returns the filter for the pools of all pairs; ok is false if there is none.
 func (f Filter) Whole() (whole Filter, ok bool) {
-	if f.MintsAt == 0 {
+	if f.MintsAt == [2]int{} {
 		return Filter{}, false
 	}
+	const size = len(Key{})
 	whole = Filter{Size: f.Size, MintsAt: f.MintsAt}
 	for _, p := range f.Parts {
-		if p.Offset < f.MintsAt || p.Offset >= f.MintsAt+2*len(Key{}) {
+		first, second := p.Offset-f.MintsAt[0], p.Offset-f.MintsAt[1]
+		if (first < 0 || first >= size) && (second < 0 || second >= size) {
 			whole.Parts = append(whole.Parts, p)
 		}
 	}
@@ -111,14 +113,13 @@ type Ref interface {
 	Mints() [2]Key
 	// Rank orders the pools of one venue and pair: a deeper pool has a higher rank.
 	Rank() uint64
-	// Accounts are those that Decode needs, the pool itself among them, without the mints.
+	// Accounts are those that Decode needs, the pool itself among them, without the mints and the
+	// arrays of a Windowed.
 	Accounts() []Key
-	// Together are those of Accounts that every swap of the pool writes, all in one transaction. If
-	// different transactions were the last to write two of them, they do not belong together,
-	// unless they were read by one call since. To lock an account is not enough: the stream tells
-	// it only if the transaction wrote it, with equal bytes or others.
-	Together() []Key
-	// Decode makes the pool's state. Errors wrap a Refusal or an *Incomplete.
+	// Own are those of Accounts that the pool's swaps write and no other pool has: the pool account
+	// and its vaults.
+	Own() []Key
+	// Decode makes the pool's state. Errors wrap a Refusal, or ErrUnread.
 	Decode(state State) (Pool, error)
 }
 
@@ -136,11 +137,8 @@ type Pool interface {
 	Address() Key
 	// Mints of the pool.
 	Mints() [2]Key
-	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal, or are
-	// an *Incomplete.
+	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal.
 	Quote(order Order) (Quote, error)
-	// After returns the pool as the swap of a quote leaves it. The quote must be this pool's own.
-	After(quote Quote) (Pool, error)
 	// Instructions returns the instructions that make the swap of a quote of this pool, mostly one.
 	// limit is what the chain enforces: the least that an exact-in order may give, the most that an
 	// exact-out order may take.
@@ -200,7 +198,8 @@ type Quote struct {
 }
 
 // MostData is how many bytes of data an instruction has at most whose quote tells its accounts.
-const MostData = 32
+// swap_v2 of Whirlpool has 43.
+const MostData = 48
 
 // FeeKind says who takes a fee.
 type FeeKind uint8

@@ -94,7 +94,7 @@ func (c *Chain) Decode(ref venue.Ref) (venue.Pool, error) {
 func (c *Chain) decode(ref venue.Ref) (venue.Pool, error) {
 	held := map[Key]*rpc.Account{}
 	mints := ref.Mints()
-	for _, key := range append(ref.Accounts(), mints[:]...) {
+	for _, key := range slices.Concat(venue.Needs(ref), mints[:]) {
 		held[key] = c.accounts[key]
 	}
 	return ref.Decode(venue.NewAccounts(held))

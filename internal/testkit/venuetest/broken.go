@@ -7,7 +7,7 @@ import (
 )
 
 // Places are the calls of a venue in which Broken can panic.
-var Places = []string{"lookup", "open", "decode", "quote", "after", "instructions"}
+var Places = []string{"lookup", "open", "decode", "quote", "instructions"}
 
 // Reason is part of the value that Broken panics with.
 const Reason = "index out of range for a test"
@@ -67,12 +67,6 @@ type brokenPool struct {
 func (p *brokenPool) Quote(o venue.Order) (venue.Quote, error) {
 	p.b.reach("quote")
 	return p.Pool.Quote(o)
-}
-
-// After implements venue.Pool.
-func (p *brokenPool) After(q venue.Quote) (venue.Pool, error) {
-	p.b.reach("after")
-	return p.Pool.After(q)
 }
 
 // Instructions implements venue.Pool.

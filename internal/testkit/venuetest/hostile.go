@@ -21,9 +21,6 @@ func Hostile(t *testing.T, p venue.Pool, amount uint64) {
 				if q.AmountIn == 0 || q.AmountOut == 0 {
 					t.Fatalf("impossible quote: %+v", q)
 				}
-				if _, err = p.After(q); err != nil {
-					t.Fatalf("no state after %+v: %v", q, err)
-				}
 				if _, err = p.Instructions(q, amount, venue.UserAccounts{}); err != nil {
 					t.Fatalf("no instruction for %+v: %v", q, err)
 				}

@@ -88,7 +88,7 @@ func (Venue) Program() venue.Key { return Program }
 // Lookup implements venue.Venue. Either mint may be the coin.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(coin, price venue.Key) venue.Filter {
-		return venue.Filter{Size: PoolSize, MintsAt: poolMints, Parts: []venue.Part{{Offset: poolMints, Bytes: append(coin[:], price[:]...)}}}
+		return venue.Filter{Size: PoolSize, MintsAt: [2]int{poolMints, poolMints + 32}, Parts: []venue.Part{{Offset: poolMints, Bytes: append(coin[:], price[:]...)}}}
 	}
 	return venue.Lookup{Filters: []venue.Filter{filter(a, b), filter(b, a)}}
 }
@@ -156,15 +156,15 @@ func (r *ref) Rank() uint64 { return binary.LittleEndian.Uint64(r.data[poolLPAmo
 
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key {
-	keys := r.Together()
+	keys := r.Own()
 	if s, err := decodeState(r.data); err == nil && s.hasOrders() {
 		keys = append(keys, s.openOrders)
 	}
 	return keys
 }
 
-// Together implements venue.Ref.
-func (r *ref) Together() []venue.Key {
+// Own implements venue.Ref.
+func (r *ref) Own() []venue.Key {
 	vaults := r.keys(poolVaults)
 	return []venue.Key{r.address, vaults[0], vaults[1]}
 }
@@ -213,7 +213,7 @@ func checkOrders(accounts venue.State, key, program venue.Key) error {
 	account, held := accounts.Account(key)
 	switch {
 	case !held:
-		return &venue.Incomplete{Accounts: []venue.Key{key}}
+		return venue.ErrUnread
 	case account == nil:
 		return nil
 	case account.Owner != program || len(account.Data) < ordersPrefix:
@@ -341,18 +341,6 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	q.Fees.Add(venue.FeePool, false, r.in-r.net)
 	q.Features = q.Features.With(featureExactOut, o.ExactOut)
 	return q, nil
-}
-
-// After implements venue.Pool.
-func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
-	r, err := p.swap(q.Order)
-	if err != nil {
-		return nil, err
-	}
-	next := *p
-	next.vaults[r.side] += r.in
-	next.vaults[1-r.side] -= r.out
-	return &next, nil
 }
 
 // Instructions implements venue.Pool: swap_base_in_v2(amount_in, minimum_amount_out) or

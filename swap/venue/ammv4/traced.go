@@ -17,6 +17,9 @@ const (
 	tagBookBaseOut = 11
 )
 
+// Proof implements venue.Traced.
+func (Venue) Proof() venue.Proof { return venue.ProofExecution }
+
 // Optional implements venue.Traced.
 func (Venue) Optional() venue.Features { return 0 }
 

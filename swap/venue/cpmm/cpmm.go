@@ -42,7 +42,7 @@ func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	if bytes.Compare(a[:], b[:]) > 0 {
 		a, b = b, a
 	}
-	return venue.Lookup{Filters: []venue.Filter{{Size: PoolSize, MintsAt: poolMint0, Parts: []venue.Part{
+	return venue.Lookup{Filters: []venue.Filter{{Size: PoolSize, MintsAt: [2]int{poolMint0, poolMint1}, Parts: []venue.Part{
 		{Offset: poolMint0, Bytes: a[:]}, {Offset: poolMint1, Bytes: b[:]},
 	}}}}
 }

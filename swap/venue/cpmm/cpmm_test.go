@@ -283,7 +283,7 @@ func FuzzPool(f *testing.F) {
 				if q.AmountIn == 0 || q.AmountOut == 0 || q.AmountOut >= p.(*Pool).vaults[0] {
 					t.Fatalf("impossible quote: %+v", q)
 				}
-				_, err = p.After(q)
+				_, err = p.(*Pool).After(q)
 				require.NoError(t, err)
 				_, err = p.Instructions(q, amount, venue.UserAccounts{})
 				require.NoError(t, err)

@@ -44,11 +44,11 @@ func (r *ref) Rank() uint64 { return binary.LittleEndian.Uint64(r.data[poolLPSup
 
 // Accounts implements venue.Ref: pool, its two vaults, its config.
 func (r *ref) Accounts() []venue.Key {
-	return append(r.Together(), r.key(poolConfig))
+	return append(r.Own(), r.key(poolConfig))
 }
 
-// Together implements venue.Ref.
-func (r *ref) Together() []venue.Key {
+// Own implements venue.Ref.
+func (r *ref) Own() []venue.Key {
 	return []venue.Key{r.address, r.key(poolVault0), r.key(poolVault1)}
 }
 
@@ -162,19 +162,6 @@ func (p *Pool) Quote(order venue.Order) (venue.Quote, error) {
 	q.Features = q.Features.With(featureExactOut, order.ExactOut).With(featureTransferFee, pair.Taxed()).
 		With(featureCreatorFee, curve.CreatorRate != 0).With(featureCreatorOnOutput, curve.CreatorRate != 0 && !curve.CreatorOnInput)
 	return q, nil
-}
-
-// After implements venue.Pool.
-func (p *Pool) After(quote venue.Quote) (venue.Pool, error) {
-	side, curve, r, err := p.swap(quote.Order)
-	if err != nil {
-		return nil, err
-	}
-	next := *p
-	next.vaults[side] += r.AmountIn
-	next.vaults[1-side] -= r.AmountOut
-	next.state.afterSwap(p.config, r, side, curve.CreatorOnInput)
-	return &next, nil
 }
 
 // Instructions implements venue.Pool: swap_base_input(amount_in, minimum_amount_out) or

@@ -72,7 +72,7 @@ func (Venue) Program() venue.Key { return Program }
 // Lookup implements venue.Venue. Either mint may be token a.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(a, b venue.Key) venue.Filter {
-		return venue.Filter{Size: PoolSize, MintsAt: poolMints, Parts: []venue.Part{{Offset: 0, Bytes: discriminator[:]}, {Offset: poolMints, Bytes: append(a[:], b[:]...)}}}
+		return venue.Filter{Size: PoolSize, MintsAt: [2]int{poolMints, poolMints + 32}, Parts: []venue.Part{{Offset: 0, Bytes: discriminator[:]}, {Offset: poolMints, Bytes: append(a[:], b[:]...)}}}
 	}
 	return venue.Lookup{Filters: []venue.Filter{filter(a, b), filter(b, a)}}
 }
@@ -149,8 +149,8 @@ func (r *ref) Rank() uint64 { return r.depth }
 // not read.
 func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address} }
 
-// Together implements venue.Ref.
-func (r *ref) Together() []venue.Key { return []venue.Key{r.address} }
+// Own implements venue.Ref.
+func (r *ref) Own() []venue.Key { return []venue.Key{r.address} }
 
 // Decode implements venue.Ref.
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {

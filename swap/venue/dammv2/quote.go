@@ -58,20 +58,6 @@ func (s *state) impact(next *uint256.Int) uint64 {
 	return bps.Uint64()
 }
 
-// After implements venue.Pool. Fees are kept outside the range, so the liquidity does not change.
-func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
-	r, err := p.swap(q.Order)
-	if err != nil {
-		return nil, err
-	}
-	next := *p
-	now := uint64(max(q.Order.Clock.UnixTime, 0))
-	next.state.dynamic.before(&p.state.price, now)
-	next.state.dynamic.after(&p.state.price, &r.move.price, now)
-	next.state.price = r.move.price
-	return &next, nil
-}
-
 // Instructions implements venue.Pool: swap(amount_in, minimum_amount_out), or swap2(amount_out,
 // maximum_amount_in, ExactOut). The program id in place of the referral account stands for none.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {

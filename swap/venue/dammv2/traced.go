@@ -19,6 +19,9 @@ const (
 	featureTransferFee
 )
 
+// Proof implements venue.Traced.
+func (Venue) Proof() venue.Proof { return venue.ProofExecution }
+
 // Optional implements venue.Traced.
 func (Venue) Optional() venue.Features { return 0 }
 

@@ -38,7 +38,6 @@ const (
 	placeOpen         = "open"
 	placeDecode       = "decode"
 	placeQuote        = "quote"
-	placeAfter        = "after"
 	placeInstructions = "instructions"
 	placeTrade        = "trade"
 )
@@ -69,7 +68,7 @@ func New(list venue.List, deps Deps) (*Guard, error) {
 		Name: "mintlake_swap_venue_panics_total", Help: "Calls of a venue's code that panicked, by what was called.",
 	}, []string{"venue", "call"})}
 	for _, v := range list {
-		counters.Preset(g.panics, []string{v.Name()}, []string{placeLookup, placeOpen, placeDecode, placeQuote, placeAfter, placeInstructions, placeTrade})
+		counters.Preset(g.panics, []string{v.Name()}, []string{placeLookup, placeOpen, placeDecode, placeQuote, placeInstructions, placeTrade})
 		g.venues = append(g.venues, &guarded{Venue: v, guard: g, name: v.Name()})
 	}
 	if deps.Registerer == nil {

@@ -8,12 +8,12 @@ import (
 
 // ref is the guarded Ref of a pool.
 type ref struct {
-	venue              *gated
-	inner              venue.Ref
-	address            venue.Key
-	mints              [2]venue.Key
-	rank               uint64
-	accounts, together []venue.Key
+	venue         *gated
+	inner         venue.Ref
+	address       venue.Key
+	mints         [2]venue.Key
+	rank          uint64
+	accounts, own []venue.Key
 }
 
 // Address implements venue.Ref.
@@ -28,8 +28,8 @@ func (r *ref) Rank() uint64 { return r.rank }
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key { return r.accounts }
 
-// Together implements venue.Ref.
-func (r *ref) Together() []venue.Key { return r.together }
+// Own implements venue.Ref.
+func (r *ref) Own() []venue.Key { return r.own }
 
 // Decode implements venue.Ref.
 func (r *ref) Decode(state venue.State) (decoded venue.Pool, err error) {
@@ -106,19 +106,6 @@ func (p *pool) Quote(order venue.Order) (quote venue.Quote, err error) {
 		return venue.Quote{}, err
 	}
 	return quote, nil
-}
-
-// After implements venue.Pool.
-func (p *pool) After(quote venue.Quote) (next venue.Pool, err error) {
-	defer p.venue.caught(placeAfter, &err)
-	inner, err := p.inner.After(quote)
-	switch {
-	case err != nil:
-		return nil, err
-	case inner == nil:
-		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
-	}
-	return wrap(p.venue, inner, p.address, p.mints), nil
 }
 
 // Instructions implements venue.Pool. It refuses if the venue was stopped since the quote, or if

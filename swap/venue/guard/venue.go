@@ -2,8 +2,6 @@ package guard
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -36,19 +34,10 @@ func (v *guarded) Lookup(a, b venue.Key) (found venue.Lookup) {
 func (v *gated) Open(address venue.Key, data []byte, mints ...venue.Key) (opened venue.Ref, err error) {
 	defer v.caught(placeOpen, &err)
 	inner, err := v.Venue.Open(address, data, mints...)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case inner == nil:
-		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
 	}
-	// Address, Mints and the others never change, so they are asked for once, here, where a panic
-	// is caught.
-	accounts, together := slices.Clip(inner.Accounts()), slices.Clip(inner.Together())
-	if n := len(together); n <= len(accounts) && slices.Equal(together, accounts[:n]) {
-		together = accounts[:n:n] // held once, as there are many refs
-	}
-	return &ref{venue: v, inner: inner, address: inner.Address(), mints: inner.Mints(), rank: inner.Rank(), accounts: accounts, together: together}, nil
+	return v.ref(inner)
 }
 
 // Trade implements venue.Traced.

@@ -101,8 +101,8 @@ func (r *ref) Rank() uint64 { return r.depth }
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address, Global, FeeConfig} }
 
-// Together implements venue.Ref.
-func (r *ref) Together() []venue.Key { return []venue.Key{r.address} }
+// Own implements venue.Ref.
+func (r *ref) Own() []venue.Key { return []venue.Key{r.address} }
 
 // Decode implements venue.Ref.
 func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {

@@ -119,7 +119,7 @@ func TestTheRestOfACurve(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, buyInV2[:], list[0].Data[:8], "version 3 would buy on")
 	require.EqualValues(t, 1, list[0].Data[24], "a partial fill")
-	after, err := p.After(q)
+	after, err := p.(*Pool).After(q)
 	require.NoError(t, err)
 	_, err = after.Quote(venue.Order{In: mint.WrappedSOL, Amount: 1000})
 	require.ErrorIs(t, err, venue.ErrClosed)

@@ -34,23 +34,6 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	return q, nil
 }
 
-// After implements venue.Pool.
-func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
-	r, err := p.swap(q.Order)
-	if err != nil {
-		return nil, err
-	}
-	next := *p
-	s := &next.state
-	if r.side == quote {
-		s.tokens, s.realTokens, s.quote, s.realQuote = s.tokens-r.out, s.realTokens-r.out, s.quote+r.net, s.realQuote+r.net
-		s.complete = s.realTokens == 0
-	} else {
-		s.tokens, s.realTokens, s.quote, s.realQuote = s.tokens+r.in, s.realTokens+r.in, s.quote-r.net, s.realQuote-r.net
-	}
-	return &next, nil
-}
-
 // Instructions implements venue.Pool: buy_exact_quote_in(spendable, minimum), buy(amount, maximum)
 // or sell(amount, minimum). It uses version 3 if the curve keeps its fees itself, else version 2.
 // Two cases always take version 2: coins with cashback, which version 3 does not have, and an

@@ -22,6 +22,9 @@ const (
 	featureBuckets
 )
 
+// Proof implements venue.Traced.
+func (Venue) Proof() venue.Proof { return venue.ProofExecution }
+
 // Optional implements venue.Traced.
 func (Venue) Optional() venue.Features { return 0 }
 

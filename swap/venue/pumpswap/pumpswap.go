@@ -48,7 +48,7 @@ func (Venue) Program() venue.Key { return Program }
 // Lookup implements venue.Venue. Either mint may be the base.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(base, quote venue.Key) venue.Filter {
-		return venue.Filter{MintsAt: poolBaseMint, Parts: []venue.Part{
+		return venue.Filter{MintsAt: [2]int{poolBaseMint, poolQuoteMint}, Parts: []venue.Part{
 			{Offset: 0, Bytes: poolDiscriminator[:]}, {Offset: poolBaseMint, Bytes: append(base[:], quote[:]...)},
 		}}
 	}
@@ -89,11 +89,11 @@ func (r *ref) Rank() uint64 { return binary.LittleEndian.Uint64(r.data[poolLPSup
 
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key {
-	return append(r.Together(), GlobalConfig, FeeConfig)
+	return append(r.Own(), GlobalConfig, FeeConfig)
 }
 
-// Together implements venue.Ref.
-func (r *ref) Together() []venue.Key {
+// Own implements venue.Ref.
+func (r *ref) Own() []venue.Key {
 	return []venue.Key{r.address, r.key(poolBaseVault), r.key(poolQuoteVault)}
 }
 

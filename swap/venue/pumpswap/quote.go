@@ -35,23 +35,6 @@ func (p *Pool) quoteOf(o venue.Order, r *result) venue.Quote {
 	return q
 }
 
-// After implements venue.Pool. The liquidity providers' fee stays in the quote vault.
-func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
-	r, err := p.swap(q.Order)
-	if err != nil {
-		return nil, err
-	}
-	next := *p
-	if r.side == quote {
-		next.vaults[quote] += r.gross + r.fees.LP
-		next.vaults[base] -= r.out
-	} else {
-		next.vaults[base] += r.in
-		next.vaults[quote] -= r.gross - r.fees.LP
-	}
-	return &next, nil
-}
-
 // Instructions implements venue.Pool: buy_exact_quote_in(spendable, minimum), buy(amount, maximum)
 // or sell(amount, minimum). An exact-out sale sells the amount of the quote, with the amount asked
 // for as minimum.

@@ -23,6 +23,9 @@ const (
 	FeatureMultiHop
 )
 
+// Proof implements venue.Traced.
+func (Venue) Proof() venue.Proof { return venue.ProofExecution }
+
 // Optional implements venue.Traced: builds before 0.4.0 do not have multi_hop_swap.
 func (Venue) Optional() venue.Features { return FeatureMultiHop }
 
