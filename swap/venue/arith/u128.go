@@ -1,0 +1,43 @@
+package arith
+
+import "github.com/holiman/uint256"
+
+// U128 is a number of 128 bits as it is kept. Arithmetic is done with uint256.Int.
+type U128 struct{ Lo, Hi uint64 }
+
+// Wide returns the number for arithmetic.
+func (u U128) Wide() uint256.Int { return uint256.Int{u.Lo, u.Hi} }
+
+// Narrow returns the low 128 bits of a number.
+func Narrow(n *uint256.Int) U128 { return U128{n[0], n[1]} }
+
+// IsZero returns whether the number is 0.
+func (u U128) IsZero() bool { return u == U128{} }
+
+// Less returns whether u is below v.
+func (u U128) Less(v U128) bool { return u.Hi < v.Hi || u.Hi == v.Hi && u.Lo < v.Lo }
+
+// DivideUp sets q to a/d rounded up, to 0 if d is 0. q may be a.
+func DivideUp(q, a, d *uint256.Int) {
+	var rest uint256.Int
+	q.DivMod(a, d, &rest)
+	if !rest.IsZero() {
+		q.AddUint64(q, 1)
+	}
+}
+
+// Shortfall returns by how much out falls short of what the price before a trade gives, in basis
+// points of that, rounded up; 0 if it does not.
+func Shortfall(spot *uint256.Int, out uint64) (bps uint64) {
+	var less, result uint256.Int
+	less.SetUint64(out)
+	if !less.Lt(spot) {
+		return 0
+	}
+	less.Sub(spot, &less)
+	if _, over := result.MulOverflow(&less, uint256.NewInt(10_000)); over {
+		return 10_000
+	}
+	DivideUp(&result, &result, spot)
+	return result.Uint64()
+}
