@@ -50,12 +50,12 @@ type Config struct {
 
 // Streams bounds GET /tokens/stream.
 type Streams struct {
-	Max       int `koanf:"max" usage:"readers of the change feed at once"`
-	PerClient int `koanf:"per_client" usage:"readers of the change feed at once and client"`
+	Max       int `koanf:"max" usage:"readers of the change feed at once, and as many of trades"`
+	PerClient int `koanf:"per_client" usage:"readers of the change feed at once and client, and as many of trades"`
 	MaxReplay int `koanf:"max_replay" usage:"records that one reader's old cursor may make the node read again"`
 	// MaxAge makes clients reconnect now and then. So they spread over new nodes, and a load
 	// balancer can drain old ones.
-	MaxAge time.Duration `koanf:"max_age" usage:"how long a reader of the change feed is served before it is asked to connect again"`
+	MaxAge time.Duration `koanf:"max_age" usage:"how long a reader of a stream is served before it is asked to connect again"`
 }
 
 // RateLimits are requests per client and minute. The defaults are the specification's.

@@ -32,9 +32,7 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentType, "text/event-stream; charset=utf-8")
-	c.Set(fiber.HeaderCacheControl, cacheNever)
-	c.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	setStreamHeaders(c)
 	if c.Method() == fiber.MethodHead {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-	"fmt"
 	"strings"
 
 	"github.com/mintlake/mintlake/api/feed"
@@ -51,12 +49,6 @@ func (s *Server) buildListeners() (err error) {
 func (s *Server) failures() *requests.Failures {
 	return &requests.Failures{
 		Logger: s.deps.Logger, Failed: s.requests.Failed,
-		Open: func(ctx context.Context, topics []string) (kafka.TailReader, error) {
-			ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
-			if err != nil {
-				return nil, fmt.Errorf("read end offsets: %w", err)
-			}
-			return s.deps.OpenTail(topics, ends)
-		},
+		Open: s.openAtEnd,
 	}
 }

@@ -69,6 +69,8 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/tokens/:mint/history", windowLookup, true, s.getHistory},
 		{fiber.MethodGet, "/tokens/:mint/ohlcv", windowLookup, true, s.getCandles},
 		{fiber.MethodGet, "/tokens/:mint/pools", windowLookup, true, s.getPools},
+		{fiber.MethodGet, "/tokens/:mint/trades", windowLookup, true, s.getTrades},
+		{fiber.MethodGet, "/trades/stream", windowGlobal, true, s.getTradesStream},
 		{fiber.MethodGet, "/venues", windowLookup, false, s.getVenues},
 		{fiber.MethodGet, "/img/:mint", windowImage, false, s.getImage},
 		{fiber.MethodGet, "/status", windowNone, false, s.getStatus},

@@ -4,8 +4,9 @@
 // In: HTTP requests; the registry through package replica. Out: the responses of
 // schemas/openapi/openapi.yaml; requests for enrichment.
 // Guarantees: answers come from memory, so they go on while ClickHouse or Kafka is unavailable.
-// Only history, candles, pools and venues are read from ClickHouse. Every response that is not a
-// success has the body {statusCode, error, message}. Any number of nodes can run side by side.
+// Only history, candles, pools, trades and venues are read from ClickHouse. Every response that is
+// not a success has the body {statusCode, error, message}. Any number of nodes can run side by
+// side.
 //
 // Each route has a file of its own. route.go has what all routes share: recovery, CORS, rate
 // limits, metrics.
@@ -36,6 +37,7 @@ import (
 	"github.com/mintlake/mintlake/api/market"
 	"github.com/mintlake/mintlake/api/requests"
 	"github.com/mintlake/mintlake/api/status"
+	"github.com/mintlake/mintlake/api/trades"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -69,6 +71,8 @@ type Deps struct {
 	// Market is market.NewClickHouse. If it is nil, there are no daily volumes, and candles and
 	// pools are answered 503.
 	Market market.Reader
+	// Trades is trades.NewClickHouse. If it is nil, trades are answered 503.
+	Trades trades.Reader
 	// Explorer serves the pages for people; nil if there are none.
 	Explorer http.Handler
 	// Docs serves /docs; if it is nil, /docs is a page without scripts.
@@ -92,6 +96,7 @@ type Server struct {
 	requests *requests.Queue
 	evidence *evidence.Index
 	feed     *feed.Feed
+	trades   *trades.Hub
 	logos    *logos.Service // nil without images
 	status   *status.Collector
 	history  *history.History // nil when there is no reader
@@ -166,6 +171,9 @@ func (s *Server) build() (err error) {
 	if err = s.buildListeners(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
+	if err = s.buildTrades(); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
 	if err = s.buildLogos(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
@@ -226,6 +234,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer s.requests.EndWaits()
 		return s.feed.Run(ctx) // ends early, as open streams would delay the stop
 	})
+	group.Go(func() error { return s.trades.Run(ctx) }) // ends early, too
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}

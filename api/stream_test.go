@@ -31,9 +31,14 @@ type client struct {
 
 func (n *node) stream(query string, headers ...string) *client {
 	n.t.Helper()
+	return n.streamOf("/tokens/stream"+query, headers...)
+}
+
+func (n *node) streamOf(path string, headers ...string) *client {
+	n.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	n.t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Addr()+"/tokens/stream"+query, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Addr()+path, nil)
 	require.NoError(n.t, err)
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])

@@ -93,6 +93,11 @@ func canned(t *testing.T) *httptest.Server {
 			{"slot":400000001,"block_time":%d,"source":"instruction","kind":"initialize_mint","instruction":"InitializeMint2","signature":"4sig",%s,"changes":[{"field":"decimals","before":null,"after":6},{"field":"symbol","before":"","after":"USDC"}]}]}`,
 			usdc, since(time.Minute), entry, since(3*time.Hour), entry)
 	})
+	answer("GET /tokens/{mint}/trades", func(*http.Request) string {
+		return fmt.Sprintf(`{"mint":%q,"next":"6553f10000000000179c00000000000000000000","trades":[{"id":"6553f10100000000179c00010000000000000000","time":%d,"slot":400000123,"signature":"5sig","side":"sell",
+			"amount":"1500000000","quote_mint":%q,"quote_amount":"7500000000","decimals":6,"quote_decimals":9,"price":0.005,"price_usd":0.99987,"value_usd":1499.805,"estimated":false,
+			"pool":"7JuwJuNU88gurFnyWeiyGKbFmExMWcmRZntn9imEzdny","venue":"raydium_cpmm","trader":"9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM","aggregator":"jupiter_v6"}]}`, usdc, since(time.Minute), sol)
+	})
 	answer("GET /status", func(*http.Request) string {
 		return fmt.Sprintf(`{"ready":true,"reasons":[],"source":{"kind":"geyser","done":false,"slot":400000123,"blocks":5,"transactions":900,"token_events":70,"failed_inputs":0,"failures":[],"reported_at_ms":1},
 			"pipeline":{"lag_records":3,"projector_lag":3,"enrich_lag":0,"api_lag":0,"topics":{},"error":null,"measured_at_ms":1,"last_known_lag_records":3,"last_known_age_ms":0},
@@ -133,7 +138,7 @@ func call(t *testing.T, input string, args ...string) (string, error) {
 
 // screens are the commands of docs/cli.md with what they print.
 var screens = []string{
-	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "status", "quote SOL USDC 1.5",
+	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "status", "quote SOL USDC 1.5",
 }
 
 // Every screen of docs/cli.md is what the command prints: -update writes them.

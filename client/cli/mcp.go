@@ -59,6 +59,15 @@ type (
 		Limit  int32  `json:"limit,omitempty" jsonschema:"entries, 1 to 100; 20 by default"`
 		Before string `json:"before,omitempty" jsonschema:"the next of the page before, for older entries"`
 	}
+	tradesArgs struct {
+		Mint   string  `json:"mint" jsonschema:"mint address, base58"`
+		Limit  int32   `json:"limit,omitempty" jsonschema:"trades, 1 to 100; 20 by default"`
+		Pool   string  `json:"pool,omitempty" jsonschema:"only trades on this pool, base58"`
+		Trader string  `json:"trader,omitempty" jsonschema:"only trades of this wallet, base58"`
+		Side   string  `json:"side,omitempty" jsonschema:"buy or sell; both by default"`
+		MinUSD float64 `json:"min_value,omitempty" jsonschema:"only trades worth at least so many US dollars"`
+		Before string  `json:"before,omitempty" jsonschema:"the next of the page before, for older trades"`
+	}
 	candlesArgs struct {
 		Mint     string `json:"mint" jsonschema:"mint address, base58"`
 		Interval string `json:"interval,omitempty" jsonschema:"1m, 1h (default) or 1d"`
@@ -112,6 +121,17 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 	tool(server, "token_ohlcv", "Candles of one token in US dollars with volumes, oldest first.",
 		func(ctx context.Context, in candlesArgs) ([]byte, error) {
 			answer, err := a.REST.GetCandlesWithResponse(ctx, in.Mint, &rest.GetCandlesParams{Limit: within(in.Limit, 48, 500), Interval: given(rest.GetCandlesParamsInterval(in.Interval))})
+			if err != nil {
+				return nil, err
+			}
+			return answer.Body, nil
+		})
+	tool(server, "token_trades", "List the trades of one token, newest first: price, amounts (raw units), value in US dollars, trader, pool, aggregator, signature. A page may have fewer trades than asked for and still a next one.",
+		func(ctx context.Context, in tradesArgs) ([]byte, error) {
+			params := &rest.GetTradesParams{
+				Limit: within(in.Limit, 20, 100), Pool: given(in.Pool), Trader: given(in.Trader), Side: given(rest.GetTradesParamsSide(in.Side)), Before: given(in.Before), MinValue: given(in.MinUSD),
+			}
+			answer, err := a.REST.GetTradesWithResponse(ctx, in.Mint, params)
 			if err != nil {
 				return nil, err
 			}

@@ -16,7 +16,7 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 	session, end := drive(t, "--url", canned(t).URL)
 	tools, err := session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, tools.Tools, 5)
+	require.Len(t, tools.Tools, 6)
 	for _, tool := range tools.Tools {
 		require.True(t, tool.Annotations.ReadOnlyHint, tool.Name)
 	}
@@ -28,6 +28,7 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 		"get_token":       {map[string]any{"mint": usdc}, "9876543210123456"},
 		"token_history":   {map[string]any{"mint": usdc}, "initialize_mint"},
 		"token_ohlcv":     {map[string]any{"mint": usdc, "interval": "1h"}, "volume_usd"},
+		"token_trades":    {map[string]any{"mint": usdc, "side": "sell", "min_value": 5}, "raydium_cpmm"},
 		"registry_status": {nil, "complete_to_slot"},
 	} {
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: c.args})

@@ -18,8 +18,8 @@ import (
 )
 
 func tokensCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history"}
-	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand())
+	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, trades"}
+	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), tradesCommand())
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/history"
 	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/api/trades"
 	"github.com/mintlake/mintlake/enrich"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -222,7 +223,8 @@ func (s *system) startAPI(ctx context.Context) error {
 	openClickHouse := func(ctx context.Context) (driver.Conn, error) { return s.openClickHouse(ctx) }
 	past := history.NewClickHouse(openClickHouse, schema.Database)
 	trade := market.NewClickHouse(openClickHouse, schema.Database)
-	s.closers = append(s.closers, func() { _, _ = past.Close(), trade.Close() })
+	legs := trades.NewClickHouse(openClickHouse, schema.Database)
+	s.closers = append(s.closers, func() { _, _, _ = past.Close(), trade.Close(), legs.Close() })
 	deps := api.Deps{
 		Offsets: s.admin,
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
@@ -233,6 +235,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		Snapshot: replica.NewClickHouse(openClickHouse, schema.Database),
 		History:  past,
 		Market:   trade,
+		Trades:   legs,
 		Explorer: web.Handler(s.swapOrigin),
 		Docs:     web.Docs(),
 		Damage:   s.damage,

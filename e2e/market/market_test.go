@@ -23,6 +23,7 @@ import (
 
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/api/trades"
 	"github.com/mintlake/mintlake/e2e/oracle"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
@@ -199,7 +200,7 @@ func (s *stored) node(t *testing.T) oracle.Node {
 	cfg.Addr, cfg.RateLimits.Enabled = "127.0.0.1:0", false
 	open := func(context.Context) (driver.Conn, error) { return s.conn, nil }
 	node, err := api.New(cfg, api.Deps{
-		Offsets: s.log, Producer: s.log, Market: market.NewClickHouse(open, schema.Database),
+		Offsets: s.log, Producer: s.log, Market: market.NewClickHouse(open, schema.Database), Trades: trades.NewClickHouse(open, schema.Database),
 		OpenTail: func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 			return s.log.Tail(topics, start), nil
 		},

@@ -57,6 +57,8 @@ type leg struct {
 	reserve  *[2]uint64
 	trader   string
 	value    *float64
+	// What trades are listed with; wallet is trader in base58.
+	signature, venue, wallet, aggregator string
 }
 
 // pooled is a pool with one pair of mints.
@@ -137,6 +139,7 @@ func (o *Oracle) Add(message proto.Message) {
 			place: placeOf(m.GetPosition()), at: time.Unix(m.GetBlockTime(), 0).UTC(), pool: base58.Encode(m.GetPool()),
 			mint: [2]string{base58.Encode(m.GetMintIn()), base58.Encode(m.GetMintOut())}, amount: [2]uint64{m.GetAmountIn(), m.GetAmountOut()},
 			decimals: [2]*uint32{m.DecimalsIn, m.DecimalsOut}, trader: string(m.GetTrader()),
+			signature: base58.Encode(m.GetSignature()), venue: m.GetVenue(), wallet: base58.Encode(m.GetTrader()), aggregator: m.GetAggregator(),
 		}
 		if m.ReserveIn != nil && m.ReserveOut != nil {
 			l.reserve = &[2]uint64{m.GetReserveIn(), m.GetReserveOut()}

@@ -18,6 +18,8 @@ export type BatchResponse<R = Row> = Omit<Schemas["BatchResponse"], "items"> & {
 export type HistoryResponse = Schemas["HistoryResponse"];
 export type CandlesResponse = Schemas["CandlesResponse"];
 export type PoolsResponse = Schemas["PoolsResponse"];
+export type TradesResponse = Schemas["TradesResponse"];
+export type Trade = Schemas["Trade"];
 export type Status = Schemas["Status"];
 
 /**
@@ -120,6 +122,23 @@ export class Mintlake {
   /** GET /tokens/{mint}/pools, those that trade most first. */
   pools(mint: string, query: Query<"getPools"> = {}, signal?: AbortSignal): Promise<PoolsResponse> {
     return this.#json(`/tokens/${encodeURIComponent(mint)}/pools`, query, { signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/trades: one page, newest first. */
+  trades(mint: string, query: Query<"getTrades"> = {}, signal?: AbortSignal): Promise<TradesResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/trades`, query, { signal: signal ?? null });
+  }
+
+  /**
+   * The trades of a mint as they come, until the node ends the stream or the signal does. What comes
+   * between two streams is in trades().
+   */
+  async *followTrades(mint: string, signal?: AbortSignal): AsyncGenerator<Trade> {
+    const response = await this.#fetch(this.#address("/trades/stream", { mint }), { headers: { Accept: "text/event-stream" }, signal: signal ?? null });
+    if (!response.ok) throw await errorOf(response);
+    for await (const event of events(response, () => {})) {
+      if (event.event === "trade") yield JSON.parse(event.data) as Trade;
+    }
   }
 
   /** GET /status. */

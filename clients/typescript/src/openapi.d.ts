@@ -104,6 +104,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tokens/{mint}/trades": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was traded of a mint
+         * @description Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page reads a bounded number of trades, so with a filter it may have fewer than limit, even none, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getTrades"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/trades/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The trades of a mint as they come
+         * @description Server-Sent Events. `open` says that no trade from now on is missed. `trade` carries a trade as GET /tokens/{mint}/trades lists it, but with `estimated` true: its value is made of the latest price_usd of the other side, or else of the mint, and the valuation of its minute replaces it within a minute. A trade may come twice, with the same id; one of a block that was read late comes late. The stream does not go on from an id: after a break read GET /tokens/{mint}/trades for what came meanwhile. `end` says why the stream ends: connect again. Opening counts to the limit of 300 requests a minute; a client has 8 streams at most.
+         */
+        get: operations["streamTrades"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/venues": {
         parameters: {
             query?: never;
@@ -761,6 +801,56 @@ export interface components {
             daily_volume_usd: number | null;
             /** @description Legs in that time. */
             trades: number;
+        };
+        /** @description What was traded of a mint, newest first. */
+        TradesResponse: {
+            /** @description Base58 mint address. */
+            mint: string;
+            trades: components["schemas"]["Trade"][];
+            /** @description For the next page, as before; null: these are the oldest that pass. */
+            next: string | null;
+        };
+        /** @description One trade of a mint on one pool. Prices are what the trade itself says, of raw amounts and decimals: they do not know a multiplier of Token-2022's scaled amounts. */
+        Trade: {
+            /** @description Tells trades apart and orders them: block time, slot and place in the slot. */
+            id: string;
+            /** @description Block time, epoch milliseconds. */
+            time: number;
+            /** @description Slot of the block. */
+            slot: number;
+            /** @description Signature of the transaction, base58; null when it was kept long enough (30 days). */
+            signature: string | null;
+            /**
+             * @description buy: the trader got the mint.
+             * @enum {string}
+             */
+            side: "buy" | "sell";
+            /** @description Raw amount of the mint. */
+            amount: string;
+            /** @description The other mint of the trade, base58. */
+            quote_mint: string;
+            /** @description Raw amount of the other mint. */
+            quote_amount: string;
+            /** @description Decimal places of the mint, where the transaction says. */
+            decimals: number | null;
+            /** @description Decimal places of the other mint, where the transaction says. */
+            quote_decimals: number | null;
+            /** @description Whole quote_mint for a whole token. */
+            price: number | null;
+            /** @description value_usd for a whole token. */
+            price_usd: number | null;
+            /** @description Value in US dollars; null when no side has a price, or the valuation has not seen the trade yet (10 s). */
+            value_usd: number | null;
+            /** @description Whether value_usd is an estimate of the stream. */
+            estimated: boolean;
+            /** @description Pool account, base58. */
+            pool: string;
+            /** @description raydium_amm_v4, orca_whirlpool … */
+            venue: string;
+            /** @description Wallet that trades, base58. */
+            trader: string;
+            /** @description Aggregator whose route the trade is a part of; null: none known. */
+            aggregator: string | null;
         };
         /** @description What was traded on each venue in 24 hours. */
         VenuesResponse: {
@@ -1514,6 +1604,132 @@ export interface operations {
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    getTrades: {
+        parameters: {
+            query?: {
+                /** @description Only trades on this pool, base58. */
+                pool?: string;
+                /** @description Only trades of this wallet, base58. */
+                trader?: string;
+                /**
+                 * @description Only trades in which the trader got the mint (buy), or gave it (sell).
+                 * @example buy
+                 */
+                side?: "buy" | "sell";
+                /**
+                 * @description Only trades worth at least so many US dollars. Trades without a value do not pass.
+                 * @example 1
+                 */
+                min_value?: number;
+                /** @description Trades of this block time or later, Unix seconds. */
+                from?: number;
+                /** @description Trades before this block time, Unix seconds. */
+                to?: number;
+                /** @description Trades right before this one, for older pages; `next` of an earlier page, or a trade's id. */
+                before?: string;
+                /** @description Trades at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 mint address, of the standard or the extended token program.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: components["parameters"]["mint"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trades. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TradesResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            /** @description The mint is not in the registry. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    streamTrades: {
+        parameters: {
+            query: {
+                /**
+                 * @description The mint whose trades are wanted, base58.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events until the client or the node ends the stream. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        /** @enum {string} */
+                        event?: "open" | "trade" | "end";
+                        /** @description JSON: a Trade for trade, {reason, message} for end, {} for open. */
+                        data?: string;
+                        /** @description The trade's id. */
+                        id?: string;
+                        /** @description Milliseconds to wait before connecting again. */
+                        retry?: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            /** @description The mint is not in the registry. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Loading"];
         };
     };
     getVenues: {

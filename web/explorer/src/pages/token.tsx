@@ -11,12 +11,14 @@ import { Namesakes } from "./token/namesakes";
 import { PoolsCard } from "./token/pools";
 import { Powers } from "./token/powers";
 import { PriceCard } from "./token/price";
+import { TradesCard, useLive } from "./token/trades";
 
 export function TokenPage() {
   const { params } = useRoute();
   const mint = params.mint ?? "";
   const base = `/tokens/${encodeURIComponent(mint)}`;
   const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true`, 10_000);
+  const live = useLive(mint);
   useTitle(token ? [...new Set([cut(title(token), 30), plain(token.name)])].filter(Boolean).join(" · ") : mint);
   if (!token) {
     return (
@@ -32,6 +34,7 @@ export function TokenPage() {
       <Head token={token} />
       <PriceCard base={base} token={token} />
       <Powers token={token} />
+      <TradesCard base={base} token={token} live={live} />
       <PoolsCard base={base} token={token} />
       <Namesakes token={token} />
       <HistoryCard key={base} base={base} token={token} />

@@ -1,0 +1,236 @@
+package trades
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// bounds is what the public can make ClickHouse do here.
+var bounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
+
+// pagePatience is how long a page goes on reading before it is given as it is.
+const pagePatience = 2 * time.Second
+
+// ClickHouse implements Reader.
+type ClickHouse struct {
+	questions *clickhouse.Questions
+	database  string
+}
+
+var _ Reader = (*ClickHouse)(nil)
+
+// NewClickHouse reads from the given database. See clickhouse.Questions for when the connection is
+// opened.
+func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database string) *ClickHouse {
+	return &ClickHouse{clickhouse.NewQuestions(open, bounds), database}
+}
+
+// Close closes the connection, if there is one.
+func (c *ClickHouse) Close() error { return c.questions.Close() }
+
+// Trades implements Reader.
+func (c *ClickHouse) Trades(ctx context.Context, mint pubkey.Key, filter *Filter, before Cursor, limit int) (Page, error) {
+	page := Page{Mint: mint, Trades: []Trade{}}
+	err := c.questions.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
+		question := question{conn: conn, database: c.database, mint: mint, filter: filter, before: before}
+		return question.fill(ctx, &page, limit)
+	})
+	return page, err
+}
+
+// question is one request for a page.
+type question struct {
+	conn     driver.Conn
+	database string
+	mint     pubkey.Key
+	filter   *Filter
+	before   Cursor
+}
+
+// fill reads spans of time, the latest first, until the page is full, the trades are at an end, or
+// it has read for long enough.
+func (q *question) fill(ctx context.Context, page *Page, limit int) error {
+	hours, more, err := q.hours(ctx)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	spans := spansOf(hours, limit, q.filter.narrow())
+	for len(spans) > 0 {
+		batch := nextBatch(&spans, limit, q.filter.narrow())
+		// One more tells whether there is a next page.
+		if err := q.read(ctx, page, batch, limit+1-len(page.Trades)); err != nil {
+			return err
+		}
+		if len(page.Trades) > limit {
+			page.Trades = page.Trades[:limit]
+			page.Next = &page.Trades[limit-1].ID
+			return nil
+		}
+		if len(spans) > 0 && time.Since(begin) > pagePatience {
+			page.Next = startOf(batch)
+			return nil
+		}
+	}
+	if more {
+		page.Next = startOf([]span{{from: hours[len(hours)-1].start}})
+	}
+	return nil
+}
+
+// startOf returns the cursor before the earliest time of spans.
+func startOf(spans []span) *string {
+	text := Cursor{time: uint32(max(0, spans[len(spans)-1].from.Unix()))}.String()
+	return &text
+}
+
+// mostHours bounds how many hours with trades a page looks at.
+const mostHours = 2_000
+
+// hour is an hour of block time in which the mint may have been traded.
+type hour struct {
+	start  time.Time
+	trades uint64 // 0: not valued yet
+}
+
+// hours returns the latest hours before the cursor that may have trades: those in which a valuation
+// saw trades of the mint, and those with legs that no valuation has seen. more is whether there are
+// earlier ones.
+func (q *question) hours(ctx context.Context) (list []hour, more bool, err error) {
+	from, to := q.times()
+	query := strings.ReplaceAll(`SELECT bucket, max(trades) AS trades FROM (
+			SELECT bucket, trades FROM {db}.volume_1h_raw FINAL WHERE mint = {mint:String} AND bucket >= {from:DateTime} AND bucket <= {to:DateTime}
+				ORDER BY bucket DESC LIMIT {most:UInt32}
+			UNION ALL
+			SELECT DISTINCT toStartOfHour(minute) AS bucket, toUInt64(0) AS trades FROM {db}.waiting_minutes WHERE minute >= {from:DateTime} AND minute <= {to:DateTime}
+		) GROUP BY bucket ORDER BY bucket DESC LIMIT {most:UInt32}`, "{db}", q.database)
+	rows, err := q.conn.Query(ctx, query, named("mint", q.mint.String()), named("from", stamp(from.Truncate(time.Hour))), named("to", stamp(to)),
+		named("most", strconv.Itoa(mostHours+1)))
+	if err != nil {
+		return nil, false, fmt.Errorf("query hours with trades: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // Err tells what went wrong
+	for rows.Next() {
+		var h hour
+		if err := rows.Scan(&h.start, &h.trades); err != nil {
+			return nil, false, fmt.Errorf("read hours with trades: %w", err)
+		}
+		list = append(list, h)
+	}
+	if more = len(list) > mostHours; more {
+		list = list[:mostHours]
+	}
+	return list, more, rows.Err()
+}
+
+// times bounds the page's block times: both are in. A leg without a block time has no place in
+// time, so the list begins after 1970.
+func (q *question) times() (from, to time.Time) {
+	from, to = time.Unix(1, 0), time.Unix(int64(q.before.time), 0)
+	if q.filter.From.After(from) {
+		from = q.filter.From
+	}
+	if !q.filter.To.IsZero() && !q.filter.To.After(to) {
+		to = q.filter.To.Add(-time.Second)
+	}
+	return from, to
+}
+
+// columns are what a trade is made of.
+const columns = `toUnixTimestamp(block_time) AS at, slot, toUInt64(bitAnd(position, 18446744073709551615)) AS place,
+	if(signature_rest = toFixedString('', 52), '', base58Encode(concat(signature_head, signature_rest))) AS signed,
+	mint_out = {mint:String} AS bought, if(bought, amount_out, amount_in) AS amount, if(bought, amount_in, amount_out) AS quote,
+	if(bought, mint_in, mint_out) AS quote_mint, if(bought, decimals_out, decimals_in) AS decimals, if(bought, decimals_in, decimals_out) AS quote_decimals,
+	toFloat64(usd_value) AS usd, pool, toString(venue), trader, toString(aggregator)`
+
+// read appends at most limit trades of the spans.
+func (q *question) read(ctx context.Context, page *Page, spans []span, limit int) error {
+	where, args := q.where(spans)
+	rows, err := q.conn.Query(ctx, "SELECT "+columns+" FROM "+q.database+".swaps_raw FINAL WHERE "+where+
+		" ORDER BY block_time DESC, position DESC LIMIT {limit:UInt32}", append(args, named("limit", strconv.Itoa(limit)))...)
+	if err != nil {
+		return fmt.Errorf("query trades: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // Err tells what went wrong
+	for rows.Next() {
+		trade, err := scan(rows)
+		if err != nil {
+			return fmt.Errorf("read trade: %w", err)
+		}
+		page.Trades = append(page.Trades, trade)
+	}
+	return rows.Err()
+}
+
+func scan(rows driver.Rows) (t Trade, err error) {
+	var (
+		at                 uint32
+		place, amount, raw uint64
+		signature, through string
+		bought             uint8
+	)
+	err = rows.Scan(&at, &t.Slot, &place, &signature, &bought, &amount, &raw, &t.QuoteMint, &t.Decimals, &t.QuoteDecimals, &t.ValueUSD, &t.Pool, &t.Venue, &t.Trader, &through)
+	if err != nil {
+		return t, err
+	}
+	t.ID = Cursor{at, schemas.Position{Slot: t.Slot, Order: place}}.String()
+	t.Time, t.Side, t.Signature, t.Aggregator = int64(at)*1000, Sell, known(signature), known(through)
+	if bought == 1 {
+		t.Side = Buy
+	}
+	t.complete(amount, raw)
+	return t, nil
+}
+
+func known(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// where returns the condition of a page over spans, and its arguments.
+func (q *question) where(spans []span) (string, []any) {
+	from, to := q.times()
+	args := []any{
+		named("mint", q.mint.String()), named("from", stamp(from)), named("to", stamp(to)), named("position", q.before.position.BigInt().String()),
+	}
+	times := make([]string, len(spans))
+	for i, s := range spans {
+		times[i] = fmt.Sprintf("block_time >= toDateTime(%d, 'UTC') AND block_time < toDateTime(%d, 'UTC')", s.from.Unix(), s.to.Unix())
+	}
+	conditions := []string{
+		"(mint_in = {mint:String} OR mint_out = {mint:String})", "block_time >= {from:DateTime}", "block_time <= {to:DateTime}",
+		"(block_time < toDateTime(" + strconv.FormatUint(uint64(q.before.time), 10) + ", 'UTC') OR position < {position:UInt128})", "(" + strings.Join(times, " OR ") + ")",
+	}
+	if pool := q.filter.Pool; pool != nil {
+		conditions, args = append(conditions, "pool = {pool:String}"), append(args, named("pool", pool.String()))
+	}
+	if trader := q.filter.Trader; trader != nil {
+		conditions, args = append(conditions, "trader = {trader:String}"), append(args, named("trader", trader.String()))
+	}
+	switch q.filter.Side {
+	case Buy:
+		conditions = append(conditions, "mint_out = {mint:String}")
+	case Sell:
+		conditions = append(conditions, "mint_in = {mint:String}")
+	}
+	if least := q.filter.MinUSD; least != nil {
+		conditions, args = append(conditions, "toFloat64(usd_value) >= {least:Float64}"), append(args, named("least", strconv.FormatFloat(*least, 'g', -1, 64)))
+	}
+	return strings.Join(conditions, " AND "), args
+}
+
+func named(name, value string) driver.NamedValue { return driver.NamedValue{Name: name, Value: value} }
+
+// stamp is a time as a parameter of type DateTime takes it, in UTC.
+func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) }

@@ -1,0 +1,349 @@
+package trades
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/access/limits"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/pause"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// Errors of Open and of a reader's end.
+var (
+	ErrTooMany       = errors.New("too many streams on this node")
+	ErrTooManyClient = errors.New("too many streams of this client")
+	ErrLagged        = errors.New("the reader was too slow")
+	ErrClosed        = errors.New("the node stops")
+	ErrUnavailable   = errors.New("trades cannot be read now")
+)
+
+const (
+	// readerBuffer is how many trades a reader may be behind.
+	readerBuffer = 1_024
+	// hubBatch and hubWait bound a fetch: a trade waits for hubWait at most.
+	hubBatch = 5_000
+	hubWait  = 10 * time.Millisecond
+	// idle is for how long the topic is read on without a reader.
+	idle = 30 * time.Second
+)
+
+// HubConfig bounds the open streams, of all clients and of one.
+type HubConfig struct {
+	MaxStreams, MaxPerClient int
+	// Networks bounds the streams of all clients in one IPv6 network.
+	Networks limits.Networks
+}
+
+// HubDeps are the collaborators. Only Registerer may be nil.
+type HubDeps struct {
+	// Open reads topics from their ends on.
+	Open func(ctx context.Context, topics []string) (kafka.TailReader, error)
+	// Price is the latest price of a whole token in US dollars; nil: unknown.
+	Price      func(mint pubkey.Key) *float64
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Hub gives trades to readers as ingest writes them. A trade may come twice, as may every record
+// of the log, and a block that was read late comes late: its ID and its time tell.
+type Hub struct {
+	cfg     HubConfig
+	deps    HubDeps
+	metrics *hubMetrics
+	wake    chan struct{} // a reader came
+
+	mu     sync.Mutex
+	closed bool
+	// reading is closed while the topic is read.
+	reading chan struct{}
+	readers map[string]map[*Stream]struct{} // by mint in base58, as records have it for key
+	streams int
+	clients *limits.Crowd
+}
+
+// Stream is one reader of the trades of one mint.
+type Stream struct {
+	hub    *Hub
+	mint   pubkey.Key
+	client string
+	once   sync.Once
+	trades chan *Trade
+	end    chan struct{} // closed after err is set
+	err    error
+}
+
+// NewHub registers the metrics.
+func NewHub(cfg HubConfig, deps HubDeps) (*Hub, error) {
+	h := &Hub{
+		cfg: cfg, deps: deps, wake: make(chan struct{}, 1), reading: make(chan struct{}), readers: map[string]map[*Stream]struct{}{},
+		clients: limits.NewCrowd(cfg.MaxPerClient, cfg.Networks),
+	}
+	var err error
+	if h.metrics, err = newHubMetrics(deps.Registerer, h); err != nil {
+		return nil, fmt.Errorf("trades: %w", err)
+	}
+	return h, nil
+}
+
+// Open begins a stream of a mint's trades from now on. Close it.
+func (h *Hub) Open(client string, mint pubkey.Key) (*Stream, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return nil, ErrClosed
+	case h.streams >= h.cfg.MaxStreams:
+		h.metrics.ended.WithLabelValues("node_limit").Inc()
+		return nil, ErrTooMany
+	case h.clients.Full(client):
+		h.metrics.ended.WithLabelValues("client_limit").Inc()
+		return nil, ErrTooManyClient
+	}
+	s := &Stream{hub: h, mint: mint, client: client, trades: make(chan *Trade, readerBuffer), end: make(chan struct{})}
+	key := mint.String()
+	if h.readers[key] == nil {
+		h.readers[key] = map[*Stream]struct{}{}
+	}
+	h.readers[key][s] = struct{}{}
+	h.streams++
+	h.clients.Add(client)
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+	return s, nil
+}
+
+// Close ends the stream.
+func (s *Stream) Close() {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.stop(ErrClosed)
+}
+
+// stop ends the stream with an error, once. The caller holds the hub's lock.
+func (s *Stream) stop(err error) {
+	s.once.Do(func() {
+		h, key := s.hub, s.mint.String()
+		if delete(h.readers[key], s); len(h.readers[key]) == 0 {
+			delete(h.readers, key)
+		}
+		h.streams--
+		h.clients.Remove(s.client)
+		s.err = err
+		close(s.end)
+	})
+}
+
+// Await waits until the topic is read, at most for patience: no trade after that is missed.
+func (s *Stream) Await(patience time.Duration) (reading bool, err error) {
+	s.hub.mu.Lock()
+	begun := s.hub.reading
+	s.hub.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-begun:
+		return true, nil
+	case <-s.end:
+		return false, s.err
+	case <-timer.C:
+		return false, nil
+	}
+}
+
+// Next waits for trades, at most for patience, and returns those that are there. It fails with
+// ErrLagged, ErrClosed or ErrUnavailable.
+func (s *Stream) Next(patience time.Duration) (list []*Trade, err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case trade := <-s.trades:
+		list = append(list, trade)
+	case <-s.end:
+		return nil, s.err
+	case <-timer.C:
+		return nil, nil
+	}
+	for {
+		select {
+		case trade := <-s.trades:
+			list = append(list, trade)
+		default:
+			return list, nil
+		}
+	}
+}
+
+// Run reads the topic while there are readers, until ctx ends; then the streams end with ErrClosed
+// and it returns nil.
+func (h *Hub) Run(ctx context.Context) error {
+	defer h.close()
+	delays := backoff.NewExponentialBackOff()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-h.wake:
+		}
+		for h.listened() && ctx.Err() == nil {
+			err := h.read(ctx, delays.Reset)
+			if err == nil || ctx.Err() != nil {
+				break
+			}
+			h.deps.Logger.Warn("trades are not read, trying again", "topic", schemas.TopicSwaps, "err", err)
+			h.end(ErrUnavailable)                    // what they miss now is in the list
+			_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
+		}
+	}
+}
+
+// listened returns whether there is a reader.
+func (h *Hub) listened() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams > 0
+}
+
+// close ends all streams, and refuses further ones.
+func (h *Hub) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.end(ErrClosed)
+}
+
+// end ends all streams with an error.
+func (h *Hub) end(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, readers := range h.readers {
+		for s := range readers {
+			s.stop(err)
+		}
+	}
+}
+
+// setReading tells the streams whether the topic is read.
+func (h *Hub) setReading(reading bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if reading {
+		close(h.reading)
+	} else {
+		h.reading = make(chan struct{})
+	}
+}
+
+// read reads the topic from its end on until nobody has listened for a while.
+func (h *Hub) read(ctx context.Context, progress func()) error {
+	tail, err := h.deps.Open(ctx, []string{schemas.TopicSwaps})
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer tail.Close()
+	h.setReading(true)
+	defer h.setReading(false)
+	for last := time.Now(); ; {
+		fetching, cancel := context.WithTimeout(ctx, idle)
+		records, err := tail.FetchBatch(fetching, hubBatch, hubWait)
+		cancel()
+		if err != nil && (fetching.Err() == nil || ctx.Err() != nil) {
+			return err
+		}
+		progress()
+		for i := range records {
+			h.give(&records[i])
+		}
+		if h.listened() {
+			last = time.Now()
+		} else if time.Since(last) >= idle {
+			return nil
+		}
+	}
+}
+
+// give hands a record to the readers of its mint. A leg has a record for each of its mints, with
+// the mint for key, so a record that nobody asked for is not decoded.
+func (h *Hub) give(record *kafka.Record) {
+	h.mu.Lock()
+	listened := len(h.readers[string(record.Key)]) > 0
+	h.mu.Unlock()
+	kind := string(record.Header(schemas.HeaderType))
+	if !listened || kind != schemas.TypeSwapLegIn && kind != schemas.TypeSwapLegOut {
+		return
+	}
+	leg := new(eventspb.SwapLeg)
+	if err := proto.Unmarshal(record.Value, leg); err != nil {
+		return // the projector writes a dead letter for it
+	}
+	trade := h.tradeOf(leg, kind == schemas.TypeSwapLegOut)
+	if trade == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.readers[string(record.Key)] {
+		select {
+		case s.trades <- trade:
+			h.metrics.given.Inc()
+		default:
+			h.metrics.ended.WithLabelValues("lagged").Inc()
+			s.stop(ErrLagged)
+		}
+	}
+}
+
+// tradeOf returns a leg as a trade of one of its mints: of the one that came out of the pool if
+// bought is set. It is nil for what has no place in the list of trades: a leg without a block time,
+// or of a mint with itself.
+func (h *Hub) tradeOf(leg *eventspb.SwapLeg, bought bool) *Trade {
+	pool, mintIn, mintOut, trader, ok := keysOf(leg)
+	if seconds := leg.GetBlockTime(); !ok || bytes.Equal(leg.GetMintIn(), leg.GetMintOut()) || seconds <= 0 || seconds > int64(endOfTrades.time) {
+		return nil
+	}
+	t := &Trade{
+		ID:   Cursor{uint32(leg.GetBlockTime()), schemas.PositionOf(leg.GetPosition(), leg.GetSignature())}.String(),
+		Time: leg.GetBlockTime() * 1000, Slot: leg.GetPosition().GetSlot(), Signature: signatureOf(leg.GetSignature()), Venue: leg.GetVenue(), Aggregator: known(leg.GetAggregator()),
+		Pool: pool.String(), Trader: trader.String(), Side: Sell, QuoteMint: mintOut.String(), Decimals: small(leg.DecimalsIn), QuoteDecimals: small(leg.DecimalsOut),
+	}
+	amount, quote, mint, other := leg.GetAmountIn(), leg.GetAmountOut(), mintIn, mintOut
+	if bought {
+		amount, quote, mint, other = quote, amount, mintOut, mintIn
+		t.Side, t.QuoteMint, t.Decimals, t.QuoteDecimals = Buy, mintIn.String(), t.QuoteDecimals, t.Decimals
+	}
+	t.ValueUSD = worth(h.deps.Price(other), quote, t.QuoteDecimals)
+	if t.ValueUSD == nil {
+		t.ValueUSD = worth(h.deps.Price(mint), amount, t.Decimals)
+	}
+	t.Estimated = t.ValueUSD != nil
+	t.complete(amount, quote)
+	return t
+}
+
+// keysOf returns the leg's keys; ok is false if one is no key.
+func keysOf(leg *eventspb.SwapLeg) (pool, mintIn, mintOut, trader pubkey.Key, ok bool) {
+	for _, part := range []struct {
+		to  *pubkey.Key
+		raw []byte
+	}{{&pool, leg.GetPool()}, {&mintIn, leg.GetMintIn()}, {&mintOut, leg.GetMintOut()}, {&trader, leg.GetTrader()}} {
+		if len(part.raw) != len(part.to) {
+			return pool, mintIn, mintOut, trader, false
+		}
+		copy(part.to[:], part.raw)
+	}
+	return pool, mintIn, mintOut, trader, true
+}

@@ -1,0 +1,63 @@
+package trades
+
+import (
+	"time"
+)
+
+// span is a part of an hour of block time: from is in, to is not.
+type span struct {
+	from, to time.Time
+	trades   uint64 // about so many
+}
+
+const (
+	// mostRead is about how many trades of the mint one query reads when a filter may leave out
+	// most of them.
+	mostRead = 50_000
+	// unvalued is how many trades an hour is taken for that no valuation has seen.
+	unvalued = 1_000
+	// mostSpans bounds the spans of one query.
+	mostSpans = 100
+	// mostParts is into how many parts an hour is cut at most: minutes.
+	mostParts = 60
+)
+
+// spansOf cuts hours, the latest first, into spans of about as many trades as one query should
+// read: a page of a token that everybody trades must not read its hour.
+func spansOf(hours []hour, limit int, narrow bool) (spans []span) {
+	want := wanted(limit, narrow)
+	for _, h := range hours {
+		trades := h.trades
+		if trades == 0 {
+			trades = unvalued
+		}
+		parts := min(max(trades/want, 1), mostParts)
+		// Parts of whole seconds, the last one up to the end of the hour.
+		length := time.Hour / time.Duration(parts) / time.Second * time.Second
+		for part := int(parts) - 1; part >= 0; part-- {
+			from, to := h.start.Add(time.Duration(part)*length), h.start.Add(time.Duration(part+1)*length)
+			if part == int(parts)-1 {
+				to = h.start.Add(time.Hour)
+			}
+			spans = append(spans, span{from, to, trades / parts})
+		}
+	}
+	return spans
+}
+
+func wanted(limit int, narrow bool) uint64 {
+	if narrow {
+		return mostRead
+	}
+	return uint64(2 * limit)
+}
+
+// nextBatch takes from spans those that one query reads.
+func nextBatch(spans *[]span, limit int, narrow bool) (batch []span) {
+	var trades uint64
+	for len(*spans) > 0 && len(batch) < mostSpans && trades < wanted(limit, narrow) {
+		batch, trades = append(batch, (*spans)[0]), trades+(*spans)[0].trades
+		*spans = (*spans)[1:]
+	}
+	return batch
+}
