@@ -17,6 +17,7 @@ type SwapConfig struct {
 	State          string        `koanf:"state" usage:"where pools' state comes from: stream (held from the geyser+ or demo source's account updates, read where that lacks), rpc (read when somebody asks), auto (stream where the source is one)"`
 	MaxPairs       int           `koanf:"max_pairs" usage:"pairs whose pools are held from the stream; the one that was asked for first gives way"`
 	MaxPools       int           `koanf:"max_pools" usage:"pools that are held from the stream, at some 6 KB each"`
+	LeastDepth     int           `koanf:"least_depth" usage:"liquidity at the price, as the geometric mean of both reserves in raw units, from which on the arrays of a concentrated pool are held from the stream; a pair of shallower pools alone is read over JSON-RPC"`
 	StateTTL       time.Duration `koanf:"state_ttl" usage:"how long pools' state that was read over JSON-RPC is quoted from; a slot takes some 200ms"`
 	PoolsTTL       time.Duration `koanf:"pools_ttl" usage:"how long the list of a pair's pools is used before they are looked for again over JSON-RPC; an empty list 2s at most"`
 	Fill           bool          `koanf:"fill" usage:"list all pools of all venues at the start, so that no pair is listed when somebody asks for it (needs swap.state: stream, and a JSON-RPC server that answers getProgramAccounts for whole programs: hundreds of megabytes on mainnet)"`
@@ -26,14 +27,14 @@ type SwapConfig struct {
 
 func defaultSwapConfig() SwapConfig {
 	return SwapConfig{
-		Addr: "127.0.0.1:8081", AllowedOrigins: origins.ThisMachine(), State: stateAuto, MaxPairs: 4096, MaxPools: 50_000,
+		Addr: "127.0.0.1:8081", AllowedOrigins: origins.ThisMachine(), State: stateAuto, MaxPairs: 4096, MaxPools: 50_000, LeastDepth: 1_000_000_000,
 		StateTTL: slottime.Default, PoolsTTL: 30 * time.Second, LookupTables: lookup.Public(),
 	}
 }
 
 func (c *SwapConfig) validate(bad func(key string, value any, rule string)) {
 	oneOf(bad, "swap.state", c.State, stateAuto, stateStream, stateRPC)
-	for key, n := range map[string]int{"swap.max_pairs": c.MaxPairs, "swap.max_pools": c.MaxPools} {
+	for key, n := range map[string]int{"swap.max_pairs": c.MaxPairs, "swap.max_pools": c.MaxPools, "swap.least_depth": c.LeastDepth} {
 		if n < 1 {
 			bad(key, n, "must be at least 1")
 		}

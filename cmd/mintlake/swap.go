@@ -110,6 +110,11 @@ func (s *system) swapOrigin() string {
 	return url
 }
 
+// bounds returns how much is held from the stream.
+func (s *system) bounds() state.FoldConfig {
+	return state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs, MaxPools: s.cfg.Swap.MaxPools, LeastDepth: uint64(s.cfg.Swap.LeastDepth)}
+}
+
 // heldPools returns the stream from which the swap API keeps the state of pools. Its Endpoint is
 // empty if there is none.
 func (s *system) heldPools() (state.Config, error) {
@@ -117,7 +122,7 @@ func (s *system) heldPools() (state.Config, error) {
 		return state.Config{}, nil
 	}
 	if endpoint := s.geyserEndpoint(); endpoint != "" {
-		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs, MaxPools: s.cfg.Swap.MaxPools}, File: s.poolsFile()}, nil
+		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: s.bounds(), File: s.poolsFile()}, nil
 	}
 	if s.cfg.Swap.State == stateStream {
 		return state.Config{}, fmt.Errorf("swap.state: %s: must be %s or %s, as no source is a stream", stateStream, stateAuto, stateRPC)

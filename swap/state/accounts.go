@@ -22,15 +22,6 @@ type version struct {
 	account *solana.Account
 }
 
-// together returns whether two versions belong to one state: one transaction wrote both, or both
-// were read in one slot.
-func (v version) together(w version) bool {
-	if v.slot != w.slot || v.read != w.read {
-		return false
-	}
-	return v.read || v.transaction != 0 && v.transaction == w.transaction
-}
-
 // history has the versions of one account, one for each bank, by slot. Of a slot, a reading is
 // last.
 type history struct {
@@ -39,6 +30,8 @@ type history struct {
 	// since is the slot after which the stream has all writes; it is the constant never if the
 	// account is not subscribed to yet.
 	since uint64
+	// unnamed says that a subscription has the account without its address: see byKind.
+	unnamed bool
 	// users are the pools that need the account.
 	users []*pool
 	// shared is what the last snapshot has of the account, outside the pools' entries; nil for
@@ -72,12 +65,11 @@ func (h *history) add(v version) (added, ok bool) {
 	return true, true
 }
 
-// at returns the version that holds at the head. A version before since does not count: the stream
-// may have missed a later one.
+// at returns the version that holds at the head, if it counts.
 func (h *history) at() (version, bool) {
 	for i := len(h.versions) - 1; i >= 0; i-- {
 		v := &h.versions[i]
-		if v.slot < h.since {
+		if !h.counts(v) {
 			break
 		}
 		if v.bank == nil || v.bank.fork {
@@ -86,6 +78,10 @@ func (h *history) at() (version, bool) {
 	}
 	return version{}, false
 }
+
+// counts returns whether a version is certain to be the last of its bank. The stream may have
+// missed a later one up to since.
+func (h *history) counts(v *version) bool { return v.slot > h.since || v.read && v.slot == h.since }
 
 // prune drops what a new root makes useless: versions of slots that lost, and of those up to the
 // root all but the last, which is final.

@@ -91,7 +91,7 @@ func (f *Fold) whole(s *pairState) bool {
 func (h *history) final(root uint64) (version, bool) {
 	for _, v := range slices.Backward(h.versions) {
 		if v.slot <= root {
-			return v, v.slot >= h.since
+			return v, h.counts(&v)
 		}
 	}
 	return version{}, false

@@ -1,7 +1,10 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // entryState is how far a pool's state is known.
@@ -14,16 +17,19 @@ const (
 	held
 	// absent: there is no pool at the address.
 	absent
+	// shallow: the pool's arrays are not held, as it is not deep enough.
+	shallow
 )
 
 // update computes a pool's state and entry from what holds at the head.
 func (f *Fold) update(p *pool) {
-	before := p.state
 	p.state, p.entry = f.judge(p)
+	lacked := p.lacks
+	p.lacks = p.state == wanted || p.state == held && !known(p.needs)
 	switch {
-	case p.state == wanted:
+	case p.lacks:
 		f.pools.wanted[p] = struct{}{}
-	case before == wanted:
+	case lacked:
 		if delete(f.pools.wanted, p); len(f.pools.wanted) == 0 {
 			// Not cleared: a map keeps the memory of the most that it held.
 			f.pools.wanted = map[*pool]struct{}{}
@@ -31,13 +37,17 @@ func (f *Fold) update(p *pool) {
 	}
 }
 
-// judge returns the state of a pool at the head, and its entry if it is held.
+// judge returns the state of a pool at the head, and its entry if it is held. Every account is as
+// it was told or read last: the stream tells each write, and the head's slot is complete.
 func (f *Fold) judge(p *pool) (entryState, *entry) {
 	if !f.tree.started {
 		return wanted, nil
 	}
 	if p.venue == nil {
-		return p.all(absent), nil
+		if !known(p.needs) {
+			return wanted, nil
+		}
+		return absent, nil
 	}
 	first, ok := p.needs[0].at()
 	switch {
@@ -46,39 +56,82 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	case first.account == nil || first.account.Owner != p.venue.Program():
 		return absent, nil
 	case first.account != p.opened:
-		p.opened, p.ref = first.account, nil
-		ref, err := p.venue.Open(p.address, first.account.Data, p.pair.a, p.pair.b)
-		if err == nil {
-			mints := ref.Mints()
-			if pairOf(mints[0], mints[1]) == p.pair.pair {
-				p.ref = ref
-				f.need(p)
-			}
-		}
+		f.reopen(p, first.account)
 	}
-	if p.ref == nil {
+	switch {
+	case p.ref == nil:
 		return absent, nil
-	}
-	e := &entry{venue: p.venue.Name(), ref: p.ref, needs: p.needs, own: make([]*solana.Account, p.own)}
-	for i := range e.own {
-		v, ok := p.needs[i].at()
-		if !ok || i > 0 && !v.together(first) {
-			return wanted, nil
-		}
-		e.own[i], e.slot = v.account, max(e.slot, v.slot)
-	}
-	if p.all(held) == wanted {
+	case p.shallow:
+		return shallow, nil
+	case !known(p.required()):
 		return wanted, nil
+	}
+	e := &entry{venue: p.venue.Name(), ref: p.ref, needs: p.required(), own: make([]*solana.Account, p.own)}
+	for i := range e.own {
+		v, _ := p.needs[i].at()
+		e.own[i], e.slot = v.account, max(e.slot, v.slot)
 	}
 	return held, e
 }
 
-// all returns state if all accounts that the pool needs have a version at the head, else wanted.
-func (p *pool) all(state entryState) entryState {
-	for _, h := range p.needs {
+// reopen reads a pool's account again. ref is nil if it is no pool of the pair any more.
+func (f *Fold) reopen(p *pool, account *solana.Account) {
+	last := p.ref
+	p.opened, p.ref = account, nil
+	ref, err := next(p, last, account.Data)
+	if err != nil {
+		return
+	}
+	mints := ref.Mints()
+	if pairOf(mints[0], mints[1]) != p.pair.pair {
+		return
+	}
+	p.ref, p.shallow = ref, f.shallow(ref, last != nil && !p.shallow)
+	if !p.shallow && len(p.needs) > 1 && same(last, ref) {
+		return // as nearly always: the price is still in the same array
+	}
+	f.need(p)
+}
+
+// next opens a pool's account. last is the pool as it was opened before; it may be nil.
+func next(p *pool, last venue.Ref, data []byte) (venue.Ref, error) {
+	if windowed, ok := last.(venue.Windowed); ok {
+		return windowed.Next(data)
+	}
+	return p.venue.Open(p.address, data, p.pair.a, p.pair.b)
+}
+
+// same returns whether a pool needs the same accounts as before. It is quick if the pool has kept
+// its lists.
+func same(last, now venue.Ref) bool {
+	before, is := last.(venue.Windowed)
+	after, ok := now.(venue.Windowed)
+	return is && ok && slices.Equal(before.Near(), after.Near()) && slices.Equal(before.Spare(), after.Spare()) && slices.Equal(before.Accounts(), after.Accounts())
+}
+
+// shallow returns whether a pool's arrays are not held. One whose arrays are held must lose half of
+// the depth: a pool at the edge would be read again and again.
+func (f *Fold) shallow(ref venue.Ref, held bool) bool {
+	windowed, ok := ref.(venue.Windowed)
+	if !ok {
+		return false
+	}
+	least := f.cfg.LeastDepth
+	if held {
+		least /= 2
+	}
+	return windowed.Depth() < least
+}
+
+// required returns the accounts without which the pool has no state.
+func (p *pool) required() []*history { return p.needs[:len(p.needs)-int(p.spare)] }
+
+// known returns whether all of these accounts have a version at the head.
+func known(needs []*history) bool {
+	for _, h := range needs {
 		if _, ok := h.at(); !ok {
-			return wanted
+			return false
 		}
 	}
-	return state
+	return true
 }

@@ -37,7 +37,7 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 			Name: "mintlake_swap_state_switches_total", Help: "Banks that the stream told of a slot that had one: what the first wrote left the quotes.",
 		}),
 		pools: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mintlake_swap_state_pools", Help: "Addresses that are held, by what is known: held (quotable from the stream), wanted (to be read first), absent (no pool there).",
+			Name: "mintlake_swap_state_pools", Help: "Addresses that are held, by what is known: held (quotable from the stream), wanted (to be read first), shallow (its arrays are not held), absent (no pool there).",
 		}, []string{"state"}),
 		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mintlake_swap_state_bytes", Help: "Account data that is held for pools.",
@@ -57,7 +57,7 @@ func newMetrics(registerer prometheus.Registerer, behind func() bool) (*metrics,
 	})
 	counters.Preset(m.updates, []string{"account", "block", "slot", "impossible"})
 	counters.Preset(m.readings, []string{"read", "listed", "filled", "failed"})
-	for _, state := range []string{"held", "wanted", "absent"} {
+	for _, state := range []string{"held", "wanted", "shallow", "absent"} {
 		m.pools.WithLabelValues(state)
 	}
 	if registerer == nil {
@@ -102,10 +102,10 @@ func (m *metrics) saved(slot uint64, size int64, err error) {
 
 // observe sets the gauges.
 func (m *metrics) observe(f *Fold) {
-	quotable, uncertain, empty := f.Counts()
-	m.pools.WithLabelValues("held").Set(float64(quotable))
-	m.pools.WithLabelValues("wanted").Set(float64(uncertain))
-	m.pools.WithLabelValues("absent").Set(float64(empty))
+	c := f.Counts()
+	for state, count := range map[string]int{"held": c.Held, "wanted": c.Wanted, "shallow": c.Shallow, "absent": c.Absent} {
+		m.pools.WithLabelValues(state).Set(float64(count))
+	}
 	m.bytes.Set(float64(f.Bytes()))
 	m.slot.Set(float64(f.Head()))
 }

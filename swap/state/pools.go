@@ -38,10 +38,15 @@ type pool struct {
 	// was none of the pair. Both stay when the account is gone.
 	opened *solana.Account
 	ref    venue.Ref
+	// shallow says that its arrays are not held, as it is not deep enough.
+	shallow bool
 	// needs are the accounts that it needs, each once. Swaps write the first own of them: the
-	// account at the address, and then the others of Together.
-	needs []*history
-	own   uint8
+	// account at the address, and then the others of Own. The last spare of them are needed only
+	// once the price has moved.
+	needs      []*history
+	own, spare uint16
+	// lacks says that one of needs is not known, so that the pool is in pools.wanted.
+	lacks bool
 	// asked says that the address is watched because the pair is asked for, though no listing has a
 	// pool there.
 	asked bool
@@ -125,7 +130,7 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 		f.refuse(p)
 		return false
 	}
-	one := &pool{address: address, venue: v, pair: f.pair(p), opened: account, ref: ref}
+	one := &pool{address: address, venue: v, pair: f.pair(p), opened: account, ref: ref, shallow: f.shallow(ref, false)}
 	f.pools.by[address] = one
 	f.watch(one)
 	return true
@@ -159,46 +164,62 @@ const refusedPairs = 16
 func (f *Fold) watch(p *pool) {
 	p.pair.pools = append(p.pair.pools, p)
 	f.need(p)
+	p.lacks = true
 	f.pools.wanted[p] = struct{}{}
 }
 
-// wants returns the keys of the accounts that a pool needs, each once, and how many of them are its
-// own.
-func (p *pool) wants() (keys []venue.Key, own int) {
+// wishes are the keys of the accounts that a pool needs, each once: first own, which its swaps
+// write, then others, then the arrays of its window, of which the last spare are not needed yet.
+type wishes struct {
+	keys               []venue.Key
+	own, window, spare int
+}
+
+// wants returns what a pool needs.
+func (p *pool) wants() wishes {
 	if p.venue == nil {
-		return []venue.Key{p.pair.a, p.pair.b}, 0
+		return wishes{keys: []venue.Key{p.pair.a, p.pair.b}}
 	}
-	keys = append(make([]venue.Key, 0, 8), p.address)
-	add := func(more ...venue.Key) {
-		for _, key := range more {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
+	w := wishes{keys: append(make([]venue.Key, 0, 8), p.address), own: 1}
+	if p.ref == nil || p.shallow {
+		return w
+	}
+	w.add(p.ref.Own()...)
+	w.own = len(w.keys)
+	mints := p.ref.Mints()
+	w.add(p.ref.Accounts()...)
+	w.add(mints[:]...)
+	if windowed, ok := p.ref.(venue.Windowed); ok {
+		w.window = w.add(windowed.Near()...)
+		w.spare = w.add(windowed.Spare()...)
+		w.window += w.spare
+	}
+	return w
+}
+
+// add adds the keys that are not there yet, and returns how many these are.
+func (w *wishes) add(more ...venue.Key) (count int) {
+	for _, key := range more {
+		if !slices.Contains(w.keys, key) {
+			w.keys = append(w.keys, key)
+			count++
 		}
 	}
-	if p.ref == nil {
-		return keys, 1
-	}
-	add(p.ref.Own()...)
-	own = len(keys)
-	mints := p.ref.Mints()
-	add(p.ref.Accounts()...)
-	add(mints[:]...)
-	return keys, own
+	return count
 }
 
 // need holds the accounts that a pool needs, and releases those that it needs no more.
 func (f *Fold) need(p *pool) {
-	keys, own := p.wants()
-	if int(p.own) == own && slices.EqualFunc(p.needs, keys, func(h *history, key venue.Key) bool { return h.key == key }) {
+	w := p.wants()
+	if int(p.own) == w.own && int(p.spare) == w.spare && slices.EqualFunc(p.needs, w.keys, func(h *history, key venue.Key) bool { return h.key == key }) {
 		return
 	}
-	needs := make([]*history, len(keys))
-	for i, key := range keys {
+	needs := make([]*history, len(w.keys))
+	for i, key := range w.keys {
 		// Not a search of users: the mint of SOL has nearly all pools.
 		h := p.account(key)
 		if h == nil {
-			h = f.account(key, key == p.address && !p.asked)
+			h = f.account(key, p.subscribed(w, i))
 			h.users = append(h.users, p)
 		}
 		f.change(h) // it may be shared now
@@ -209,8 +230,32 @@ func (f *Fold) need(p *pool) {
 			f.release(h, p)
 		}
 	}
-	p.needs, p.own = needs, uint8(own)
+	p.needs, p.own, p.spare = needs, uint16(w.own), uint16(w.spare)
 }
+
+// subscribed returns how the subscription has the i-th account of wishes.
+func (p *pool) subscribed(w wishes, i int) subscription {
+	switch {
+	case i >= len(w.keys)-w.window:
+		return byKind
+	case i == 0 && !p.asked:
+		return byOwner
+	}
+	return byAddress
+}
+
+// subscription is how the stream is asked for an account.
+type subscription int
+
+const (
+	// byAddress: it must be named.
+	byAddress subscription = iota
+	// byOwner: it is a pool, and was told by the filter for its program.
+	byOwner
+	// byKind: it is an array. A filter for its program tells it, but what it told before somebody
+	// needed the array is lost.
+	byKind
+)
 
 // account returns one of the accounts that a pool needs; nil for another.
 func (p *pool) account(key venue.Key) *history {
@@ -234,18 +279,22 @@ func (p *pool) lane(lanes int) int {
 	return int(p.address[31]) % lanes
 }
 
-// account holds an account. subscribed says that the subscription to its venue's program has it.
-func (f *Fold) account(key venue.Key, subscribed bool) *history {
+// account holds an account.
+func (f *Fold) account(key venue.Key, by subscription) *history {
 	h := f.accounts[key]
 	if h == nil {
 		h = &history{key: key, since: never}
-		if subscribed {
+		switch by {
+		case byOwner:
 			h.since = 0
-		} else {
+		case byKind:
+			h.since = f.newest
+		default:
 			f.pools.fresh = append(f.pools.fresh, key)
 		}
 		f.accounts[key] = h
 	}
+	h.unnamed = h.unnamed || by == byKind // it may be of a checkpoint
 	return h
 }
 
@@ -270,8 +319,8 @@ func (f *Fold) Fresh() []venue.Key {
 // them.
 func (f *Fold) Explicit() []venue.Key {
 	var keys []venue.Key
-	for key := range f.accounts {
-		if f.pools.by[key] == nil {
+	for key, h := range f.accounts {
+		if f.pools.by[key] == nil && !h.unnamed {
 			keys = append(keys, key)
 		}
 	}
@@ -283,24 +332,30 @@ func (f *Fold) Covered(keys []venue.Key, from uint64) {
 	for _, key := range keys {
 		if h := f.accounts[key]; h != nil && h.since == never {
 			h.since = from
+			f.change(h) // what was told of it already may hold now
 		}
 	}
 }
 
-// Counts returns how many pools are held and quotable, how many wanted, and how many addresses have
-// no pool.
-func (f *Fold) Counts() (quotable, uncertain, empty int) {
+// Counts are how many addresses there are of each state: pools that are quotable, that must be read
+// first, and whose arrays are not held, and addresses without a pool.
+type Counts struct{ Held, Wanted, Shallow, Absent int }
+
+// Counts counts the addresses.
+func (f *Fold) Counts() (c Counts) {
 	for _, s := range f.pools.of {
 		for _, p := range s.pools {
 			switch p.state {
 			case held:
-				quotable++
+				c.Held++
 			case wanted:
-				uncertain++
+				c.Wanted++
+			case shallow:
+				c.Shallow++
 			case absent:
-				empty++
+				c.Absent++
 			}
 		}
 	}
-	return quotable, uncertain, empty
+	return c
 }

@@ -159,11 +159,7 @@ func (s *session) request() *pb.SubscribeRequest {
 		BlocksMeta: map[string]*pb.SubscribeRequestFilterBlocksMeta{"mintlake": {}},
 		Accounts:   map[string]*pb.SubscribeRequestFilterAccounts{},
 	}
-	programs := &pb.SubscribeRequestFilterAccounts{}
-	for _, v := range s.deps.Venues {
-		programs.Owner = append(programs.Owner, v.Program().String())
-	}
-	request.Accounts["programs"] = programs
+	addPrograms(request.Accounts, s.deps.Venues)
 	if len(s.deps.Watched) > 0 {
 		watched := &pb.SubscribeRequestFilterAccounts{}
 		for _, key := range s.deps.Watched {
@@ -181,6 +177,37 @@ func (s *session) request() *pb.SubscribeRequest {
 		number++
 	}
 	return request
+}
+
+// addPrograms adds the filters by which the venues' pools and arrays are told: one for all programs
+// of which every account may be needed, and one for each kind of account of another.
+func addPrograms(filters map[string]*pb.SubscribeRequestFilterAccounts, venues venue.List) {
+	whole := &pb.SubscribeRequestFilterAccounts{}
+	for _, v := range venues {
+		kinds := venue.KindsOf(v)
+		if len(kinds) == 0 {
+			whole.Owner = append(whole.Owner, v.Program().String())
+		}
+		for i, kind := range kinds {
+			filters[fmt.Sprintf("%s_%d", v.Name(), i)] = &pb.SubscribeRequestFilterAccounts{Owner: []string{v.Program().String()}, Filters: conditions(kind)}
+		}
+	}
+	if len(whole.Owner) > 0 { // a filter without a condition matches all accounts of the chain
+		filters["programs"] = whole
+	}
+}
+
+// conditions returns a venue's filter as the stream takes it.
+func conditions(kind venue.Filter) (list []*pb.SubscribeRequestFilterAccountsFilter) {
+	if kind.Size > 0 {
+		list = append(list, &pb.SubscribeRequestFilterAccountsFilter{Filter: &pb.SubscribeRequestFilterAccountsFilter_Datasize{Datasize: uint64(kind.Size)}})
+	}
+	for _, part := range kind.Parts {
+		list = append(list, &pb.SubscribeRequestFilterAccountsFilter{Filter: &pb.SubscribeRequestFilterAccountsFilter_Memcmp{Memcmp: &pb.SubscribeRequestFilterAccountsFilterMemcmp{
+			Offset: uint64(part.Offset), Data: &pb.SubscribeRequestFilterAccountsFilterMemcmp_Bytes{Bytes: part.Bytes},
+		}}})
+	}
+	return list
 }
 
 // account takes in an account update. It ignores a malformed one.

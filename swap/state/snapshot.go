@@ -45,7 +45,7 @@ func (f *Fold) Publish() {
 		_, held := h.at()
 		for _, p := range h.users {
 			// An entry does not have the other accounts: they are exchanged by share.
-			if !p.dirty && (!held || p.state == wanted || p.owns(h)) {
+			if !p.dirty && (!held || p.lacks || p.owns(h)) {
 				p.dirty = true
 				dirty = append(dirty, p)
 			}
@@ -101,15 +101,20 @@ func (f *Fold) share(h *history) *account {
 // list returns what a snapshot has of a pair; nil if that is nothing.
 func (s *pairState) list() *listed {
 	l := &listed{complete: !s.refused, asked: s.listed}
+	left := 0
 	for _, one := range s.pools {
 		switch one.state {
 		case wanted:
 			l.complete = false
 		case held:
 			l.entries = append(l.entries, one.entry)
+		case shallow:
+			left++
 		case absent:
 		}
 	}
+	// Shallow pools alone are worth a reading. Beside another pool they would hardly get a share.
+	l.complete = l.complete && (left == 0 || len(l.entries) > 0)
 	if len(l.entries) == 0 && l.complete && !s.listed {
 		return nil
 	}

@@ -2,12 +2,12 @@
 // snapshots from which quotes are computed.
 //
 // In: account writes, complete blocks and slot statuses of a Yellowstone stream, in any order;
-// accounts that were read by a call. Out: immutable snapshots of one slot, the head.
-// Guarantees: the accounts of a pool in a snapshot belong together: one transaction wrote all that
-// its swaps write, or one reading has them all. The head is a complete bank of a fork that is not
-// known to be dead or given up for another bank of its slot, and that no confirmed slot excludes.
-// Uncertain pools are not in the snapshot, but wanted, so that they are read. Memory is bounded by
-// Config.
+// accounts that were read by a call. Out: immutable snapshots of one slot, the head. Guarantees:
+// the accounts of a pool in a snapshot are those at the end of one slot, the head's. The stream
+// told every write up to there, so an account that it did not tell is unchanged. The head is a
+// complete bank of a fork that is not known to be dead or given up for another bank of its slot,
+// and that no confirmed slot excludes. Pools of which an account is not known are not in the
+// snapshot, but wanted, so that they are read. Memory is bounded by Config.
 //
 // Fold is the pure part: no I/O, no clock; one goroutine feeds it. Feed has the subscription, the
 // readings and the metrics. The design is explained in docs/decisions/0018.
@@ -31,6 +31,10 @@ type FoldConfig struct {
 	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
 	// was not listed. Default 4,096. One more, and the pair that was asked for first is forgotten.
 	MaxAsked int
+	// LeastDepth is the venue.Windowed.Depth from which on a pool's arrays are held; default 10⁹,
+	// some 1,000 dollars. Shallower pools are left out of a pair that has another pool, and a pair
+	// without one is read by JSON-RPC.
+	LeastDepth uint64
 	// maxBytes bounds the account data held; default 1 GiB. Beyond it, no pool is added.
 	maxBytes int64
 }
@@ -38,6 +42,7 @@ type FoldConfig struct {
 func (c FoldConfig) withDefaults() FoldConfig {
 	c.MaxPools = cmp.Or(max(c.MaxPools, 0), 50_000)
 	c.MaxAsked = cmp.Or(max(c.MaxAsked, 0), 4096)
+	c.LeastDepth = cmp.Or(c.LeastDepth, 1_000_000_000)
 	c.maxBytes = cmp.Or(max(c.maxBytes, 0), 1<<30)
 	return c
 }
@@ -68,8 +73,8 @@ type Fold struct {
 	// changed are the accounts whose version at the head may differ from the snapshot's.
 	changed  []*history
 	snapshot atomic.Pointer[Snapshot]
-	// confirmed is the highest slot that is known to be confirmed.
-	confirmed uint64
+	// confirmed is the highest slot that is known to be confirmed, newest the highest of a write.
+	confirmed, newest uint64
 	// searched is, by lane, what confirmed was when Wanted last looked at all wanted pools.
 	searched map[int]uint64
 	// late counts writes that came after their slot was final.
@@ -98,6 +103,7 @@ func (f *Fold) Write(w Write) {
 		f.late++
 		return
 	}
+	f.newest = max(f.newest, w.Slot)
 	h := f.accounts[w.Key]
 	if h == nil {
 		if !f.discover(w.Key, w.Account) {
@@ -114,6 +120,7 @@ func (f *Fold) Write(w Write) {
 		return
 	}
 	b := f.bankOf(s, w.Bank)
+	w.Account = f.venues.Shrunk(w.Account)
 	f.put(h, version{slot: w.Slot, bank: b, order: w.Order, transaction: w.Transaction, account: w.Account})
 	b.remember(f, w)
 }
@@ -232,7 +239,7 @@ func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account)
 	}
 	for i, key := range keys {
 		if h := f.accounts[key]; h != nil && h.since <= number {
-			f.put(h, version{slot: number, bank: b, read: true, account: accounts[i]})
+			f.put(h, version{slot: number, bank: b, read: true, account: f.venues.Shrunk(accounts[i])})
 		}
 	}
 }

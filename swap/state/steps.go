@@ -79,6 +79,9 @@ func (f *Fold) tracePool(p *pool, writes []Write, shared map[venue.Key][]Write, 
 	now := map[venue.Key]*solana.Account{}
 	for _, h := range p.needs {
 		v, ok := h.at()
+		if !ok && slices.Contains(p.needs[len(p.needs)-int(p.spare):], h) {
+			continue
+		}
 		if !ok || h.changed {
 			return
 		}

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -13,8 +15,7 @@ type Reading struct {
 
 // Wanted returns accounts of pools to be read by one call, at most most of them, those of urgent
 // pairs first. All pools of a lane differ from those of other lanes, so lanes may be read at the
-// same time. A pool waits until its accounts are subscribed to, and until what they hold is
-// confirmed.
+// same time. A pool waits until its accounts are subscribed to, and until that slot is confirmed.
 func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	r := Reading{Slot: f.tree.first}
 	if !f.tree.started {
@@ -26,16 +27,11 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 		if p.lane(lanes) != lane {
 			return true
 		}
-		from := f.readableFrom(p)
+		missing, from := missing(p)
 		if from > f.confirmed {
 			return true
 		}
-		var more []venue.Key
-		for _, h := range p.needs {
-			if !taken[h.key] {
-				more = append(more, h.key)
-			}
-		}
+		more := slices.DeleteFunc(missing, func(key venue.Key) bool { return taken[key] })
 		if len(r.Keys)+len(more) > most {
 			return false
 		}
@@ -72,16 +68,15 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	return r
 }
 
-// readableFrom returns the first slot at which a reading is certain to have what a pool's accounts
-// hold: their writes are subscribed to, and no later one is known at the head.
-func (f *Fold) readableFrom(p *pool) (from uint64) {
+// missing returns the accounts of a pool that have no version at the head, and the first slot at
+// which a reading is certain to have what they hold: their writes are subscribed to from there on.
+func missing(p *pool) (keys []venue.Key, from uint64) {
 	for _, h := range p.needs {
-		from = max(from, h.since)
-		if v, ok := h.at(); ok {
-			from = max(from, v.slot)
+		if _, ok := h.at(); !ok {
+			keys, from = append(keys, h.key), max(from, h.since)
 		}
 	}
-	return from
+	return keys, from
 }
 
 // Hurry says that somebody waits for a pair: its pools are read before others.

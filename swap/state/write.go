@@ -26,7 +26,8 @@ import (
 //   - the XXH64 of everything before it
 const (
 	checkpointMagic = "mintpool"
-	// checkpointFormat grows with each change of the layout. Other formats are refused.
+	// checkpointFormat grows with each change of the layout, or of a venue's compact form. Other
+	// formats are refused.
 	checkpointFormat = 3
 	// headSize is what an account takes without its data, and pairSize what a pair takes.
 	headSize = 32 + 3*8 + 1 + 32 + 8 + 4

@@ -122,8 +122,12 @@ func (s *side) gather() (why string) {
 	if s.trade.Source == s.trade.Destination || seen[s.trade.Source] != 1 || seen[s.trade.Destination] != 1 {
 		return "the user's accounts are not the user's alone"
 	}
+	state := s.Ref.Own()
+	if w, ok := s.Ref.(venue.Windowed); ok { // others may change an array too
+		state = slices.Concat(state, w.Near())
+	}
 	for i, key := range s.Keys {
-		if slices.Contains(s.Ref.Own(), key) {
+		if slices.Contains(state, key) {
 			s.touched[byte(i)] = true
 		}
 	}
