@@ -1,9 +1,31 @@
 package arith
 
-import "github.com/holiman/uint256"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/holiman/uint256"
+)
 
 // U128 is a number of 128 bits as it is kept. Arithmetic is done with uint256.Int.
 type U128 struct{ Lo, Hi uint64 }
+
+// Read128 reads a number in little endian. data has at least 16 bytes.
+func Read128(data []byte) U128 {
+	return U128{binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])}
+}
+
+// Append appends the number in little endian.
+func (u U128) Append(data []byte) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(data, u.Lo), u.Hi)
+}
+
+// Negative returns 2^128-u. For a negative number in two's complement that is its amount.
+func (u U128) Negative() U128 {
+	lo, borrow := bits.Sub64(0, u.Lo, 0)
+	hi, _ := bits.Sub64(0, u.Hi, borrow)
+	return U128{lo, hi}
+}
 
 // Wide returns the number for arithmetic.
 func (u U128) Wide() uint256.Int { return uint256.Int{u.Lo, u.Hi} }
