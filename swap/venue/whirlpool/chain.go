@@ -50,8 +50,8 @@ func (p *Pool) QuoteNext(first venue.Quote, next venue.Pool) (venue.Quote, error
 	return chained(last.Quote(venue.Order{In: first.Out, Amount: sent, Clock: first.Order.Clock}))
 }
 
-// ChainInstructions implements venue.Chained: two_hop_swap_v2(amount, minimum, exact in, a to b in each
-// pool, no price limits, no further accounts).
+// ChainInstructions implements venue.Chained: two_hop_swap_v2(amount, minimum, exact in, a to b in
+// each pool, no price limits, no further accounts).
 func (p *Pool) ChainInstructions(first, second venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	last, ok := next.(*Pool)
 	if !ok || last.program != p.program || last.address == p.address {
