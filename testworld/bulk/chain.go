@@ -139,3 +139,23 @@ func (c *Chain) Enrichments(each func(*eventspb.Enrichment)) error {
 	}
 	return nil
 }
+
+// MintAccount returns the n-th mint's account: address, owner and data.
+func (c *Chain) MintAccount(n int) (address, owner pubkey.Key, data []byte) {
+	number := uint32(n)
+	owner = tokenaccount.ProgramToken2022
+	if kindOfMint(number) == kindSPL {
+		owner = tokenaccount.ProgramToken
+	}
+	return madeUp("mint", number), owner, mintData(number, nil)
+}
+
+// MetadataAccount returns the account of the n-th mint's Metaplex metadata; ok is false if it has
+// none.
+func (c *Chain) MetadataAccount(n int) (address, owner pubkey.Key, data []byte, ok bool) {
+	number := uint32(n)
+	if !hasMetadata(number) {
+		return address, owner, nil, false
+	}
+	return metadataAddress(number), tokenaccount.ProgramMetaplex, metadataData(number, nil), true
+}
