@@ -213,6 +213,10 @@ bench-against: deps ## Run a benchmark of today and of REV in turns, print the r
 bench-bootstrap: deps ## Fill an empty registry with 2,000,000 mints from a simulated node, export and import it; print times and memory
 	$(GO) test -run '^$$' -bench '^BenchmarkBootstrap$$' -benchtime 1x -timeout 60m ./e2e
 
+.PHONY: bench-snapshot
+bench-snapshot: ## Read a made-up validator's snapshot with and without hashes, beside zstd and tar (ARGS='-accounts 10000000')
+	$(GO) test -run '^$$' -bench '^BenchmarkSnapshot$$' -benchtime 1x -timeout 60m ./bootstrap/validator $(ARGS)
+
 .PHONY: bench-api
 bench-api: deps ## Measure the search index against PostgreSQL 15, ClickHouse and Bleve over 2,000,000 tokens (ARGS='-tokens 100000 -peers bleve')
 	$(GO) run -C bench ./api -lists ../../shared/data/tokenlists $(ARGS)

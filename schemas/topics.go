@@ -67,6 +67,8 @@ const (
 	TypeSourceStatus = "source_status"
 	// TypeChainIdentity is a ChainIdentity on TopicIdentity.
 	TypeChainIdentity = "chain_identity"
+	// TypeValidatorSnapshot is a ValidatorSnapshot on TopicIdentity.
+	TypeValidatorSnapshot = "validator_snapshot"
 	// TypeSwapLegIn is a leg under the key of the mint that came in. This is the leg's primary
 	// record: whoever reads only these gets each leg once.
 	TypeSwapLegIn = "swap_leg.in"
@@ -97,6 +99,9 @@ const SourceStatusKey = "source"
 // ChainIdentityKey is the record key of ChainIdentity.
 const ChainIdentityKey = "chain"
 
+// ValidatorSnapshotKey is the record key of ValidatorSnapshot.
+const ValidatorSnapshotKey = "validator-snapshot"
+
 // Topic describes one Kafka topic.
 type Topic struct {
 	Name string
@@ -117,7 +122,7 @@ func Topics() []Topic {
 		{TopicSwaps, 4, 30 * day, "swap legs, one record per leg and mint; aggregators' routes"},
 		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
 		{TopicSlots, 1, 30 * day, "slot ledger and source status"},
-		{TopicIdentity, 1, 0, "which chain the log is of"},
+		{TopicIdentity, 1, 0, "which chain the log is of, and which validator's snapshot filled it"},
 		{TopicTransactions, 1, 6 * time.Hour, "raw filtered transactions and ends of slots for the public stream, in the order of the log"},
 		{TopicEnrichmentRequests, 4, 7 * day, "mints whose facts are asked for"},
 		{TopicEnrichments, 4, 0, "facts that were read: accounts, off-chain metadata, logos"},

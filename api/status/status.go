@@ -75,6 +75,8 @@ type Document struct {
 	// Unknowns are what rooms met within 30 days and do not know, the last seen first; at most
 	// maxUnknowns, never nil.
 	Unknowns []unknowns.Known `json:"unknowns"`
+	// Snapshot is the validator's snapshot that filled the log last; nil if none did.
+	Snapshot *Snapshot `json:"validator_snapshot"`
 }
 
 // Source is what ingest reports about its source.
@@ -176,6 +178,7 @@ type Collector struct {
 	versions []uint32
 
 	unknowns unknowns.Fold
+	snapshot snapshots
 
 	clickhouse probe
 	watch      *topicWatch // nil if vanished topics are not noticed
@@ -243,6 +246,7 @@ func (c *Collector) Get(ctx context.Context) Document {
 	document := c.recent(ctx)
 	reasons, lost := c.Reasons()
 	document.Ready, document.Reasons = c.copy.Ready() && !lost, reasons
+	document.Snapshot = c.snapshot.last.Load()
 	document.Unknowns = c.unknowns.List(c.now())
 	document.Unknowns = document.Unknowns[:min(len(document.Unknowns), maxUnknowns)]
 	return document

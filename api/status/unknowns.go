@@ -26,8 +26,12 @@ const (
 // OpenTail reads topics from start on.
 type OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 
-// ReadUnknowns reads registry.unknowns.v1 until ctx ends, then it returns nil. After an error it
-// goes on where it was.
+// sideTopics are read for the document alone: what rooms do not know, and which validator's
+// snapshot filled the log.
+func sideTopics() []string { return []string{schemas.TopicUnknowns, schemas.TopicIdentity} }
+
+// ReadUnknowns reads registry.unknowns.v1, and of chain.identity.v1 the snapshots, until ctx ends,
+// then it returns nil. After an error it goes on where it was.
 func (c *Collector) ReadUnknowns(ctx context.Context, open OpenTail) error {
 	delays := backoff.NewExponentialBackOff()
 	var next map[kafka.TopicPartition]int64
@@ -45,7 +49,7 @@ func (c *Collector) ReadUnknowns(ctx context.Context, open OpenTail) error {
 // readUnknowns reads from next on, and keeps in it where to go on.
 func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[kafka.TopicPartition]int64, progress func()) error {
 	if *next == nil {
-		ends, err := c.offsets.EndOffsets(ctx, []string{schemas.TopicUnknowns})
+		ends, err := c.offsets.EndOffsets(ctx, sideTopics())
 		if err != nil {
 			return fmt.Errorf("read end offsets: %w", err)
 		}
@@ -54,7 +58,7 @@ func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[k
 		}
 		*next = ends
 	}
-	tail, err := open([]string{schemas.TopicUnknowns}, *next)
+	tail, err := open(sideTopics(), *next)
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -66,7 +70,11 @@ func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[k
 		}
 		progress()
 		for i := range records {
-			c.unknowns.Add(records[i].Value)
+			if records[i].Topic == schemas.TopicIdentity {
+				c.snapshot.add(&records[i])
+			} else {
+				c.unknowns.Add(records[i].Value)
+			}
 			(*next)[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] = records[i].Offset + 1
 		}
 	}

@@ -1667,6 +1667,30 @@ type Status struct {
 		// Sources Rooms that met it.
 		Sources []string `json:"sources"`
 	} `json:"unknowns"`
+
+	// ValidatorSnapshot The validator's snapshot that filled the registry last; null if none did.
+	ValidatorSnapshot *struct {
+		// Accounts Accounts that existed at the slot.
+		Accounts int `json:"accounts"`
+
+		// BankHash Base58.
+		BankHash string `json:"bank_hash"`
+
+		// Check consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed.
+		Check string `json:"check"`
+
+		// Facts Facts that were written.
+		Facts int `json:"facts"`
+
+		// Name File name of the archive.
+		Name string `json:"name"`
+
+		// RecordedAtMs Epoch milliseconds.
+		RecordedAtMs int `json:"recorded_at_ms"`
+
+		// Slot The facts stand at the end of this slot.
+		Slot int `json:"slot"`
+	} `json:"validator_snapshot"`
 }
 
 // StatusPast What the status said before.

@@ -23,12 +23,13 @@ func bootstrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Fill a registry that starts empty",
-		Long: `Fill a registry that starts empty: from accounts read over RPC, or from token lists. A snapshot of another node is read by mintlake import.
+		Long: `Fill a registry that starts empty: from the snapshot of a Solana validator, from accounts read over RPC, or from token lists. A snapshot of
+another Mintlake is read by mintlake import.
 
 Everything goes to Kafka, so it may run before, beside or after the live tail, and twice. While mintlake up runs with its embedded broker,
 name that: --kafka-brokers 127.0.0.1:9092.`,
 	}
-	cmd.AddCommand(bootstrapRPCCommand(), bootstrapTokenlistCommand())
+	cmd.AddCommand(bootstrapValidatorCommand(), bootstrapRPCCommand(), bootstrapTokenlistCommand())
 	return cmd
 }
 

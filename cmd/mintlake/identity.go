@@ -42,7 +42,7 @@ type identityLog struct {
 func (l *identityLog) Remembered(ctx context.Context) (told chainid.Told, ok bool, err error) {
 	err = l.topic.Read(ctx, []string{schemas.TopicIdentity}, func(record *kafka.Record) {
 		identity := new(eventspb.ChainIdentity)
-		if ok || proto.Unmarshal(record.Value, identity) != nil || len(identity.GetGenesisHash()) != len(told.Hash) {
+		if ok || string(record.Key) != schemas.ChainIdentityKey || proto.Unmarshal(record.Value, identity) != nil || len(identity.GetGenesisHash()) != len(told.Hash) {
 			return
 		}
 		told, ok = chainid.Told{Hash: pubkey.Key(identity.GetGenesisHash()), By: identity.GetToldBy()}, true

@@ -32,6 +32,9 @@ const (
 	recordingsFolder = "recordings"
 	// SpillFolder is that of transactions that wait to be published to the stream.
 	SpillFolder = "stream-spill"
+	// ValidatorFolder is that of a bootstrap from a validator's snapshot: its progress, and what it
+	// needs on disk meanwhile.
+	ValidatorFolder = "validator-snapshot"
 	// RestoreFolder is that of a restore that is not finished.
 	RestoreFolder = "restore-unfinished"
 )
@@ -255,8 +258,8 @@ func copyOthers(ctx context.Context, from, to string, progress meter.Meter) erro
 func progressFiles() []string { return []string{BootstrapFile, ImportFile, DocumentsFile} }
 
 // eachOther visits the regular files in from, but not those of the log and the tables, progress
-// files, recordings, transactions that wait for the stream, and an unfinished restore. visit gets
-// each file's path, and its name relative to from.
+// files, recordings, transactions that wait for the stream, a validator's snapshot that is being
+// read, and an unfinished restore. visit gets each file's path, and its name relative to from.
 func eachOther(ctx context.Context, from string, visit func(path, name string) error) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile
@@ -273,7 +276,7 @@ func eachOther(ctx context.Context, from string, visit func(path, name string) e
 			return err
 		}
 		switch name {
-		case kafkaFolder, clickhouseFolder, recordingsFolder, SpillFolder, RestoreFolder, "lost+found":
+		case kafkaFolder, clickhouseFolder, recordingsFolder, SpillFolder, ValidatorFolder, RestoreFolder, "lost+found":
 			return fs.SkipDir
 		}
 		if !entry.Type().IsRegular() || slices.Contains(progressFiles(), name) {

@@ -2765,6 +2765,108 @@ func (x *ChainIdentity) GetRecordedAtMs() int64 {
 	return 0
 }
 
+// ValidatorSnapshot says that a validator's snapshot was read into the log, and how far it was
+// checked. Topic chain.identity.v1, key: "validator-snapshot". The last record counts.
+type ValidatorSnapshot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// File name of the last archive.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Slot of its bank: the facts stand at the end of it.
+	Slot uint64 `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
+	// 32 bytes.
+	BankHash []byte `protobuf:"bytes,4,opt,name=bank_hash,json=bankHash,proto3" json:"bank_hash,omitempty"`
+	// consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank
+	// hash too. skipped: the accounts were not hashed.
+	Check string `protobuf:"bytes,5,opt,name=check,proto3" json:"check,omitempty"`
+	// Accounts that existed at the slot.
+	Accounts uint64 `protobuf:"varint,6,opt,name=accounts,proto3" json:"accounts,omitempty"`
+	// Facts that were written.
+	Facts uint64 `protobuf:"varint,7,opt,name=facts,proto3" json:"facts,omitempty"`
+	// Wall clock, Unix milliseconds.
+	RecordedAtMs  int64 `protobuf:"varint,8,opt,name=recorded_at_ms,json=recordedAtMs,proto3" json:"recorded_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidatorSnapshot) Reset() {
+	*x = ValidatorSnapshot{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidatorSnapshot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidatorSnapshot) ProtoMessage() {}
+
+func (x *ValidatorSnapshot) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidatorSnapshot.ProtoReflect.Descriptor instead.
+func (*ValidatorSnapshot) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ValidatorSnapshot) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ValidatorSnapshot) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *ValidatorSnapshot) GetBankHash() []byte {
+	if x != nil {
+		return x.BankHash
+	}
+	return nil
+}
+
+func (x *ValidatorSnapshot) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *ValidatorSnapshot) GetAccounts() uint64 {
+	if x != nil {
+		return x.Accounts
+	}
+	return 0
+}
+
+func (x *ValidatorSnapshot) GetFacts() uint64 {
+	if x != nil {
+		return x.Facts
+	}
+	return 0
+}
+
+func (x *ValidatorSnapshot) GetRecordedAtMs() int64 {
+	if x != nil {
+		return x.RecordedAtMs
+	}
+	return 0
+}
+
 // SourceStatus says how far ingest is. Topic chain.slots.v1, key: "source".
 type SourceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2790,7 +2892,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2904,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2917,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SourceStatus) GetKind() string {
@@ -2910,7 +3012,7 @@ type EnrichmentRequest struct {
 
 func (x *EnrichmentRequest) Reset() {
 	*x = EnrichmentRequest{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3024,7 @@ func (x *EnrichmentRequest) String() string {
 func (*EnrichmentRequest) ProtoMessage() {}
 
 func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3037,7 @@ func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrichmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrichmentRequest) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EnrichmentRequest) GetMint() []byte {
@@ -3018,7 +3120,7 @@ type Enrichment struct {
 
 func (x *Enrichment) Reset() {
 	*x = Enrichment{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3030,7 +3132,7 @@ func (x *Enrichment) String() string {
 func (*Enrichment) ProtoMessage() {}
 
 func (x *Enrichment) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3043,7 +3145,7 @@ func (x *Enrichment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enrichment.ProtoReflect.Descriptor instead.
 func (*Enrichment) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Enrichment) GetMint() []byte {
@@ -3271,7 +3373,7 @@ type MintAccount struct {
 
 func (x *MintAccount) Reset() {
 	*x = MintAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3385,7 @@ func (x *MintAccount) String() string {
 func (*MintAccount) ProtoMessage() {}
 
 func (x *MintAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3398,7 @@ func (x *MintAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MintAccount.ProtoReflect.Descriptor instead.
 func (*MintAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MintAccount) GetProgramId() []byte {
@@ -3364,7 +3466,7 @@ type MetaplexAccount struct {
 
 func (x *MetaplexAccount) Reset() {
 	*x = MetaplexAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3478,7 @@ func (x *MetaplexAccount) String() string {
 func (*MetaplexAccount) ProtoMessage() {}
 
 func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3491,7 @@ func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaplexAccount.ProtoReflect.Descriptor instead.
 func (*MetaplexAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MetaplexAccount) GetMetadata() *MetadataSet {
@@ -3422,7 +3524,7 @@ type OffchainMetadata struct {
 
 func (x *OffchainMetadata) Reset() {
 	*x = OffchainMetadata{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3536,7 @@ func (x *OffchainMetadata) String() string {
 func (*OffchainMetadata) ProtoMessage() {}
 
 func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3549,7 @@ func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffchainMetadata.ProtoReflect.Descriptor instead.
 func (*OffchainMetadata) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OffchainMetadata) GetUri() []byte {
@@ -3549,7 +3651,7 @@ type DocumentCheck struct {
 
 func (x *DocumentCheck) Reset() {
 	*x = DocumentCheck{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3663,7 @@ func (x *DocumentCheck) String() string {
 func (*DocumentCheck) ProtoMessage() {}
 
 func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3676,7 @@ func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentCheck.ProtoReflect.Descriptor instead.
 func (*DocumentCheck) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DocumentCheck) GetUri() []byte {
@@ -3661,7 +3763,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3673,7 +3775,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3686,7 +3788,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Logo) GetUrl() string {
@@ -3840,7 +3942,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3954,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3967,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -3915,7 +4017,7 @@ type Retraction struct {
 
 func (x *Retraction) Reset() {
 	*x = Retraction{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3927,7 +4029,7 @@ func (x *Retraction) String() string {
 func (*Retraction) ProtoMessage() {}
 
 func (x *Retraction) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3940,7 +4042,7 @@ func (x *Retraction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retraction.ProtoReflect.Descriptor instead.
 func (*Retraction) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Retraction) GetVersion() uint64 {
@@ -3982,7 +4084,7 @@ type SlotRange struct {
 
 func (x *SlotRange) Reset() {
 	*x = SlotRange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4096,7 @@ func (x *SlotRange) String() string {
 func (*SlotRange) ProtoMessage() {}
 
 func (x *SlotRange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4109,7 @@ func (x *SlotRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRange.ProtoReflect.Descriptor instead.
 func (*SlotRange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SlotRange) GetFrom() uint64 {
@@ -4033,7 +4135,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4045,7 +4147,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4058,7 +4160,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -4093,7 +4195,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4105,7 +4207,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4118,7 +4220,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -4223,7 +4325,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4337,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4350,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -4346,7 +4448,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4358,7 +4460,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4371,7 +4473,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -4397,7 +4499,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4409,7 +4511,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4422,7 +4524,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -4490,7 +4592,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4502,7 +4604,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4515,7 +4617,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Unknown) GetKind() string {
@@ -4625,7 +4727,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4637,7 +4739,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4650,7 +4752,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -4781,7 +4883,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4793,7 +4895,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4806,7 +4908,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -4847,7 +4949,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4859,7 +4961,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4872,7 +4974,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -4895,7 +4997,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4907,7 +5009,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4920,7 +5022,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -4954,7 +5056,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4966,7 +5068,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4979,7 +5081,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -5012,7 +5114,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5024,7 +5126,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5037,7 +5139,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -5124,7 +5226,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5136,7 +5238,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5149,7 +5251,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Usage) GetNode() string {
@@ -5497,7 +5599,15 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\rChainIdentity\x12!\n" +
 	"\fgenesis_hash\x18\x01 \x01(\fR\vgenesisHash\x12\x17\n" +
 	"\atold_by\x18\x02 \x01(\tR\x06toldBy\x12$\n" +
-	"\x0erecorded_at_ms\x18\x03 \x01(\x03R\frecordedAtMs\"\xb9\x02\n" +
+	"\x0erecorded_at_ms\x18\x03 \x01(\x03R\frecordedAtMs\"\xcc\x01\n" +
+	"\x11ValidatorSnapshot\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04slot\x18\x03 \x01(\x04R\x04slot\x12\x1b\n" +
+	"\tbank_hash\x18\x04 \x01(\fR\bbankHash\x12\x14\n" +
+	"\x05check\x18\x05 \x01(\tR\x05check\x12\x1a\n" +
+	"\baccounts\x18\x06 \x01(\x04R\baccounts\x12\x14\n" +
+	"\x05facts\x18\a \x01(\x04R\x05facts\x12$\n" +
+	"\x0erecorded_at_ms\x18\b \x01(\x03R\frecordedAtMsJ\x04\b\x01\x10\x02\"\xb9\x02\n" +
 	"\fSourceStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x12\n" +
@@ -5787,7 +5897,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -5820,32 +5930,33 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*StreamBlock)(nil),            // 28: mintlake.events.v1.StreamBlock
 	(*StreamStatus)(nil),           // 29: mintlake.events.v1.StreamStatus
 	(*ChainIdentity)(nil),          // 30: mintlake.events.v1.ChainIdentity
-	(*SourceStatus)(nil),           // 31: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 32: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 33: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 34: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 35: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 36: mintlake.events.v1.OffchainMetadata
-	(*DocumentCheck)(nil),          // 37: mintlake.events.v1.DocumentCheck
-	(*Logo)(nil),                   // 38: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 39: mintlake.events.v1.LogoOverride
-	(*Retraction)(nil),             // 40: mintlake.events.v1.Retraction
-	(*SlotRange)(nil),              // 41: mintlake.events.v1.SlotRange
-	(*NotAMint)(nil),               // 42: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 43: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 44: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 45: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 46: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 47: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 48: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 49: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 50: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 51: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 52: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 53: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 54: mintlake.events.v1.Usage
-	nil,                            // 55: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 56: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*ValidatorSnapshot)(nil),      // 31: mintlake.events.v1.ValidatorSnapshot
+	(*SourceStatus)(nil),           // 32: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 33: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 34: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 35: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 36: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 37: mintlake.events.v1.OffchainMetadata
+	(*DocumentCheck)(nil),          // 38: mintlake.events.v1.DocumentCheck
+	(*Logo)(nil),                   // 39: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 40: mintlake.events.v1.LogoOverride
+	(*Retraction)(nil),             // 41: mintlake.events.v1.Retraction
+	(*SlotRange)(nil),              // 42: mintlake.events.v1.SlotRange
+	(*NotAMint)(nil),               // 43: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 44: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 45: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 46: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 47: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 48: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 49: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 50: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 51: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 52: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 53: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 54: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 55: mintlake.events.v1.Usage
+	nil,                            // 56: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 57: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -5874,30 +5985,30 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	2,  // 23: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
 	3,  // 24: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
 	4,  // 25: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	34, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	35, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	36, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	38, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	42, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	44, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	45, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	39, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	37, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
-	40, // 35: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
+	35, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	36, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	37, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	39, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	43, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	45, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	46, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	40, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	38, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
+	41, // 35: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
 	14, // 36: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
 	11, // 37: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
 	11, // 38: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	55, // 39: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	56, // 39: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	5,  // 40: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	41, // 41: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
-	56, // 42: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	46, // 43: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	49, // 44: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	50, // 45: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	51, // 46: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	52, // 47: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	53, // 48: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	53, // 49: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	42, // 41: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
+	57, // 42: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	47, // 43: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	50, // 44: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	51, // 45: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	52, // 46: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	53, // 47: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	54, // 48: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	54, // 49: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
 	50, // [50:50] is the sub-list for method output_type
 	50, // [50:50] is the sub-list for method input_type
 	50, // [50:50] is the sub-list for extension type_name
@@ -5933,7 +6044,7 @@ func file_mintlake_events_v1_events_proto_init() {
 	file_mintlake_events_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[27].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[28].OneofWrappers = []any{
 		(*Enrichment_MintAccount)(nil),
 		(*Enrichment_MetaplexAccount)(nil),
 		(*Enrichment_Offchain)(nil),
@@ -5945,9 +6056,9 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_DocumentCheck)(nil),
 		(*Enrichment_Retraction)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[42].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[43].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
@@ -5959,7 +6070,7 @@ func file_mintlake_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

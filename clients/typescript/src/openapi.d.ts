@@ -1077,6 +1077,23 @@ export interface components {
                 slot: number | null;
                 hash: string | null;
             };
+            /** @description The validator's snapshot that filled the registry last; null if none did. */
+            validator_snapshot: {
+                /** @description File name of the archive. */
+                name: string;
+                /** @description The facts stand at the end of this slot. */
+                slot: number;
+                /** @description Base58. */
+                bank_hash: string;
+                /** @description consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed. */
+                check: string;
+                /** @description Accounts that existed at the slot. */
+                accounts: number;
+                /** @description Facts that were written. */
+                facts: number;
+                /** @description Epoch milliseconds. */
+                recorded_at_ms: number;
+            } | null;
             /** @description What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each. */
             unknowns: {
                 /** @description transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms. */

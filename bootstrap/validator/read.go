@@ -1,0 +1,252 @@
+package validator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/mintlake/mintlake/bootstrap/validator/archive"
+	"github.com/mintlake/mintlake/solana/lattice"
+)
+
+// readAll reads the archives that are not read yet: every version of an account goes to the spill
+// and, hashed, to the sum; every fact to the stage.
+func (l *Loader) readAll(ctx context.Context) error {
+	for i, source := range l.sources {
+		if l.state.Archives[i].Whole {
+			continue
+		}
+		if err := l.readArchive(ctx, i, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// base is the rank of an archive's first storage, and the slot of the full snapshot below it.
+func (l *Loader) base(i int) (rank uint32, slot uint64) {
+	if i == 0 {
+		return 0, 0
+	}
+	return uint32(l.state.Archives[0].Total), l.state.Archives[0].Slot
+}
+
+// openArchive opens an archive and checks its manifest. An archive that a run before has begun must
+// be the same.
+func (l *Loader) openArchive(i int, source *source) (*archive.Reader, func(), error) {
+	file, err := source.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	reader, err := archive.Open(file)
+	if err != nil {
+		_ = file.Close()
+		return nil, nil, fmt.Errorf("%s: %w", source.name, err)
+	}
+	closeAll := func() {
+		reader.Close()
+		_ = file.Close()
+	}
+	m, noted := reader.Manifest(), &l.state.Archives[i]
+	_, slot := l.base(i)
+	if err = l.checkManifest(m, source.name, i > 0, slot); err == nil && i == len(l.sources)-1 {
+		err = l.checkExpected(m)
+	}
+	if err == nil && noted.Hash != "" && (noted.Hash != base58(m.Hash) || noted.Total != len(m.Storages)) {
+		err = fmt.Errorf("%s is not the archive that was begun: begin anew with --restart", source.name)
+	}
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	noted.Hash, noted.Slot, noted.Total, noted.Size = base58(m.Hash), m.Slot, len(m.Storages), source.size()
+	l.manifest = m
+	return reader, closeAll, nil
+}
+
+func (l *Loader) readArchive(ctx context.Context, i int, source *source) error {
+	reader, closeAll, err := l.openArchive(i, source)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	rank, _ := l.base(i)
+	noted := &l.state.Archives[i]
+	if need := int(rank) + noted.Total; len(l.state.Counts) < need {
+		l.state.Counts = append(l.state.Counts, make([]uint32, need-len(l.state.Counts))...)
+	}
+	workers := workersOf()
+	saved := time.Now()
+	p := &pass{reader: reader, base: rank, skip: noted.Storages, look: l.take}
+	p.storage = func(rank, accounts uint32, pause func() error) error {
+		l.state.Counts[rank] = accounts
+		noted.Storages++
+		l.tellRead(stepRead, i, source, "reading")
+		if time.Since(saved) < l.checkpointEvery {
+			return nil
+		}
+		if err := pause(); err != nil {
+			return err
+		}
+		err := l.checkpoint(workers)
+		saved = time.Now()
+		return err
+	}
+	if err := p.run(ctx, workers); err != nil {
+		return fmt.Errorf("%s: %w", source.name, err)
+	}
+	noted.Whole = true
+	return l.checkpoint(workers)
+}
+
+// take is what a worker does with a chunk the first time.
+func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
+	w.entries, w.facts = w.entries[:0], w.facts[:0]
+	facts := int64(0)
+	for place, account := range chunk.Accounts() {
+		w.entries = append(w.entries, entryOf(&account.Address, rank, place, account.Lamports == 0))
+		if account.Lamports == 0 {
+			continue
+		}
+		if !l.cfg.SkipHash {
+			w.sum.Add(w.hasher.Account(account))
+		}
+		fact, skipped := l.deps.Extract(account)
+		if skipped != "" {
+			w.skipped[skipped]++
+		}
+		if fact == nil {
+			continue
+		}
+		var err error
+		if w.facts, err = appendFact(w.facts, rank, place, fact); err != nil {
+			return err
+		}
+		facts++
+	}
+	l.items.Add(int64(chunk.Count))
+	if err := l.spill.add(w.entries); err != nil {
+		return err
+	}
+	return l.stage.add(w.facts, facts)
+}
+
+// checkpoint notes what the workers, who must not be at work, have read. It makes durable first
+// what the note speaks of.
+func (l *Loader) checkpoint(workers []*worker) error {
+	for _, w := range workers {
+		l.sum.Add(&w.sum)
+		w.sum = lattice.Hash{}
+		for why, n := range w.skipped {
+			l.state.Skipped[why] += n
+		}
+		clear(w.skipped)
+	}
+	if err := l.spill.flush(); err != nil {
+		return err
+	}
+	if err := l.stage.flush(); err != nil {
+		return err
+	}
+	sum := l.sum.Bytes()
+	l.state.Sum, l.state.Runs = sum[:], l.spill.runs
+	l.state.StagedBytes, l.state.StagedFacts = l.stage.bytes, l.stage.facts
+	return l.file.Save(l.state)
+}
+
+// findReplaced sorts the spill, and says which versions are not the newest ones.
+func (l *Loader) findReplaced(ctx context.Context) (*replaced, error) {
+	r, err := newReplaced(l.state.Counts)
+	if err != nil {
+		return nil, err
+	}
+	total := l.spill.entries()
+	live, err := l.spill.merge(ctx, r.add, func(done int64) {
+		l.tell(stepSort, done, total, "sorting the accounts")
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &l.state.Summary
+	s.Versions, s.Replaced, s.Accounts = total, r.count, live
+	s.SpillBytes, s.StagedBytes = l.spill.bytes(), l.state.StagedBytes
+	s.Skipped = maps.Clone(l.state.Skipped)
+	return r, nil
+}
+
+// check takes the versions that were replaced off the sum again, and compares it with the manifest.
+func (l *Loader) check(ctx context.Context, replaced *replaced) error {
+	if l.manifest == nil { // everything was read by an earlier run
+		last := len(l.sources) - 1
+		_, closeAll, err := l.openArchive(last, l.sources[last])
+		if err != nil {
+			return err
+		}
+		closeAll()
+	}
+	last := l.manifest
+	sum := l.sum
+	if !l.cfg.SkipHash {
+		for i, source := range l.sources {
+			if err := l.takeOff(ctx, i, source, replaced, &sum); err != nil {
+				return err
+			}
+		}
+	}
+	verdict, err := l.verdict(last.Lattice, &sum)
+	if err != nil {
+		return err
+	}
+	l.state.Summary.Slot, l.state.Summary.BankHash, l.state.Summary.Check = last.Slot, base58(last.Hash), verdict
+	l.state.Phase = phasePublish
+	return l.file.Save(l.state)
+}
+
+// takeOff reads an archive a second time, as far as it has versions that were replaced, and takes
+// their hashes off the sum.
+func (l *Loader) takeOff(ctx context.Context, i int, source *source, replaced *replaced, sum *lattice.Hash) error {
+	rank, _ := l.base(i)
+	count := l.state.Archives[i].Total
+	left := 0
+	for _, n := range replaced.perStorage[rank : int(rank)+count] {
+		if n > 0 {
+			left++
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	reader, closeAll, err := l.openArchive(i, source)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	p := &pass{reader: reader, base: rank, want: func(rank uint32) bool { return replaced.perStorage[rank] > 0 }}
+	p.look = func(w *worker, rank uint32, chunk *archive.Chunk) error {
+		for place, account := range chunk.Accounts() {
+			if place < l.state.Counts[rank] && replaced.has(rank, place) {
+				w.sum.Add(w.hasher.Account(account))
+			}
+		}
+		return nil
+	}
+	p.storage = func(_, _ uint32, pause func() error) error {
+		l.tellRead(stepTakeOff, i, source, "taking older versions off the hash of")
+		if left--; left > 0 {
+			return nil
+		}
+		if err := pause(); err != nil {
+			return err
+		}
+		return errEnough
+	}
+	workers := workersOf()
+	if err := p.run(ctx, workers); err != nil {
+		return fmt.Errorf("%s: %w", source.name, err)
+	}
+	for _, w := range workers {
+		sum.Sub(&w.sum)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+// Package validator fills a registry from the snapshot of a Solana validator.
+//
+// In: a full snapshot and, over it, an incremental one, from files, URLs or pipes; they are
+// hostile.
+// Out: one enrichment a mint and a metadata account, at the end of the last archive's slot, as a
+// bootstrap over RPC writes them.
+// Guarantees: nothing is written before the whole snapshot is read and checked. Of two versions of
+// an account that of the later slot counts, and within a slot the one that stands later in its
+// storage. Memory is bounded by 2 GiB: of each account 40 bytes are spilled, sorted and merged on
+// disk, and one bit is kept. After a kill a run goes on behind the last storage that was noted, or
+// behind the last fact that was written.
+package validator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/mintlake/mintlake/bootstrap"
+	"github.com/mintlake/mintlake/bootstrap/validator/archive"
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/bounds"
+	"github.com/mintlake/mintlake/solana/lattice"
+)
+
+// Upstream is what facts of a snapshot name as their upstream, so that an operator can take back
+// what a bad one said.
+const Upstream = "validator-snapshot"
+
+// checkpointEvery is the time between two notes of how far the reading is.
+const checkpointEvery = 30 * time.Second
+
+// Config is what to read.
+type Config struct {
+	// Full is the path or URL of a full snapshot, or - for standard input.
+	Full string
+	// Incremental is that of an incremental snapshot over it; it may be empty.
+	Incremental string
+	// Folder is where progress, spill and staged facts lie. It is made.
+	Folder string
+	// ExpectHash is the bank hash, in base58, that a second source says; it may be empty.
+	ExpectHash string
+	// SkipHash leaves out the hashes of accounts.
+	SkipHash bool
+	// Log names the log that is written to, by the cluster id of its Kafka.
+	Log string
+}
+
+// Deps are a loader's collaborators.
+type Deps struct {
+	Producer kafka.RecordProducer
+	// Extract makes the facts of accounts; Mints by default.
+	Extract Extract
+	// Bounds say which slots a chain can have reached; nil knows only the clock.
+	Bounds *bounds.Bounds
+	Logger *slog.Logger
+}
+
+// Summary is what a run has done, with the earlier runs that it continues.
+type Summary struct {
+	// Slot, BankHash, in base58, and Check are those of the last archive.
+	Slot     uint64 `json:"slot"`
+	BankHash string `json:"bank_hash"`
+	Check    Check  `json:"check"`
+	// Versions counts what the archives hold, Replaced the older ones that have lamports, Accounts
+	// those that exist.
+	Versions int64 `json:"versions"`
+	Replaced int64 `json:"replaced"`
+	Accounts int64 `json:"accounts"`
+	// SpillBytes and StagedBytes are what was needed on disk.
+	SpillBytes  int64 `json:"spill_bytes"`
+	StagedBytes int64 `json:"staged_bytes"`
+	// Records counts the facts that were written.
+	Records int64 `json:"records"`
+	// Skipped counts versions that state no fact, by reason.
+	Skipped map[string]int64 `json:"skipped"`
+}
+
+// Loader reads one snapshot into the log.
+type Loader struct {
+	cfg  Config
+	deps Deps
+	file *bootstrap.StateFile
+	// runEntries and checkpointEvery are the constants; tests lower them.
+	runEntries      int
+	checkpointEvery time.Duration
+
+	state    *state
+	sources  []*source
+	manifest *archive.Manifest // of the last archive
+	spill    *spill
+	stage    *stage
+	sum      lattice.Hash
+
+	progress atomic.Pointer[bootstrap.Progress]
+	items    atomic.Int64
+}
+
+// New checks the configuration.
+func New(cfg Config, deps Deps) (*Loader, error) {
+	if cfg.Full == "" || cfg.Folder == "" || deps.Producer == nil {
+		return nil, errors.New("a snapshot, a folder and a producer are required")
+	}
+	if cfg.ExpectHash != "" {
+		if _, err := pubkey.Parse(cfg.ExpectHash); err != nil {
+			return nil, fmt.Errorf("expected hash: %w", err)
+		}
+		if cfg.SkipHash {
+			return nil, errors.New("--expect-hash with --skip-hash would prove nothing: the accounts must be hashed")
+		}
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Extract == nil {
+		deps.Extract = Mints
+	}
+	l := &Loader{cfg: cfg, deps: deps, file: stateFileIn(cfg.Folder), runEntries: runEntries, checkpointEvery: checkpointEvery}
+	l.progress.Store(&bootstrap.Progress{})
+	return l, nil
+}
+
+func stateFileIn(folder string) *bootstrap.StateFile {
+	return bootstrap.NewStateFile(filepath.Join(folder, "progress.json"))
+}
+
+// Forget removes what earlier runs have left in a folder.
+func Forget(folder string) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("forget the snapshot: %w", err)
+	}
+	return nil
+}
+
+// Written returns how many records an earlier run has written.
+func Written(folder string) (int64, error) {
+	var saved state
+	if _, err := stateFileIn(folder).Load(&saved); err != nil {
+		return 0, err
+	}
+	return saved.Records, nil
+}
+
+// ErrComplete is returned if an earlier run has written everything.
+var ErrComplete = errors.New("the bootstrap is complete: --restart begins anew")
+
+// Run reads, checks and writes. It returns ErrComplete if an earlier run has done it all.
+func (l *Loader) Run(ctx context.Context) (Summary, error) {
+	if err := os.MkdirAll(l.cfg.Folder, 0o700); err != nil {
+		return Summary{}, fmt.Errorf("folder of the snapshot: %w", err)
+	}
+	if summary, done, err := l.complete(); done || err != nil {
+		return summary, cmp.Or(err, ErrComplete)
+	}
+	if err := l.open(ctx); err != nil {
+		return Summary{}, err
+	}
+	defer l.close()
+	if err := l.readAll(ctx); err != nil {
+		return Summary{}, err
+	}
+	replaced, err := l.findReplaced(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	if l.state.Phase == phaseRead {
+		if err := l.check(ctx, replaced); err != nil {
+			return Summary{}, err
+		}
+	}
+	if err := l.publish(ctx, replaced); err != nil {
+		return Summary{}, err
+	}
+	return l.state.Summary, l.finish()
+}
+
+// complete reports that an earlier run has written all of these archives. It asks no server: what
+// one has under a URL changes all the time.
+func (l *Loader) complete() (Summary, bool, error) {
+	saved := new(state)
+	if _, err := l.file.Load(saved); err != nil || saved.Phase != phaseDone {
+		return Summary{}, false, err
+	}
+	names := []string{}
+	for i, archive := range saved.Archives {
+		where := []string{l.cfg.Full, l.cfg.Incremental}[i]
+		if isURL(where) {
+			names = append(names, archive.Name)
+		} else {
+			names = append(names, filepath.Base(where))
+		}
+	}
+	_, err := loadState(&l.cfg, l.file, names)
+	return saved.Summary, err == nil, err
+}
+
+// open opens the archives, the progress, and the files on disk as the progress says.
+func (l *Loader) open(ctx context.Context) error {
+	var names []string
+	for i, where := range []string{l.cfg.Full, l.cfg.Incremental} {
+		if where == "" {
+			continue
+		}
+		source, err := openSource(ctx, where, l.cfg.Folder, []string{"full", "incremental"}[i])
+		if err != nil {
+			l.close()
+			return err
+		}
+		l.sources = append(l.sources, source)
+		names = append(names, source.name)
+	}
+	var err error
+	if l.state, err = loadState(&l.cfg, l.file, names); err == nil {
+		l.spill, err = openSpill(filepath.Join(l.cfg.Folder, "accounts"), l.state.Runs, l.runEntries)
+	}
+	if err == nil {
+		l.stage, err = openStage(filepath.Join(l.cfg.Folder, "facts"), l.state.StagedBytes, l.state.StagedFacts)
+	}
+	if err == nil && len(l.state.Sum) == lattice.Size {
+		l.sum = *lattice.FromBytes((*[lattice.Size]byte)(l.state.Sum))
+	}
+	if err != nil {
+		l.close()
+	}
+	return err
+}
+
+func (l *Loader) close() {
+	for _, source := range l.sources {
+		source.close()
+	}
+	if l.spill != nil {
+		l.spill.close()
+	}
+	if l.stage != nil {
+		l.stage.close()
+	}
+}
+
+// finish removes what is not needed any more. The progress stays, and says that all is done.
+func (l *Loader) finish() error {
+	l.state.Phase = phaseDone
+	l.state.Counts, l.state.Runs, l.state.StagedBytes, l.state.StagedFacts = nil, nil, 0, 0
+	if err := l.file.Save(l.state); err != nil {
+		return err
+	}
+	for _, name := range []string{"accounts", "facts", "full", "full.json", "incremental", "incremental.json"} {
+		if err := os.Remove(filepath.Join(l.cfg.Folder, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove what was staged: %w", err)
+		}
+	}
+	return nil
+}
