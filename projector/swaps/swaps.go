@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/tracing"
 	"github.com/mintlake/mintlake/projector/delivery"
@@ -92,33 +91,16 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) (err er
 	work, span := p.deps.Tracer.Batch(work, "project swaps", records)
 	defer func() { span.EndWith(err) }()
 	batch := NewBatch()
-	letters := delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.metrics.deadLetters}
-	if err := letters.Read(work, records, batch.Add); err != nil {
-		return err
+	step := delivery.Step{
+		Consumer: p.deps.Consumer, Logger: p.deps.Logger, What: "swaps", Retryable: p.deps.Store.Retryable,
+		Letters: delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.metrics.deadLetters},
+		Refused: p.metrics.storeErrors, Limits: p.metrics.writeLimits,
 	}
-	if err := p.insert(work, batch); err != nil {
+	err = step.Do(work, records, batch.Add, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) })
+	if err != nil {
 		return err
 	}
 	p.metrics.legs.Add(float64(len(batch.Legs)))
 	p.metrics.routes.Add(float64(len(batch.Routes)))
-	if err := p.deps.Consumer.Commit(work, records); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
 	return nil
-}
-
-// insert stores the batch. It repeats the call as long as the store may recover.
-func (p *Projector) insert(ctx context.Context, batch *Batch) error {
-	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
-		if errors.Is(err, clickhouse.ErrWriteLimit) {
-			p.metrics.writeLimits.Inc()
-		}
-		p.deps.Logger.Warn("clickhouse refused swaps, trying again", "err", err, "wait", wait)
-	}, func(ctx context.Context) error {
-		err := p.deps.Store.Insert(ctx, batch)
-		if err != nil {
-			p.metrics.storeErrors.Inc()
-		}
-		return err
-	})
 }

@@ -47,6 +47,9 @@ func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err
 
 // Insert makes the rows durable, as one block.
 func (c *ClickHouse) Insert(ctx context.Context, rows []*eventspb.Usage) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, clickhouse.Names(columns()), func(batch driver.Batch) error {
 		for _, r := range rows {
 			if err := batch.Append(time.Unix(r.GetMinute(), 0).UTC(), r.GetProduct(), r.GetKey(), r.GetMethod(), r.GetNode(), r.GetEpoch(), r.GetSequence(),

@@ -90,39 +90,20 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
 	work, cancel := delivery.Graceful(ctx, flushTimeout)
 	defer cancel()
 	rows := make([]*eventspb.Usage, 0, len(records))
-	letters := delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.deadLetters}
-	err := letters.Read(work, records, func(record *kafka.Record) error {
+	step := delivery.Step{
+		Consumer: p.deps.Consumer, Logger: p.deps.Logger, What: "usage", Retryable: p.deps.Store.Retryable,
+		Letters: delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.deadLetters}, Refused: p.storeErrors,
+	}
+	err := step.Do(work, records, func(record *kafka.Record) error {
 		row, err := read(record)
 		if err == nil {
 			rows = append(rows, row)
 		}
 		return err
-	})
+	}, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, rows) })
 	if err != nil {
 		return err
 	}
-	if err := p.insert(work, rows); err != nil {
-		return err
-	}
 	p.rows.Add(float64(len(rows)))
-	if err := p.deps.Consumer.Commit(work, records); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
 	return nil
-}
-
-// insert stores the rows. It repeats the call as long as the store may recover.
-func (p *Projector) insert(ctx context.Context, rows []*eventspb.Usage) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	return delivery.Retry(ctx, p.deps.Store.Retryable, func(err error, wait time.Duration) {
-		p.deps.Logger.Warn("clickhouse refused usage, trying again", "err", err, "wait", wait)
-	}, func(ctx context.Context) error {
-		err := p.deps.Store.Insert(ctx, rows)
-		if err != nil {
-			p.storeErrors.Inc()
-		}
-		return err
-	})
 }
