@@ -23,6 +23,7 @@ func slotColumns() []clickhouse.Column {
 		{Name: "transactions", Type: "UInt32"},
 		{Name: "token_events", Type: "UInt32"},
 		{Name: "source", Type: "LowCardinality(String)"},
+		{Name: "balances", Type: "UInt64"},
 		{Name: "version", Type: "UInt8"},
 	}
 }
@@ -45,7 +46,7 @@ func (c *ClickHouse) insertSlots(ctx context.Context, slots []*eventspb.SlotReco
 		slot := slots[i]
 		status, rank := slotStatus(slot.GetStatus())
 		return batch.Append(slot.GetSlot(), keyText(slot.GetBlockhash()), slot.ParentSlot, keyText(slot.GetParentBlockhash()),
-			blockTime(slot.GetBlockTime()), status, slot.GetTransactions(), slot.GetTokenEvents(), slot.GetSource(), rank)
+			blockTime(slot.GetBlockTime()), status, slot.GetTransactions(), slot.GetTokenEvents(), slot.GetSource(), slot.GetBalances(), rank)
 	})
 }
 

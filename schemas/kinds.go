@@ -1,6 +1,11 @@
 package schemas
 
-import "github.com/mintlake/mintlake/schemas/eventspb"
+import (
+	"maps"
+	"slices"
+
+	"github.com/mintlake/mintlake/schemas/eventspb"
+)
 
 // Kind is the value of token_events.kind: what an event did to its mint.
 type Kind string
@@ -68,3 +73,30 @@ func KindOf(event *eventspb.TokenEvent) Kind {
 		return KindUnknown
 	}
 }
+
+// transferKinds are the names of kinds of transfers, as they are in ClickHouse and in the API.
+var transferKinds = map[eventspb.TransferKind]string{
+	eventspb.TransferKind_TRANSFER_KIND_MOVE:              "transfer",
+	eventspb.TransferKind_TRANSFER_KIND_MINT:              "mint",
+	eventspb.TransferKind_TRANSFER_KIND_BURN:              "burn",
+	eventspb.TransferKind_TRANSFER_KIND_OPEN:              "open_native",
+	eventspb.TransferKind_TRANSFER_KIND_SYNC:              "sync_native",
+	eventspb.TransferKind_TRANSFER_KIND_UNWRAP:            "unwrap_lamports",
+	eventspb.TransferKind_TRANSFER_KIND_CLOSE:             "close_account",
+	eventspb.TransferKind_TRANSFER_KIND_HARVEST:           "harvest_withheld",
+	eventspb.TransferKind_TRANSFER_KIND_WITHDRAW_WITHHELD: "withdraw_withheld",
+	eventspb.TransferKind_TRANSFER_KIND_DEPOSIT:           "confidential_deposit",
+	eventspb.TransferKind_TRANSFER_KIND_WITHDRAW:          "confidential_withdraw",
+}
+
+// TransferKind returns the name of a kind of transfers; "unknown" for one that this version does
+// not know.
+func TransferKind(kind eventspb.TransferKind) string {
+	if name, ok := transferKinds[kind]; ok {
+		return name
+	}
+	return "unknown"
+}
+
+// TransferKinds returns the names of all kinds of transfers, sorted.
+func TransferKinds() []string { return slices.Sorted(maps.Values(transferKinds)) }

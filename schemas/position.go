@@ -73,6 +73,14 @@ func EndOfTransaction(slot uint64, index uint32) Position {
 	return Position{Slot: slot, Order: transaction<<(outerBits+innerBits+batchBits) | inTransaction}
 }
 
+// EndOf is the position of the state after the transaction of p: after its last instruction. As in
+// PositionOf, the signature replaces an index that the source did not give.
+func EndOf(p *eventspb.Position, signature []byte) Position {
+	position := PositionOf(p, signature)
+	position.Order |= inTransaction
+	return position
+}
+
 // Compare returns -1, 0 or +1 if p is before, at or after q.
 func (p Position) Compare(q Position) int {
 	if c := cmp.Compare(p.Slot, q.Slot); c != 0 {

@@ -15,3 +15,8 @@ const (
 	// spl_token_2022_interface::native_mint.
 	MintWrappedSOL2022 = "9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXejP"
 )
+
+// BurnAddresses are owners, base58, of which nobody has the secret key: what is sent there is gone.
+func BurnAddresses() []string {
+	return []string{ProgramSystem, "1nc1nerator11111111111111111111111111111111"}
+}

@@ -11,6 +11,8 @@ const (
 	TopicTokenEvents        = "chain.token-events.v1"
 	TopicSwaps              = "chain.swaps.v1"
 	TopicPools              = "chain.pools.v1"
+	TopicBalances           = "chain.balances.v1"
+	TopicTransfers          = "chain.transfers.v1"
 	TopicSlots              = "chain.slots.v1"
 	TopicIdentity           = "chain.identity.v1"
 	TopicTransactions       = "chain.transactions.v2"
@@ -28,6 +30,8 @@ const (
 	GroupEnrich    = "mintlake-enrich"
 	// GroupSwaps writes swaps and pools into ClickHouse.
 	GroupSwaps = "mintlake-swaps"
+	// GroupBalances writes balances and transfers into ClickHouse.
+	GroupBalances = "mintlake-balances"
 	// GroupUsage writes the usage of API keys into ClickHouse.
 	GroupUsage = "mintlake-usage"
 	// GroupRereads reads token events to find mints whose accounts must be read again. Nothing
@@ -79,6 +83,10 @@ const (
 	TypeRoute = "route"
 	// TypePool is a Pool on TopicPools.
 	TypePool = "pool"
+	// TypeBalances is a BalanceChanges on TopicBalances.
+	TypeBalances = "balances"
+	// TypeTransfers is a Transfers on TopicTransfers.
+	TypeTransfers = "transfers"
 	// TypeTransaction is a geyser.SubscribeUpdateTransaction on TopicTransactions.
 	TypeTransaction = "transaction"
 	// TypeStreamBlock is a StreamBlock on TopicTransactions.
@@ -121,6 +129,8 @@ func Topics() []Topic {
 		{TopicTokenEvents, 4, 0, "token events by mint: the source of truth"},
 		{TopicSwaps, 4, 30 * day, "swap legs, one record per leg and mint; aggregators' routes"},
 		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
+		{TopicBalances, 4, 7 * day, "changes of token accounts, by mint"},
+		{TopicTransfers, 4, 7 * day, "movements of tokens, by mint"},
 		{TopicSlots, 1, 30 * day, "slot ledger and source status"},
 		{TopicIdentity, 1, 0, "which chain the log is of, and which validator's snapshot filled it"},
 		{TopicTransactions, 1, 6 * time.Hour, "raw filtered transactions and ends of slots for the public stream, in the order of the log"},

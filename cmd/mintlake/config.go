@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/api"
 	"github.com/mintlake/mintlake/demo"
+	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -43,8 +44,10 @@ type Config struct {
 	RateLimits api.RateLimits `koanf:"rate_limits"`
 	Swaps      swaps.Config   `koanf:"swaps"`
 	Volume     volume.Config  `koanf:"volume"`
-	Swap       SwapConfig     `koanf:"swap"`
-	RPC        struct {
+	// Balances is read by ingest and by the projector.
+	Balances balances.Config `koanf:"balances"`
+	Swap     SwapConfig      `koanf:"swap"`
+	RPC      struct {
 		Addr           string        `koanf:"addr" usage:"JSON-RPC gateway; WebSocket subscriptions are served there too"`
 		WSAddr         string        `koanf:"ws_addr" usage:"second address for WebSocket subscriptions; empty = the port after rpc.addr, where clients look; off = none"`
 		Upstream       []string      `koanf:"upstream" usage:"JSON-RPC servers for enrichment, backfill and the gateway" secret:"url"`
@@ -143,7 +146,7 @@ func defaults() *Config {
 	c := &Config{DataDir: ".mintlake", Source: []string{"none"}, Rooms: allRooms(), CheckLinks: true, StopTimeout: 15 * time.Second}
 	c.API = api.DefaultConfig()
 	c.RateLimits = c.API.RateLimits
-	c.Swaps, c.Volume = swaps.DefaultConfig(), volume.DefaultConfig()
+	c.Swaps, c.Volume, c.Balances = swaps.DefaultConfig(), volume.DefaultConfig(), balances.DefaultConfig()
 	c.Swap = defaultSwapConfig()
 	c.RPC.Addr = "127.0.0.1:8899"
 	c.RPC.PollInterval, c.RPC.SendUpstreams = slottime.Default, 1
@@ -193,7 +196,7 @@ func (c *Config) validate() error {
 	c.Swap.validate(bad)
 	c.Admin.validate(bad)
 	problems = append(problems, c.validateAPI(bad)...)
-	for _, room := range []interface{ Validate() error }{&c.Swaps, &c.Volume} {
+	for _, room := range []interface{ Validate() error }{&c.Swaps, &c.Volume, &c.Balances} {
 		if err := room.Validate(); err != nil {
 			problems = append(problems, err)
 		}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/ingest/programs"
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
@@ -55,6 +57,9 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 		}
 		deps.Stream = r.publisher
 	}
+	if deps.Balances, err = s.balances(); err != nil {
+		return nil, err
+	}
 	r.runner, err = runner.New(runner.Config{Sources: sources, CheckLinks: s.cfg.CheckLinks, AllTransactions: s.cfg.allTransactions()}, deps)
 	s.reads.Store(r.runner)
 	if len(sources) > 0 {
@@ -65,6 +70,22 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 	}
 	r.finite = len(sources) > 0 && sources[0].Kind() == source.KindFile
 	return r, err
+}
+
+// balances returns what makes records of balances; nil when they are off.
+func (s *system) balances() (*balances.Maker, error) {
+	cfg := &s.cfg.Balances
+	if !cfg.On(slices.ContainsFunc(s.cfg.Source, isDemo)) {
+		return nil, nil
+	}
+	if cfg.Mode != balances.ModeList {
+		return balances.New(nil), nil
+	}
+	mints, err := balances.ReadList(cfg.Mints)
+	if err != nil {
+		return nil, err
+	}
+	return balances.New(mints), nil
 }
 
 // programsFile is the file, in the data folder, that remembers how programs were deployed.

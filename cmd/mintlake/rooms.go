@@ -57,6 +57,9 @@ func (s *system) startProjector(ctx context.Context) error {
 	if err := s.startSwapProjector(ctx, conn); err != nil {
 		return err
 	}
+	if err := s.startBalanceProjector(ctx, conn); err != nil {
+		return err
+	}
 	if err := s.startUsageProjector(conn); err != nil {
 		return err
 	}
@@ -290,7 +293,7 @@ func roomCommands() []*cobra.Command {
 		{"ingest", "Read the chain and write events to Kafka", false, func(s *system) func(context.Context) error { return s.startIngestAlone }},
 		{"enrich", "Read accounts and off-chain metadata, write what was found to Kafka", false, func(s *system) func(context.Context) error { return s.startEnrich }},
 		{"projector", "Write events into ClickHouse", true, func(s *system) func(context.Context) error { return s.startProjector }},
-		{"volume", "Value swap legs; run one at a time", true, func(s *system) func(context.Context) error { return s.startVolume }},
+		{"volume", "Value swap legs and count holders; run one at a time", true, func(s *system) func(context.Context) error { return s.startVolume }},
 		{"api", "Serve the token API", true, func(s *system) func(context.Context) error { return s.startAPI }},
 		{"gateway", "Serve JSON-RPC and the stream", false, func(s *system) func(context.Context) error { return s.startGatewayRoom }},
 		{"swap", "Serve swap quotes", false, func(s *system) func(context.Context) error { return s.startSwap }},

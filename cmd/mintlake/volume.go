@@ -5,6 +5,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/holders"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
@@ -31,7 +32,7 @@ func (s *system) startSwapProjector(ctx context.Context, conn driver.Conn) error
 	return nil
 }
 
-// startVolume starts the volume room.
+// startVolume starts what computes figures of tables: the volume room, and the counts of holders.
 func (s *system) startVolume(ctx context.Context) error {
 	conn, err := s.openTables(ctx)
 	if err != nil {
@@ -44,5 +45,10 @@ func (s *system) startVolume(ctx context.Context) error {
 		return err
 	}
 	s.lifecycle.start("volume", room.Run)
+	counts, err := holders.New(holders.Deps{Store: holders.NewClickHouse(conn, schema.Database), Logger: s.logger, Registerer: s.registerer})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("holders", counts.Run)
 	return nil
 }

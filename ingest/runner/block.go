@@ -110,6 +110,9 @@ func (r *Runner) decodeBlock(j *job) (output, error) {
 	if err := r.addAccounts(&out, j); err != nil {
 		return output{}, err
 	}
+	if err := r.addBalances(&out, j); err != nil {
+		return output{}, err
+	}
 	out.mints = found.list
 	if j.slot != nil {
 		j.slot.TokenEvents, j.slot.SwapLegs = uint32(out.events), uint32(out.legs)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 	"github.com/mintlake/mintlake/ingest/decode/venues"
@@ -26,6 +27,10 @@ type metrics struct {
 	legs          *prometheus.CounterVec
 	routes        *prometheus.CounterVec
 	pools         *prometheus.CounterVec
+	changes       prometheus.Counter
+	transfers     *prometheus.CounterVec
+	untold        prometheus.Counter
+	unexplained   prometheus.Counter
 	refused       prometheus.Counter
 	partial       *prometheus.CounterVec
 	unread        *prometheus.CounterVec
@@ -57,6 +62,10 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		legs:         vector("swap_legs_total", "Swap legs decoded, by venue and by how many sources state their amounts: two (or more), one, none, or disagree.", "venue", "sources"),
 		routes:       vector("swap_routes_total", "Aggregators' routes decoded, by aggregator.", "aggregator"),
 		pools:        vector("pools_total", "Pool records written, by venue: created ones and those seen first.", "venue"),
+		changes:      counter("balance_changes_total", "Changes of token accounts written."),
+		transfers:    vector("transfers_total", "Transfers written, by kind.", "kind"),
+		untold:       counter("transfers_untold_total", "Transfers of which the transaction does not tell the mint, or a wallet."),
+		unexplained:  counter("balances_unexplained_total", "Changes of token accounts that the transaction's transfers do not lead to."),
 		refused:      counter("refused_inputs_total", "Inputs that could not be read."),
 		partial:      vector("partial_blocks_total", "Blocks of which something could not be read, by reason; their slots are gaps.", "reason"),
 		unread:       vector("unread_transactions_total", "Transactions that could not be read, by reason; each has a dead letter, up to a bound.", "reason"),
@@ -74,7 +83,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
+		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.changes, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register ingest metrics: %w", err)
@@ -107,6 +116,17 @@ func (m *metrics) preset() {
 	counters.Preset(m.legs, venueNames, []string{"two", "one", "none", "disagree"})
 	counters.Preset(m.routes, aggregators)
 	counters.Preset(m.pools, venueNames)
+	counters.Preset(m.transfers, schemas.TransferKinds())
+}
+
+// holdings counts a block's balances and transfers.
+func (m *metrics) holdings(facts *balances.Facts) {
+	m.changes.Add(float64(facts.Changes))
+	for kind, n := range facts.Moved {
+		m.transfers.WithLabelValues(kind.String()).Add(float64(n))
+	}
+	m.untold.Add(float64(facts.Untold))
+	m.unexplained.Add(float64(facts.Unexplained))
 }
 
 func (m *metrics) event(kind schemas.Kind) { m.events.WithLabelValues(string(kind)).Inc() }

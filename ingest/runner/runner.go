@@ -3,13 +3,14 @@
 //
 // In: blocks of one or more sources, which run one after the other. Out: records of
 // chain.token-events.v1, chain.swaps.v1, chain.pools.v1, registry.enrichment-requests.v1,
-// registry.enrichments.v1 (accounts that a stream sent), chain.slots.v1 and
-// registry.dead-letters.v1. Guarantees: a block's slot record is written only after every other
-// record of the block is acknowledged, and slot records are in the order of the blocks. So after a
-// crash the ledger tells exactly what must be read again. Reading it again writes the same records
-// (only received-at and the source's status differ). Blocks in the ledger are not written twice.
-// Memory is bounded by maxInFlight blocks. With Deps.Stream, the same holds for the public stream:
-// a block's slot record is written only once the stream has the block.
+// registry.enrichments.v1 (accounts that a stream sent), chain.slots.v1, registry.dead-letters.v1
+// and, with Deps.Balances, chain.balances.v1 and chain.transfers.v1. Guarantees: a block's slot
+// record is written only after every other record of the block is acknowledged, and slot records
+// are in the order of the blocks. So after a crash the ledger tells exactly what must be read
+// again. Reading it again writes the same records (only received-at and the source's status
+// differ). Blocks in the ledger are not written twice. Memory is bounded by maxInFlight blocks.
+// With Deps.Stream, the same holds for the public stream: a block's slot record is written only
+// once the stream has the block.
 package runner
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/ingest/decode"
 	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/ingest/source"
@@ -114,6 +116,8 @@ type Deps struct {
 	Mints MintReader
 	// Stream may be nil: then nothing is passed on to the public stream.
 	Stream StreamWriter
+	// Balances makes the records of balances and transfers; nil when they are off.
+	Balances *balances.Maker
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.

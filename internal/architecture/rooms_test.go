@@ -24,7 +24,7 @@ const module = "github.com/mintlake/mintlake/"
 
 // rooms are the folders that must not import each other: they meet in Kafka, in ClickHouse and in
 // the contracts.
-var rooms = []string{"ingest", "enrich", "projector", "api", "gateway", "swap", "web", "demo", "bootstrap", "volume", "replica"}
+var rooms = []string{"ingest", "enrich", "projector", "api", "gateway", "swap", "web", "demo", "bootstrap", "volume", "replica", "holders"}
 
 // uses are the rooms that another one is made for: the API answers from the replica.
 var uses = map[string]string{"api": "replica"}

@@ -103,7 +103,7 @@ func catalogue() []segments.Topic {
 // the blocks are read again.
 func fromBlocks(topic string) bool {
 	switch topic {
-	case schemas.TopicTokenEvents, schemas.TopicSwaps, schemas.TopicPools:
+	case schemas.TopicTokenEvents, schemas.TopicSwaps, schemas.TopicPools, schemas.TopicBalances, schemas.TopicTransfers:
 		return true
 	}
 	return false

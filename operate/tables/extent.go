@@ -29,20 +29,23 @@ func measures() []measure {
 		{schemas.TopicTokenEvents, "token_events_raw", 1},
 		{schemas.TopicSlots, "slots_raw", 1},
 		{schemas.TopicSwaps, "swaps_raw", 2}, // a leg has a record for each of its mints
+		{schemas.TopicBalances, "balance_changes_raw", 1},
 	}
 }
 
 // measureOf returns the measure of a table. Prices and volumes are made of the legs of swaps.
 func measureOf(table string) measure {
-	swaps := slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool {
-		return g.Name == schemas.GroupSwaps && slices.Contains(g.Tables, table)
-	})
+	of := func(group string) bool {
+		return slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return g.Name == group && slices.Contains(g.Tables, table) })
+	}
 	topic := schemas.TopicTokenEvents
 	switch {
 	case table == "slots_raw":
 		topic = schemas.TopicSlots
 	case table == "pools_raw": // its topic never expires, as that of the token events
-	case swaps || slices.Contains(verify.FigureTables(), table):
+	case of(schemas.GroupBalances):
+		topic = schemas.TopicBalances
+	case of(schemas.GroupSwaps) || slices.Contains(verify.FigureTables(), table):
 		topic = schemas.TopicSwaps
 	}
 	i := slices.IndexFunc(measures(), func(m measure) bool { return m.topic == topic })

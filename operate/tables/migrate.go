@@ -7,6 +7,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/balances"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/projector/usage"
 	"github.com/mintlake/mintlake/schemas"
@@ -25,6 +26,7 @@ func Groups() []Group {
 	return []Group{
 		{schemas.GroupProjector, projector.Topics()},
 		{schemas.GroupSwaps, swaps.Topics()},
+		{schemas.GroupBalances, balances.Topics()},
 		{schemas.GroupUsage, usage.Topics()},
 		{renewalGroup(), projector.Topics()},
 	}
@@ -68,6 +70,9 @@ func (t *Tables) Migrate(ctx context.Context) error {
 		return err
 	}
 	if err := swaps.NewClickHouse(t.Conn, schema.Database).Check(ctx); err != nil {
+		return err
+	}
+	if err := balances.NewClickHouse(t.Conn, schema.Database).Check(ctx); err != nil {
 		return err
 	}
 	return usage.NewClickHouse(t.Conn, schema.Database).Check(ctx)

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/internal/meter"
-	"github.com/mintlake/mintlake/projector"
-	"github.com/mintlake/mintlake/projector/swaps"
-	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/projector/verify"
 )
 
 const (
@@ -53,13 +51,15 @@ func refill(ctx context.Context, lag func(context.Context) (int64, error), every
 	}
 }
 
-// Lag returns how many records the projectors of token events and of swaps still have to
-// write into tables.
+// Lag returns how many records of the chain the projectors still have to write into tables.
 func (t *Tables) Lag(ctx context.Context) (int64, error) {
-	projected, err := t.Admin.Lag(ctx, schemas.GroupProjector, projector.Topics())
-	if err != nil {
-		return 0, err
+	var sum int64
+	for _, group := range verify.Groups() {
+		lag, err := t.Admin.Lag(ctx, group.Name, group.Topics)
+		if err != nil {
+			return 0, err
+		}
+		sum += lag
 	}
-	swapped, err := t.Admin.Lag(ctx, schemas.GroupSwaps, swaps.Topics())
-	return projected + swapped, err
+	return sum, nil
 }

@@ -37,7 +37,7 @@ func (s *Step) Do(ctx context.Context, records []kafka.Record, add func(*kafka.R
 		if s.Limits != nil && errors.Is(err, clickhouse.ErrWriteLimit) {
 			s.Limits.Inc()
 		}
-		s.Logger.Warn("clickhouse refused "+s.What+", trying again", "err", err, "wait", wait)
+		s.Logger.Warn("clickhouse refused rows, trying again", "rows", s.What, "err", err, "wait", wait)
 	}, func(ctx context.Context) error {
 		err := insert(ctx)
 		if err != nil {

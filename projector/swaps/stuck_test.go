@@ -144,7 +144,7 @@ func TestInsertThatTheEngineDoesNotLetGoOf(t *testing.T) {
 	} {
 		require.Equal(t, want, count(t, migrating, query), query)
 	}
-	require.Contains(t, log.String(), "clickhouse refused swaps, trying again")
+	require.Contains(t, log.String(), "clickhouse refused rows, trying again")
 	require.Contains(t, log.String(), "insert pools_raw: send: the write did not end within its limit and was killed")
 	require.Contains(t, log.String(), "embedded clickhouse does not end a query that was killed: its process is replaced")
 	requireMetric(t, registry, "mintlake_swaps_write_limits_total")

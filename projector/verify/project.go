@@ -10,6 +10,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/balances"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -60,8 +61,11 @@ func SlotOf(record *kafka.Record) (slot uint64, ok bool) {
 
 // Write projects a batch of records of one group.
 func (p *Projection) Write(ctx context.Context, group string, records []kafka.Record) error {
-	if group == schemas.GroupSwaps {
+	switch group {
+	case schemas.GroupSwaps:
 		return p.writeSwaps(ctx, records)
+	case schemas.GroupBalances:
+		return p.writeBalances(ctx, records)
 	}
 	batch := &projector.Batch{}
 	for i := range records {
@@ -96,6 +100,17 @@ func (p *Projection) writeSwaps(ctx context.Context, records []kafka.Record) err
 	}
 	batch.Keep(func(table string) bool { return p.wants(table) })
 	return swaps.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
+}
+
+func (p *Projection) writeBalances(ctx context.Context, records []kafka.Record) error {
+	batch := balances.NewBatch()
+	for i := range records {
+		if p.takes(&records[i]) && batch.Add(&records[i]) != nil {
+			p.Unreadable++
+		}
+	}
+	batch.Keep(func(table string) bool { return p.wants(table) })
+	return balances.NewClickHouse(p.conn, p.database).Insert(ctx, batch)
 }
 
 // Finish makes the rows of tokens, which are made of other rows. If revalue is true, every minute

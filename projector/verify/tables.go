@@ -1,18 +1,18 @@
 package verify
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/balances"
 	"github.com/mintlake/mintlake/projector/swaps"
 )
 
 // spec describes how the rows of a table are compared. Its texts are SQL.
 type spec struct {
 	table string
-	// swaps means that the projector of swaps fills the table.
-	swaps bool
 	// key is the table's sorting key, as expressions.
 	key string
 	// slot is the expression of a row's slot; 0 if the table's rows have none.
@@ -71,31 +71,43 @@ func specs() []spec {
 		{table: "off_chain_documents_raw", key: "mint, slot, uri", slot: "slot", order: "0"},
 		{table: "tokens_raw", key: "mint", slot: "toUInt64(0)", order: "row_version"},
 		{
-			table: "swaps_raw", swaps: true, key: "slot, signature_head, instruction_index, inner_instruction_index, batch_index", slot: "slot",
+			table: "swaps_raw", key: "slot, signature_head, instruction_index, inner_instruction_index, batch_index", slot: "slot",
 			order: "bitShiftRight(version, 63)", without: []string{"version", "signature_rest"},
 		},
-		{table: "routes_raw", swaps: true, key: "slot, signature, instruction_index, inner_instruction_index", slot: "slot", order: "version"},
+		{table: "routes_raw", key: "slot, signature, instruction_index, inner_instruction_index", slot: "slot", order: "version"},
 		{
-			table: "pools_raw", swaps: true, key: "pool, mint_a, mint_b", slot: slotOf("first.1"),
+			table: "pools_raw", key: "pool, mint_a, mint_b", slot: slotOf("first.1"),
 			// Each of these only grows as records are merged into a row. first and creation shrink.
 			order: "(last, bitNot(first.1), bitNot(toUnixTimestamp(first.2)), bitNot(creation.1), bitNot(toUnixTimestamp(creation.2)), " +
 				"venue, program_id, vault_a, vault_b, ifNull(decimals_a + 1, 0), ifNull(decimals_b + 1, 0))",
 		},
-		{table: "pool_reserves_raw", swaps: true, key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
-		{table: "last_trades_raw", swaps: true, key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},
+		{table: "pool_reserves_raw", key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
+		{table: "last_trades_raw", key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},
 		// Partitions below 0 stand for pools and rebuilds. Earlier versions wrote none for pools.
-		{table: "swap_minutes_raw", swaps: true, key: "minute, partition", slot: "toUInt64(0)", order: "touched", only: "partition >= 0"},
+		{table: "swap_minutes_raw", key: "minute, partition", slot: "toUInt64(0)", order: "touched", only: "partition >= 0"},
+		{table: "balance_changes_raw", key: "mint, account, slot, place", slot: "slot", order: "0"},
+		{table: "token_accounts_raw", key: "mint, account", slot: slotOf("position"), order: "position"},
+		{table: "wallet_accounts_raw", key: "owner, mint, account", slot: slotOf("position"), order: "position"},
+		{table: "transfers_raw", key: "mint, slot, place, signature", slot: "slot", order: "0"},
+		{table: "wallet_transfers_raw", key: "owner, slot, place, signature, is_in", slot: "slot", order: "0"},
+		// Each of these only grows, or shrinks, as records are merged into a row.
+		{table: "balance_mints_raw", key: "mint, partition", slot: "toUInt64(0)", order: "(touched, bitNot(first), based)"},
 	}
+}
+
+// written returns the columns that the projectors write, by table.
+func written() map[string][]string {
+	all := maps.Clone(projector.Columns())
+	maps.Copy(all, swaps.Columns())
+	maps.Copy(all, balances.Columns())
+	return all
 }
 
 // hash returns the expression of a row's checksum.
 func (s *spec) hash() string {
 	columns := s.columns
 	if columns == nil {
-		columns = projector.Columns()[s.table]
-	}
-	if s.swaps {
-		columns = swaps.Columns()[s.table]
+		columns = written()[s.table]
 	}
 	list := make([]string, 0, len(columns))
 	for _, column := range columns {

@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/balances"
 	"github.com/mintlake/mintlake/projector/swaps"
 )
 
 // TestEveryProjectedTableIsCompared: a table that a projector learns to write is compared too.
 func TestEveryProjectedTableIsCompared(t *testing.T) {
-	written := slices.Concat(slices.Collect(maps.Keys(projector.Columns())), slices.Collect(maps.Keys(swaps.Columns())))
+	written := slices.Concat(slices.Collect(maps.Keys(projector.Columns())), slices.Collect(maps.Keys(swaps.Columns())),
+		slices.Collect(maps.Keys(balances.Columns())))
 	var compared []string
 	for _, group := range Groups() {
 		compared = append(compared, group.Tables...)

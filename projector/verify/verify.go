@@ -22,6 +22,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/projector"
+	"github.com/mintlake/mintlake/projector/balances"
 	"github.com/mintlake/mintlake/projector/swaps"
 	"github.com/mintlake/mintlake/schemas"
 )
@@ -37,14 +38,16 @@ type Group struct {
 // Groups returns the groups with all projected tables.
 func Groups() []Group {
 	return []Group{
-		{schemas.GroupProjector, projector.Topics(), names(false)},
-		{schemas.GroupSwaps, swaps.Topics(), names(true)},
+		{schemas.GroupProjector, projector.Topics(), names(projector.Columns())},
+		{schemas.GroupSwaps, swaps.Topics(), names(swaps.Columns())},
+		{schemas.GroupBalances, balances.Topics(), names(balances.Columns())},
 	}
 }
 
-func names(ofSwaps bool) (list []string) {
+// names returns those of the compared tables that a projector writes.
+func names(written map[string][]string) (list []string) {
 	for _, s := range specs() {
-		if s.swaps == ofSwaps {
+		if _, ok := written[s.table]; ok {
 			list = append(list, s.table)
 		}
 	}

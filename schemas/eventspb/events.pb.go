@@ -365,6 +365,94 @@ func (LogoStatus) EnumDescriptor() ([]byte, []int) {
 	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
+// TransferKind is what moved tokens.
+type TransferKind int32
+
+const (
+	TransferKind_TRANSFER_KIND_UNSPECIFIED TransferKind = 0
+	// Transfer, TransferChecked, TransferCheckedWithFee.
+	TransferKind_TRANSFER_KIND_MOVE TransferKind = 1
+	// MintTo, MintToChecked: no from.
+	TransferKind_TRANSFER_KIND_MINT TransferKind = 2
+	// Burn, BurnChecked, the permissioned forms: no to.
+	TransferKind_TRANSFER_KIND_BURN TransferKind = 3
+	// Wrapped SOL of what a new account has above its rent.
+	TransferKind_TRANSFER_KIND_OPEN TransferKind = 4
+	// SyncNative: wrapped SOL of lamports that came in.
+	TransferKind_TRANSFER_KIND_SYNC TransferKind = 5
+	// UnwrapLamports: wrapped SOL paid out as lamports.
+	TransferKind_TRANSFER_KIND_UNWRAP TransferKind = 6
+	// CloseAccount of a wrapped SOL account that was not empty.
+	TransferKind_TRANSFER_KIND_CLOSE TransferKind = 7
+	// HarvestWithheldTokensToMint: no balance changes.
+	TransferKind_TRANSFER_KIND_HARVEST TransferKind = 8
+	// WithdrawWithheldTokensFromMint and FromAccounts.
+	TransferKind_TRANSFER_KIND_WITHDRAW_WITHHELD TransferKind = 9
+	// From a balance to the confidential one of the same account.
+	TransferKind_TRANSFER_KIND_DEPOSIT TransferKind = 10
+	// From a confidential balance to the balance of the same account.
+	TransferKind_TRANSFER_KIND_WITHDRAW TransferKind = 11
+)
+
+// Enum value maps for TransferKind.
+var (
+	TransferKind_name = map[int32]string{
+		0:  "TRANSFER_KIND_UNSPECIFIED",
+		1:  "TRANSFER_KIND_MOVE",
+		2:  "TRANSFER_KIND_MINT",
+		3:  "TRANSFER_KIND_BURN",
+		4:  "TRANSFER_KIND_OPEN",
+		5:  "TRANSFER_KIND_SYNC",
+		6:  "TRANSFER_KIND_UNWRAP",
+		7:  "TRANSFER_KIND_CLOSE",
+		8:  "TRANSFER_KIND_HARVEST",
+		9:  "TRANSFER_KIND_WITHDRAW_WITHHELD",
+		10: "TRANSFER_KIND_DEPOSIT",
+		11: "TRANSFER_KIND_WITHDRAW",
+	}
+	TransferKind_value = map[string]int32{
+		"TRANSFER_KIND_UNSPECIFIED":       0,
+		"TRANSFER_KIND_MOVE":              1,
+		"TRANSFER_KIND_MINT":              2,
+		"TRANSFER_KIND_BURN":              3,
+		"TRANSFER_KIND_OPEN":              4,
+		"TRANSFER_KIND_SYNC":              5,
+		"TRANSFER_KIND_UNWRAP":            6,
+		"TRANSFER_KIND_CLOSE":             7,
+		"TRANSFER_KIND_HARVEST":           8,
+		"TRANSFER_KIND_WITHDRAW_WITHHELD": 9,
+		"TRANSFER_KIND_DEPOSIT":           10,
+		"TRANSFER_KIND_WITHDRAW":          11,
+	}
+)
+
+func (x TransferKind) Enum() *TransferKind {
+	p := new(TransferKind)
+	*p = x
+	return p
+}
+
+func (x TransferKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TransferKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_mintlake_events_v1_events_proto_enumTypes[6].Descriptor()
+}
+
+func (TransferKind) Type() protoreflect.EnumType {
+	return &file_mintlake_events_v1_events_proto_enumTypes[6]
+}
+
+func (x TransferKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TransferKind.Descriptor instead.
+func (TransferKind) EnumDescriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{6}
+}
+
 // Position is a place on the chain: the order of facts, never a clock.
 type Position struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2425,7 +2513,10 @@ type SlotRecord struct {
 	// Source kind: geyser, rpc, backfill, file, demo.
 	Source string `protobuf:"bytes,9,opt,name=source,proto3" json:"source,omitempty"`
 	// Swap legs; they are in the log before this record, like every event.
-	SwapLegs      uint32 `protobuf:"varint,10,opt,name=swap_legs,json=swapLegs,proto3" json:"swap_legs,omitempty"`
+	SwapLegs uint32 `protobuf:"varint,10,opt,name=swap_legs,json=swapLegs,proto3" json:"swap_legs,omitempty"`
+	// Of which mints balances and transfers are in the log before this record: 0 of none, 1 of all,
+	// else a checksum of the list of mints.
+	Balances      uint64 `protobuf:"varint,11,opt,name=balances,proto3" json:"balances,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2526,6 +2617,13 @@ func (x *SlotRecord) GetSource() string {
 func (x *SlotRecord) GetSwapLegs() uint32 {
 	if x != nil {
 		return x.SwapLegs
+	}
+	return 0
+}
+
+func (x *SlotRecord) GetBalances() uint64 {
+	if x != nil {
+		return x.Balances
 	}
 	return 0
 }
@@ -5345,6 +5443,441 @@ func (x *Usage) GetAddresses() uint64 {
 	return 0
 }
 
+// BalanceChanges are changes of token accounts of one mint in one block, in the order of the chain;
+// or, with is_read, accounts of the mint as they were read at a slot. A block whose changes of a
+// mint are many has several.
+// Topic chain.balances.v1, key: the mint in base58.
+type BalanceChanges struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slot of the block, or of the read.
+	Slot uint64 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Unix seconds; 0 when the source does not say.
+	BlockTime int64  `protobuf:"varint,2,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
+	Mint      []byte `protobuf:"bytes,3,opt,name=mint,proto3" json:"mint,omitempty"`
+	// Token program; empty when the source does not say.
+	Program  []byte           `protobuf:"bytes,4,opt,name=program,proto3" json:"program,omitempty"`
+	Decimals uint32           `protobuf:"varint,5,opt,name=decimals,proto3" json:"decimals,omitempty"`
+	Changes  []*BalanceChange `protobuf:"bytes,6,rep,name=changes,proto3" json:"changes,omitempty"`
+	// The accounts were read at the end of the slot: nothing is known of what was before.
+	IsRead bool `protobuf:"varint,7,opt,name=is_read,json=isRead,proto3" json:"is_read,omitempty"`
+	// This message is the last one of a read of all accounts of the mint. Accounts that were known
+	// and are no more are among the changes, as closed.
+	IsWhole       bool `protobuf:"varint,8,opt,name=is_whole,json=isWhole,proto3" json:"is_whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BalanceChanges) Reset() {
+	*x = BalanceChanges{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BalanceChanges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BalanceChanges) ProtoMessage() {}
+
+func (x *BalanceChanges) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BalanceChanges.ProtoReflect.Descriptor instead.
+func (*BalanceChanges) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *BalanceChanges) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *BalanceChanges) GetBlockTime() int64 {
+	if x != nil {
+		return x.BlockTime
+	}
+	return 0
+}
+
+func (x *BalanceChanges) GetMint() []byte {
+	if x != nil {
+		return x.Mint
+	}
+	return nil
+}
+
+func (x *BalanceChanges) GetProgram() []byte {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+func (x *BalanceChanges) GetDecimals() uint32 {
+	if x != nil {
+		return x.Decimals
+	}
+	return 0
+}
+
+func (x *BalanceChanges) GetChanges() []*BalanceChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *BalanceChanges) GetIsRead() bool {
+	if x != nil {
+		return x.IsRead
+	}
+	return false
+}
+
+func (x *BalanceChanges) GetIsWhole() bool {
+	if x != nil {
+		return x.IsWhole
+	}
+	return false
+}
+
+// BalanceChange is what one transaction made of one token account. An account that was closed and
+// opened for another mint has one in the changes of each mint.
+type BalanceChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lower half of the position as one number (docs/events.md): the end of the transaction, or
+	// 2^64-1 for a read.
+	Place   uint64 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Account []byte `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	// Absent when the account did not exist for this mint, and in a read.
+	Before *BalanceState `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
+	// Absent when the account does not exist for this mint.
+	After         *BalanceState `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BalanceChange) Reset() {
+	*x = BalanceChange{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BalanceChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BalanceChange) ProtoMessage() {}
+
+func (x *BalanceChange) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BalanceChange.ProtoReflect.Descriptor instead.
+func (*BalanceChange) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *BalanceChange) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *BalanceChange) GetAccount() []byte {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
+func (x *BalanceChange) GetBefore() *BalanceState {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *BalanceChange) GetAfter() *BalanceState {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+type BalanceState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Raw amount.
+	Amount uint64 `protobuf:"varint,1,opt,name=amount,proto3" json:"amount,omitempty"`
+	// The wallet; empty when the source does not say.
+	Owner         []byte `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BalanceState) Reset() {
+	*x = BalanceState{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BalanceState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BalanceState) ProtoMessage() {}
+
+func (x *BalanceState) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BalanceState.ProtoReflect.Descriptor instead.
+func (*BalanceState) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *BalanceState) GetAmount() uint64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *BalanceState) GetOwner() []byte {
+	if x != nil {
+		return x.Owner
+	}
+	return nil
+}
+
+// Transfers are movements of one mint's tokens in one block, in the order of the chain. A block
+// whose transfers of a mint are many has several.
+// Topic chain.transfers.v1, key: the mint in base58; "unknown" where the transaction does not tell
+// the mint.
+type Transfers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Slot  uint64                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Unix seconds; 0 when the source does not say.
+	BlockTime int64 `protobuf:"varint,2,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
+	// Empty when the transaction does not tell it.
+	Mint          []byte      `protobuf:"bytes,3,opt,name=mint,proto3" json:"mint,omitempty"`
+	Decimals      uint32      `protobuf:"varint,4,opt,name=decimals,proto3" json:"decimals,omitempty"`
+	Transfers     []*Transfer `protobuf:"bytes,5,rep,name=transfers,proto3" json:"transfers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfers) Reset() {
+	*x = Transfers{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfers) ProtoMessage() {}
+
+func (x *Transfers) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfers.ProtoReflect.Descriptor instead.
+func (*Transfers) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *Transfers) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *Transfers) GetBlockTime() int64 {
+	if x != nil {
+		return x.BlockTime
+	}
+	return 0
+}
+
+func (x *Transfers) GetMint() []byte {
+	if x != nil {
+		return x.Mint
+	}
+	return nil
+}
+
+func (x *Transfers) GetDecimals() uint32 {
+	if x != nil {
+		return x.Decimals
+	}
+	return 0
+}
+
+func (x *Transfers) GetTransfers() []*Transfer {
+	if x != nil {
+		return x.Transfers
+	}
+	return nil
+}
+
+// Transfer is one movement of tokens by one instruction of a token program.
+type Transfer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lower half of the position as one number (docs/events.md).
+	Place     uint64       `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Signature []byte       `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	Kind      TransferKind `protobuf:"varint,3,opt,name=kind,proto3,enum=mintlake.events.v1.TransferKind" json:"kind,omitempty"`
+	// Token accounts and the wallets that owned them then. An account is empty where the kind has no
+	// such side; a wallet also where the transaction does not tell it.
+	FromAccount []byte `protobuf:"bytes,4,opt,name=from_account,json=fromAccount,proto3" json:"from_account,omitempty"`
+	FromOwner   []byte `protobuf:"bytes,5,opt,name=from_owner,json=fromOwner,proto3" json:"from_owner,omitempty"`
+	ToAccount   []byte `protobuf:"bytes,6,opt,name=to_account,json=toAccount,proto3" json:"to_account,omitempty"`
+	ToOwner     []byte `protobuf:"bytes,7,opt,name=to_owner,json=toOwner,proto3" json:"to_owner,omitempty"`
+	// Raw amount that left from_account, or was made. Absent when the transaction does not tell it.
+	Amount *uint64 `protobuf:"varint,8,opt,name=amount,proto3,oneof" json:"amount,omitempty"`
+	// Raw amount that the mint withheld of it: to_account got amount less fee. Absent when the
+	// transaction does not tell it.
+	Fee           *uint64 `protobuf:"varint,9,opt,name=fee,proto3,oneof" json:"fee,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *Transfer) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Transfer) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *Transfer) GetKind() TransferKind {
+	if x != nil {
+		return x.Kind
+	}
+	return TransferKind_TRANSFER_KIND_UNSPECIFIED
+}
+
+func (x *Transfer) GetFromAccount() []byte {
+	if x != nil {
+		return x.FromAccount
+	}
+	return nil
+}
+
+func (x *Transfer) GetFromOwner() []byte {
+	if x != nil {
+		return x.FromOwner
+	}
+	return nil
+}
+
+func (x *Transfer) GetToAccount() []byte {
+	if x != nil {
+		return x.ToAccount
+	}
+	return nil
+}
+
+func (x *Transfer) GetToOwner() []byte {
+	if x != nil {
+		return x.ToOwner
+	}
+	return nil
+}
+
+func (x *Transfer) GetAmount() uint64 {
+	if x != nil && x.Amount != nil {
+		return *x.Amount
+	}
+	return 0
+}
+
+func (x *Transfer) GetFee() uint64 {
+	if x != nil && x.Fee != nil {
+		return *x.Fee
+	}
+	return 0
+}
+
 var File_mintlake_events_v1_events_proto protoreflect.FileDescriptor
 
 const file_mintlake_events_v1_events_proto_rawDesc = "" +
@@ -5562,7 +6095,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\acreator\x18\x0e \x01(\fR\acreator\x12 \n" +
 	"\vinstruction\x18\x0f \x01(\tR\vinstructionB\r\n" +
 	"\v_decimals_aB\r\n" +
-	"\v_decimals_b\"\xf2\x02\n" +
+	"\v_decimals_b\"\x8e\x03\n" +
 	"\n" +
 	"SlotRecord\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12$\n" +
@@ -5577,7 +6110,8 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\ftoken_events\x18\b \x01(\rR\vtokenEvents\x12\x16\n" +
 	"\x06source\x18\t \x01(\tR\x06source\x12\x1b\n" +
 	"\tswap_legs\x18\n" +
-	" \x01(\rR\bswapLegsB\x0e\n" +
+	" \x01(\rR\bswapLegs\x12\x1a\n" +
+	"\bbalances\x18\v \x01(\x04R\bbalancesB\x0e\n" +
 	"\f_parent_slot\"\xcd\x02\n" +
 	"\vStreamBlock\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12$\n" +
@@ -5846,7 +6380,46 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	" \x01(\x04R\x05bytes\x12\x14\n" +
 	"\x05units\x18\v \x01(\x04R\x05units\x12\x18\n" +
 	"\astreams\x18\f \x01(\x04R\astreams\x12\x1c\n" +
-	"\taddresses\x18\r \x01(\x04R\taddresses*s\n" +
+	"\taddresses\x18\r \x01(\x04R\taddresses\"\xfe\x01\n" +
+	"\x0eBalanceChanges\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
+	"\n" +
+	"block_time\x18\x02 \x01(\x03R\tblockTime\x12\x12\n" +
+	"\x04mint\x18\x03 \x01(\fR\x04mint\x12\x18\n" +
+	"\aprogram\x18\x04 \x01(\fR\aprogram\x12\x1a\n" +
+	"\bdecimals\x18\x05 \x01(\rR\bdecimals\x12;\n" +
+	"\achanges\x18\x06 \x03(\v2!.mintlake.events.v1.BalanceChangeR\achanges\x12\x17\n" +
+	"\ais_read\x18\a \x01(\bR\x06isRead\x12\x19\n" +
+	"\bis_whole\x18\b \x01(\bR\aisWhole\"\xb1\x01\n" +
+	"\rBalanceChange\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\x04R\x05place\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\fR\aaccount\x128\n" +
+	"\x06before\x18\x03 \x01(\v2 .mintlake.events.v1.BalanceStateR\x06before\x126\n" +
+	"\x05after\x18\x04 \x01(\v2 .mintlake.events.v1.BalanceStateR\x05after\"<\n" +
+	"\fBalanceState\x12\x16\n" +
+	"\x06amount\x18\x01 \x01(\x04R\x06amount\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\fR\x05owner\"\xaa\x01\n" +
+	"\tTransfers\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
+	"\n" +
+	"block_time\x18\x02 \x01(\x03R\tblockTime\x12\x12\n" +
+	"\x04mint\x18\x03 \x01(\fR\x04mint\x12\x1a\n" +
+	"\bdecimals\x18\x04 \x01(\rR\bdecimals\x12:\n" +
+	"\ttransfers\x18\x05 \x03(\v2\x1c.mintlake.events.v1.TransferR\ttransfers\"\xb7\x02\n" +
+	"\bTransfer\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\x04R\x05place\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x124\n" +
+	"\x04kind\x18\x03 \x01(\x0e2 .mintlake.events.v1.TransferKindR\x04kind\x12!\n" +
+	"\ffrom_account\x18\x04 \x01(\fR\vfromAccount\x12\x1d\n" +
+	"\n" +
+	"from_owner\x18\x05 \x01(\fR\tfromOwner\x12\x1d\n" +
+	"\n" +
+	"to_account\x18\x06 \x01(\fR\ttoAccount\x12\x19\n" +
+	"\bto_owner\x18\a \x01(\fR\atoOwner\x12\x1b\n" +
+	"\x06amount\x18\b \x01(\x04H\x00R\x06amount\x88\x01\x01\x12\x15\n" +
+	"\x03fee\x18\t \x01(\x04H\x01R\x03fee\x88\x01\x01B\t\n" +
+	"\a_amountB\x06\n" +
+	"\x04_fee*s\n" +
 	"\x0fMetadataProgram\x12 \n" +
 	"\x1cMETADATA_PROGRAM_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19METADATA_PROGRAM_METAPLEX\x10\x01\x12\x1f\n" +
@@ -5882,7 +6455,21 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"LogoStatus\x12\x1b\n" +
 	"\x17LOGO_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eLOGO_STATUS_OK\x10\x01\x12\x16\n" +
-	"\x12LOGO_STATUS_BROKEN\x10\x02B/Z-github.com/mintlake/mintlake/schemas/eventspbb\x06proto3"
+	"\x12LOGO_STATUS_BROKEN\x10\x02*\xcf\x02\n" +
+	"\fTransferKind\x12\x1d\n" +
+	"\x19TRANSFER_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12TRANSFER_KIND_MOVE\x10\x01\x12\x16\n" +
+	"\x12TRANSFER_KIND_MINT\x10\x02\x12\x16\n" +
+	"\x12TRANSFER_KIND_BURN\x10\x03\x12\x16\n" +
+	"\x12TRANSFER_KIND_OPEN\x10\x04\x12\x16\n" +
+	"\x12TRANSFER_KIND_SYNC\x10\x05\x12\x18\n" +
+	"\x14TRANSFER_KIND_UNWRAP\x10\x06\x12\x17\n" +
+	"\x13TRANSFER_KIND_CLOSE\x10\a\x12\x19\n" +
+	"\x15TRANSFER_KIND_HARVEST\x10\b\x12#\n" +
+	"\x1fTRANSFER_KIND_WITHDRAW_WITHHELD\x10\t\x12\x19\n" +
+	"\x15TRANSFER_KIND_DEPOSIT\x10\n" +
+	"\x12\x1a\n" +
+	"\x16TRANSFER_KIND_WITHDRAW\x10\vB/Z-github.com/mintlake/mintlake/schemas/eventspbb\x06proto3"
 
 var (
 	file_mintlake_events_v1_events_proto_rawDescOnce sync.Once
@@ -5896,8 +6483,8 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 	return file_mintlake_events_v1_events_proto_rawDescData
 }
 
-var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -5905,115 +6492,126 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(StreamSlotStatus)(0),          // 3: mintlake.events.v1.StreamSlotStatus
 	(RequestReason)(0),             // 4: mintlake.events.v1.RequestReason
 	(LogoStatus)(0),                // 5: mintlake.events.v1.LogoStatus
-	(*Position)(nil),               // 6: mintlake.events.v1.Position
-	(*TokenEvent)(nil),             // 7: mintlake.events.v1.TokenEvent
-	(*InitializeMint)(nil),         // 8: mintlake.events.v1.InitializeMint
-	(*AmountChange)(nil),           // 9: mintlake.events.v1.AmountChange
-	(*SetAuthority)(nil),           // 10: mintlake.events.v1.SetAuthority
-	(*MetadataSet)(nil),            // 11: mintlake.events.v1.MetadataSet
-	(*Creator)(nil),                // 12: mintlake.events.v1.Creator
-	(*AdditionalField)(nil),        // 13: mintlake.events.v1.AdditionalField
-	(*ExtensionSet)(nil),           // 14: mintlake.events.v1.ExtensionSet
-	(*Attribute)(nil),              // 15: mintlake.events.v1.Attribute
-	(*CloseMint)(nil),              // 16: mintlake.events.v1.CloseMint
-	(*AccountFreeze)(nil),          // 17: mintlake.events.v1.AccountFreeze
-	(*WithdrawExcessLamports)(nil), // 18: mintlake.events.v1.WithdrawExcessLamports
-	(*RawInstruction)(nil),         // 19: mintlake.events.v1.RawInstruction
-	(*Sighting)(nil),               // 20: mintlake.events.v1.Sighting
-	(*Launch)(nil),                 // 21: mintlake.events.v1.Launch
-	(*Graduate)(nil),               // 22: mintlake.events.v1.Graduate
-	(*SwapLeg)(nil),                // 23: mintlake.events.v1.SwapLeg
-	(*Route)(nil),                  // 24: mintlake.events.v1.Route
-	(*RouteHop)(nil),               // 25: mintlake.events.v1.RouteHop
-	(*Pool)(nil),                   // 26: mintlake.events.v1.Pool
-	(*SlotRecord)(nil),             // 27: mintlake.events.v1.SlotRecord
-	(*StreamBlock)(nil),            // 28: mintlake.events.v1.StreamBlock
-	(*StreamStatus)(nil),           // 29: mintlake.events.v1.StreamStatus
-	(*ChainIdentity)(nil),          // 30: mintlake.events.v1.ChainIdentity
-	(*ValidatorSnapshot)(nil),      // 31: mintlake.events.v1.ValidatorSnapshot
-	(*SourceStatus)(nil),           // 32: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 33: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 34: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 35: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 36: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 37: mintlake.events.v1.OffchainMetadata
-	(*DocumentCheck)(nil),          // 38: mintlake.events.v1.DocumentCheck
-	(*Logo)(nil),                   // 39: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 40: mintlake.events.v1.LogoOverride
-	(*Retraction)(nil),             // 41: mintlake.events.v1.Retraction
-	(*SlotRange)(nil),              // 42: mintlake.events.v1.SlotRange
-	(*NotAMint)(nil),               // 43: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 44: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 45: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 46: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 47: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 48: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 49: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 50: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 51: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 52: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 53: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 54: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 55: mintlake.events.v1.Usage
-	nil,                            // 56: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 57: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(TransferKind)(0),              // 6: mintlake.events.v1.TransferKind
+	(*Position)(nil),               // 7: mintlake.events.v1.Position
+	(*TokenEvent)(nil),             // 8: mintlake.events.v1.TokenEvent
+	(*InitializeMint)(nil),         // 9: mintlake.events.v1.InitializeMint
+	(*AmountChange)(nil),           // 10: mintlake.events.v1.AmountChange
+	(*SetAuthority)(nil),           // 11: mintlake.events.v1.SetAuthority
+	(*MetadataSet)(nil),            // 12: mintlake.events.v1.MetadataSet
+	(*Creator)(nil),                // 13: mintlake.events.v1.Creator
+	(*AdditionalField)(nil),        // 14: mintlake.events.v1.AdditionalField
+	(*ExtensionSet)(nil),           // 15: mintlake.events.v1.ExtensionSet
+	(*Attribute)(nil),              // 16: mintlake.events.v1.Attribute
+	(*CloseMint)(nil),              // 17: mintlake.events.v1.CloseMint
+	(*AccountFreeze)(nil),          // 18: mintlake.events.v1.AccountFreeze
+	(*WithdrawExcessLamports)(nil), // 19: mintlake.events.v1.WithdrawExcessLamports
+	(*RawInstruction)(nil),         // 20: mintlake.events.v1.RawInstruction
+	(*Sighting)(nil),               // 21: mintlake.events.v1.Sighting
+	(*Launch)(nil),                 // 22: mintlake.events.v1.Launch
+	(*Graduate)(nil),               // 23: mintlake.events.v1.Graduate
+	(*SwapLeg)(nil),                // 24: mintlake.events.v1.SwapLeg
+	(*Route)(nil),                  // 25: mintlake.events.v1.Route
+	(*RouteHop)(nil),               // 26: mintlake.events.v1.RouteHop
+	(*Pool)(nil),                   // 27: mintlake.events.v1.Pool
+	(*SlotRecord)(nil),             // 28: mintlake.events.v1.SlotRecord
+	(*StreamBlock)(nil),            // 29: mintlake.events.v1.StreamBlock
+	(*StreamStatus)(nil),           // 30: mintlake.events.v1.StreamStatus
+	(*ChainIdentity)(nil),          // 31: mintlake.events.v1.ChainIdentity
+	(*ValidatorSnapshot)(nil),      // 32: mintlake.events.v1.ValidatorSnapshot
+	(*SourceStatus)(nil),           // 33: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 34: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 35: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 36: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 37: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 38: mintlake.events.v1.OffchainMetadata
+	(*DocumentCheck)(nil),          // 39: mintlake.events.v1.DocumentCheck
+	(*Logo)(nil),                   // 40: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 41: mintlake.events.v1.LogoOverride
+	(*Retraction)(nil),             // 42: mintlake.events.v1.Retraction
+	(*SlotRange)(nil),              // 43: mintlake.events.v1.SlotRange
+	(*NotAMint)(nil),               // 44: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 45: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 46: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 47: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 48: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 49: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 50: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 51: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 52: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 53: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 54: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 55: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 56: mintlake.events.v1.Usage
+	(*BalanceChanges)(nil),         // 57: mintlake.events.v1.BalanceChanges
+	(*BalanceChange)(nil),          // 58: mintlake.events.v1.BalanceChange
+	(*BalanceState)(nil),           // 59: mintlake.events.v1.BalanceState
+	(*Transfers)(nil),              // 60: mintlake.events.v1.Transfers
+	(*Transfer)(nil),               // 61: mintlake.events.v1.Transfer
+	nil,                            // 62: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 63: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
-	6,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
-	8,  // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
-	9,  // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
-	9,  // 3: mintlake.events.v1.TokenEvent.burn:type_name -> mintlake.events.v1.AmountChange
-	10, // 4: mintlake.events.v1.TokenEvent.set_authority:type_name -> mintlake.events.v1.SetAuthority
-	11, // 5: mintlake.events.v1.TokenEvent.metadata_set:type_name -> mintlake.events.v1.MetadataSet
-	14, // 6: mintlake.events.v1.TokenEvent.extension_set:type_name -> mintlake.events.v1.ExtensionSet
-	16, // 7: mintlake.events.v1.TokenEvent.close_mint:type_name -> mintlake.events.v1.CloseMint
-	17, // 8: mintlake.events.v1.TokenEvent.freeze_account:type_name -> mintlake.events.v1.AccountFreeze
-	17, // 9: mintlake.events.v1.TokenEvent.thaw_account:type_name -> mintlake.events.v1.AccountFreeze
-	18, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
-	19, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
-	20, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
-	21, // 13: mintlake.events.v1.TokenEvent.launch:type_name -> mintlake.events.v1.Launch
-	22, // 14: mintlake.events.v1.TokenEvent.graduate:type_name -> mintlake.events.v1.Graduate
+	7,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
+	9,  // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
+	10, // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
+	10, // 3: mintlake.events.v1.TokenEvent.burn:type_name -> mintlake.events.v1.AmountChange
+	11, // 4: mintlake.events.v1.TokenEvent.set_authority:type_name -> mintlake.events.v1.SetAuthority
+	12, // 5: mintlake.events.v1.TokenEvent.metadata_set:type_name -> mintlake.events.v1.MetadataSet
+	15, // 6: mintlake.events.v1.TokenEvent.extension_set:type_name -> mintlake.events.v1.ExtensionSet
+	17, // 7: mintlake.events.v1.TokenEvent.close_mint:type_name -> mintlake.events.v1.CloseMint
+	18, // 8: mintlake.events.v1.TokenEvent.freeze_account:type_name -> mintlake.events.v1.AccountFreeze
+	18, // 9: mintlake.events.v1.TokenEvent.thaw_account:type_name -> mintlake.events.v1.AccountFreeze
+	19, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
+	20, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
+	21, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
+	22, // 13: mintlake.events.v1.TokenEvent.launch:type_name -> mintlake.events.v1.Launch
+	23, // 14: mintlake.events.v1.TokenEvent.graduate:type_name -> mintlake.events.v1.Graduate
 	0,  // 15: mintlake.events.v1.MetadataSet.metadata_program:type_name -> mintlake.events.v1.MetadataProgram
-	12, // 16: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
-	13, // 17: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
-	15, // 18: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
-	6,  // 19: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
-	6,  // 20: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
-	25, // 21: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
-	6,  // 22: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
+	13, // 16: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
+	14, // 17: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
+	16, // 18: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
+	7,  // 19: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
+	7,  // 20: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
+	26, // 21: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
+	7,  // 22: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
 	2,  // 23: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
 	3,  // 24: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
 	4,  // 25: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	35, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	36, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	37, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	39, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	43, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	45, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	46, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	40, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	38, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
-	41, // 35: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
-	14, // 36: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	11, // 37: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	11, // 38: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	56, // 39: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	36, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	37, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	38, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	40, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	44, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	46, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	47, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	41, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	39, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
+	42, // 35: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
+	15, // 36: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	12, // 37: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	12, // 38: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	62, // 39: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	5,  // 40: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	42, // 41: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
-	57, // 42: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	47, // 43: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	50, // 44: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	51, // 45: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	52, // 46: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	53, // 47: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	54, // 48: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	54, // 49: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	43, // 41: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
+	63, // 42: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	48, // 43: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	51, // 44: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	52, // 45: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	53, // 46: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	54, // 47: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	55, // 48: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	55, // 49: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	58, // 50: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
+	59, // 51: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
+	59, // 52: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
+	61, // 53: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
+	6,  // 54: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -6064,13 +6662,14 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*KeyChange_Rotated)(nil),
 		(*KeyChange_Revoked)(nil),
 	}
+	file_mintlake_events_v1_events_proto_msgTypes[54].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   52,
+			NumEnums:      7,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

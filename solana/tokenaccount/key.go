@@ -45,9 +45,16 @@ func Derive(program pubkey.Key, seeds ...[]byte) (address pubkey.Key, ok bool) {
 	for bump := 255; bump >= 0; bump-- {
 		hashed[bumpAt] = byte(bump)
 		candidate := pubkey.Key(sha256.Sum256(hashed))
-		if _, err := new(edwards25519.Point).SetBytes(candidate[:]); err != nil {
+		if !OnCurve(candidate) {
 			return candidate, true
 		}
 	}
 	return pubkey.Key{}, false
+}
+
+// OnCurve reports whether an address is a point of the curve ed25519, so that somebody may have its
+// secret key. An address of a program never is.
+func OnCurve(address pubkey.Key) bool {
+	_, err := new(edwards25519.Point).SetBytes(address[:])
+	return err == nil
 }

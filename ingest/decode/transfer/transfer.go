@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -121,31 +123,7 @@ func (d *Decoder) Decode(tx *chain.Transaction, rent uint64) Result {
 }
 
 // String returns the kind's name, as it is in ClickHouse and in the API.
-func (k Kind) String() string {
-	switch k {
-	case Move:
-		return "transfer"
-	case Mint:
-		return "mint"
-	case Burn:
-		return "burn"
-	case Open:
-		return "open_native"
-	case Sync:
-		return "sync_native"
-	case Unwrap:
-		return "unwrap_lamports"
-	case Close:
-		return "close_account"
-	case Harvest:
-		return "harvest_withheld"
-	case WithdrawWithheld:
-		return "withdraw_withheld"
-	case Deposit:
-		return "confidential_deposit"
-	case Withdraw:
-		return "confidential_withdraw"
-	default:
-		return "unknown"
-	}
-}
+func (k Kind) String() string { return schemas.TransferKind(k.Wire()) }
+
+// Wire returns the kind as it is on chain.transfers.v1, which has the same numbers.
+func (k Kind) Wire() eventspb.TransferKind { return eventspb.TransferKind(k) }

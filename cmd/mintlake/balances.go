@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/projector/balances"
+	"github.com/mintlake/mintlake/schemas"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+)
+
+// startBalanceProjector starts the projector of balances and transfers. Where they are off it has
+// nothing to read.
+func (s *system) startBalanceProjector(ctx context.Context, conn driver.Conn) error {
+	store := balances.NewClickHouse(conn, schema.Database)
+	if err := store.KeepHistory(ctx, s.cfg.Balances.HistoryDays, s.cfg.ClickHouse.Cluster); err != nil {
+		return err
+	}
+	consumer, err := s.groupConsumer(schemas.GroupBalances, balances.Topics())
+	if err != nil {
+		return err
+	}
+	room, err := balances.New(balances.Deps{
+		Consumer: consumer, Producer: s.writers.For("projector"), Store: store, Logger: s.logger, Registerer: s.registerer,
+	})
+	if err != nil {
+		return err
+	}
+	s.lifecycle.start("projector of balances", closing(consumer, room.Run))
+	return nil
+}

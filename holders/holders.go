@@ -1,0 +1,235 @@
+// Package holders counts who holds each mint.
+//
+// In: the tables of balances, which the projector of balances fills. Out: holder_counts_raw, with
+// the holders of a mint, the largest of them and whether they are all; and holder_counts_1h_raw.
+// Guarantees: a count depends only on the facts that are stored, neither on their order nor on
+// repeats. A mint that changed is counted again soon, but a mint of many accounts never takes more
+// than a twentieth of the time. If the process is killed, what was not counted is counted at the
+// next start.
+//
+// One instance runs at a time: two would do the same work twice, and end with the same counts.
+package holders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+)
+
+const (
+	// every is how often changed mints are looked for.
+	every = 2 * time.Second
+	// chunk is how many mints one statement counts.
+	chunk = 500
+	// pauses is how many times as long as its last count a mint waits until it is counted again. So
+	// a mint of a million holders takes a twentieth of a processor, and is some seconds old.
+	pauses = 20
+	// alone is the number of accounts from which a mint is counted in a statement of its own.
+	alone = 50_000
+	// sample is how many complete mints are compared with their supply at a time, and sampleEvery
+	// how often.
+	sample      = 1000
+	sampleEvery = time.Minute
+)
+
+// Mint is a mint whose balances changed.
+type Mint struct {
+	Mint string
+	// Touched is the offset behind the last record stored; Accounts is how many accounts the mint
+	// had at the last count.
+	Touched  int64
+	Accounts uint64
+}
+
+// Store is ClickHouse with the room's statements.
+type Store interface {
+	// Changed lists mints with facts that no count has seen.
+	Changed(ctx context.Context) ([]Mint, error)
+	// Whole returns the slot from which there is no gap in the balances; if no slot has balances,
+	// it is after every slot.
+	Whole(ctx context.Context) (uint64, error)
+	// Floor returns the lowest slot whose changes are all held.
+	Floor(ctx context.Context) (uint64, error)
+	// Count counts the holders of mints, up to Touched at least.
+	Count(ctx context.Context, mints []Mint, whole, floor uint64) error
+	// Differ compares complete mints, at most limit of them, with their supply. It returns how many
+	// were compared, and those that differ.
+	Differ(ctx context.Context, limit int) (compared int, differ []string, err error)
+	// Retryable reports whether the same call may succeed later.
+	Retryable(err error) bool
+}
+
+// Deps are the collaborators. All but Registerer are required.
+type Deps struct {
+	Store      Store
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Holders is the room's component.
+type Holders struct {
+	deps    Deps
+	metrics *metrics
+	// due is when a mint may be counted again; those that may at once are not in it.
+	due map[string]time.Time
+	now func() time.Time
+}
+
+// New registers the metrics. It does no I/O.
+func New(deps Deps) (*Holders, error) {
+	if deps.Store == nil || deps.Logger == nil {
+		return nil, errors.New("holders: store and logger are required")
+	}
+	metrics, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("holders: register metrics: %w", err)
+	}
+	return &Holders{deps: deps, metrics: metrics, due: map[string]time.Time{}, now: time.Now}, nil
+}
+
+// Run counts until ctx ends; then it returns nil. It retries transient errors of ClickHouse, and
+// returns an error that only an operator can mend.
+func (h *Holders) Run(ctx context.Context) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	var compared time.Time
+	for {
+		err := h.Once(ctx)
+		if err == nil && h.now().Sub(compared) >= sampleEvery {
+			compared = h.now()
+			err = h.compare(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			if !h.deps.Store.Retryable(err) {
+				return fmt.Errorf("holders: %w", err)
+			}
+			h.metrics.errors.Inc()
+			h.deps.Logger.Warn("holders were not counted, it is done again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Once counts the mints that changed and are due.
+func (h *Holders) Once(ctx context.Context) error {
+	changed, err := h.deps.Store.Changed(ctx)
+	if err != nil {
+		return fmt.Errorf("look for changed mints: %w", err)
+	}
+	now := h.now()
+	maps.DeleteFunc(h.due, func(_ string, at time.Time) bool { return !at.After(now) })
+	due := slices.DeleteFunc(changed, func(m Mint) bool { return h.due[m.Mint].After(now) })
+	h.metrics.waiting.Set(float64(len(due)))
+	if len(due) == 0 {
+		return nil
+	}
+	whole, err := h.deps.Store.Whole(ctx)
+	if err != nil {
+		return fmt.Errorf("look for gaps: %w", err)
+	}
+	floor, err := h.deps.Store.Floor(ctx)
+	if err != nil {
+		return fmt.Errorf("look for the oldest changes: %w", err)
+	}
+	for _, mints := range chunks(due) {
+		if err := h.count(ctx, mints, whole, floor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks divides mints into those of one statement each.
+func chunks(mints []Mint) [][]Mint {
+	var all [][]Mint
+	var small []Mint
+	for _, m := range mints {
+		if m.Accounts >= alone {
+			all = append(all, []Mint{m})
+		} else {
+			small = append(small, m)
+		}
+	}
+	return slices.AppendSeq(all, slices.Chunk(small, chunk))
+}
+
+func (h *Holders) count(ctx context.Context, mints []Mint, whole, floor uint64) error {
+	began := h.now()
+	if err := h.deps.Store.Count(ctx, mints, whole, floor); err != nil {
+		return fmt.Errorf("count the holders of %d mints, %s first: %w", len(mints), mints[0].Mint, err)
+	}
+	took := h.now().Sub(began)
+	h.metrics.counted.Add(float64(len(mints)))
+	h.metrics.seconds.Observe(took.Seconds())
+	wait := took * pauses / time.Duration(len(mints))
+	if wait < every {
+		return nil
+	}
+	for _, mint := range mints {
+		h.due[mint.Mint] = began.Add(took + wait)
+	}
+	return nil
+}
+
+// compare compares balances with supplies.
+func (h *Holders) compare(ctx context.Context) error {
+	compared, differ, err := h.deps.Store.Differ(ctx, sample)
+	if err != nil {
+		return fmt.Errorf("compare balances with supplies: %w", err)
+	}
+	h.metrics.compared.Add(float64(compared))
+	h.metrics.differ.Set(float64(len(differ)))
+	if len(differ) > 0 {
+		h.deps.Logger.Warn("balances of complete mints are not their supply", "mints", len(differ), "first", differ[0])
+	}
+	return nil
+}
+
+type metrics struct {
+	counted, errors, compared prometheus.Counter
+	waiting, differ           prometheus.Gauge
+	seconds                   prometheus.Histogram
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_holders_" + name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "mintlake_holders_" + name, Help: help})
+	}
+	m := &metrics{
+		counted:  counter("counted_total", "Counts of a mint's holders."),
+		errors:   counter("errors_total", "Rounds of counting that ClickHouse refused; they are done again."),
+		compared: counter("compared_total", "Complete mints whose balances were compared with their supply."),
+		waiting:  gauge("waiting", "Mints whose holders changed and are counted now."),
+		differ:   gauge("differ", "Mints of the last comparison whose balances are not their supply."),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "mintlake_holders_seconds", Help: "Time of one statement that counts holders.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
+		}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.counted, m.errors, m.compared, m.waiting, m.differ, m.seconds} {
+		if err := registerer.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// retryable is the judgement of a real store.
+func retryable(err error) bool { return clickhouse.Retryable(err) }

@@ -1,0 +1,235 @@
+package holders
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
+	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// tables writes rows as the projectors do, and counts.
+type tables struct {
+	t       *testing.T
+	conn    driver.Conn
+	room    *Holders
+	touched int
+}
+
+func newTables(t *testing.T) *tables {
+	conn, _ := chtest.Migrated(t)
+	room, err := New(Deps{Store: NewClickHouse(conn, schema.Database), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return &tables{t: t, conn: conn, room: room}
+}
+
+func (w *tables) exec(query string, args ...any) {
+	w.t.Helper()
+	require.NoError(w.t, w.conn.Exec(w.t.Context(), query, args...))
+}
+
+// slots enters a chain of slots without a gap.
+func (w *tables) slots(from, to uint64, extent int) {
+	w.t.Helper()
+	w.exec("INSERT INTO mintlake.slots_raw (slot, blockhash, parent_slot, status, balances, version) SELECT number, toString(number), number - 1, 'ingested', ?, 2 FROM numbers(?, ?)",
+		extent, from, to-from+1)
+}
+
+func (w *tables) created(mint string, slot uint64) {
+	w.t.Helper()
+	w.exec("INSERT INTO mintlake.token_events_raw (mint, slot, kind) VALUES (?, ?, 'initialize_mint')", mint, slot)
+}
+
+// held is an account's state; none is one that is not open.
+type held struct {
+	owner  string
+	amount uint64
+}
+
+var none = held{}
+
+func bytesOf(key string) string {
+	if key == "" {
+		return string(make([]byte, 32))
+	}
+	raw := pubkey.MustParse(key)
+	return string(raw[:])
+}
+
+// change enters a fact about an account into the history and into the current state.
+func (w *tables) change(mint, account string, slot uint64, before, after held) {
+	w.t.Helper()
+	w.fact(mint, account, slot, false, before, after)
+}
+
+func (w *tables) fact(mint, account string, slot uint64, read bool, before, after held) {
+	w.t.Helper()
+	w.exec(`INSERT INTO mintlake.balance_changes_raw (mint, account, slot, place, block_time, is_read, open, owner, amount, open_before, owner_before, amount_before)
+		VALUES (?, ?, ?, 7, toDateTime(1700000000 + ?), ?, ?, ?, ?, ?, ?, ?)`,
+		mint, bytesOf(account), slot, slot, read, after != none, bytesOf(after.owner), after.amount, before != none, bytesOf(before.owner), before.amount)
+	w.exec(`INSERT INTO mintlake.token_accounts_raw (mint, account, owner, amount, open, on_curve, position, block_time) VALUES (?, ?, ?, ?, ?, true, bitShiftLeft(toUInt128(?), 64), toDateTime(1700000000 + ?))`,
+		mint, bytesOf(account), bytesOf(after.owner), after.amount, after != none, slot, slot)
+	w.touch(mint, slot, 0)
+}
+
+func (w *tables) touch(mint string, slot, based uint64) {
+	w.t.Helper()
+	w.touched++
+	w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first, based) VALUES (?, 0, ?, ?, ?)", mint, w.touched, slot, based)
+}
+
+// count is what the room counted of a mint.
+type count struct {
+	holders, accounts, balance, top10, holes, since uint64
+	complete                                        bool
+}
+
+func (w *tables) count(mint string) (c count) {
+	w.t.Helper()
+	clear(w.room.due) // a machine that is busy counts slowly
+	require.NoError(w.t, w.room.Once(w.t.Context()))
+	require.NoError(w.t, w.conn.QueryRow(w.t.Context(),
+		"SELECT holders, accounts, toUInt64(balance), toUInt64(top10), holes, since_slot, complete FROM mintlake.holder_counts WHERE mint = ?", mint).
+		Scan(&c.holders, &c.accounts, &c.balance, &c.top10, &c.holes, &c.since, &c.complete))
+	return c
+}
+
+func key(n byte) string { return pubkey.Key{n, 31: n}.String() }
+
+// TestCounts: owners are counted, not accounts; what is empty is no holder; vaults of pools are not
+// among the ten largest.
+func TestCounts(t *testing.T) {
+	w := newTables(t)
+	mint, alice, bob, pool := key(1), key(2), key(3), key(4)
+	w.slots(100, 120, 1)
+	w.created(mint, 105)
+	w.change(mint, key(10), 105, none, held{alice, 5})
+	w.change(mint, key(11), 106, none, held{alice, 7})
+	w.change(mint, key(12), 107, none, held{bob, 3})
+	w.change(mint, key(13), 108, none, held{bob, 0})
+	w.change(mint, key(14), 109, none, held{key(5), 0})
+	w.change(mint, key(15), 110, none, held{pool, 85})
+	require.Equal(t, count{holders: 3, accounts: 6, balance: 100, top10: 100, since: 105, complete: true}, w.count(mint))
+
+	w.exec("INSERT INTO mintlake.pools_raw (pool, mint_a, mint_b, venue, vault_a) VALUES (?, ?, ?, 'v', ?)", key(20), mint, key(30), key(15))
+	w.change(mint, key(12), 111, held{bob, 3}, none)
+	require.Equal(t, count{holders: 2, accounts: 5, balance: 97, top10: 12, since: 105, complete: true}, w.count(mint))
+	require.NoError(t, w.room.Once(t.Context()))
+
+	var owner string
+	var amount uint64
+	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT base58Encode(top[2].1), toUInt64(top[2].2) FROM mintlake.holder_counts_raw FINAL WHERE mint = ?", mint).Scan(&owner, &amount))
+	require.Equal(t, alice, owner)
+	require.EqualValues(t, 12, amount)
+	var hours uint64
+	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT holders FROM mintlake.holders_over_time WHERE mint = ?", mint).Scan(&hours))
+	require.EqualValues(t, 2, hours)
+}
+
+// TestHoles: a change that does not follow from the one before it is counted, and the mint is not
+// complete until what was missing comes.
+func TestHoles(t *testing.T) {
+	w := newTables(t)
+	mint, alice, bob := key(1), key(2), key(3)
+	w.slots(100, 120, 1)
+	w.created(mint, 101)
+	w.change(mint, key(10), 101, none, held{alice, 10})
+	w.change(mint, key(11), 103, held{bob, 4}, held{bob, 5}) // was never opened
+	w.change(mint, key(10), 104, held{alice, 6}, held{alice, 5})
+	require.Equal(t, count{holders: 2, accounts: 2, balance: 10, top10: 10, holes: 2, since: 101}, w.count(mint))
+
+	w.change(mint, key(10), 102, held{alice, 10}, held{alice, 6})
+	w.change(mint, key(11), 102, none, held{bob, 4})
+	// The late facts were stored after the others, and change nothing but the holes.
+	require.Equal(t, count{holders: 2, accounts: 2, balance: 10, top10: 10, since: 101, complete: true}, w.count(mint))
+
+	// An owner that one of two sources does not state is no hole.
+	w.change(mint, key(10), 106, held{"", 5}, held{"", 4})
+	require.True(t, w.count(mint).complete)
+	w.change(mint, key(10), 107, held{bob, 4}, held{bob, 3})
+	require.True(t, w.count(mint).complete)
+	w.change(mint, key(10), 108, held{alice, 3}, held{alice, 2})
+	require.Equal(t, uint64(1), w.count(mint).holes, "another owner is")
+}
+
+// TestGaps: a mint is complete only if no slot since its creation is missing, and if each of them
+// has balances of the same mints.
+func TestGaps(t *testing.T) {
+	for name, gap := range map[string]func(w *tables){
+		"a slot is missing": func(w *tables) { w.slots(100, 105, 1); w.slots(107, 120, 1) },
+		"balances were off": func(w *tables) { w.slots(100, 105, 1); w.slots(106, 106, 0); w.slots(107, 120, 1) },
+		"another list":      func(w *tables) { w.slots(100, 105, 777); w.slots(106, 120, 888) },
+		"never on":          func(w *tables) { w.slots(100, 120, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTables(t)
+			mint, young, alice := key(1), key(9), key(2)
+			gap(w)
+			w.created(mint, 104)
+			w.created(young, 110)
+			w.change(mint, key(10), 104, none, held{alice, 10})
+			w.change(young, key(11), 110, none, held{alice, 10})
+			require.False(t, w.count(mint).complete)
+			require.Equal(t, name != "never on", w.count(young).complete)
+
+			// A read of all its accounts makes it complete from there on.
+			w.fact(mint, key(10), 111, true, held{alice, 10}, held{alice, 8})
+			w.touch(mint, 111, 111)
+			w.change(mint, key(10), 112, held{alice, 8}, held{alice, 7})
+			counted := w.count(mint)
+			require.Equal(t, name != "never on", counted.complete)
+			require.Zero(t, counted.holes)
+		})
+	}
+}
+
+// TestOldHistory: once changes are no longer held, a mint stays complete if it was.
+func TestOldHistory(t *testing.T) {
+	w := newTables(t)
+	mint, never, alice := key(1), key(9), key(2)
+	w.slots(100, 120, 1)
+	w.created(mint, 101)
+	w.created(never, 101)
+	w.change(mint, key(10), 101, none, held{alice, 10})
+	w.change(mint, key(10), 102, held{alice, 10}, held{alice, 9})
+	require.True(t, w.count(mint).complete)
+	w.exec("ALTER TABLE mintlake.balance_changes_raw DELETE WHERE slot <= 101 SETTINGS mutations_sync = 2")
+	w.change(mint, key(10), 103, held{alice, 9}, held{alice, 8})
+	w.change(never, key(11), 103, none, held{alice, 8})
+	require.True(t, w.count(mint).complete)
+	require.False(t, w.count(never).complete, "nobody knows what its first changes were")
+}
+
+// TestDiffer: a complete mint whose balances and withheld fees are not its supply is named.
+func TestDiffer(t *testing.T) {
+	w := newTables(t)
+	right, wrong, alice := key(1), key(9), key(2)
+	w.slots(100, 400, 1)
+	for _, mint := range []string{right, wrong} {
+		w.created(mint, 101)
+		w.change(mint, key(10), 101, none, held{alice, 10})
+	}
+	w.exec("INSERT INTO mintlake.transfers_raw (mint, slot, place, kind, amount, fee) VALUES (?, 101, 1, 'transfer', 10, 3), (?, 102, 1, 'withdraw_withheld', 1, 0)", right, right)
+	w.exec("INSERT INTO mintlake.tokens_raw (mint, supply, is_member) VALUES (?, 12, true), (?, 12, true)", right, wrong)
+	require.True(t, w.count(right).complete)
+	compared, differ, err := w.room.deps.Store.Differ(t.Context(), 10)
+	require.NoError(t, err)
+	require.Equal(t, 2, compared)
+	require.Equal(t, []string{wrong}, differ)
+}
+
+func TestChunks(t *testing.T) {
+	var mints []Mint
+	for range chunk + 1 {
+		mints = append(mints, Mint{Mint: "small"})
+	}
+	mints = append(mints, Mint{Mint: "large", Accounts: alone})
+	parts := chunks(mints)
+	require.Len(t, parts, 3)
+	require.Equal(t, "large", parts[0][0].Mint)
+	require.Len(t, parts[1], chunk)
+}

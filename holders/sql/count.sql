@@ -1,0 +1,69 @@
+-- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot whose changes are all held; {whole}, the slot
+-- from which there is no gap. A mint is complete from its creation, or else from the slot at which it was read as a whole, unless something is missing since.
+INSERT INTO {database}.holder_counts_raw
+    (mint, holders, accounts, balance, top, top10, holes, since_slot, complete, as_of_slot, touched, counted_at)
+WITH
+    books AS (
+        SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, max(based) AS based FROM {database}.balance_mints_raw WHERE mint IN ({mints}) GROUP BY mint
+    ),
+    born AS (
+        SELECT mint, min(slot) AS slot FROM {database}.token_events_raw WHERE mint IN ({mints}) AND kind = 'initialize_mint' GROUP BY mint
+    ),
+    pools AS (
+        SELECT mint, toFixedString(base58Decode(address), 32) AS key
+        FROM (
+            SELECT mint, address FROM {database}.pools_raw ARRAY JOIN [mint_a, mint_b, mint_a, mint_b] AS mint, [vault_a, vault_b, pool, pool] AS address
+            WHERE mint_a IN ({mints}) OR mint_b IN ({mints})
+        )
+        WHERE mint IN ({mints}) AND address != ''
+    ),
+    owners AS (
+        SELECT mint, owner, sum(toUInt128(a.amount)) AS amount, toUInt32(count()) AS accounts, any(on_curve) AS on_curve,
+            max((mint, account) IN (SELECT mint, key FROM pools)) OR (mint, owner) IN (SELECT mint, key FROM pools) AS of_pool
+        FROM (SELECT * FROM {database}.token_accounts_raw FINAL WHERE mint IN ({mints})) AS a
+        WHERE open
+        GROUP BY mint, owner
+    ),
+    counts AS (
+        SELECT mint, countIf(o.amount > 0) AS holders, sum(o.accounts) AS accounts, sum(o.amount) AS balance,
+            groupArraySortedIf(1000)((bitNot(o.amount), owner, o.accounts, on_curve), o.amount > 0) AS highest,
+            groupArraySortedIf(10)((bitNot(o.amount), owner), o.amount > 0 AND NOT of_pool AND owner NOT IN ({burned})) AS held
+        FROM owners AS o
+        GROUP BY mint
+    ),
+    latest AS (
+        SELECT mint, toUInt64(bitShiftRight(max(position), 64)) AS slot FROM {database}.token_accounts_raw WHERE mint IN ({mints}) GROUP BY mint
+    ),
+    links AS (
+        SELECT mint, slot, is_read, open_before, owner_before, amount_before,
+            lagInFrame((open, owner, amount, toUInt8(1))) OVER (PARTITION BY mint, account ORDER BY slot, place ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS previous
+        FROM (
+            SELECT c.* FROM (SELECT * FROM {database}.balance_changes_raw FINAL WHERE mint IN ({mints})) AS c
+            JOIN books ON c.mint = books.mint
+            WHERE c.slot > books.based OR c.slot = books.based AND c.is_read
+        )
+    ),
+    -- A first change that does not open its account follows one that was never seen, or that is no longer held.
+    holes AS (
+        SELECT mint,
+            countIf(NOT is_read AND previous.4 = 1 AND (previous.1 != open_before OR open_before AND (previous.3 != amount_before OR
+                previous.2 != owner_before AND previous.2 != toFixedString('', 32) AND owner_before != toFixedString('', 32)))) AS inside,
+            countIf(NOT is_read AND previous.4 = 0 AND open_before) AS first
+        FROM links GROUP BY mint
+    ),
+    before AS (
+        SELECT mint, complete, since_slot FROM {database}.holder_counts_raw FINAL WHERE mint IN ({mints})
+    )
+SELECT books.mint AS mint, counts.holders, counts.accounts, counts.balance,
+    arrayMap(o -> (o.2, bitNot(o.1), o.3, o.4), counts.highest) AS top,
+    arraySum(arrayMap(o -> bitNot(o.1), counts.held)) AS top10,
+    holes.inside + if(since_slot > 0 AND since_slot < {floor}, 0, holes.first) AS found,
+    multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based >= {whole}, books.based, 0) AS since_slot,
+    since_slot > 0 AND found = 0 AND (since_slot >= {floor} OR before.complete AND before.since_slot = since_slot) AS complete,
+    latest.slot AS as_of_slot, books.upto, now64(3)
+FROM books
+LEFT JOIN counts ON counts.mint = books.mint
+LEFT JOIN born ON born.mint = books.mint
+LEFT JOIN latest ON latest.mint = books.mint
+LEFT JOIN holes ON holes.mint = books.mint
+LEFT JOIN before ON before.mint = books.mint

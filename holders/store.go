@@ -1,0 +1,133 @@
+package holders
+
+import (
+	"context"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+//go:embed sql/*.sql
+var statements embed.FS
+
+// maxChanged is how many changed mints one round takes.
+const maxChanged = 20_000
+
+// ClickHouse is the Store on a real server, embedded or not.
+type ClickHouse struct {
+	conn     driver.Conn
+	database string
+	burned   string
+}
+
+// NewClickHouse returns a store on the tables of database.
+func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
+	var burned []string
+	for _, address := range schemas.BurnAddresses() {
+		key := pubkey.MustParse(address)
+		burned = append(burned, "unhex('"+hex.EncodeToString(key[:])+"')")
+	}
+	return &ClickHouse{conn: conn, database: database, burned: strings.Join(burned, ", ")}
+}
+
+// Retryable reports whether the server may do the same later.
+func (c *ClickHouse) Retryable(err error) bool { return retryable(err) }
+
+// Changed implements Store.
+func (c *ClickHouse) Changed(ctx context.Context) ([]Mint, error) {
+	rows, err := c.conn.Query(ctx, `SELECT b.mint, b.touched, h.accounts
+FROM (SELECT mint, max(touched) AS touched FROM `+c.database+`.balance_mints_raw GROUP BY mint) AS b
+LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts, counted_at) AS accounts FROM `+c.database+`.holder_counts_raw GROUP BY mint) AS h ON b.mint = h.mint
+WHERE b.touched != h.touched LIMIT `+strconv.Itoa(maxChanged))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // its error is rows.Err's
+	var changed []Mint
+	for rows.Next() {
+		var m Mint
+		if err := rows.Scan(&m.Mint, &m.Touched, &m.Accounts); err != nil {
+			return nil, err
+		}
+		changed = append(changed, m)
+	}
+	return changed, rows.Err()
+}
+
+// Whole implements Store.
+func (c *ClickHouse) Whole(ctx context.Context) (uint64, error) {
+	query, err := c.statement("whole")
+	if err != nil {
+		return 0, err
+	}
+	var slot uint64
+	return slot, c.conn.QueryRow(ctx, query).Scan(&slot)
+}
+
+// Floor implements Store. Changes go by whole parts of the table.
+func (c *ClickHouse) Floor(ctx context.Context) (uint64, error) {
+	var slot uint64
+	return slot, c.conn.QueryRow(ctx, "SELECT min(slot) FROM "+c.database+".balance_changes_raw").Scan(&slot)
+}
+
+// Count implements Store.
+func (c *ClickHouse) Count(ctx context.Context, mints []Mint, whole, floor uint64) error {
+	quoted, touched := make([]string, len(mints)), make([]string, len(mints))
+	for i, m := range mints {
+		quoted[i], touched[i] = clickhouse.Literal(m.Mint), "toInt64("+strconv.FormatInt(m.Touched, 10)+")"
+	}
+	list := strings.Join(quoted, ", ")
+	for _, name := range []string{"count", "hour"} {
+		query, err := c.statement(name, "{mints}", list, "{touched}", strings.Join(touched, ", "), "{burned}", c.burned,
+			"{whole}", strconv.FormatUint(whole, 10), "{floor}", strconv.FormatUint(floor, 10))
+		if err != nil {
+			return err
+		}
+		if err := c.conn.Exec(ctx, query); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// quiet is for how many slots a mint that is compared must not have changed: balances and supplies
+// come by two projectors.
+const quiet = "150"
+
+// Differ implements Store.
+func (c *ClickHouse) Differ(ctx context.Context, limit int) (compared int, differ []string, err error) {
+	rows, err := c.conn.Query(ctx, "SELECT mint, ifNull(missing, 0) != 0 FROM "+c.database+".supply_conservation WHERE complete AND NOT is_confidential AND isNotNull(missing) AND as_of_slot + "+quiet+" < (SELECT max(slot) FROM "+c.database+".slots_raw) ORDER BY rand() LIMIT "+strconv.Itoa(limit))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = rows.Close() }() // its error is rows.Err's
+	for rows.Next() {
+		var mint string
+		var differs uint8
+		if err := rows.Scan(&mint, &differs); err != nil {
+			return 0, nil, err
+		}
+		compared++
+		if differs != 0 {
+			differ = append(differ, mint)
+		}
+	}
+	return compared, differ, rows.Err()
+}
+
+// statement returns sql/NAME.sql with its placeholders replaced.
+func (c *ClickHouse) statement(name string, values ...string) (string, error) {
+	text, err := statements.ReadFile("sql/" + name + ".sql")
+	if err != nil {
+		return "", fmt.Errorf("read statement: %w", err)
+	}
+	return strings.NewReplacer(append(values, "{database}", c.database)...).Replace(string(text)), nil
+}

@@ -1,0 +1,115 @@
+// Package balances turns changes of token accounts and transfers into ClickHouse rows.
+//
+// In: records of chain.balances.v1 and chain.transfers.v1. Out: rows of balance_changes_raw,
+// token_accounts_raw, wallet_accounts_raw, transfers_raw and wallet_transfers_raw; in
+// balance_mints_raw, the mints whose holders wait to be counted; dead letters for records that are
+// not messages of their topic. Guarantees: an offset is committed only after the rows are stored.
+// Storing a record twice, or in another order, leaves the same rows: of the facts about a token
+// account and mint, the one with the highest position holds.
+package balances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
+	"github.com/mintlake/mintlake/schemas"
+)
+
+const (
+	// batchRecords is the maximum number of records of one batch. A record has the changes of a
+	// mint in a block: some two.
+	batchRecords = 20_000
+	// batchWait is how long a batch gathers. The more it has, the fewer rows the tables of current
+	// balances get for accounts that change in every block.
+	batchWait = 2 * time.Second
+	// flushTimeout bounds the work on one batch after a stop was asked for.
+	flushTimeout = 5 * time.Second
+)
+
+// Topics returns the topics that the projector's consumer reads.
+func Topics() []string { return []string{schemas.TopicBalances, schemas.TopicTransfers} }
+
+// Store makes batches durable. Retryable reports whether the same call may succeed later.
+type Store interface {
+	Insert(ctx context.Context, batch *Batch) error
+	Retryable(err error) bool
+}
+
+// Deps are a projector's collaborators; all but Registerer are required.
+type Deps struct {
+	Consumer   delivery.Consumer
+	Producer   kafka.RecordProducer
+	Store      Store
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Projector is the component.
+type Projector struct {
+	deps               Deps
+	step               delivery.Step
+	changes, transfers prometheus.Counter
+}
+
+// New makes a projector that does nothing until Run.
+func New(deps Deps) (*Projector, error) {
+	if deps.Consumer == nil || deps.Producer == nil || deps.Store == nil || deps.Logger == nil {
+		return nil, errors.New("projector of balances: consumer, producer, store and logger are required")
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_balances_" + name, Help: help})
+	}
+	p := &Projector{
+		deps:      deps,
+		changes:   counter("changes_total", "Changes of token accounts stored, repeated ones included."),
+		transfers: counter("transfers_total", "Transfers stored, repeated ones included."),
+	}
+	letters := counter("dead_letters_total", "Records of balances and transfers that are no message of their topic.")
+	p.step = delivery.Step{
+		Consumer: deps.Consumer, Logger: deps.Logger, What: "balances", Retryable: deps.Store.Retryable,
+		Letters: delivery.Letters{Producer: deps.Producer, Logger: deps.Logger, Written: letters},
+		Refused: counter("store_errors_total", "Batches of balances that ClickHouse refused; they are tried again."),
+		Limits:  counter("write_limits_total", "Writes of balances that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."),
+	}
+	if deps.Registerer == nil {
+		return p, nil
+	}
+	for _, c := range []prometheus.Collector{p.changes, p.transfers, letters, p.step.Refused, p.step.Limits} {
+		if err := deps.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("projector of balances: register metrics: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
+// operator: the tables refuse what this binary writes, or Kafka does not let it read records or
+// write dead letters.
+func (p *Projector) Run(ctx context.Context) error {
+	err := delivery.Run(ctx, p.deps.Consumer, delivery.Batches{Records: batchRecords, Wait: batchWait}, p.deps.Logger, p.project)
+	if err != nil {
+		return fmt.Errorf("projector of balances: %w", err)
+	}
+	return nil
+}
+
+// project stores one batch and commits it. After ctx ends it has flushTimeout to finish.
+func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
+	work, cancel := delivery.Graceful(ctx, flushTimeout)
+	defer cancel()
+	batch := NewBatch()
+	err := p.step.Do(work, records, batch.Add, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) })
+	if err != nil {
+		return err
+	}
+	p.changes.Add(float64(len(batch.changes)))
+	p.transfers.Add(float64(len(batch.transfers)))
+	return nil
+}

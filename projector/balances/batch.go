@@ -1,0 +1,250 @@
+package balances
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// account is a token account of one mint: a register of the fold.
+type account struct{ mint, key pubkey.Key }
+
+// holding is an account that is, or was, an owner's.
+type holding struct {
+	owner pubkey.Key
+	account
+}
+
+// change is one fact about an account.
+type change struct {
+	account
+	position      schemas.Position
+	time          time.Time
+	isRead        bool
+	before, after state
+}
+
+// state is an account before or after a transaction; the zero value is one that is not open.
+type state struct {
+	open   bool
+	owner  pubkey.Key
+	amount uint64
+}
+
+// latest is the fact with the highest position of those in the batch.
+type latest struct {
+	state
+	position schemas.Position
+	time     time.Time
+}
+
+// moved is one transfer.
+type moved struct {
+	mint     pubkey.Key
+	decimals uint8
+	position schemas.Position
+	time     time.Time
+	*eventspb.Transfer
+}
+
+// mintPart is a mint in a partition of chain.balances.v1.
+type mintPart struct {
+	mint      pubkey.Key
+	partition int
+}
+
+// book is what balance_mints_raw learns of a mint.
+type book struct {
+	touched      int64
+	first, based uint64
+}
+
+// Batch is the content of one batch of records.
+type Batch struct {
+	changes   []change
+	transfers []moved
+	accounts  map[account]latest
+	holdings  map[holding]latest
+	mints     map[mintPart]book
+}
+
+// NewBatch returns an empty batch.
+func NewBatch() *Batch {
+	return &Batch{accounts: map[account]latest{}, holdings: map[holding]latest{}, mints: map[mintPart]book{}}
+}
+
+// Keep drops the rows of tables that are not wanted.
+func (b *Batch) Keep(wanted func(table string) bool) {
+	if !wanted(tableChanges) {
+		b.changes = nil
+	}
+	if !wanted(tableAccounts) {
+		clear(b.accounts)
+	}
+	if !wanted(tableHoldings) {
+		clear(b.holdings)
+	}
+	if !wanted(tableTransfers) && !wanted(tableWalletTransfers) {
+		b.transfers = nil
+	}
+	if !wanted(tableMints) {
+		clear(b.mints)
+	}
+}
+
+// Add sorts a record into the batch. An error says why the record is not a message of its topic;
+// the batch is then as before.
+func (b *Batch) Add(record *kafka.Record) error {
+	switch record.Topic {
+	case schemas.TopicBalances:
+		return b.addBalances(record)
+	case schemas.TopicTransfers:
+		return b.addTransfers(record)
+	}
+	return fmt.Errorf("unexpected topic %q", record.Topic)
+}
+
+func (b *Batch) addBalances(record *kafka.Record) error {
+	message := new(eventspb.BalanceChanges)
+	if err := proto.Unmarshal(record.Value, message); err != nil {
+		return fmt.Errorf("decode balances: %w", err)
+	}
+	if len(message.GetMint()) != pubkey.Size {
+		return fmt.Errorf("balances: the mint has %d bytes instead of 32", len(message.GetMint()))
+	}
+	mint, at := pubkey.Key(message.GetMint()), blockTime(message.GetBlockTime())
+	changes := make([]change, 0, len(message.GetChanges()))
+	for i, c := range message.GetChanges() {
+		if len(c.GetAccount()) != pubkey.Size {
+			return fmt.Errorf("balances: account %d has %d bytes instead of 32", i, len(c.GetAccount()))
+		}
+		before, after, err := states(c)
+		if err != nil {
+			return fmt.Errorf("balances: account %d: %w", i, err)
+		}
+		changes = append(changes, change{
+			account: account{mint, pubkey.Key(c.GetAccount())}, position: schemas.Position{Slot: message.GetSlot(), Order: c.GetPlace()},
+			time: at, isRead: message.GetIsRead(), before: before, after: after,
+		})
+	}
+	for i := range changes {
+		b.add(&changes[i])
+	}
+	b.changes = append(b.changes, changes...)
+	part := mintPart{mint, record.Partition}
+	known, ok := b.mints[part]
+	if !ok {
+		known.first = message.GetSlot()
+	}
+	known.touched, known.first = max(known.touched, record.Offset+1), min(known.first, message.GetSlot())
+	if message.GetIsWhole() {
+		known.based = max(known.based, message.GetSlot())
+	}
+	b.mints[part] = known
+	return nil
+}
+
+func states(c *eventspb.BalanceChange) (before, after state, err error) {
+	if before, err = stateOf(c.GetBefore()); err != nil {
+		return before, after, err
+	}
+	after, err = stateOf(c.GetAfter())
+	return before, after, err
+}
+
+func stateOf(s *eventspb.BalanceState) (state, error) {
+	if s == nil {
+		return state{}, nil
+	}
+	switch len(s.GetOwner()) {
+	case 0:
+		return state{open: true, amount: s.GetAmount()}, nil
+	case pubkey.Size:
+		return state{open: true, owner: pubkey.Key(s.GetOwner()), amount: s.GetAmount()}, nil
+	}
+	return state{}, fmt.Errorf("an owner has %d bytes instead of 32", len(s.GetOwner()))
+}
+
+// add enters a change into the latest states. The owner before, if there is another one after,
+// learns that the account is no longer theirs.
+func (b *Batch) add(c *change) {
+	after := latest{c.after, c.position, c.time}
+	later(b.accounts, c.account, after)
+	if c.before.open && (!c.after.open || c.before.owner != c.after.owner) {
+		later(b.holdings, holding{c.before.owner, c.account}, latest{position: c.position, time: c.time})
+	}
+	if c.after.open {
+		later(b.holdings, holding{c.after.owner, c.account}, after)
+	}
+}
+
+// later keeps the state with the higher position.
+func later[K comparable](states map[K]latest, key K, s latest) {
+	if held, ok := states[key]; !ok || s.position.Compare(held.position) >= 0 {
+		states[key] = s
+	}
+}
+
+func (b *Batch) addTransfers(record *kafka.Record) error {
+	message := new(eventspb.Transfers)
+	if err := proto.Unmarshal(record.Value, message); err != nil {
+		return fmt.Errorf("decode transfers: %w", err)
+	}
+	mint, err := optionalKey(message.GetMint())
+	if err != nil || message.GetDecimals() > 255 {
+		return errors.New("transfers: the mint is no key, or its decimals are above 255")
+	}
+	for i, t := range message.GetTransfers() {
+		if err := checkTransfer(t); err != nil {
+			return fmt.Errorf("transfers: transfer %d: %w", i, err)
+		}
+	}
+	for _, t := range message.GetTransfers() {
+		b.transfers = append(b.transfers, moved{
+			mint: mint, decimals: uint8(message.GetDecimals()), position: schemas.Position{Slot: message.GetSlot(), Order: t.GetPlace()},
+			time: blockTime(message.GetBlockTime()), Transfer: t,
+		})
+	}
+	return nil
+}
+
+func checkTransfer(t *eventspb.Transfer) error {
+	if n := len(t.GetSignature()); n != signatureSize {
+		return fmt.Errorf("the signature has %d bytes instead of %d", n, signatureSize)
+	}
+	for _, key := range [][]byte{t.GetFromAccount(), t.GetFromOwner(), t.GetToAccount(), t.GetToOwner()} {
+		if _, err := optionalKey(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const signatureSize = 64
+
+// optionalKey returns the zero key for one that a message does not have.
+func optionalKey(raw []byte) (pubkey.Key, error) {
+	switch len(raw) {
+	case 0:
+		return pubkey.Key{}, nil
+	case pubkey.Size:
+		return pubkey.Key(raw), nil
+	}
+	return pubkey.Key{}, fmt.Errorf("a key has %d bytes instead of 32", len(raw))
+}
+
+// blockTime returns 1970-01-01 for a time that the source did not state, or that ClickHouse's
+// DateTime (seconds in 32 bits) cannot hold.
+func blockTime(seconds int64) time.Time {
+	if seconds <= 0 || seconds > 1<<32-1 {
+		seconds = 0
+	}
+	return time.Unix(seconds, 0).UTC()
+}
