@@ -23,11 +23,15 @@ const (
 type candlesResponse struct {
 	Mint     pubkey.Key      `json:"mint"`
 	Interval market.Interval `json:"interval"`
-	Candles  []market.Candle `json:"candles"`
+	In       market.Unit     `json:"in"`
+	// Pool is nil if the trades of all pools count.
+	Pool      *string         `json:"pool"`
+	QuoteMint *string         `json:"quote_mint"`
+	Candles   []market.Candle `json:"candles"`
 }
 
-// getCandles is GET /tokens/{mint}/ohlcv: prices and volumes by minute, hour or day of block time.
-// It reads ClickHouse.
+// getCandles is GET /tokens/{mint}/ohlcv: prices and volumes by intervals of block time. It reads
+// ClickHouse.
 func (s *Server) getCandles(c *fiber.Ctx) error {
 	text, given, err := queryOnce(c, "interval")
 	if err != nil {
@@ -52,15 +56,31 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	pool, err := queryKey(c, "pool")
+	if err != nil {
+		return err
+	}
+	unit, given, err := queryOnce(c, "in")
+	if err != nil {
+		return err
+	}
+	if !given {
+		unit = string(market.USD)
+	}
+	if unit != string(market.USD) && unit != string(market.Quote) {
+		return invalid("in", quoted(unit), "must be usd or quote")
+	}
 	mint, err := s.marketMint(c)
 	if err != nil {
 		return err
 	}
-	candles, err := s.deps.Market.Candles(context.WithoutCancel(c.UserContext()), mint, interval, time.Unix(from, 0), time.Unix(to, 0), int(limit))
+	answer, err := s.deps.Market.Candles(context.WithoutCancel(c.UserContext()), &market.CandleQuestion{
+		Mint: mint, Interval: interval, From: time.Unix(from, 0), To: time.Unix(to, 0), Limit: int(limit), Pool: pool, In: market.Unit(unit),
+	})
 	if err != nil {
 		return s.marketError(err)
 	}
-	return c.JSON(candlesResponse{mint, interval, candles})
+	return c.JSON(candlesResponse{mint, interval, market.Unit(unit), answer.Pool, answer.QuoteMint, answer.Candles})
 }
 
 // marketMint returns the mint of a request about swaps. It is an error if the mint is not in the

@@ -113,25 +113,6 @@ func appendVolume(list []replica.Volume, mint string, volume replica.Volume) []r
 	return append(list, volume)
 }
 
-// Candles implements Reader.
-func (c *ClickHouse) Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error) {
-	candles := []Candle{}
-	err := read(ctx, c.public, func(rows driver.Rows) error {
-		var candle Candle
-		var at time.Time
-		if err := rows.Scan(&at, &candle.Open, &candle.High, &candle.Low, &candle.Close, &candle.VolumeUSD, &candle.Trades, &candle.Traders); err != nil {
-			return err
-		}
-		candle.Time = at.Unix()
-		candles = append(candles, candle)
-		return nil
-	}, "SELECT * FROM (SELECT bucket, open, high, low, close, toFloat64(volume_usd), trades, traders FROM "+c.database+".volume_"+string(interval)+"_raw FINAL"+
-		" WHERE mint = {mint:String} AND bucket >= {from:DateTime} AND bucket < {to:DateTime} ORDER BY bucket DESC LIMIT {limit:UInt32}) ORDER BY bucket",
-		driver.NamedValue{Name: "mint", Value: mint.String()}, driver.NamedValue{Name: "from", Value: from.UTC().Format(time.DateTime)},
-		driver.NamedValue{Name: "to", Value: to.UTC().Format(time.DateTime)}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)})
-	return candles, err
-}
-
 // Venues implements Reader.
 func (c *ClickHouse) Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error) {
 	venues = []Venue{}

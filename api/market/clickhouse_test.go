@@ -96,7 +96,7 @@ func volumesDoNotWaitForThePublic(t *testing.T, s *tables) {
 	defer cancel()
 	for range requests {
 		go func() {
-			_, err := reader.Candles(ctx, pubkey.Key{1}, market.Hour, until, until, 1)
+			_, err := reader.Candles(ctx, &market.CandleQuestion{Mint: pubkey.Key{1}, Interval: market.Hour, From: until, To: until, Limit: 1, In: market.USD})
 			errs <- err
 		}()
 	}

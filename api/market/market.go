@@ -8,7 +8,6 @@ package market
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,19 +31,6 @@ const (
 
 // Rankings returns all rankings.
 func Rankings() []Ranking { return []Ranking{RankingVolume, RankingUser, RankingOrganic} }
-
-// Candle is what was traded of a mint in one interval of block time. Prices are null if none of its
-// legs has one.
-type Candle struct {
-	Time      int64    `json:"time"` // start, Unix seconds
-	Open      *float64 `json:"open"`
-	High      *float64 `json:"high"`
-	Low       *float64 `json:"low"`
-	Close     *float64 `json:"close"`
-	VolumeUSD float64  `json:"volume_usd"`
-	Trades    uint64   `json:"trades"`
-	Traders   uint64   `json:"traders"`
-}
 
 // Pool is a pool that holds a mint.
 type Pool struct {
@@ -80,46 +66,14 @@ type Reader interface {
 	// and which one that is. If all is set, it also returns the last trades of mints that have no
 	// daily figures any more.
 	Volumes(ctx context.Context, generation uint64, ranking Ranking, all bool) (list []replica.Volume, of uint64, err error)
-	// Candles returns the candles of the intervals that begin in [from, to): at most limit of them,
-	// the newest, sorted from the oldest to the newest.
-	Candles(ctx context.Context, mint pubkey.Key, interval Interval, from, to time.Time, limit int) ([]Candle, error)
+	// Candles returns the newest candles that a question asks for, sorted from the oldest to the
+	// newest.
+	Candles(ctx context.Context, question *CandleQuestion) (Candles, error)
 	// Pools returns at most limit pools of a mint, the highest daily volume first.
 	Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error)
 	// Venues returns the venues with what was traded on them in the 1,440 minutes of block time of
 	// which asOf is in the last, the highest volume first. asOf is zero if there are no venues.
 	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)
-}
-
-// Interval is the length of a candle.
-type Interval string
-
-// Intervals.
-const (
-	Minute Interval = "1m"
-	Hour   Interval = "1h"
-	Day    Interval = "1d"
-)
-
-// Length of the interval.
-func (i Interval) Length() time.Duration {
-	switch i {
-	case Minute:
-		return time.Minute
-	case Hour:
-		return time.Hour
-	default:
-		return 24 * time.Hour
-	}
-}
-
-// ParseInterval reads 1m, 1h or 1d.
-func ParseInterval(text string) (Interval, error) {
-	switch i := Interval(text); i {
-	case Minute, Hour, Day:
-		return i, nil
-	default:
-		return "", errors.New("must be 1m, 1h or 1d")
-	}
 }
 
 // pollEvery is how often new daily volumes are looked for. They are usually made each ten seconds,

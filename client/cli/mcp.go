@@ -70,7 +70,9 @@ type (
 	}
 	candlesArgs struct {
 		Mint     string `json:"mint" jsonschema:"mint address, base58"`
-		Interval string `json:"interval,omitempty" jsonschema:"1m, 1h (default) or 1d"`
+		Interval string `json:"interval,omitempty" jsonschema:"1s (of the last hour), 1m, 5m, 15m, 1h (default), 4h, 1d or 1w"`
+		Pool     string `json:"pool,omitempty" jsonschema:"only trades on this pool, base58"`
+		In       string `json:"in,omitempty" jsonschema:"what prices are in: usd (default), or quote, the other mint of the pool"`
 		Limit    int32  `json:"limit,omitempty" jsonschema:"candles, 1 to 500; 48 by default"`
 	}
 )
@@ -118,9 +120,9 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 			}
 			return answer.Body, nil
 		})
-	tool(server, "token_ohlcv", "Candles of one token in US dollars with volumes, oldest first.",
+	tool(server, "token_ohlcv", "Candles of one token with volumes, oldest first, in US dollars or in the other mint of a pool.",
 		func(ctx context.Context, in candlesArgs) ([]byte, error) {
-			answer, err := a.REST.GetCandlesWithResponse(ctx, in.Mint, &rest.GetCandlesParams{Limit: within(in.Limit, 48, 500), Interval: given(rest.GetCandlesParamsInterval(in.Interval))})
+			answer, err := a.REST.GetCandlesWithResponse(ctx, in.Mint, &rest.GetCandlesParams{Limit: within(in.Limit, 48, 500), Interval: given(rest.GetCandlesParamsInterval(in.Interval)), Pool: given(in.Pool), In: given(rest.GetCandlesParamsIn(in.In))})
 			if err != nil {
 				return nil, err
 			}

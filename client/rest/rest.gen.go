@@ -16,21 +16,54 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for CandlesResponseIn.
+const (
+	CandlesResponseInQuote CandlesResponseIn = "quote"
+	CandlesResponseInUSD   CandlesResponseIn = "usd"
+)
+
+// Valid indicates whether the value is a known member of the CandlesResponseIn enum.
+func (e CandlesResponseIn) Valid() bool {
+	switch e {
+	case CandlesResponseInQuote:
+		return true
+	case CandlesResponseInUSD:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CandlesResponseInterval.
 const (
-	CandlesResponseIntervalN1D CandlesResponseInterval = "1d"
-	CandlesResponseIntervalN1H CandlesResponseInterval = "1h"
-	CandlesResponseIntervalN1M CandlesResponseInterval = "1m"
+	CandlesResponseIntervalN15M CandlesResponseInterval = "15m"
+	CandlesResponseIntervalN1D  CandlesResponseInterval = "1d"
+	CandlesResponseIntervalN1H  CandlesResponseInterval = "1h"
+	CandlesResponseIntervalN1M  CandlesResponseInterval = "1m"
+	CandlesResponseIntervalN1S  CandlesResponseInterval = "1s"
+	CandlesResponseIntervalN1W  CandlesResponseInterval = "1w"
+	CandlesResponseIntervalN4H  CandlesResponseInterval = "4h"
+	CandlesResponseIntervalN5M  CandlesResponseInterval = "5m"
 )
 
 // Valid indicates whether the value is a known member of the CandlesResponseInterval enum.
 func (e CandlesResponseInterval) Valid() bool {
 	switch e {
+	case CandlesResponseIntervalN15M:
+		return true
 	case CandlesResponseIntervalN1D:
 		return true
 	case CandlesResponseIntervalN1H:
 		return true
 	case CandlesResponseIntervalN1M:
+		return true
+	case CandlesResponseIntervalN1S:
+		return true
+	case CandlesResponseIntervalN1W:
+		return true
+	case CandlesResponseIntervalN4H:
+		return true
+	case CandlesResponseIntervalN5M:
 		return true
 	default:
 		return false
@@ -1134,19 +1167,52 @@ func (e GetTokenParamsFields) Valid() bool {
 
 // Defines values for GetCandlesParamsInterval.
 const (
-	GetCandlesParamsIntervalN1D GetCandlesParamsInterval = "1d"
-	GetCandlesParamsIntervalN1H GetCandlesParamsInterval = "1h"
-	GetCandlesParamsIntervalN1M GetCandlesParamsInterval = "1m"
+	GetCandlesParamsIntervalN15M GetCandlesParamsInterval = "15m"
+	GetCandlesParamsIntervalN1D  GetCandlesParamsInterval = "1d"
+	GetCandlesParamsIntervalN1H  GetCandlesParamsInterval = "1h"
+	GetCandlesParamsIntervalN1M  GetCandlesParamsInterval = "1m"
+	GetCandlesParamsIntervalN1S  GetCandlesParamsInterval = "1s"
+	GetCandlesParamsIntervalN1W  GetCandlesParamsInterval = "1w"
+	GetCandlesParamsIntervalN4H  GetCandlesParamsInterval = "4h"
+	GetCandlesParamsIntervalN5M  GetCandlesParamsInterval = "5m"
 )
 
 // Valid indicates whether the value is a known member of the GetCandlesParamsInterval enum.
 func (e GetCandlesParamsInterval) Valid() bool {
 	switch e {
+	case GetCandlesParamsIntervalN15M:
+		return true
 	case GetCandlesParamsIntervalN1D:
 		return true
 	case GetCandlesParamsIntervalN1H:
 		return true
 	case GetCandlesParamsIntervalN1M:
+		return true
+	case GetCandlesParamsIntervalN1S:
+		return true
+	case GetCandlesParamsIntervalN1W:
+		return true
+	case GetCandlesParamsIntervalN4H:
+		return true
+	case GetCandlesParamsIntervalN5M:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetCandlesParamsIn.
+const (
+	GetCandlesParamsInQuote GetCandlesParamsIn = "quote"
+	GetCandlesParamsInUSD   GetCandlesParamsIn = "usd"
+)
+
+// Valid indicates whether the value is a known member of the GetCandlesParamsIn enum.
+func (e GetCandlesParamsIn) Valid() bool {
+	switch e {
+	case GetCandlesParamsInQuote:
+		return true
+	case GetCandlesParamsInUSD:
 		return true
 	default:
 		return false
@@ -1206,14 +1272,14 @@ type Candle struct {
 	// Low Lowest price.
 	Low *float64 `json:"low"`
 
-	// Open First price in US dollars for a whole token; null when no leg has one.
+	// Open First price for a whole token; null when no leg has one.
 	Open *float64 `json:"open"`
 
 	// Time Start of the bucket, Unix seconds.
 	Time int `json:"time"`
 
-	// Traders Distinct traders.
-	Traders int `json:"traders"`
+	// Traders Distinct traders; null where they are not kept: of all pools in 5m, 15m and 1w.
+	Traders *int `json:"traders"`
 
 	// Trades Legs.
 	Trades int `json:"trades"`
@@ -1226,12 +1292,24 @@ type Candle struct {
 type CandlesResponse struct {
 	Candles []Candle `json:"candles"`
 
+	// In What prices are in.
+	In CandlesResponseIn `json:"in"`
+
 	// Interval Length of a bucket.
 	Interval CandlesResponseInterval `json:"interval"`
 
 	// Mint Base58 mint address.
 	Mint string `json:"mint"`
+
+	// Pool The pool whose trades they are, base58; null: all.
+	Pool *string `json:"pool"`
+
+	// QuoteMint The other mint of that pool, base58.
+	QuoteMint *string `json:"quote_mint"`
 }
+
+// CandlesResponseIn What prices are in.
+type CandlesResponseIn string
 
 // CandlesResponseInterval Length of a bucket.
 type CandlesResponseInterval string
@@ -2388,6 +2466,12 @@ type GetCandlesParams struct {
 	// Interval Length of a bucket.
 	Interval *GetCandlesParamsInterval `form:"interval,omitempty" json:"interval,omitempty"`
 
+	// Pool Only trades on this pool, base58.
+	Pool *string `form:"pool,omitempty" json:"pool,omitempty"`
+
+	// In What prices are in: usd, or quote, the other mint of the pool. Without pool, quote takes the pool with the highest volume in 24 hours.
+	In *GetCandlesParamsIn `form:"in,omitempty" json:"in,omitempty"`
+
 	// From Buckets that begin at this time or later, Unix seconds.
 	From *int64 `form:"from,omitempty" json:"from,omitempty"`
 
@@ -2400,6 +2484,9 @@ type GetCandlesParams struct {
 
 // GetCandlesParamsInterval defines parameters for GetCandles.
 type GetCandlesParamsInterval string
+
+// GetCandlesParamsIn defines parameters for GetCandles.
+type GetCandlesParamsIn string
 
 // GetPoolsParams defines parameters for GetPools.
 type GetPoolsParams struct {
@@ -2596,7 +2683,7 @@ type ClientInterface interface {
 
 	// GetCandles Prices and volumes of one mint over time
 	//
-	// What was traded by minute, hour or day of block time, oldest first. Buckets without trades are left out. Prices are in US dollars for a whole token. Counts to the limit of lookups, 180 requests a minute together.
+	// What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
 	//
 	// Corresponds with GET /tokens/{mint}/ohlcv (the `GetCandles` operationId).
 	GetCandles(ctx context.Context, mint Mint, params *GetCandlesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2806,7 +2893,7 @@ func (c *Client) GetHistory(ctx context.Context, mint Mint, params *GetHistoryPa
 
 // GetCandles Prices and volumes of one mint over time
 //
-// What was traded by minute, hour or day of block time, oldest first. Buckets without trades are left out. Prices are in US dollars for a whole token. Counts to the limit of lookups, 180 requests a minute together.
+// What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
 //
 // Corresponds with GET /tokens/{mint}/ohlcv (the `GetCandles` operationId).
 func (c *Client) GetCandles(ctx context.Context, mint Mint, params *GetCandlesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3911,6 +3998,30 @@ func NewGetCandlesRequest(server string, mint Mint, params *GetCandlesParams) (*
 
 		}
 
+		if params.Pool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "pool", *params.Pool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "solana-address"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.In != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "in", *params.In, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.From != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
@@ -4380,7 +4491,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetCandlesWithResponse Prices and volumes of one mint over time
 	//
-	// What was traded by minute, hour or day of block time, oldest first. Buckets without trades are left out. Prices are in US dollars for a whole token. Counts to the limit of lookups, 180 requests a minute together.
+	// What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6732,7 +6843,7 @@ func (c *ClientWithResponses) GetHistoryWithResponse(ctx context.Context, mint M
 
 // GetCandlesWithResponse Prices and volumes of one mint over time
 //
-// What was traded by minute, hour or day of block time, oldest first. Buckets without trades are left out. Prices are in US dollars for a whole token. Counts to the limit of lookups, 180 requests a minute together.
+// What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -120,7 +120,7 @@ func (o *Oracle) Require(t testing.TB, ask Node, when string) (told map[string]i
 	o.requireLaunchpads(t, ask, tokens)
 	requireOrders(t, ask, want, when)
 	o.requireV2(t, ask, want, tokens, when)
-	o.requireTrades(t, ask, tokens, when)
+	o.requireTrades(t, ask, tokens, until, when)
 	told["rows"] = len(want)
 	return told
 }

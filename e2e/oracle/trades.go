@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -34,12 +35,16 @@ type trade struct {
 	Aggregator    *string  `json:"aggregator"`
 }
 
-// fewTrades is up to how many mints Require walks through.
-const fewTrades = 12
+// fewTrades is up to how many mints' trades Require walks through, fewCandles of how many it
+// compares the candles.
+const (
+	fewTrades  = 12
+	fewCandles = 3
+)
 
-// requireTrades walks through the trades of some mints, those that trade most among them, and of
-// the first also with each filter.
-func (o *Oracle) requireTrades(t testing.TB, ask Node, tokens map[string]token, when string) {
+// requireTrades walks through the trades and the candles of some mints, those that trade most
+// among them, and of the first also through its trades with each filter.
+func (o *Oracle) requireTrades(t testing.TB, ask Node, tokens map[string]token, until time.Time, when string) {
 	t.Helper()
 	byMint := map[string][]*leg{}
 	for _, l := range o.legs {
@@ -65,6 +70,9 @@ func (o *Oracle) requireTrades(t testing.TB, ask Node, tokens map[string]token, 
 	for n, mint := range mints[:min(len(mints), fewTrades)] {
 		legs := byMint[mint]
 		requireWalk(t, ask, mint, "", legs, when)
+		if n < fewCandles {
+			requireCandles(t, ask, mint, legs, until, when)
+		}
 		if n > 0 {
 			continue
 		}

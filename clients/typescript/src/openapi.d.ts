@@ -73,7 +73,7 @@ export interface paths {
         };
         /**
          * Prices and volumes of one mint over time
-         * @description What was traded by minute, hour or day of block time, oldest first. Buckets without trades are left out. Prices are in US dollars for a whole token. Counts to the limit of lookups, 180 requests a minute together.
+         * @description What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
          */
         get: operations["getCandles"];
         put?: never;
@@ -753,14 +753,23 @@ export interface components {
              * @description Length of a bucket.
              * @enum {string}
              */
-            interval: "1m" | "1h" | "1d";
+            interval: "1s" | "1m" | "5m" | "15m" | "1h" | "4h" | "1d" | "1w";
+            /**
+             * @description What prices are in.
+             * @enum {string}
+             */
+            in: "usd" | "quote";
+            /** @description The pool whose trades they are, base58; null: all. */
+            pool: string | null;
+            /** @description The other mint of that pool, base58. */
+            quote_mint: string | null;
             candles: components["schemas"]["Candle"][];
         };
         /** @description One bucket. */
         Candle: {
             /** @description Start of the bucket, Unix seconds. */
             time: number;
-            /** @description First price in US dollars for a whole token; null when no leg has one. */
+            /** @description First price for a whole token; null when no leg has one. */
             open: number | null;
             /** @description Highest price. */
             high: number | null;
@@ -772,8 +781,8 @@ export interface components {
             volume_usd: number;
             /** @description Legs. */
             trades: number;
-            /** @description Distinct traders. */
-            traders: number;
+            /** @description Distinct traders; null where they are not kept: of all pools in 5m, 15m and 1w. */
+            traders: number | null;
         };
         /** @description The pools that hold a mint. */
         PoolsResponse: {
@@ -1518,8 +1527,18 @@ export interface operations {
     getCandles: {
         parameters: {
             query?: {
-                /** @description Length of a bucket. */
-                interval?: "1m" | "1h" | "1d";
+                /**
+                 * @description Length of a bucket.
+                 * @example 5m
+                 */
+                interval?: "1s" | "1m" | "5m" | "15m" | "1h" | "4h" | "1d" | "1w";
+                /** @description Only trades on this pool, base58. */
+                pool?: string;
+                /**
+                 * @description What prices are in: usd, or quote, the other mint of the pool. Without pool, quote takes the pool with the highest volume in 24 hours.
+                 * @example quote
+                 */
+                in?: "usd" | "quote";
                 /** @description Buckets that begin at this time or later, Unix seconds. */
                 from?: number;
                 /** @description Buckets that begin before this time, Unix seconds. */

@@ -7,7 +7,7 @@ import { Chart } from "../../parts/chart";
 import { Chips } from "../../parts/chips";
 import { Problem, Section } from "../../parts/small";
 
-const intervals = [["1m", "1 min"], ["1h", "1 h"], ["1d", "1 d"]] as const;
+const intervals = [["1s", "1 s"], ["1m", "1 min"], ["5m", "5 min"], ["15m", "15 min"], ["1h", "1 h"], ["4h", "4 h"], ["1d", "1 d"], ["1w", "1 w"]] as const;
 type Interval = (typeof intervals)[number][0];
 
 export function PriceCard({ base, token }: { base: string; token: Token }) {

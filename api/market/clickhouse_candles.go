@@ -1,0 +1,212 @@
+package market
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// mostLegs bounds the trades that candles of one pool are made of: they are read one by one.
+const mostLegs = 500_000
+
+// mostPoolHours bounds the hours in which a pool traded that one question looks at: two years.
+const mostPoolHours = 17_520
+
+// Candles implements Reader. Candles of all pools are made of the figures by minute, hour and day,
+// those of a pool, and of seconds, of the legs themselves by the same rules.
+func (c *ClickHouse) Candles(ctx context.Context, q *CandleQuestion) (answer Candles, err error) {
+	answer.Candles = []Candle{}
+	switch {
+	case q.Pool != nil || q.In == Quote:
+		return c.poolCandles(ctx, q)
+	case q.Interval == Second:
+		from, err := c.lastHour(ctx)
+		if err != nil {
+			return answer, err
+		}
+		legs := legs{from: from}
+		// A mint that trades each second needs no more of the hour than this.
+		if near := time.Duration(q.Limit+60) * time.Second; near < secondsReach {
+			legs.from = from.Add(secondsReach - near)
+			if answer.Candles, err = c.ofLegs(ctx, q, &legs); err != nil || len(answer.Candles) == q.Limit {
+				return answer, err
+			}
+		}
+		legs.from = from
+		answer.Candles, err = c.ofLegs(ctx, q, &legs)
+		return answer, err
+	}
+	answer.Candles, err = c.ofFigures(ctx, q)
+	return answer, err
+}
+
+// lastHour is the start of the hour that ends with the highest block time of the valuations.
+func (c *ClickHouse) lastHour(ctx context.Context) (from time.Time, err error) {
+	var until time.Time
+	err = read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&until) }, "SELECT max(until) FROM "+c.database+".daily_volumes_raw")
+	return until.Add(-secondsReach), err
+}
+
+// ofFigures reads at most limit candles. Rows are cut at so many that each candle but the oldest is
+// whole, and the oldest is left out if there are more than limit.
+func (c *ClickHouse) ofFigures(ctx context.Context, q *CandleQuestion) ([]Candle, error) {
+	table, rows := q.Interval.base()
+	return c.candles(ctx, "SELECT * FROM (SELECT "+q.Interval.start("bucket")+" AS start, argMinIf(open, bucket, isNotNull(open)), max(high), min(low), argMaxIf(close, bucket, isNotNull(close)),"+
+		" toFloat64(sum(volume_usd)), sum(figures.trades), "+q.Interval.traders()+" FROM (SELECT * FROM "+c.database+".volume_"+string(table)+"_raw FINAL"+
+		" WHERE mint = {mint:String} AND "+q.Interval.start("bucket")+" >= {from:DateTime} AND "+q.Interval.start("bucket")+" < {to:DateTime} AND bucket >= {from:DateTime}"+
+		" ORDER BY bucket DESC LIMIT {rows:UInt32}) AS figures GROUP BY start ORDER BY start DESC LIMIT {limit:UInt32}) ORDER BY start",
+		append(named(q), driver.NamedValue{Name: "rows", Value: strconv.Itoa((q.Limit + 1) * rows)})...)
+}
+
+// named are the arguments that all questions about candles share.
+func named(q *CandleQuestion) []any {
+	return []any{
+		driver.NamedValue{Name: "mint", Value: q.Mint.String()}, driver.NamedValue{Name: "from", Value: q.From.UTC().Format(time.DateTime)},
+		driver.NamedValue{Name: "to", Value: q.To.UTC().Format(time.DateTime)}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(q.Limit)},
+	}
+}
+
+func (c *ClickHouse) candles(ctx context.Context, query string, args ...any) ([]Candle, error) {
+	candles := []Candle{}
+	err := read(ctx, c.public, func(rows driver.Rows) error {
+		var candle Candle
+		var at time.Time
+		if err := rows.Scan(&at, &candle.Open, &candle.High, &candle.Low, &candle.Close, &candle.VolumeUSD, &candle.Trades, &candle.Traders); err != nil {
+			return err
+		}
+		candle.Time = at.Unix()
+		candles = append(candles, candle)
+		return nil
+	}, query, args...)
+	return candles, err
+}
+
+// legs says which legs candles are made of.
+type legs struct {
+	from time.Time
+	// pool and quote bind them; empty: all.
+	pool, quote string
+}
+
+// candlesOfLegs has the rules of volume/sql/5_volume_1m.sql: prices of legs of a cent or more,
+// those more than three times off the minute's median left out. {price} is the price of a leg.
+const candlesOfLegs = `SELECT * FROM (
+	SELECT {start} AS start, argMinIf(price, position, kept) AS open, maxIf(price, kept) AS high, minIf(price, kept) AS low, argMaxIf(price, position, kept) AS close,
+		toFloat64(sum(value)), count(), toNullable(uniqExact(trader))
+	FROM (
+		SELECT *, isNotNull(price) AND price >= median / 3 AND price <= median * 3 AS kept
+		FROM (
+			SELECT *, quantileExactLow(price) OVER (PARTITION BY toStartOfMinute(block_time)) AS median
+			FROM (
+				SELECT block_time, position, trader, toDecimal128(ifNull(usd_value, 0), 6) AS value, mint_in = {mint:String} AS sold,
+					if(sold, amount_in, amount_out) AS amount, if(sold, decimals_in, decimals_out) AS places,
+					if(sold, amount_out, amount_in) AS other, if(sold, decimals_out, decimals_in) AS other_places,
+					{price} AS price
+				FROM {db}.swaps_raw FINAL
+				WHERE (mint_in = {mint:String} OR mint_out = {mint:String}) AND block_time >= toStartOfMinute({first:DateTime}) AND block_time <= {last:DateTime} {only}
+			)
+		)
+	)
+	WHERE start >= {from:DateTime} AND start < {to:DateTime}
+	GROUP BY start ORDER BY start DESC LIMIT {limit:UInt32}
+) ORDER BY start`
+
+// Prices of a leg; NULL: it has none.
+const (
+	priceInUSD   = `if(value >= 0.01 AND amount > 0, toNullable(toFloat64(value)) * exp10(places) / toFloat64(amount), NULL)`
+	priceInQuote = `if((isNull(usd_value) OR value >= 0.01) AND amount > 0 AND other > 0,
+		toNullable(toFloat64(other)) / exp10(other_places) * exp10(places) / toFloat64(amount), NULL)`
+)
+
+// ofLegs makes candles of the legs from a time on.
+func (c *ClickHouse) ofLegs(ctx context.Context, q *CandleQuestion, of *legs) ([]Candle, error) {
+	first := q.From
+	if of.from.After(first) {
+		first = of.from
+	}
+	price, only := priceInUSD, ""
+	if q.In == Quote {
+		price = priceInQuote
+	}
+	// Legs of the last candle, and of its minute.
+	last := min(q.To.Unix()+max(int64(q.Interval.length().Seconds()), 60), math.MaxUint32)
+	args := append(named(q), driver.NamedValue{Name: "first", Value: first.UTC().Format(time.DateTime)},
+		driver.NamedValue{Name: "last", Value: time.Unix(last, 0).UTC().Format(time.DateTime)})
+	if of.pool != "" {
+		only = "AND pool = {pool:String} AND (mint_in = {quote:String} OR mint_out = {quote:String})"
+		args = append(args, driver.NamedValue{Name: "pool", Value: of.pool}, driver.NamedValue{Name: "quote", Value: of.quote})
+	}
+	query := strings.NewReplacer("{start}", q.Interval.start("block_time"), "{price}", price, "{only}", only, "{db}", c.database).Replace(candlesOfLegs)
+	return c.candles(ctx, query, args...)
+}
+
+// poolCandles makes the candles of one pool.
+func (c *ClickHouse) poolCandles(ctx context.Context, q *CandleQuestion) (answer Candles, err error) {
+	answer.Candles = []Candle{}
+	var of legs
+	if q.Pool != nil {
+		of.pool = q.Pool.String()
+	} else {
+		pools, err := c.Pools(ctx, q.Mint, 1)
+		if err != nil || len(pools) == 0 {
+			return answer, err
+		}
+		of.pool = pools[0].Pool
+	}
+	mint := driver.NamedValue{Name: "mint", Value: q.Mint.String()}
+	pool := driver.NamedValue{Name: "pool", Value: of.pool}
+	err = read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&of.quote) },
+		"SELECT if(mint_a = {mint:String}, mint_b, mint_a) AS other FROM "+c.database+".pools_raw FINAL WHERE pool = {pool:String} AND (mint_a = {mint:String} OR mint_b = {mint:String}) ORDER BY other LIMIT 1", mint, pool)
+	if err != nil || of.quote == "" {
+		return answer, err
+	}
+	answer.Pool, answer.QuoteMint = &of.pool, &of.quote
+	var partial bool
+	if of.from, partial, err = c.reach(ctx, q, &of); err != nil || of.from.IsZero() {
+		return answer, err
+	}
+	answer.Candles, err = c.ofLegs(ctx, q, &of)
+	if partial && len(answer.Candles) > 0 && answer.Candles[0].Time <= of.from.Unix() {
+		answer.Candles = answer.Candles[1:]
+	}
+	return answer, err
+}
+
+// reach returns from when on a pool's legs must be read: as many hours with trades as there may be
+// candles, but not more than mostLegs. partial is whether that leaves out a part of the oldest
+// candle. from is zero if the pool has not traded. An interval may be a part of an hour: then each
+// hour has a candle at least.
+func (c *ClickHouse) reach(ctx context.Context, q *CandleQuestion, of *legs) (from time.Time, partial bool, err error) {
+	var (
+		trades uint64
+		oldest time.Time
+		found  int
+		full   bool
+	)
+	args := append(named(q), driver.NamedValue{Name: "pool", Value: of.pool}, driver.NamedValue{Name: "quote", Value: of.quote})
+	err = read(ctx, c.public, func(rows driver.Rows) error {
+		var hour, start time.Time
+		var n uint64
+		if err := rows.Scan(&hour, &start, &n); err != nil || full {
+			return err
+		}
+		fresh := found == 0 || !start.Equal(oldest)
+		trades += n
+		if full = found > 0 && (trades > mostLegs || fresh && found == q.Limit); full {
+			partial = !fresh
+			return nil
+		}
+		if fresh {
+			found++
+		}
+		from, oldest = hour, start
+		return nil
+	}, fmt.Sprintf("SELECT bucket, %s, trades FROM %s.pool_volume_1h_raw FINAL WHERE pool = {pool:String} AND (mint_a = {quote:String} OR mint_b = {quote:String})"+
+		" AND bucket >= toStartOfHour({from:DateTime}) AND bucket < {to:DateTime} ORDER BY bucket DESC LIMIT %d", q.Interval.start("bucket"), c.database, mostPoolHours), args...)
+	return from, partial, err
+}
