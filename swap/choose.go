@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/router"
@@ -41,6 +43,8 @@ type choice struct {
 	// that the chain enforces. fee is the platform's; amountOut is without it.
 	amountIn, maxIn, amountOut, minOut, fee uint64
 	venues                                  []VenueReport
+	// made is the transaction; nil if there is none.
+	made *made
 }
 
 // mint returns a mint of the pairs; nil if it is of none.
@@ -141,7 +145,7 @@ func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 		for j := range snapshot.Pools {
 			p := &snapshot.Pools[j]
 			newest = max(newest, p.Slot)
-			if useful && r.allows(p.Venue) {
+			if useful && r.serves(p.Venue, p.Pool) {
 				edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
 			}
 		}
@@ -216,7 +220,7 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		c := &choice{view: v, plan: plan, venues: reports}
 		c.settle(r)
 		// A client that gets no transaction need not wait until one is built.
-		if r.user == nil && surelyFits(r, &c.plan) {
+		if r.user == nil && r.payer == nil && r.wish.tip == 0 && surelyFits(r, &c.plan) {
 			return c, c.keeps(r)
 		}
 		err := txn.Fits(s.build(r, c))
@@ -229,7 +233,24 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		}
 		without = cmp.Or(without, err)
 	}
-	return nil, without
+	return nil, s.would(r, v, answer, without)
+}
+
+// would adds to the error of plans that do not fit a transaction, whether one of version 1 would
+// carry one of them.
+func (s *Server) would(r *request, v *view, answer *router.Answer, without error) error {
+	if r.version == txwire.V1 || !errors.Is(without, txn.ErrTooLarge) {
+		return without
+	}
+	larger := *r
+	larger.version = txwire.V1
+	for _, plan := range answer.Plans {
+		c := &choice{view: v, plan: plan}
+		if c.settle(&larger); txn.Fits(s.build(&larger, c)) == nil {
+			return fmt.Errorf("%w; one of version 1 would carry it: %s=1", without, fieldVersion)
+		}
+	}
+	return without
 }
 
 // surelyFits returns whether the transaction of a plan fits, without building it. Mostly it does if
@@ -257,6 +278,9 @@ const leastSlack = 10
 func (s *Server) unitPrice(r *request) uint64 {
 	if r.priorityFee != nil {
 		return 0
+	}
+	if r.unitPrice != nil {
+		return *r.unitPrice
 	}
 	return s.cfg.unitPrice
 }

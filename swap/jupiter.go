@@ -73,20 +73,39 @@ func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuot
 	if c.fee > 0 {
 		j.PlatformFee = &jupiterFee{decimal(c.fee), r.fee}
 	}
-	shares := sharesOf(&c.plan)
-	for i, route := range c.plan.Routes {
-		for hop, l := range route.Legs {
-			bps := uint64(maxSlippage)
-			if hop == 0 {
-				bps = shares[i]
-			}
-			j.RoutePlan = append(j.RoutePlan, jupiterStep{jupiterLeg(&l), bps / 100, bps})
-		}
-	}
+	j.RoutePlan = steps(c.plan.Routes)
 	if out.Transaction != nil {
 		j.jupiterSwap = &jupiterSwap{out.Txn, out.LastValidBlockHeight, out.PriorityFee, out.ComputeUnits, out.Simulation}
 	}
 	return j
+}
+
+// steps returns the swaps of routes. The percents of the swaps that sell one token add up to 100,
+// and their bps to 10,000: the first one gets what rounding leaves.
+func steps(routes []router.Route) []jupiterStep {
+	list := []jupiterStep{}
+	total, first := map[venue.Key]uint64{}, map[venue.Key]int{}
+	for i := range routes {
+		for j := range routes[i].Legs {
+			total[routes[i].Legs[j].Quote.Order.In] += routes[i].Legs[j].Quote.AmountIn
+		}
+	}
+	for i := range routes {
+		for j := range routes[i].Legs {
+			l := &routes[i].Legs[j]
+			sold := l.Quote.Order.In
+			step := jupiterStep{jupiterLeg(l), proportion(100, l.Quote.AmountIn, total[sold]), proportion(maxSlippage, l.Quote.AmountIn, total[sold])}
+			if at, later := first[sold]; later {
+				list[at].Percent -= step.Percent
+				list[at].Bps -= step.Bps
+			} else {
+				first[sold] = len(list)
+				step.Percent, step.Bps = 100, maxSlippage
+			}
+			list = append(list, step)
+		}
+	}
+	return list
 }
 
 // jupiterLeg describes one swap. FeeMint is the mint of the pool's first fee, FeeAmount the sum of

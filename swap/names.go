@@ -18,13 +18,10 @@ type foreign struct {
 	instead string
 }
 
-// foreignPayer is also accepted if it is the user.
-const foreignPayer = "payer"
-
 const (
 	insteadFee  = "give fee_bps and treasury, the wallet whose associated account gets it"
 	insteadPay  = "give priority_fee, in lamports for the whole transaction"
-	insteadOwn  = "what is bought goes to the user's own accounts"
+	insteadOwn  = "give destination_token_account or native_destination_account"
 	insteadSlip = "the slippage is what slippage_bps says"
 	insteadHops = "all routes that there are compete: see Routes in docs/swap-reference.md"
 	insteadNone = "nothing is executed here: sign txn, and send it to a JSON-RPC server"
@@ -33,23 +30,17 @@ const (
 // refusedNames has the names of Jupiter's swap API (v6, v1) and Ultra API that are not honoured.
 // The table "Names that are refused" in docs/swap-reference.md is the same.
 var refusedNames = map[string]foreign{
-	"asLegacyTransaction":                  {[]string{"false"}, "transactions are of version 0"},
 	"autoSlippage":                         {[]string{"false"}, insteadSlip},
 	"blockhashSlotsToExpiry":               {[]string{"150"}, "a transaction is valid until last_valid_block_height"},
 	"broadcastFeeType":                     {nil, insteadPay},
 	"closeAuthority":                       {nil, "the user closes the accounts that the transaction opens"},
 	"computeAutoSlippage":                  {[]string{"false"}, insteadSlip},
-	"computeUnitPriceMicroLamports":        {nil, insteadPay},
-	"destinationTokenAccount":              {nil, insteadOwn},
 	"dynamicSlippage":                      {[]string{"false"}, insteadSlip},
 	"excludeRouters":                       {nil, "give exclude_dexes"},
-	"feeAccount":                           {nil, insteadFee},
 	"forJitoBundle":                        {[]string{"false"}, "no venue is left out for bundles: give exclude_dexes"},
-	"jitoTipLamports":                      {[]string{"0"}, "no tip is paid"},
+	"jitoTipLamports":                      {[]string{"0"}, "give prioritizationFeeLamports with its member jitoTipLamports"},
 	"keyedUiAccounts":                      {nil, "quotes are made of the chain's own state"},
 	"minimizeSlippage":                     {[]string{"false"}, insteadSlip},
-	"nativeDestinationAccount":             {nil, insteadOwn},
-	foreignPayer:                           {nil, "the user pays the fees and the rents"},
 	"preferLiquidDexes":                    {[]string{"false"}, "give dexes"},
 	"priorityFeeLamports":                  {nil, insteadPay},
 	"quoteArgs":                            {nil, insteadHops},
@@ -63,7 +54,6 @@ var refusedNames = map[string]foreign{
 	"tokenCategoryBasedIntermediateTokens": {[]string{"false"}, insteadHops},
 	"trackingAccount":                      {nil, "the transaction names no account for tracking"},
 	"useTokenLedger":                       {[]string{"false"}, "the amount is that of the request"},
-	"wrapAndUnwrapSol":                     {[]string{"true"}, "SOL is wrapped, and unwrapped where unwraps_sol says so"},
 }
 
 // harmless has names of the same APIs that change nothing here, whatever their value, and why. The
@@ -72,11 +62,9 @@ var harmless = map[string]string{ //nolint:gosec // G101: names with "Token" are
 	"allowOptimizedWrappedSolTokenAccount": "it allows what is not done",
 	"autoSlippageCollisionUsdValue":        "it belongs to autoSlippage, which is refused",
 	"correctLastValidBlockHeight":          "last_valid_block_height is always the right one",
-	"dynamicComputeUnitLimit":              "the limit always follows from the route",
 	"instructionVersion":                   "Jupiter's program is not called",
 	"maxAutoSlippageBps":                   "it belongs to autoSlippage, which is refused",
 	"programAuthorityId":                   "Jupiter's program is not called",
-	"skipUserAccountsRpcCalls":             "accounts that are there already are not opened again",
 	"supportDynamicIntermediateTokens":     "it only lets more routes compete",
 	"useSharedAccounts":                    "what is between two swaps lies in the user's own accounts",
 }
@@ -146,12 +134,11 @@ func onlyQuery(c *fiber.Ctx, names ...string) error {
 
 // honoured returns an error for the first parameter that asks for what this API does not do.
 func (f fields) honoured() error {
-	_, user := f.get(fieldUser)
 	for i := range f {
 		name, text := f[i].name, f[i].text
 		other, ok := refusedNames[name]
 		switch {
-		case !ok || text == "" || slices.Contains(other.accepted, text), name == foreignPayer && text == user:
+		case !ok || text == "" || slices.Contains(other.accepted, text):
 		case other.accepted != nil:
 			return invalid(name, text, "must be "+other.accepted[0]+", or absent: "+other.instead)
 		default:

@@ -101,31 +101,39 @@ func TestWhatIsNotHonouredIsRefusedByName(t *testing.T) {
 			f.forbids(t, form{"twice", http.MethodGet, urls(name, accepted)[0].path + "&" + name + "=x", ""}, name+" is given twice")
 		}
 	}
-	for _, one := range bodies(t, f, foreignPayer, fmt.Sprintf("%q", wallet)) {
-		f.permits(t, one)
-	}
-	f.permits(t, form{"the user pays", http.MethodGet, urls(foreignPayer, wallet.String())[0].path + "&user_account=" + wallet.String(), ""})
-	f.forbids(t, urls(foreignPayer, wallet.String())[0], "payer is ")
 }
 
-// TestAPriorityFeeIsANumber: of Jupiter's objects for it, the member that asks for something is
-// named.
-func TestAPriorityFeeIsANumber(t *testing.T) {
+// TestAPriorityFeeHasAllItsForms: a number, auto, and Jupiter's objects. What is none of them is
+// refused by name.
+func TestAPriorityFeeHasAllItsForms(t *testing.T) {
 	f := start(t, Config{slot: time.Millisecond, heartbeat: 10 * time.Millisecond}, onePool())
 	for value, named := range map[string]string{
-		`{"priorityLevelWithMaxLamports":{"maxLamports":1000000,"priorityLevel":"veryHigh"}}`: "prioritizationFeeLamports.priorityLevelWithMaxLamports",
-		`{"priorityLevelWithMaxLamports":null,"jitoTipLamports":1000}`:                        "prioritizationFeeLamports.jitoTipLamports",
-		`{"jitoTipLamportsWithPayer":{"lamports":5,"payer":"x"}}`:                             "prioritizationFeeLamports.jitoTipLamportsWithPayer",
+		`{"priorityLevelWithMaxLamports":{"maxLamports":1000000,"priorityLevel":"x"}}`:                  "prioritizationFeeLamports.priorityLevelWithMaxLamports.priorityLevel is",
+		`{"priorityLevelWithMaxLamports":{"priorityLevel":"high"}}`:                                     "must have priorityLevel and maxLamports",
+		`{"priorityLevelWithMaxLamports":{"priorityLevel":"high","maxLamports":0}}`:                     "prioritizationFeeLamports.priorityLevelWithMaxLamports.maxLamports is",
+		`{"priorityLevelWithMaxLamports":{"priorityLevel":"high","maxLamports":5,"global":1}}`:          "priorityLevelWithMaxLamports.global is",
+		`{"priorityLevelWithMaxLamports":{"priorityLevel":"high","maxLamports":5,"x":1}}`:               "there is no parameter",
+		`{"priorityLevelWithMaxLamports":{"priorityLevel":"high","maxLamports":5},"jitoTipLamports":1}`: "one of them is enough",
+		`{"priorityLevelWithMaxLamports":5}`:                                                            "must be a JSON object",
+		`{"jitoTipLamports":1000000001}`:                                                                "prioritizationFeeLamports.jitoTipLamports is",
+		`{"jitoTipLamportsWithPayer":{"lamports":5,"payer":"x"}}`:                                       "prioritizationFeeLamports.jitoTipLamportsWithPayer.payer is",
+		`{"jitoTipLamportsWithPayer":{"lamports":5}}`:                                                   "must have lamports and payer",
+		`{"jitoTipLamportsWithPayer":{"lamports":5,"payer":null}}`:                                      "prioritizationFeeLamports.jitoTipLamportsWithPayer.payer",
 		`{"anything":false}`: "prioritizationFeeLamports.anything",
 		`{"a":null,"a":1}`:   "a is given twice",
-		`"auto"`:             `prioritizationFeeLamports is "auto"`,
+		`"{x"`:               "prioritizationFeeLamports is",
+		`"fast"`:             `prioritizationFeeLamports is "fast"`,
 		`[1]`:                "prioritizationFeeLamports must be",
 		`true`:               "prioritizationFeeLamports is",
 		`1000000001`:         "prioritizationFeeLamports is",
 	} {
 		f.forbids(t, bodies(t, f, "prioritizationFeeLamports", value)[3], named)
 	}
-	for _, value := range []string{`null`, `{}`, `{"priorityLevelWithMaxLamports":null}`, `{"jitoTipLamports":0}`, `5000`, `"5000"`} {
+	for _, value := range []string{
+		`null`, `{}`, `{"priorityLevelWithMaxLamports":null}`, `{"jitoTipLamports":0}`, `5000`, `"5000"`, `"auto"`, `{"jitoTipLamports":1000}`,
+		`{"priorityLevelWithMaxLamports":{"maxLamports":1000000,"priorityLevel":"veryHigh","global":true}}`,
+		fmt.Sprintf(`{"jitoTipLamportsWithPayer":{"lamports":5,"payer":%q}}`, wallet),
+	} {
 		f.permits(t, bodies(t, f, "prioritizationFeeLamports", value)[3])
 	}
 }
@@ -152,7 +160,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 	for name, nearest := range map[string]string{
 		"desinationTokenAccount": "destinationTokenAccount", "nativeDestination": "nativeDestinationAccount", "slipage_bps": "slippage_bps", "SRC_MINT": "src_mint",
 		"userpublickey": "userPublicKey", "Payer": "payer", "src_mint ": "src_mint", "dexes[]": "dexes", "excludedDexes": "exclude_dexes", "slippage": "slippage_bps",
-		"fee-account": "feeAccount", "zzz": "", "": "", "apiKey": "", "__proto__": "", "src_mint\x00": "src_mint", "ｐayer": "", "\u202eremark": "",
+		"fee-account": "fee_account", "zzz": "", "": "", "apiKey": "", "__proto__": "", "src_mint\x00": "src_mint", "ｐayer": "", "\u202eremark": "",
 		strings.Repeat("x", 1000): "", "a\nb": "", "quote.bound": "",
 	} {
 		secret := "0123456789abcdef"
@@ -287,9 +295,6 @@ func TestThePageNamesWhatIsRefused(t *testing.T) {
 	want := map[string][]string{}
 	for name, other := range refusedNames {
 		accepted := strings.Join(other.accepted, ", ")
-		if name == foreignPayer {
-			accepted = "the user"
-		}
 		want[name] = []string{accepted, other.instead}
 	}
 	require.Equal(t, want, table("Names that are refused:", 3))

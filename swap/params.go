@@ -32,6 +32,18 @@ const (
 	fieldMaxAge      = "max_age_slots"
 	fieldOnlyHubs    = "only_hubs"
 	fieldQuote       = "quote"
+
+	fieldVersion      = "transaction_version"
+	fieldLegacy       = "as_legacy_transaction"
+	fieldPayer        = "payer"
+	fieldDestination  = "destination_token_account"
+	fieldNative       = "native_destination_account"
+	fieldFeeAccount   = "fee_account"
+	fieldWrap         = "wrap_and_unwrap_sol"
+	fieldUnitPrice    = "compute_unit_price_micro_lamports"
+	fieldDynamicUnits = "dynamic_compute_unit_limit"
+	fieldSkipAccounts = "skip_user_accounts_rpc_calls"
+	fieldOffCurve     = "allow_off_curve"
 )
 
 // aliases are the names that other routers give the parameters. amount is the amount of the side
@@ -40,13 +52,16 @@ var aliases = map[string]string{
 	fieldSource: "inputMint", fieldTarget: "outputMint", fieldAmount: "amount", fieldAmountOut: "amount", fieldSlippage: "slippageBps",
 	fieldUser: "userPublicKey", fieldMode: "swapMode", fieldOnlyDirect: "onlyDirectRoutes", fieldExclude: "excludeDexes",
 	fieldMaxAccounts: "maxAccounts", fieldPriorityFee: "prioritizationFeeLamports", fieldFee: "platformFeeBps", fieldQuote: "quoteResponse",
-	fieldOnlyHubs: "restrictIntermediateTokens",
+	fieldOnlyHubs: "restrictIntermediateTokens", fieldVersion: "transactionVersion", fieldLegacy: "asLegacyTransaction",
+	fieldDestination: "destinationTokenAccount", fieldNative: "nativeDestinationAccount", fieldFeeAccount: "feeAccount", fieldWrap: "wrapAndUnwrapSol",
+	fieldUnitPrice: "computeUnitPriceMicroLamports", fieldDynamicUnits: "dynamicComputeUnitLimit", fieldSkipAccounts: "skipUserAccountsRpcCalls",
 }
 
 // order is the order in which parameters are checked.
 var order = []string{
 	fieldQuote, fieldFormat, fieldSource, fieldTarget, fieldMode, fieldAmount, fieldAmountOut, fieldSlippage, fieldUser, fieldOnlyDirect, fieldOnlyHubs,
-	fieldDexes, fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge,
+	fieldDexes, fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge, fieldVersion, fieldLegacy, fieldPayer, fieldDestination,
+	fieldNative, fieldFeeAccount, fieldWrap, fieldUnitPrice, fieldDynamicUnits, fieldSkipAccounts, fieldOffCurve,
 }
 
 // fields are a request's parameters as text, by the name that the client used. An empty text means
@@ -229,23 +244,12 @@ func textOf(name string, value json.RawMessage) (string, error) {
 			return "", badRequest("%s must be a list of names, or one text with commas", name)
 		}
 		return strings.Join(entries, ","), nil
-	case first == '{' && name == aliases[fieldPriorityFee]:
-		return "", plainFee(name, value)
+	case first == '{' && (name == fieldPriorityFee || name == aliases[fieldPriorityFee]):
+		return string(value), nil
 	case first == '{' || first == '[' || len(value) > maxScalar:
 		return "", badRequest("%s must be a string or a number", name)
 	}
 	return string(value), nil
-}
-
-// plainFee returns an error for a priority fee that is an object, as Jupiter takes it. It names the
-// first member that asks for something.
-func plainFee(name string, object []byte) error {
-	return eachMember(object, func(member string, value json.RawMessage) error {
-		if text := string(value); text != "null" && !slices.Contains(refusedNames[member].accepted, text) {
-			return invalid(quoted(name+"."+member), text, "must be absent: give "+name+" as a whole number of lamports")
-		}
-		return nil
-	})
 }
 
 // maxScalar is the most characters of a number.

@@ -31,8 +31,10 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 		fieldSource: {"x", strings.Repeat("1", 45), "0OIl", "-1"}, fieldTarget: {"x", coin.String()}, fieldAmount: {"0", "-1", "1e3", "18446744073709551616", "0x10", " 1"},
 		fieldSlippage: {"-1", "10001", "1.5", "a"}, fieldUser: {"x", cpmm.Authority.String()}, fieldMode: {"in", "EXACT_IN"}, fieldFormat: {"json", ""},
 		fieldOnlyDirect: {"1", "yes"}, fieldOnlyHubs: {"0", "TRUE"}, fieldDexes: {"nowhere", "raydium_cpmm,,", strings.Repeat("raydium_cpmm,", 40) + "raydium_cpmm"}, fieldExclude: {"raydium"},
-		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "auto"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
-		fieldMaxAge: {"21", "-1", "1e2", ""},
+		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "fast", "{"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
+		fieldMaxAge: {"21", "-1", "1e2", ""}, fieldVersion: {"2", "-1", "v0", "Legacy"}, fieldLegacy: {"1", "TRUE"}, fieldPayer: {"x", cpmm.Authority.String()},
+		fieldDestination: {"x", "0OIl"}, fieldNative: {"x", strings.Repeat("1", 45)}, fieldFeeAccount: {"x"}, fieldWrap: {"0", "no"}, fieldUnitPrice: {"-1", "714285715", "1.5"},
+		fieldDynamicUnits: {"1"}, fieldSkipAccounts: {"yes"},
 	}
 	for field, values := range bad {
 		for _, name := range []string{field, aliases[field]} {
@@ -64,6 +66,19 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 	f.refused(t, http.MethodGet, ok+"&amount_out=1", "", http.StatusBadRequest, `amount_out is "1": must be absent`)
 	f.refused(t, http.MethodGet, ok+"&quote={}", "", http.StatusBadRequest, "belongs into the body")
 	f.refused(t, http.MethodGet, ok+"&fee_bps=5&user_account="+wallet.String(), "", http.StatusBadRequest, "treasury is missing")
+	for more, message := range map[string]string{
+		"&destination_token_account=" + wallet.String() + "&native_destination_account=" + wallet.String(): "native_destination_account is",
+		"&native_destination_account=" + wallet.String() + "&wrap_and_unwrap_sol=false":                    "must be absent if wrap_and_unwrap_sol is false",
+		"&as_legacy_transaction=true&transaction_version=1":                                                "transaction_version is \"1\": must be legacy",
+		"&priority_fee=5&compute_unit_price_micro_lamports=5":                                              "priority_fee is \"5\": must be absent",
+		"&fee_bps=5&treasury=" + wallet.String() + "&fee_account=" + wallet.String():                       "fee_account is",
+		"&destination_token_account=" + wallet.String() + "&fee_account=" + wallet.String():                "must differ from destination_token_account",
+		"&user_account=" + cpmm.Authority.String() + "&allow_off_curve=false":                              "user_account is",
+		"&user_account=" + cpmm.Authority.String() + "&allow_off_curve=1":                                  "allow_off_curve is",
+	} {
+		f.refused(t, http.MethodGet, ok+more, "", http.StatusBadRequest, message)
+	}
+	f.refused(t, http.MethodGet, query(swaptest.WrappedSOL, coin, "1")+"&nativeDestinationAccount="+wallet.String(), "", http.StatusBadRequest, "must be absent unless dst_mint is")
 	f.refused(t, http.MethodGet, "/api/v2/pools?mint=x", "", http.StatusBadRequest, `mint is "x"`)
 	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+coin.String()+"&with="+coin.String(), "", http.StatusBadRequest, "must differ")
 	f.refused(t, http.MethodGet, "/api/v2/pools?mint=a&mint=b", "", http.StatusBadRequest, "given twice")

@@ -2,19 +2,11 @@ package swap
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana"
-	"github.com/mintlake/mintlake/solana/txwire"
-	"github.com/mintlake/mintlake/swap/market"
-	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/router"
 	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -29,6 +21,9 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 	if err := r.covered(s.covered); err != nil {
 		return nil, nil, err
 	}
+	if err := s.recipients(ctx, r); err != nil {
+		return nil, nil, err
+	}
 	v, err := s.look(ctx, r)
 	if err != nil {
 		return nil, nil, err
@@ -37,14 +32,16 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 	if err != nil {
 		return nil, nil, err
 	}
-	var transaction *Transaction
+	var made *made
 	if r.user != nil {
-		if transaction, err = s.transaction(ctx, r, c); err != nil {
+		if made, err = s.transaction(ctx, r, c); err != nil {
 			return nil, nil, err
 		}
 	}
 	out := s.response(r, c, began)
-	out.Transaction = transaction
+	if c.made = made; made != nil {
+		out.Transaction, out.Warnings = &made.Transaction, append(out.Warnings, made.warnings...)
+	}
 	return out, c, nil
 }
 
@@ -57,10 +54,16 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 	}
 	build := txn.Request{
 		In: side(r.source), Out: side(r.target), UnitPrice: s.cfg.unitPrice, PriorityFee: r.priorityFee, MaxAccounts: r.maxAccounts,
-		Tables: c.view.tables,
+		Tables: c.view.tables, Version: r.version, Payer: r.payer, Destination: r.destination, NativeTo: r.native, KeepWrapped: r.keepWrapped,
+	}
+	if r.unitPrice != nil {
+		build.UnitPrice = *r.unitPrice
+	}
+	if r.user != nil {
+		build.Tip = r.tip(*r.user)
 	}
 	if c.fee > 0 {
-		build.Fee = &txn.Fee{Amount: c.fee}
+		build.Fee = &txn.Fee{Amount: c.fee, Account: r.feeAccount}
 		if r.treasury != nil {
 			build.Fee.Treasury = *r.treasury
 		}
@@ -147,62 +150,6 @@ func (c *choice) limits() []uint64 {
 	return limits
 }
 
-// transaction builds what the user signs. For that it reads a blockhash, and which accounts there
-// are: the user's for wrapped SOL, those that the transaction would open, and the treasury's for
-// the bought token if the platform takes a fee. It is an error if that one is missing.
-func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*Transaction, error) {
-	build := s.build(r, c)
-	build.User, build.Accounts = *r.user, txn.Accounts{}
-	opens, err := txn.Opens(build)
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := wantedOf(build, opens)
-	if err != nil {
-		return nil, err
-	}
-	var height uint64
-	var open []bool
-	var rent venue.Rent
-	group, reading := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		build.Blockhash, height, err = s.blockhash(reading)
-		return err
-	})
-	group.Go(func() (err error) {
-		open, rent, err = s.open(reading, wanted)
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return nil, away(err)
-	}
-	if build.HasWrapped = open[len(opens)]; build.Fee != nil && !open[len(opens)+1] {
-		return nil, invalid(fieldTreasury, build.Fee.Treasury.String(), "must have an associated account for "+r.target.String()+": create it first")
-	}
-	var deposit uint64
-	for i, o := range opens {
-		if !open[i] {
-			deposit += rent.Of(o.Size)
-		}
-	}
-	built, err := txn.Build(build)
-	switch {
-	case errors.Is(err, txwire.ErrMalformed): // the one who pays would be called
-		return nil, invalid(fieldUser, r.user.String(), "must be a wallet, and no program that the transaction calls")
-	case err != nil:
-		return nil, err
-	}
-	tables := make([]string, len(built.Tables))
-	for i, table := range built.Tables {
-		tables[i] = table.String()
-	}
-	return &Transaction{
-		LookupTables: tables, Rent: deposit,
-		Txn: base64.StdEncoding.EncodeToString(built.Bytes), LastValidBlockHeight: height,
-		ComputeUnits: built.ComputeUnits, PriorityFee: built.PriorityFee, Unwraps: built.Unwraps,
-	}, nil
-}
-
 // blockhash reads a recent blockhash and the last block height at which it is valid.
 func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 	var result struct {
@@ -220,35 +167,4 @@ func (s *Server) blockhash(ctx context.Context) (venue.Key, uint64, error) {
 		return venue.Key{}, 0, fmt.Errorf("getLatestBlockhash: %w", err)
 	}
 	return hash, result.Value.LastValidBlockHeight, nil
-}
-
-// wantedOf returns the accounts of which transaction must know whether they are there: opens, then
-// the user's account for wrapped SOL, then the treasury's account if there is a fee.
-func wantedOf(build txn.Request, opens []venue.Opening) ([]venue.Opening, error) {
-	account, err := build.Accounts.Of(build.User, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
-	list := append(slices.Clone(opens), venue.Opening{Account: account, Owner: mint.Token})
-	if err == nil && build.Fee != nil {
-		account, err = build.Accounts.Of(build.Fee.Treasury, build.Out)
-		list = append(list, venue.Opening{Account: account, Owner: build.Out.Program})
-	}
-	return list, err
-}
-
-// open returns which of these accounts there are, and the rent at the same slot.
-func (s *Server) open(ctx context.Context, wanted []venue.Opening) ([]bool, venue.Rent, error) {
-	keys := make([]venue.Key, 0, len(wanted)+1)
-	for _, o := range wanted {
-		keys = append(keys, o.Account)
-	}
-	keys = append(keys, venue.RentSysvar)
-	_, accounts, err := s.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{Commitment: market.Commitment, DataSlice: &solana.DataSlice{Length: venue.RentSize}})
-	if err != nil {
-		return nil, venue.Rent{}, err
-	}
-	open := make([]bool, len(wanted))
-	for i := range wanted {
-		// An address that merely holds lamports is no such account yet.
-		open[i] = accounts[i] != nil && accounts[i].Owner == wanted[i].Owner
-	}
-	return open, s.learnRent(accounts[len(wanted)]), nil
 }

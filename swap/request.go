@@ -67,6 +67,7 @@ type request struct {
 	// bound is the promise of a quote that the client sent back: the least out, or the most in if
 	// exactOut. nil if there is none.
 	bound *uint64
+	delivery
 }
 
 // Rules of the parameters, as error messages state them.
@@ -112,6 +113,7 @@ func parseRequest(f fields, needUser bool) (*request, error) {
 	r.maxAccounts = int(p.number(fieldMaxAccounts, maxAccounts, 1, maxAccounts))
 	r.maxAge = p.number(fieldMaxAge, maxAge, 0, maxAge)
 	p.money(r)
+	p.delivery(r)
 	p.user(r, needUser)
 	if p.fields.text(memberBound) != "" {
 		bound := p.number(memberBound, 0, 0, 1<<64-1)
@@ -225,10 +227,7 @@ func (p *parser) venues(field string) map[string]bool {
 
 // money reads the priority fee, the platform's fee and the wallet that gets it.
 func (p *parser) money(r *request) {
-	if _, text := p.fields.get(fieldPriorityFee); text != "" {
-		n := p.number(fieldPriorityFee, 0, 0, maxPriorityFee)
-		r.priorityFee = &n
-	}
+	p.priority(r)
 	r.fee = p.number(fieldFee, 0, 0, maxFee)
 	if name, text := p.fields.get(fieldTreasury); text != "" && p.err == nil {
 		r.treasury = p.wallet(name, text)
@@ -245,8 +244,14 @@ func (p *parser) user(r *request, need bool) {
 	if p.err != nil || text == "" && !need {
 		return
 	}
-	if r.user = p.wallet(name, text); r.user != nil && r.fee > 0 && r.treasury == nil {
-		p.err = missing(fieldTreasury, "must be the wallet that gets "+fieldFee)
+	if p.choice(fieldOffCurve, ruleBoolean, "true", "false") == "true" {
+		user, err := parseKey(name, text)
+		r.user, p.err = &user, err
+	} else {
+		r.user = p.wallet(name, text)
+	}
+	if p.err == nil && r.fee > 0 && r.treasury == nil && r.feeAccount == nil {
+		p.err = missing(fieldTreasury, "must be the wallet that gets "+fieldFee+", or give "+fieldFeeAccount)
 	}
 }
 

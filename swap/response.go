@@ -130,7 +130,7 @@ const maxRefusals = 16
 
 // Transaction is part of a Response if the request named a user.
 type Transaction struct {
-	// Txn is the base64 of a v0 transaction with zero signatures.
+	// Txn is the base64 of the transaction with zero signatures.
 	Txn string `json:"txn"`
 	// LastValidBlockHeight is the block height after which it is void.
 	LastValidBlockHeight uint64 `json:"last_valid_block_height"`
@@ -143,6 +143,10 @@ type Transaction struct {
 	// Rent is the lamports that stay in accounts which it opens for the user: for the tokens that
 	// he buys, and what venues keep of him, such as PumpSwap's account for cashback.
 	Rent uint64 `json:"rent"`
+	// Version is legacy, 0 or 1.
+	Version string `json:"transaction_version"`
+	// Fee is what the chain takes for the signatures, in lamports, besides PriorityFee.
+	Fee uint64 `json:"signature_fee"`
 	// LookupTables are the address lookup tables that it uses. It may be empty, but is never null.
 	LookupTables []string `json:"lookup_tables"`
 }

@@ -3,7 +3,6 @@ package swap
 import (
 	"context"
 	"fmt"
-	"path"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -36,19 +35,24 @@ const (
 // addRoutes adds all routes, and an answer for every other path or method.
 func (s *Server) addRoutes() {
 	s.app.Use(s.common)
+	// name is that of the key rules.
 	keyed := []struct {
-		method, path string
-		handle       func(ctx context.Context, c *fiber.Ctx) error
+		method, path, name string
+		handle             func(ctx context.Context, c *fiber.Ctx) error
 	}{
-		{fiber.MethodGet, routeQuote, s.getQuote},
-		{fiber.MethodPost, routeSwap, s.postSwap},
-		{fiber.MethodGet, routeVenues, s.getVenues},
-		{fiber.MethodGet, routePools, s.getPools},
+		{fiber.MethodGet, routeQuote, "quote", s.getQuote},
+		{fiber.MethodPost, routeSwap, "swap", s.postSwap},
+		{fiber.MethodGet, routeVenues, "venues", s.getVenues},
+		{fiber.MethodGet, routePools, "pools", s.getPools},
+		{fiber.MethodGet, routeJupiterQuote, "quote", s.jupiterQuoteGet},
+		{fiber.MethodPost, routeJupiterSwap, "swap", s.jupiterSwapPost},
+		{fiber.MethodPost, routeJupiterInstructions, "swap", s.jupiterInstructionsPost},
+		{fiber.MethodGet, routeJupiterLabels, "venues", s.jupiterLabelsGet},
 	}
 	methods := map[string]string{routeStream: fiber.MethodGet}
 	for _, r := range keyed {
 		methods[r.path] = r.method
-		s.app.Add(r.method, r.path, s.counted(r.path, s.keyed(path.Base(r.path), r.handle)))
+		s.app.Add(r.method, r.path, s.counted(r.path, s.keyed(r.name, r.handle)))
 	}
 	s.app.Get(routeStream, s.counted(routeStream, s.getStream))
 	s.app.Get("/openapi.json", s.counted(routeProbe, s.getOpenAPI))
@@ -61,7 +65,8 @@ func (s *Server) addRoutes() {
 		}))
 	}
 	s.app.Use(s.counted(routeOther, func(*fiber.Ctx) error {
-		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", GET "+routeStream+", POST "+routeSwap+", GET "+routeVenues+", GET "+routePools)
+		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", GET "+routeStream+", POST "+routeSwap+", GET "+routeVenues+", GET "+routePools+
+			", GET "+routeJupiterQuote+", POST "+routeJupiterSwap+", POST "+routeJupiterInstructions+", GET "+routeJupiterLabels)
 	}))
 }
 
@@ -140,7 +145,7 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 }
 
 // admit checks the key and its rules, takes one request from the key's budget and counts it. method
-// is the last part of the route, by which the rules name it: quote, stream, swap, venues, pools.
+// is how the rules name the route: quote, stream, swap, venues, pools.
 // client names who asks: the key, or the network of the address where no key is needed.
 func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client string, err error) {
 	var forwarded []string
@@ -185,15 +190,7 @@ func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
 // answered before. The answer is that of a quote, always with the transaction. It does not execute
 // the swap: the specification only names the path.
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
-	// fiber's own Body would decode a coded body without a bound: 663 bytes of br can be a
-	// gigabyte.
-	if coded := c.Get(fiber.HeaderContentEncoding); framing.Coded(coded) {
-		return newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
-	}
-	if name, given := firstArg(c); given {
-		return badRequest("%s is in the URL: the parameters of POST belong into the body", quoted(name))
-	}
-	fields, err := bodyFields(c.Request().Body())
+	fields, err := postFields(c)
 	if err != nil {
 		return err
 	}
@@ -202,6 +199,26 @@ func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	return s.answer(ctx, c, r, true)
+}
+
+// postFields reads the parameters of a POST.
+func postFields(c *fiber.Ctx) (fields, error) {
+	// fiber's own Body would decode a coded body without a bound: 663 bytes of br can be a
+	// gigabyte.
+	if coded := c.Get(fiber.HeaderContentEncoding); framing.Coded(coded) {
+		return nil, newError(fiber.StatusUnsupportedMediaType, "content-encoding is %s: a body must be sent as it is", quoted(coded))
+	}
+	if name, given := firstArg(c); given {
+		return nil, badRequest("%s is in the URL: the parameters of POST belong into the body", quoted(name))
+	}
+	return bodyFields(c.Request().Body())
+}
+
+// count counts the swaps of an answer by their venues.
+func (s *Server) count(out *Response) {
+	for i := range out.Route {
+		s.metrics.quotesOf[out.Route[i].Venue].Inc()
+	}
 }
 
 // answer computes the quote of a request and sends it, with a simulation if simulate is set.
@@ -214,10 +231,7 @@ func (s *Server) answer(ctx context.Context, c *fiber.Ctx, r *request, simulate 
 	if simulate {
 		out.Simulation = s.simulate(ctx, out.Txn)
 	}
-	for i := range out.Route {
-		leg := &out.Route[i]
-		s.metrics.quotesOf[leg.Venue].Inc()
-	}
+	s.count(out)
 	if r.jupiter {
 		return c.JSON(jupiter(r, chosen, out, began))
 	}

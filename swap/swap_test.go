@@ -17,6 +17,7 @@ import (
 
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
 )
@@ -177,6 +178,15 @@ func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"src_mint":"So11111111111111111111111111111111111111112","dst_mint":"a","amount_in":1,"slippage_bps":"1","user_account":"x"}`), true)
 	f.Add([]byte(`{"amount_in":1e400}`), false)
 	f.Add([]byte(`{"quoteResponse":{"inputMint":"So11111111111111111111111111111111111111112","outputMint":"a","inAmount":"1","otherAmountThreshold":"1","swapMode":"ExactIn","slippageBps":1}}`), false)
+	const ends = `{"src_mint":"D6Ctou6S3Ck3Hd2pNt48y5jv4Q4AvSvd4vnsFAGrKtwz","dst_mint":"So11111111111111111111111111111111111111112","amount_in":1,"slippage_bps":1,`
+	for _, more := range []string{
+		`"transaction_version":1,"payer":"4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"}`, `"asLegacyTransaction":true,"wrapAndUnwrapSol":false}`,
+		`"native_destination_account":"4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"}`, `"compute_unit_price_micro_lamports":7,"fee_bps":1,"fee_account":"a"}`,
+		`"prioritizationFeeLamports":{"priorityLevelWithMaxLamports":{"priorityLevel":"high","maxLamports":5}}}`, `"priority_fee":{"jitoTipLamports":5}}`,
+		`"priority_fee":{"jitoTipLamportsWithPayer":{"lamports":5,"payer":"4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"}},"destinationTokenAccount":"a"}`,
+	} {
+		f.Add([]byte(ends+more), false)
+	}
 	f.Fuzz(func(t *testing.T, body []byte, needUser bool) {
 		fields, err := bodyFields(body)
 		if err != nil {
@@ -186,6 +196,13 @@ func FuzzParseRequest(f *testing.F) {
 		if err == nil && (r.amount == 0 || r.fee > maxFee || r.maxAge > maxAge || r.maxAccounts < 1 || r.maxAccounts > maxAccounts || r.slippage > maxSlippage || r.source == r.target || (needUser && r.user == nil)) {
 			t.Fatalf("accepted %s", body)
 		}
+		if err == nil && (r.native != nil && (r.target != mint.WrappedSOL || r.keepWrapped || r.destination != nil) ||
+			r.unitPrice != nil && (*r.unitPrice > maxUnitPrice || r.priorityFee != nil) || r.wish.tip > maxPriorityFee || r.wish.most > maxPriorityFee ||
+			r.user != nil && r.fee > 0 && r.treasury == nil && r.feeAccount == nil || r.treasury != nil && r.feeAccount != nil) {
+			t.Fatalf("accepted %s", body)
+		}
+		_, _ = fields.routed()
+		_, _ = parseRequest(fields.asJupiter(), needUser)
 	})
 }
 

@@ -23,7 +23,7 @@ func TestWhatNodesRefuseIsNotBuilt(t *testing.T) {
 		}
 		list, above := testkit.SharedLines[vector](t, "data/chain-2026/transactions/"+name+".jsonl"), 0
 		for _, v := range list {
-			err := check(v.Base64)
+			_, err := check(v.Base64)
 			if name == "valid" {
 				require.NoError(t, err, v.Name)
 				continue

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -43,6 +44,10 @@ func Fits(r Request) error {
 	if _, err := b.assemble(); err != nil {
 		return err
 	}
+	if r.Version == txwire.V1 {
+		_, err := b.wire1(0)
+		return err
+	}
 	return fits(&b.Request, b.list)
 }
 
@@ -50,7 +55,7 @@ func Fits(r Request) error {
 // Mostly it fits without lookup tables, and then no message is made.
 func fits(r *Request, list []venue.Instruction) error {
 	var buffer [MaxAccounts]venue.Meta
-	metas := accountsOf(buffer[:0], r.User, list)
+	metas := accountsOf(buffer[:0], r.payer(), list)
 	if len(metas) <= r.mostAccounts() && plainSize(metas, list) <= MaxBytes {
 		return nil
 	}

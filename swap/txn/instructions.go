@@ -26,11 +26,6 @@ func (a Accounts) Of(owner venue.Key, side Side) (venue.Key, error) {
 	return account, err
 }
 
-// createAccount creates the user's associated account if it is missing.
-func createAccount(user, account venue.Key, side Side) venue.Instruction {
-	return venue.CreateAssociated(user, user, account, side.Mint, side.Program)
-}
-
 // transferSOL is the system program's Transfer (instruction 2).
 func transferSOL(from, to venue.Key, lamports uint64) venue.Instruction {
 	return venue.Instruction{Program: venue.SystemProgram, Data: venue.InstructionData([]byte{2, 0, 0, 0}, lamports), Accounts: []venue.Meta{
@@ -45,10 +40,18 @@ func syncNative(account venue.Key) venue.Instruction {
 }
 
 // closeAccount is the token program's CloseAccount (instruction 9): all lamports, wrapped ones and
-// rent, go to the user.
-func closeAccount(account, user venue.Key) venue.Instruction {
+// rent, go to an address.
+func closeAccount(account, to, owner venue.Key) venue.Instruction {
 	return venue.Instruction{Program: mint.Token, Data: []byte{9}, Accounts: []venue.Meta{
-		{Key: account, Writable: true}, {Key: user, Writable: true}, {Key: user, Signer: true},
+		{Key: account, Writable: true}, {Key: to, Writable: true}, {Key: owner, Signer: true},
+	}}
+}
+
+// unwrapLamports is the token program's UnwrapLamports (instruction 45, of p-token) without an
+// amount: all wrapped lamports go to an address, and the rent stays.
+func unwrapLamports(account, to, owner venue.Key) venue.Instruction {
+	return venue.Instruction{Program: mint.Token, Data: []byte{45, 0}, Accounts: []venue.Meta{
+		{Key: account, Writable: true}, {Key: to, Writable: true}, {Key: owner, Signer: true},
 	}}
 }
 

@@ -21,29 +21,43 @@ func (r *Request) mostAccounts() int {
 // encode makes the message and checks the limits of the network. It also returns the lookup tables
 // that the message uses.
 func encode(r *Request, list []venue.Instruction) (m solana.Message, tables []venue.Key, err error) {
-	m = compile(r.User, r.Blockhash, list)
+	m = compile(r.payer(), r.Blockhash, list)
+	if r.Version == txwire.Legacy {
+		m.SetVersion(solana.MessageVersionLegacy)
+	}
 	if n, most := len(m.AccountKeys), r.mostAccounts(); n > most {
 		return m, nil, fmt.Errorf("%w: it names %d accounts of at most %d", ErrTooLarge, n, most)
 	}
-	tables = lookUp(&m, r.Tables)
-	if n := size(&m); n > MaxBytes {
+	if r.Version == txwire.V0 {
+		tables = lookUp(&m, r.Tables)
+	}
+	n := size(&m)
+	if r.Version == txwire.Legacy {
+		n -= versionedSize
+	}
+	if n > MaxBytes {
 		return m, nil, fmt.Errorf("%w: it has %d bytes of at most %d", ErrTooLarge, n, MaxBytes)
 	}
 	return m, tables, nil
 }
 
-// check returns an error if nodes would refuse a transaction that was built. Its bytes are read by
+// versionedSize is what version 0 has beside a legacy transaction: the version, and an empty list
+// of lookup tables.
+const versionedSize = 2
+
+// check returns how many sign a transaction that was built, and an error if nodes would refuse it.
+// Its bytes are read by
 // another code than made them. Unlike the gateway, which passes on what nodes may take tomorrow, a
 // builder keeps to the limits of today.
-func check(wire []byte) error {
+func check(wire []byte) (signers int, err error) {
 	var built txwire.Transaction
 	if err := built.Parse(wire); err != nil {
-		return fmt.Errorf("check what was built: %w", err)
+		return 0, fmt.Errorf("check what was built: %w", err)
 	}
 	if err := built.CheckLimits(len(wire)); err != nil {
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		return 0, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	return nil
+	return len(built.Signatures), nil
 }
 
 // Sizes of a transaction's parts, in bytes (solana.com/docs/core/transactions). Each list begins

@@ -51,7 +51,7 @@ func TestEachAccountIsDerivedOnce(t *testing.T) {
 	plain, err := Build(r)
 	require.NoError(t, err)
 	r.Accounts = Accounts{}
-	_, err = Opens(r)
+	_, _, err = Opens(r)
 	require.NoError(t, err)
 	kept, err := Build(r)
 	require.NoError(t, err)
