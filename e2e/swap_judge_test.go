@@ -13,7 +13,8 @@ type swapCounts struct {
 	landed, failed, equal, moved, hops, splits int
 	// tables counts transactions with lookup tables.
 	tables int
-	venues map[string]int
+	// venues counts swaps, versions transactions.
+	venues, versions map[string]int
 	// expired were sent too late for their blockhash; mostExpired may be.
 	expired, mostExpired int
 }
@@ -98,6 +99,7 @@ func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst 
 // land counts what a landed swap went over. The caller holds mu.
 func (c *swapCounts) land(q *swapQuote) {
 	c.landed++
+	c.versions[q.Version]++
 	if len(q.Tables) > 0 {
 		c.tables++
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/swap/venue/all"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
@@ -46,8 +47,9 @@ type swapQuote struct {
 		Mint string `json:"mint"`
 		Most int64  `json:"amount_max,string"`
 	} `json:"residual"`
-	Rent   int64    `json:"rent"`
-	Tables []string `json:"lookup_tables"`
+	Rent    int64    `json:"rent"`
+	Version string   `json:"transaction_version"`
+	Tables  []string `json:"lookup_tables"`
 	// Height is the last block height at which the transaction is valid.
 	Height uint64 `json:"last_valid_block_height"`
 }
@@ -190,7 +192,8 @@ func (s *swapper) swap(seen *swapCounts) error {
 // quote is nil without an error if there is no route. State that is older than allowed comes back
 // by itself.
 func (s *swapper) quote(src, dst string, amount uint64) (*swapQuote, error) {
-	ask := url.Values{"src_mint": {src}, "dst_mint": {dst}, "amount_in": {strconv.FormatUint(amount, 10)}, "slippage_bps": {"500"}, "user_account": {s.user}}
+	version := []string{"legacy", "0", "0", "1"}[s.rand.IntN(4)]
+	ask := url.Values{"transaction_version": {version}, "src_mint": {src}, "dst_mint": {dst}, "amount_in": {strconv.FormatUint(amount, 10)}, "slippage_bps": {"500"}, "user_account": {s.user}}
 	for deadline := time.Now().Add(hang); ; time.Sleep(200 * time.Millisecond) {
 		raw, code, err := s.ask(http.MethodGet, s.up.addresses["swap"]+"/api/v2/quote?"+ask.Encode(), nil)
 		switch {
@@ -214,15 +217,11 @@ func (s *swapper) land(txn string, height uint64) (*swapResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx, err := solana.TransactionFromBytes(raw)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := tx.Sign(func(solana.PublicKey) *solana.PrivateKey { return &s.key }); err != nil {
+	if raw, err = signed(raw, s.key); err != nil {
 		return nil, err
 	}
 	var signature string
-	if err := s.call(&signature, "sendTransaction", tx.MustToBase64(), map[string]any{"encoding": "base64", "skipPreflight": true}); err != nil {
+	if err := s.call(&signature, "sendTransaction", base64.StdEncoding.EncodeToString(raw), map[string]any{"encoding": "base64", "skipPreflight": true}); err != nil {
 		// A node refuses what the next block would not take.
 		if now, unknown := s.height("processed"); unknown == nil && now >= height {
 			return nil, fmt.Errorf("%w: %w", errExpired, err)
@@ -230,6 +229,24 @@ func (s *swapper) land(txn string, height uint64) (*swapResult, error) {
 		return nil, err
 	}
 	return s.landed(signature, height)
+}
+
+// signed signs a transaction of any version that one key signs.
+func signed(wire []byte, key solana.PrivateKey) ([]byte, error) {
+	var tx txwire.Transaction
+	if err := tx.Parse(wire); err != nil {
+		return nil, err
+	}
+	message, err := tx.AppendMessage(nil)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := key.Sign(message)
+	if err != nil {
+		return nil, err
+	}
+	tx.Signatures = [][]byte{signature[:]}
+	return tx.Append(nil)
 }
 
 // height is the chain's block height.
@@ -249,7 +266,7 @@ func (s *swapper) landed(signature string, height uint64) (*swapResult, error) {
 			return nil, err
 		}
 		var result *swapResult
-		if err := s.call(&result, "getTransaction", signature, map[string]any{"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}); err != nil {
+		if err := s.call(&result, "getTransaction", signature, map[string]any{"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 1}); err != nil {
 			return nil, err
 		}
 		if result != nil {
@@ -305,7 +322,7 @@ func TestSwapsEndToEnd(t *testing.T) {
 	up := launch(t, t.TempDir(), "--source", "demo:?tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap",
 		"--swap-lookup-tables", strings.Join(tables, ","))
 	const workers = 10
-	seen := &swapCounts{venues: map[string]int{}, mostExpired: swaps / 10}
+	seen := &swapCounts{venues: map[string]int{}, versions: map[string]int{}, mostExpired: swaps / 10}
 	var wg sync.WaitGroup
 	errs := make(chan error, workers)
 	var mints []string
@@ -344,13 +361,14 @@ func TestSwapsEndToEnd(t *testing.T) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole, %d sent too late; %d over two pools, %d split, %d with lookup tables; by venue %v",
-		seen.landed, seen.equal, seen.moved, seen.failed, seen.expired, seen.hops, seen.splits, seen.tables, seen.venues)
+	t.Logf("%d landed: %d as quoted, %d after trades of others; %d failed whole, %d sent too late; %d over two pools, %d split, %d with lookup tables; by version %v; by venue %v",
+		seen.landed, seen.equal, seen.moved, seen.failed, seen.expired, seen.hops, seen.splits, seen.tables, seen.versions, seen.venues)
 	require.GreaterOrEqual(t, seen.landed, swaps*9/10)
 	require.Greater(t, seen.equal, swaps/4)
 	require.Positive(t, seen.hops)
 	require.Positive(t, seen.splits)
 	require.Positive(t, seen.tables)
 	require.Len(t, seen.venues, 4)
+	require.Len(t, seen.versions, 3)
 	requireReplayed(t, up, seen.venues)
 }

@@ -13,7 +13,7 @@ if [[ ! -e $packages/done ]]; then
   touch "$packages/done"
 fi
 cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
-for script in web3 kit swap stream; do
+for script in web3 kit swap version1 stream; do
   echo "$script"
   node "$packages/$script.mjs"
 done
