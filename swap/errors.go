@@ -22,6 +22,7 @@ const (
 	codeTooLarge   = "too_large_for_a_transaction"
 	codeOutdated   = "quote_outdated"
 	codeInvalid    = "invalid_request"
+	codeRefused    = "transaction_refused"
 	codeUnverified = string(venue.ErrUnverified)
 	codeStopped    = string(venue.ErrStopped)
 	codeMint       = string(venue.ErrMint)

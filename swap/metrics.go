@@ -16,6 +16,9 @@ type metrics struct {
 	quotesOf map[string]prometheus.Counter
 	inFlight prometheus.Gauge
 	streams  prometheus.Gauge
+	// sends counts transactions that were sent, once for each swap; slippage, in basis points.
+	sends    *prometheus.CounterVec
+	slippage *prometheus.HistogramVec
 	// rentsRefused counts Rent sysvars that no chain has.
 	rentsRefused prometheus.Counter
 }
@@ -38,17 +41,27 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mintlake_swap_streams", Help: "Open streams of quotes.",
 		}),
+		sends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_swap_sent_total", Help: "Swaps of transactions that were sent, by venue, number of swaps of the transaction, and what came of it.",
+		}, []string{"venue", "swaps", "outcome"}),
+		slippage: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mintlake_swap_slippage_realised_bps", Help: "How much worse than quoted landed transactions executed, in basis points, by number of swaps.",
+			Buckets: []float64{-100, -10, -1, 0, 1, 5, 10, 25, 50, 100, 250, 500, 1000},
+		}, []string{"swaps"}),
 		rentsRefused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_swap_rents_refused_total", Help: "Times that a JSON-RPC server gave a rent that is malformed or far from any of the chain's.",
 		}),
 	}
-	keyed := []string{routeQuote, routeStream, routeSwap, routeVenues, routePools}
+	keyed := []string{routeQuote, routeStream, routeSwap, routeSend, routeVenues, routePools, routeJupiterQuote, routeJupiterSwap, routeJupiterInstructions, routeJupiterLabels}
+	lengths := []string{"1", "2", "3", "4+"}
+	counters.PresetHistogram(m.slippage, lengths)
 	counters.Preset(m.requests, keyed, []string{"200", "400", "401", "403", "404", "409", "429", "500", "503"})
 	counters.Preset(m.requests, []string{routeProbe}, []string{"200", "503"})
 	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "429", "500", "503"})
 	counters.PresetHistogram(m.requestSeconds, append(keyed, routeProbe, routeOther))
 	var up []prometheus.Collector
 	for _, v := range s.cfg.venues {
+		counters.Preset(m.sends, []string{v.Name()}, lengths, []string{sentLanded, sentFailed, sentExpired, sentUnknown, sentRefused})
 		m.quotesOf[v.Name()] = m.quotes.WithLabelValues(v.Name())
 		up = append(up, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped, as a whole.", ConstLabels: prometheus.Labels{"venue": v.Name()},
@@ -62,10 +75,18 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range append(up, m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams, m.rentsRefused) {
+	for _, c := range append(up, m.requests, m.requestSeconds, m.quotes, m.inFlight, m.streams, m.rentsRefused, m.sends, m.slippage) {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// sent counts a transaction that was sent.
+func (m *metrics) sent(o *sendOrder, outcome string) {
+	length := legsLabel(len(o.quote.Route))
+	for _, leg := range o.quote.Route {
+		m.sends.WithLabelValues(leg.Venue, length, outcome).Inc()
+	}
 }

@@ -24,7 +24,7 @@ const (
 	insteadOwn  = "give destination_token_account or native_destination_account"
 	insteadSlip = "the slippage is what slippage_bps says"
 	insteadHops = "all routes that there are compete: see Routes in docs/swap-reference.md"
-	insteadNone = "nothing is executed here: sign txn, and send it to a JSON-RPC server"
+	insteadNone = "sign txn, and send it by POST " + routeSend
 )
 
 // refusedNames has the names of Jupiter's swap API (v6, v1) and Ultra API that are not honoured.

@@ -28,6 +28,7 @@ const (
 	routeVenues = "/api/v2/venues"
 	routeStream = "/api/v2/quote/stream"
 	routePools  = "/api/v2/pools"
+	routeSend   = "/api/v2/send"
 	routeProbe  = "probe"
 	routeOther  = "other"
 )
@@ -49,12 +50,13 @@ func (s *Server) addRoutes() {
 		{fiber.MethodPost, routeJupiterInstructions, "swap", s.jupiterInstructionsPost},
 		{fiber.MethodGet, routeJupiterLabels, "venues", s.jupiterLabelsGet},
 	}
-	methods := map[string]string{routeStream: fiber.MethodGet}
+	methods := map[string]string{routeStream: fiber.MethodGet, routeSend: fiber.MethodPost}
 	for _, r := range keyed {
 		methods[r.path] = r.method
 		s.app.Add(r.method, r.path, s.counted(r.path, s.keyed(r.name, r.handle)))
 	}
 	s.app.Get(routeStream, s.counted(routeStream, s.getStream))
+	s.app.Post(routeSend, s.counted(routeSend, s.postSend))
 	s.app.Get("/openapi.json", s.counted(routeProbe, s.getOpenAPI))
 	s.app.Get("/healthz", s.counted(routeProbe, func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) }))
 	s.app.Get("/readyz", s.counted(routeProbe, s.getReady))
@@ -65,7 +67,7 @@ func (s *Server) addRoutes() {
 		}))
 	}
 	s.app.Use(s.counted(routeOther, func(*fiber.Ctx) error {
-		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", GET "+routeStream+", POST "+routeSwap+", GET "+routeVenues+", GET "+routePools+
+		return newError(fiber.StatusNotFound, "no such path: GET "+routeQuote+", GET "+routeStream+", POST "+routeSwap+", POST "+routeSend+", GET "+routeVenues+", GET "+routePools+
 			", GET "+routeJupiterQuote+", POST "+routeJupiterSwap+", POST "+routeJupiterInstructions+", GET "+routeJupiterLabels)
 	}))
 }

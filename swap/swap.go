@@ -130,6 +130,11 @@ type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
+// Sender sends transactions: *solana.Client.
+type Sender interface {
+	Call(ctx context.Context, method string, params []any, result any) error
+}
+
 // Deps are the collaborators.
 type Deps struct {
 	// Keys are the valid keys, of which those for the product swap count. Required. An empty store
@@ -139,6 +144,8 @@ type Deps struct {
 	// should give up after some seconds: a late quote is worthless. For none pass a true nil, not a
 	// nil pointer in the interface.
 	RPC RPC
+	// Sender sends the transactions of POST /api/v2/send; nil: RPC does.
+	Sender Sender
 	// Lister lists all pools of all venues at the start; it must give a call minutes. It needs a
 	// stream. Nil: each pair is listed when somebody asks for it.
 	Lister market.Lister

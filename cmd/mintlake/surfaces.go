@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"net"
 	"time"
 
+	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/gateway/das"
 	"github.com/mintlake/mintlake/gateway/fees"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
@@ -44,6 +46,9 @@ func (s *system) startGateway(ctx context.Context) error {
 		return err
 	}
 	s.addresses.add("rpc", "http://"+room.Addr())
+	if host, _, err := net.SplitHostPort(room.Addr()); err == nil && keys.LoopbackHost(host) {
+		s.gatewayURL = "http://" + room.Addr()
+	}
 	if addr := room.WebSocketAddr(); addr != "" {
 		s.addresses.add("rpc_ws", "ws://"+addr)
 	}

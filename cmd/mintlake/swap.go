@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -39,6 +41,9 @@ func (s *system) startSwap(ctx context.Context) error {
 			return err
 		}
 		deps.RPC = client
+		if deps.Sender, err = s.sender(client); err != nil {
+			return err
+		}
 		if s.cfg.Swap.Fill {
 			deps.Lister = client
 		}
@@ -67,6 +72,29 @@ func (s *system) startSwap(ctx context.Context) error {
 		s.swapURL.Store("http://" + room.Addr())
 	}
 	return nil
+}
+
+// sender returns what sends transactions: the gateway of this process, which sends to several
+// servers at once, and client where the gateway wants a key.
+func (s *system) sender(client *solana.Client) (swap.Sender, error) {
+	if s.gatewayURL == "" {
+		return client, nil
+	}
+	gateway, err := solana.NewClient(solana.Config{Endpoints: []string{s.gatewayURL}, MaxElapsed: quotePatience}, solana.Deps{Logger: s.logger})
+	return throughGateway{gateway, client}, err
+}
+
+// throughGateway calls the gateway, and what is behind it if the gateway refuses it for want of a
+// key: then nothing was sent.
+type throughGateway struct{ gateway, direct *solana.Client }
+
+func (t throughGateway) Call(ctx context.Context, method string, params []any, result any) error {
+	err := t.gateway.Call(ctx, method, params, result)
+	var refused *solana.HTTPError
+	if errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+		return t.direct.Call(ctx, method, params, result)
+	}
+	return err
 }
 
 // swapFolder is the folder, in the data folder, that has the record of the builds of venues'

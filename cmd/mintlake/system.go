@@ -56,7 +56,9 @@ type system struct {
 	images   *images                       // nil until a room needs them
 	together bool                          // the API runs in this process too
 	apiURL   string                        // of the API in this process; empty without one
-	swapURL  atomic.Value                  // string: the same of the swap API, if it is on loopback
+	// gatewayURL is that of the JSON-RPC gateway of this process, if it is on loopback.
+	gatewayURL string
+	swapURL    atomic.Value // string: the same of the swap API, if it is on loopback
 	// refilling is true while the tables are far behind the log. A progress line of their own
 	// replaces the live line then.
 	refilling atomic.Bool

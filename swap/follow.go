@@ -1,0 +1,313 @@
+package swap
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/swap/mint"
+)
+
+// Bounds of following a transaction.
+const (
+	// sendPatience is after how long nobody waits for a transaction any more: longer than 150
+	// blocks of 400 ms, of which some are skipped.
+	sendPatience = 90 * time.Second
+	// lookEvery is how often its status is read, resendEvery how often it is sent again meanwhile.
+	lookEvery, resendEvery = 200 * time.Millisecond, 2 * time.Second
+)
+
+// What came of a transaction that was sent.
+const (
+	sentLanded  = "landed"
+	sentFailed  = "failed"
+	sentExpired = "expired"
+	sentUnknown = "unknown"
+	sentRefused = "refused"
+)
+
+// Sent is the answer of POST /api/v2/send. Amounts are raw units.
+type Sent struct {
+	Signature string `json:"signature"`
+	// Status is landed; failed: it is in a block, and moved nothing but the fee; expired: no block
+	// can take it any more; unknown: the JSON-RPC server did not tell in time.
+	Status string `json:"status"`
+	// Slot of its block; null if it is in none.
+	Slot *uint64 `json:"slot"`
+	// Err is the chain's error; null if there is none.
+	Err json.RawMessage `json:"err"`
+	// Fee in lamports, with the priority fee.
+	Fee uint64 `json:"fee"`
+	// AmountIn is what left the user's accounts, AmountOut what arrived: by the balances of the
+	// transaction. Of SOL, fees and rents of accounts that stay the user's are left out.
+	AmountIn  string `json:"amount_in"`
+	AmountOut string `json:"amount_out"`
+	// Quoted are the amounts of the quote.
+	Quoted QuotedAmounts `json:"quoted"`
+	// SlippageBps is how much less arrived than was quoted, in basis points, or how much more left
+	// the user if that was quoted exactly; negative if the trade went better. null unless it
+	// landed.
+	SlippageBps *float64 `json:"slippage_realised_bps"`
+	TookMs      int64    `json:"took_ms"`
+}
+
+// QuotedAmounts are the amounts of a quote, as the quote had them.
+type QuotedAmounts struct {
+	AmountIn     string `json:"amount_in"`
+	MaxAmountIn  string `json:"max_amount_in"`
+	AmountOut    string `json:"amount_out"`
+	MinAmountOut string `json:"min_amount_out"`
+}
+
+// sendAndFollow sends a transaction and waits until it is confirmed or expired. tell is told what
+// happens meanwhile. It is an error if the node refuses the transaction.
+func (s *Server) sendAndFollow(ctx context.Context, o *sendOrder, tell func(event string, what any)) (*Sent, error) {
+	began, q := time.Now(), &o.quote
+	out := &Sent{Signature: o.signature, Err: json.RawMessage("null"), AmountIn: "0", AmountOut: "0", Quoted: QuotedAmounts{
+		decimal(q.AmountIn), decimal(q.MaxAmountIn), decimal(q.AmountOut), decimal(q.MinAmountOut),
+	}}
+	if err := s.submit(ctx, o, false); err != nil {
+		var refused *solana.RPCError
+		if errors.As(err, &refused) {
+			s.metrics.sent(o, sentRefused)
+			e := newError(fiber.StatusUnprocessableEntity, "the node refuses the transaction: %s", refused.Message)
+			e.Code = codeRefused
+			return nil, e
+		}
+		// It may be on its way.
+		s.deps.Logger.Debug("the outcome of sending is not known", "err", err)
+	}
+	tell("sent", map[string]string{"signature": o.signature})
+	out.Status = s.follow(ctx, o, out, tell)
+	out.TookMs = time.Since(began).Milliseconds()
+	s.metrics.sent(o, out.Status)
+	if out.SlippageBps != nil {
+		s.metrics.slippage.WithLabelValues(legsLabel(len(q.Route))).Observe(*out.SlippageBps)
+	}
+	return out, nil
+}
+
+// submit sends the transaction.
+func (s *Server) submit(ctx context.Context, o *sendOrder, again bool) error {
+	options := map[string]any{"encoding": "base64", "skipPreflight": again, "preflightCommitment": solana.Processed}
+	return s.sender().Call(ctx, "sendTransaction", []any{base64.StdEncoding.EncodeToString(o.wire), options}, nil)
+}
+
+func (s *Server) sender() Sender {
+	if s.deps.Sender != nil {
+		return s.deps.Sender
+	}
+	return s.deps.RPC
+}
+
+// status is that of a transaction, as getSignatureStatuses tells it.
+type status struct {
+	Slot               uint64          `json:"slot"`
+	Err                json.RawMessage `json:"err"`
+	ConfirmationStatus string          `json:"confirmationStatus"`
+}
+
+// follow waits for the transaction and returns what came of it.
+func (s *Server) follow(ctx context.Context, o *sendOrder, out *Sent, tell func(event string, what any)) string {
+	tick, sent, told := time.NewTicker(lookEvery), time.Now(), ""
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return sentUnknown
+		case <-s.stopping:
+			return sentUnknown
+		case <-tick.C:
+		}
+		// The height comes first: what has no status at a later height never will have one.
+		var height uint64
+		if s.deps.RPC.Call(ctx, "getBlockHeight", []any{map[string]any{"commitment": solana.Confirmed}}, &height) != nil {
+			continue
+		}
+		var statuses struct {
+			Value []*status `json:"value"`
+		}
+		if s.deps.RPC.Call(ctx, "getSignatureStatuses", []any{[]string{o.signature}}, &statuses) != nil || len(statuses.Value) != 1 {
+			continue
+		}
+		switch now := statuses.Value[0]; {
+		case now == nil && height > o.quote.LastValidBlockHeight:
+			return sentExpired
+		case now == nil && time.Since(sent) >= resendEvery:
+			_ = s.submit(ctx, o, true) // the next look tells what came of it
+			sent = time.Now()
+		case now == nil:
+		case now.ConfirmationStatus == string(solana.Processed):
+			if told != now.ConfirmationStatus {
+				told = now.ConfirmationStatus
+				tell("status", map[string]any{"status": told, "slot": now.Slot})
+			}
+		default:
+			if s.settled(ctx, o, out) {
+				if string(out.Err) != "null" {
+					return sentFailed
+				}
+				return sentLanded
+			}
+		}
+	}
+}
+
+// landed is a transaction in a block, as getTransaction tells it.
+type landed struct {
+	Slot uint64 `json:"slot"`
+	Meta *struct {
+		Err          json.RawMessage `json:"err"`
+		Fee          uint64          `json:"fee"`
+		PreBalances  []uint64        `json:"preBalances"`
+		PostBalances []uint64        `json:"postBalances"`
+		PreTokens    []tokenBalance  `json:"preTokenBalances"`
+		PostTokens   []tokenBalance  `json:"postTokenBalances"`
+		Loaded       struct {
+			Writable []string `json:"writable"`
+			Readonly []string `json:"readonly"`
+		} `json:"loadedAddresses"`
+	} `json:"meta"`
+	Transaction struct {
+		Message struct {
+			AccountKeys []string `json:"accountKeys"`
+		} `json:"message"`
+	} `json:"transaction"`
+}
+
+type tokenBalance struct {
+	AccountIndex int    `json:"accountIndex"`
+	Mint         string `json:"mint"`
+	Owner        string `json:"owner"`
+	Amount       struct {
+		Amount string `json:"amount"`
+	} `json:"uiTokenAmount"`
+}
+
+// settled reads the transaction and computes what moved. It returns false if the node does not tell
+// it yet.
+func (s *Server) settled(ctx context.Context, o *sendOrder, out *Sent) bool {
+	var l *landed
+	options := map[string]any{"encoding": "json", "commitment": solana.Confirmed, "maxSupportedTransactionVersion": 1}
+	if err := s.deps.RPC.Call(ctx, "getTransaction", []any{o.signature, options}, &l); err != nil || l == nil || l.Meta == nil {
+		return false
+	}
+	out.Slot, out.Fee = &l.Slot, l.Meta.Fee
+	if len(l.Meta.Err) > 0 {
+		out.Err = l.Meta.Err
+	}
+	if string(out.Err) != "null" {
+		return true
+	}
+	sold, got := -l.moved(o, o.quote.SourceMint, false), l.moved(o, o.quote.TargetMint, true)
+	out.AmountIn, out.AmountOut = strconv.FormatInt(max(sold, 0), 10), strconv.FormatInt(max(got, 0), 10)
+	q := &o.quote
+	bps := 0.0
+	if q.MaxAmountIn > q.AmountIn && q.AmountIn > 0 { // exact_out
+		bps = (float64(sold)/float64(q.AmountIn) - 1) * maxSlippage
+	} else if q.AmountOut > 0 {
+		bps = (1 - float64(got)/float64(q.AmountOut)) * maxSlippage
+	}
+	bps = math.Round(bps*100) / 100
+	out.SlippageBps = &bps
+	return true
+}
+
+// moved returns how much of a mint came to the user, or to who is paid in his place. For SOL it is
+// the lamports of the user and of his token accounts together, so that rent moves only among them.
+func (l *landed) moved(o *sendOrder, of string, bought bool) (sum int64) {
+	keys := append(append(l.Transaction.Message.AccountKeys, l.Meta.Loaded.Writable...), l.Meta.Loaded.Readonly...)
+	user, native := o.user.String(), of == mint.WrappedSOL.String()
+	lamports := func(i int) int64 {
+		if i < 0 || i >= len(l.Meta.PreBalances) || i >= len(l.Meta.PostBalances) {
+			return 0
+		}
+		return int64(l.Meta.PostBalances[i] - l.Meta.PreBalances[i])
+	}
+	if bought && o.native != nil {
+		for i, key := range keys {
+			if key == o.native.String() {
+				sum += lamports(i)
+			}
+		}
+		return sum
+	}
+	own := map[int]bool{}
+	for sign, list := range map[int64][]tokenBalance{-1: l.Meta.PreTokens, 1: l.Meta.PostTokens} {
+		for _, b := range list {
+			if b.AccountIndex < 0 || b.AccountIndex >= len(keys) {
+				continue
+			}
+			mine := b.Owner == user
+			if bought && o.destination != nil {
+				mine = keys[b.AccountIndex] == o.destination.String()
+			}
+			own[b.AccountIndex] = own[b.AccountIndex] || mine
+			if amount, err := strconv.ParseInt(b.Amount.Amount, 10, 64); err == nil && mine && b.Mint == of {
+				sum += sign * amount
+			}
+		}
+	}
+	if !native || bought && o.destination != nil {
+		return sum
+	}
+	sum = 0
+	for i, key := range keys {
+		if key == user || own[i] {
+			sum += lamports(i)
+		}
+	}
+	if o.pays {
+		sum += int64(l.Meta.Fee)
+	}
+	return sum
+}
+
+// streamSend answers with what happens as server-sent events: sent, status, and result or error at
+// the end.
+func (s *Server) streamSend(c *fiber.Ctx, o *sendOrder, client string, pass keys.Pass) error {
+	lease, refused := pass.Open("stream")
+	if refused != nil {
+		s.streams.Give(client)
+		refused.Headers(c.Set)
+		return newError(refused.Status, "%s", refused)
+	}
+	st := &stream{server: s, client: client, conn: c.Context().Conn(), lease: lease}
+	c.Set(fiber.HeaderContentType, "text/event-stream; charset=utf-8")
+	c.Set("X-Accel-Buffering", "no")
+	s.metrics.streams.Inc()
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.deps.Logger.Error("stream failed", "err", fmt.Sprintf("panic: %v: %s", p, debug.Stack()))
+			}
+			lease.Close()
+			s.streams.Give(client)
+			s.metrics.streams.Dec()
+		}()
+		tell := func(event string, what any) {
+			data, _ := json.Marshal(what) // has nothing that cannot be encoded
+			_ = st.event(w, event, data)  // the transaction is followed, whoever listens
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), sendPatience)
+		defer cancel()
+		result, err := s.sendAndFollow(ctx, o, tell)
+		if err != nil {
+			tell("error", public(err))
+			return
+		}
+		tell("result", result)
+	})
+	return nil
+}
