@@ -36,6 +36,7 @@ type State struct {
 	Keys     map[string]string  `json:"keys"`
 	Owners   map[string]*string `json:"owners"`
 	Accounts map[string]*string `json:"accounts"`
+	User     string             `json:"user"`
 }
 
 // Case is an order, and what came of it.
