@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/router"
 	"github.com/mintlake/mintlake/swap/txn"
+	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
@@ -354,7 +355,10 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 		refuse(p.Venue, p.Address(), p.Err)
 	}
 	for _, known := range s.cfg.venues {
-		if stop, _ := s.stop(known.Name()); stop != nil && r.allows(known.Name()) {
+		stop, _ := s.stop(known.Name())
+		// A venue that has yet to be proved concerns the pair only if it has pools of it.
+		concerns := stop != nil && (stop.Reason != trust.ReasonUnproved || slices.ContainsFunc(reports, func(of VenueReport) bool { return of.Venue == known.Name() }))
+		if concerns && r.allows(known.Name()) {
 			report(known.Name()).Stopped = stop
 		}
 	}

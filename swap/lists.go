@@ -22,6 +22,8 @@ type ListedVenue struct {
 	// quoted for now) or unverified (not quoted). Reason says why it is not proved.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
+	// ProvedBy is what its arithmetic is held against; null for a venue that is unverified.
+	ProvedBy *venue.Proof `json:"proved_by"`
 	// Stopped is why it is stopped, or partly so; null if it is not.
 	Stopped *Stop `json:"stopped"`
 	// Program is the program's id, Build how it is deployed; null for a venue that is unverified.
@@ -45,15 +47,16 @@ func (s *Server) getVenues(_ context.Context, c *fiber.Ctx) error {
 	if err := onlyQuery(c); err != nil {
 		return err
 	}
-	programs := map[string]string{}
+	venues := map[string]venue.Venue{}
 	for _, v := range s.cfg.venues {
-		programs[v.Name()] = v.Program().String()
+		venues[v.Name()] = v
 	}
 	list := []ListedVenue{}
 	for _, known := range catalogue {
 		entry := ListedVenue{Venue: known.Name, Label: known.Label, Status: statusUnverified}
-		if program, covered := programs[known.Name]; covered {
-			entry.Status, entry.Program = statusProved, &program
+		if v, covered := venues[known.Name]; covered {
+			program, proof := v.Program().String(), v.Proof()
+			entry.Status, entry.Program, entry.ProvedBy = statusProved, &program, &proof
 			entry.Build = s.built(known.Name)
 			stop, partly := s.stop(known.Name)
 			if entry.Stopped = stop; stop != nil {

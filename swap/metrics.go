@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
+	"github.com/mintlake/mintlake/swap/trust"
 )
 
 type metrics struct {
@@ -64,9 +65,9 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 		counters.Preset(m.sends, []string{v.Name()}, lengths, []string{sentLanded, sentFailed, sentExpired, sentUnknown, sentRefused})
 		m.quotesOf[v.Name()] = m.quotes.WithLabelValues(v.Name())
 		up = append(up, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped, as a whole.", ConstLabels: prometheus.Labels{"venue": v.Name()},
+			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped, as a whole; 1 also for one that has yet to be proved.", ConstLabels: prometheus.Labels{"venue": v.Name()},
 		}, func() float64 {
-			if stop, partly := s.stop(v.Name()); stop != nil && !partly {
+			if stop, partly := s.stop(v.Name()); stop != nil && !partly && stop.Reason != trust.ReasonUnproved {
 				return 0
 			}
 			return 1

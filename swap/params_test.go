@@ -176,10 +176,13 @@ func TestVenuesCanBeChosen(t *testing.T) {
 	status2 := map[string]string{}
 	for _, v := range venues.Venues {
 		status2[v.Venue] = v.Status
-		require.Equal(t, v.Status == statusUnverified, v.Reason != nil)
+		require.Equal(t, v.Status != statusProved, v.Reason != nil)
+		require.Equal(t, v.Status == statusUnverified, v.ProvedBy == nil)
 	}
 	require.Equal(t, statusProved, status2["raydium_cpmm"])
-	require.Equal(t, statusUnverified, status2["orca_whirlpool"])
+	require.Equal(t, statusProved, status2["raydium_clmm"])
+	require.Equal(t, statusStopped, status2["byreal_clmm"], "only swaps on the chain can prove it")
+	require.Equal(t, statusUnverified, status2["meteora_damm_v1"])
 
 	var pools struct{ Pools []ListedPool }
 	status, body = f.do(t, http.MethodGet, "/api/v2/pools?mint="+coin.String(), "")

@@ -4,7 +4,7 @@ import "github.com/mintlake/mintlake/swap/trust"
 
 // Stop is why a venue's swaps, or some kinds of them, are not quoted for now.
 type Stop struct {
-	// Reason is panicked, or one of trust's: unread, redeployed, mismatch.
+	// Reason is panicked, or one of trust's: unread, redeployed, unproved, mismatch.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }

@@ -16,6 +16,8 @@ const (
 	ReasonUnread = "unread"
 	// ReasonRedeployed: a program was deployed anew, and nothing proves the new build yet.
 	ReasonRedeployed = "redeployed"
+	// ReasonUnproved: nothing but swaps on the chain can prove the venue, and too few did yet.
+	ReasonUnproved = "unproved"
 	// ReasonMismatch: a swap on the chain gave something else than a quote says.
 	ReasonMismatch = "mismatch"
 )
@@ -99,6 +101,12 @@ type record struct {
 	builds map[string]*verdict
 	now    string
 	view   atomic.Pointer[view]
+}
+
+// firstCounts returns whether the first build that is seen is trusted: not if only swaps on the
+// chain prove the venue, or if a program was deployed anew before.
+func (r *record) firstCounts() bool {
+	return len(r.builds) == 0 && !r.early && r.venue.Proof() != venue.ProofChain
 }
 
 // view is what quotes read of a record. If all is set, all swaps are quoted; else the kinds in

@@ -46,14 +46,14 @@ func (b *book) forget(r *record) {
 }
 
 // basis returns why the deployed build is trusted; empty if it is not. The first build of a venue
-// is trusted, unless a program was deployed anew before the build was known (early).
+// is trusted, unless firstCounts says otherwise.
 func (b *book) basis(r *record) string {
 	switch {
 	case slices.ContainsFunc(b.known, func(k KnownBuild) bool { return k.covers(r.programs) }):
 		return BasisKnown
 	case b.accepts(r):
 		return BasisOperator
-	case len(r.builds) == 0 && !r.early:
+	case r.firstCounts():
 		return BasisFirst
 	}
 	return ""
@@ -96,12 +96,12 @@ func (b *book) publish(r *record) {
 	case r.suspect != "":
 		r.view.Store(&view{stop: &Stop{ReasonMismatch, "a swap is not what a quote says: " + r.suspect}})
 	// The first build is trusted even before its executables are read.
-	case v == nil && len(r.builds) == 0 && !r.early, v != nil && v.Basis != "":
+	case v == nil && r.firstCounts(), v != nil && v.Basis != "":
 		r.view.Store(&view{all: true, lacks: b.lacks(r)})
 	case v == nil:
-		r.view.Store(&view{stop: &Stop{ReasonRedeployed, r.redeployed() + ": the new executable is being read"}})
+		r.view.Store(&view{stop: &Stop{r.unproved(), r.redeployed() + ": the new executable is being read"}})
 	default:
-		shown := &view{proved: map[venue.Features]bool{}, stop: &Stop{ReasonRedeployed, r.redeployed()}}
+		shown := &view{proved: map[venue.Features]bool{}, stop: &Stop{r.unproved(), r.redeployed()}}
 		if v.Mismatches > 0 {
 			shown.stop = &Stop{ReasonMismatch, "a swap was not what a quote says: " + v.Last}
 		}
@@ -125,8 +125,19 @@ func (b *book) lacks(r *record) venue.Features {
 	return lacks
 }
 
-// redeployed returns the part of a message that names the program that was last deployed.
+// unproved returns the reason for which a build that is not trusted is stopped.
+func (r *record) unproved() string {
+	if r.venue.Proof() == venue.ProofChain {
+		return ReasonUnproved
+	}
+	return ReasonRedeployed
+}
+
+// redeployed returns the part of a message that says why a build has to be proved.
 func (r *record) redeployed() string {
+	if r.venue.Proof() == venue.ProofChain {
+		return "no run of its program proves it"
+	}
 	last := slices.MaxFunc(r.programs, func(a, b deployed) int { return cmp.Compare(a.mark.Slot, b.mark.Slot) })
 	return fmt.Sprintf("its program %s was deployed anew in slot %d", last.program.String(), last.mark.Slot)
 }

@@ -106,6 +106,25 @@ func TestARedeployedProgramStopsUntilItsSwapsAreWhatQuotesSay(t *testing.T) {
 	require.True(t, s.quoted(tr))
 }
 
+// onlyTheChain is a venue whose program was never run by us.
+type onlyTheChain struct{ venue.Venue }
+
+func (onlyTheChain) Proof() venue.Proof { return venue.ProofChain }
+
+func TestAVenueThatOnlyTheChainProvesStartsStopped(t *testing.T) {
+	s := newScene(t)
+	s.venue = onlyTheChain{s.venue}
+	s.deploy("first")
+	tr := s.trust(Config{}, Terms{Matches: 3})
+	require.Equal(t, ReasonUnproved, s.reason(tr))
+	require.Empty(t, tr.Report(cpmm.Name).Basis)
+	s.sees(tr, 3, 0)
+	require.True(t, s.quoted(tr))
+	require.True(t, tr.Report(cpmm.Name).Partly)
+	s.sees(tr, 1, 1)
+	require.Equal(t, ReasonMismatch, s.reason(tr))
+}
+
 func TestAMismatchStopsAVenueThatIsTrusted(t *testing.T) {
 	s := newScene(t)
 	s.deploy("first")

@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
+	"github.com/mintlake/mintlake/swap/venue/clmm"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
 	"github.com/mintlake/mintlake/swap/venue/dammv2"
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
@@ -12,5 +13,8 @@ import (
 
 // Venues returns the venues in the order in which a quote asks them.
 func Venues() venue.List {
-	return venue.List{cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}, dammv2.Venue{}}
+	return venue.List{
+		cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}, dammv2.Venue{},
+		clmm.Raydium, clmm.PancakeSwap, clmm.Byreal, clmm.Stabble,
+	}
 }

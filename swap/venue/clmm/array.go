@@ -80,7 +80,7 @@ func decodeArray(data []byte, spacing int32, fork bool) (*array, error) {
 
 func decodeTick(raw []byte, fork bool) (tick, error) {
 	whole, partFilled := binary.LittleEndian.Uint64(raw[tickOrders:]), binary.LittleEndian.Uint64(raw[tickPartFilled:])
-	t := tick{index: int32(binary.LittleEndian.Uint32(raw)), net: read128(raw[tickNet:]), liquid: !read128(raw[tickGross:]).IsZero(), orders: whole + partFilled}
+	t := tick{index: int32(binary.LittleEndian.Uint32(raw)), net: arith.Read128(raw[tickNet:]), liquid: !arith.Read128(raw[tickGross:]).IsZero(), orders: whole + partFilled}
 	switch {
 	case fork && !empty(raw[tickNewFields:]):
 		return tick{}, fmt.Errorf("%w: limit orders", venue.ErrUnverified)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // The compact form of a tick array: its discriminator, which no account has, then pool and start as
@@ -48,7 +49,7 @@ func (t *tick) appendTo(compact []byte, place int) []byte {
 		flags |= flagOrders
 	}
 	compact = binary.LittleEndian.AppendUint32(append(compact, byte(place), flags), uint32(t.index))
-	compact = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(compact, t.net.Lo), t.net.Hi)
+	compact = t.net.Append(compact)
 	if t.orders > 0 {
 		compact = binary.LittleEndian.AppendUint64(compact, t.orders)
 	}
@@ -62,7 +63,7 @@ func expandTicks(data []byte, each func(place int32, t tick) error) error {
 			return fmt.Errorf("%w: half a tick", venue.ErrMalformed)
 		}
 		place, flags := int(data[0]), data[1]
-		t := tick{index: int32(binary.LittleEndian.Uint32(data[2:])), net: read128(data[6:]), liquid: flags&flagLiquid != 0}
+		t := tick{index: int32(binary.LittleEndian.Uint32(data[2:])), net: arith.Read128(data[6:]), liquid: flags&flagLiquid != 0}
 		data = data[compactTick:]
 		if flags&flagOrders != 0 && len(data) >= compactOrders {
 			t.orders, data = binary.LittleEndian.Uint64(data), data[compactOrders:]

@@ -75,10 +75,6 @@ func has(data []byte, discriminator [8]byte, size int) bool {
 	return len(data) >= size && [8]byte(data) == discriminator
 }
 
-func read128(data []byte) arith.U128 {
-	return arith.U128{Lo: binary.LittleEndian.Uint64(data), Hi: binary.LittleEndian.Uint64(data[8:])}
-}
-
 // decodeState reads a pool account of a program that has every feature, or of a fork, in whose
 // accounts the bytes of newer features must be empty.
 func decodeState(data []byte, fork bool) (state, error) {
@@ -89,7 +85,7 @@ func decodeState(data []byte, fork bool) (state, error) {
 	s := state{
 		config: key(poolConfig), observation: key(poolObservation),
 		mints: [2]venue.Key{key(poolMints), key(poolMints + 32)}, vaults: [2]venue.Key{key(poolVaults), key(poolVaults + 32)},
-		spacing: int32(binary.LittleEndian.Uint16(data[poolSpacing:])), liquidity: read128(data[poolLiquidity:]), price: read128(data[poolPrice:]),
+		spacing: int32(binary.LittleEndian.Uint16(data[poolSpacing:])), liquidity: arith.Read128(data[poolLiquidity:]), price: arith.Read128(data[poolPrice:]),
 		tick: int32(binary.LittleEndian.Uint32(data[poolTick:])), status: data[poolStatus], feeOn: data[poolFeeOn],
 		openTime: binary.LittleEndian.Uint64(data[poolOpenTime:]), dynamic: decodeDynamicFee(data[poolDynamic:]),
 	}

@@ -29,14 +29,10 @@ type Venue struct {
 // Err is why these pools are not quoted.
 var Err = fmt.Errorf("%w: nothing proves the venue's arithmetic here yet", venue.ErrUnverified)
 
-// Venues are all of them. Layouts: raydium-clmm, whirlpools and dlmm-sdk as in the test vectors'
-// sources; damm-v1-sdk; raydium_launchpad and dynamic_bonding_curve by their IDLs.
+// Venues are all of them. Layouts: whirlpools and dlmm-sdk as in the test vectors' sources;
+// damm-v1-sdk; raydium_launchpad and dynamic_bonding_curve by their IDLs.
 func Venues() []Venue {
 	return []Venue{
-		{
-			Name: "raydium_clmm", Program: pubkey.MustParse("CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK"),
-			discriminator: [8]byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, size: 1544, first: 73, second: 105,
-		},
 		{
 			Name: "raydium_launchlab", Program: pubkey.MustParse("LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj"),
 			discriminator: [8]byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, first: 205, second: 237,
