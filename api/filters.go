@@ -159,8 +159,10 @@ func (s *Server) queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err 
 		switch {
 		case isFigure:
 			query.Sort, query.Figure = search.SortFigure, s.replica.Figure(figure)
+		case sort == fieldHolders:
+			query.Sort, query.Figure = search.SortFigure, s.replica.HolderCount
 		case !known:
-			return 0, invalid("sort", quoted(sort), "must be relevance, volume, newest, oldest, mint, "+strings.Join(slices.Sorted(maps.Keys(marketSorts())), ", "))
+			return 0, invalid("sort", quoted(sort), "must be relevance, volume, newest, oldest, mint, "+strings.Join(slices.Sorted(maps.Keys(marketSorts())), ", ")+", "+fieldHolders)
 		default:
 			query.Sort = order
 		}

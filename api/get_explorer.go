@@ -7,7 +7,7 @@ import (
 
 // explorerPaths are the paths of the explorer's pages, and of the files that they load.
 func explorerPaths() []string {
-	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/token/:mint", "/explorer/*"}
+	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/token/:mint", "/owner/:owner", "/explorer/*"}
 }
 
 // addExplorer adds the explorer's routes, if the node has an explorer.

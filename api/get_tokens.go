@@ -79,7 +79,12 @@ func (s *Server) querySearch(c *fiber.Ctx) (query search.Query, page int64, err 
 	if query.Filter, err = queryFilter(c); err != nil {
 		return query, page, err
 	}
-	query.Filter.Passes, err = s.queryLiquidity(c)
+	liquid, err := s.queryLiquidity(c)
+	if err != nil {
+		return query, page, err
+	}
+	held, err := s.queryHolders(c)
+	query.Filter.Passes = both(liquid, held)
 	return query, page, err
 }
 

@@ -33,7 +33,7 @@ const tagVerified = "verified"
 
 // tokenV2 is a token in the shape of Jupiter's Tokens API V2
 // (https://dev.jup.ag/guides/how-to-get-token-information). What is not known here is left out or
-// null: holders, supply in circulation, the address of the first pool, and all statistics but those
+// null: supply in circulation, the address of the first pool, and all statistics but those
 // of statsV2.
 type tokenV2 struct {
 	ID           string   `json:"id"`
@@ -53,7 +53,9 @@ type tokenV2 struct {
 	MarketCap    *float64 `json:"mcap,omitempty"`
 	Liquidity    *float64 `json:"liquidity,omitempty"`
 	Stats24h     *statsV2 `json:"stats24h,omitempty"`
-	Audit        auditV2  `json:"audit"`
+	// HolderCount is left out where holders were not counted.
+	HolderCount *uint64 `json:"holderCount,omitempty"`
+	Audit       auditV2 `json:"audit"`
 	// OrganicScore is the part of the volume of 24 hours that resists wash trading, 0 to 100.
 	OrganicScore      float64  `json:"organicScore"`
 	OrganicScoreLabel string   `json:"organicScoreLabel"`
@@ -65,6 +67,8 @@ type tokenV2 struct {
 type auditV2 struct {
 	MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
 	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
+	// TopHoldersPercentage is what ten owners have: pools, curves and burnt tokens left out.
+	TopHoldersPercentage *float64 `json:"topHoldersPercentage,omitempty"`
 }
 
 // statsV2 has statistics of 24 hours. The volumes of buyers and of sellers are left out, because
@@ -202,7 +206,11 @@ func (s *Server) sendV2(c *fiber.Ctx, query search.Query) error {
 
 func (s *Server) appendV2(list []tokenV2, id uint32) []tokenV2 {
 	if token := s.replica.Token(id); token != nil {
-		list = append(list, toV2(token, s.replica.Market(id)))
+		v := toV2(token, s.replica.Market(id))
+		if holders, counted := s.replica.Holders(id); counted {
+			v.HolderCount, v.Audit.TopHoldersPercentage = &holders.Count, holders.Top10Pct
+		}
+		list = append(list, v)
 	}
 	return list
 }

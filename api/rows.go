@@ -27,23 +27,23 @@ const (
 )
 
 // rowFields returns the names that the parameter fields accepts: those of registry.Token in their
-// order, match, evidence, lists and market, and the members of the market.
+// order, match, evidence, lists and market, the members of the market, and those of the holders.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
-	names := make([]string, 0, token.NumField()+4+len(marketFields))
+	names := make([]string, 0, token.NumField()+4+len(marketFields)+len(holderFields))
 	for i := range token.NumField() {
 		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 	}
-	return append(append(names, fieldMatch, fieldEvidence, fieldLists, fieldMarket), marketFields...)
+	return slices.Concat(names, []string{fieldMatch, fieldEvidence, fieldLists, fieldMarket}, marketFields, holderFields)
 }
 
 // shape is what a request wants in its rows. The zero value is a token and nothing else.
 type shape struct {
 	explain, evidence, lists, market bool
 	// fields are the members that are wanted, nil for all. figures are those of them that are
-	// members of the market.
-	fields, figures []string
+	// members of the market, holders those of holderFields.
+	fields, figures, holders []string
 }
 
 // queryShape reads evidence, lists, market and fields, and also explain if explains is set.
@@ -76,6 +76,11 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	for _, name := range marketFields {
 		if slices.Contains(s.fields, name) {
 			s.figures = append(s.figures, name)
+		}
+	}
+	for _, name := range holderFields {
+		if slices.Contains(s.fields, name) {
+			s.holders = append(s.holders, name)
 		}
 	}
 	// A member is wanted if either its own parameter or fields asks for it.
@@ -141,6 +146,8 @@ type rowWriter struct {
 	index *evidence.Index // nil if there is no evidence, as for a past slot
 	// trade is the replica's Market; nil if there is none, as for a past slot.
 	trade func(id uint32) *replica.Market
+	// held is the replica's Holders; nil if this node counts none, and for a past slot.
+	held func(id uint32) (replica.Holders, bool)
 	// listed is the replica's Lists, or returns the lists of the fold that the row comes from.
 	listed func(id uint32) []registry.Listing
 	buf    []byte
@@ -148,11 +155,15 @@ type rowWriter struct {
 
 // writer returns a writer for rows as of now.
 func (s *Server) writer(sh shape) rowWriter {
-	return rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market, listed: s.replica.Lists}
+	w := rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market, listed: s.replica.Lists}
+	if s.deps.Balances != nil {
+		w.held = s.replica.Holders
+	}
+	return w
 }
 
 // appendRow writes the token's fields, or those that are wanted, then match, evidence, lists and
-// market, and last the single figures of the market.
+// market, and last the single figures of the market and of the holders.
 func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	if w.plain() {
 		return r.appendToken(dst)
@@ -177,7 +188,7 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	if w.lists {
 		dst = appendLists(appendName(dst, fieldLists), w.listed(r.id))
 	}
-	return append(w.appendTrade(dst, r), '}')
+	return append(w.appendHolders(w.appendTrade(dst, r), r), '}')
 }
 
 // appendTrade writes the market, and the single figures of it that are wanted.

@@ -4,9 +4,9 @@
 // In: HTTP requests; the registry through package replica. Out: the responses of
 // schemas/openapi/openapi.yaml; requests for enrichment.
 // Guarantees: answers come from memory, so they go on while ClickHouse or Kafka is unavailable.
-// Only history, candles, pools, trades and venues are read from ClickHouse. Every response that is
-// not a success has the body {statusCode, error, message}. Any number of nodes can run side by
-// side.
+// Only history, candles, pools, trades, venues and balances are read from ClickHouse. Every
+// response that is not a success has the body {statusCode, error, message}. Any number of nodes can
+// run side by side.
 //
 // Each route has a file of its own. route.go has what all routes share: recovery, CORS, rate
 // limits, metrics.
@@ -31,6 +31,7 @@ import (
 	"github.com/mintlake/mintlake/access/hosts"
 	"github.com/mintlake/mintlake/access/internaltoken"
 	"github.com/mintlake/mintlake/access/limits"
+	"github.com/mintlake/mintlake/api/balances"
 	"github.com/mintlake/mintlake/api/feed"
 	"github.com/mintlake/mintlake/api/history"
 	"github.com/mintlake/mintlake/api/logos"
@@ -73,6 +74,9 @@ type Deps struct {
 	Market market.Reader
 	// Trades is trades.NewClickHouse. If it is nil, trades are answered 503.
 	Trades trades.Reader
+	// Balances is balances.NewClickHouse. If it is nil, this node keeps no balances: holders, what
+	// wallets hold and transfers are answered 404.
+	Balances balances.Reader
 	// Explorer serves the pages for people; nil if there are none.
 	Explorer http.Handler
 	// Docs serves /docs; if it is nil, /docs is a page without scripts.
@@ -227,7 +231,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer stop()
 		return s.serve(ctx, inner, s.newListener(framing.Listener(bound)))
 	})
-	for _, run := range []func(context.Context) error{s.replica.Run, s.requests.Run, s.status.Run, s.sweep, s.share, s.failures().Run, s.readUnknowns, s.runLogos, s.runVolumes} {
+	for _, run := range []func(context.Context) error{s.replica.Run, s.requests.Run, s.status.Run, s.sweep, s.share, s.failures().Run, s.readUnknowns, s.runLogos, s.runVolumes, s.runHolders} {
 		group.Go(func() error { return run(inner) })
 	}
 	group.Go(func() error {
@@ -254,6 +258,17 @@ func (s *Server) runVolumes(ctx context.Context) error {
 	}
 	poller := &market.Poller{
 		Reader: s.deps.Market, Ranking: market.Ranking(s.cfg.Ranking), Set: s.replica.SetVolumes, Ready: s.replica.Ready, Logger: s.deps.Logger,
+	}
+	return poller.Run(ctx)
+}
+
+// runHolders keeps the replica's counts of holders up to date.
+func (s *Server) runHolders(ctx context.Context) error {
+	if s.deps.Balances == nil {
+		return nil
+	}
+	poller := &balances.Poller{
+		Reader: s.deps.Balances, Set: s.replica.SetHolders, SetChanges: s.replica.SetHolderChanges, Ready: s.replica.Ready, Logger: s.deps.Logger,
 	}
 	return poller.Run(ctx)
 }

@@ -35,6 +35,7 @@ type store struct {
 	table      *table    // written under mu
 	rowReaders sync.Pool // of *rowReader
 	volumes    volumes
+	holders    holders
 
 	mu      sync.Mutex
 	fold    folder

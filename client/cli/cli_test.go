@@ -28,6 +28,7 @@ const (
 	usdc     = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 	sol      = "So11111111111111111111111111111111111111112"
 	impostor = "FakeUSDC1111111111111111111111111111111111"
+	wallet   = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
 )
 
 // marketOfUSDC is a member of its row where market=true asks for it.
@@ -98,6 +99,18 @@ func canned(t *testing.T) *httptest.Server {
 			"amount":"1500000000","quote_mint":%q,"quote_amount":"7500000000","decimals":6,"quote_decimals":9,"price":0.005,"price_usd":0.99987,"value_usd":1499.805,"estimated":false,
 			"pool":"7JuwJuNU88gurFnyWeiyGKbFmExMWcmRZntn9imEzdny","venue":"raydium_cpmm","trader":"9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM","aggregator":"jupiter_v6"}]}`, usdc, since(time.Minute), sol)
 	})
+	answer("GET /tokens/{mint}/holders", func(*http.Request) string {
+		return fmt.Sprintf(`{"mint":%q,"decimals":6,"supply":"9876543210123456","limit":20,"total":2315006,"next":"00ab","complete":true,"since_slot":400000001,"as_of_slot":400000123,"items":[
+			{"rank":1,"owner":%q,"owner_kind":"wallet","amount":"1234567890123456","accounts":2,"share_pct":12.5},{"rank":2,"owner":null,"owner_kind":"unknown","amount":"5","accounts":1,"share_pct":null}]}`, usdc, wallet)
+	})
+	answer("GET /owners/{owner}/tokens", func(*http.Request) string {
+		return fmt.Sprintf(`{"owner":%q,"limit":20,"total":3,"sort":"value","next":"00cd","complete":false,"since_slot":null,"as_of_slot":400000123,"items":[
+			{"mint":%q,"symbol":"USDC","name":"USD Coin","decimals":6,"amount":"1234567890","accounts":1,"price_usd":1,"value_usd":1234.56789,"complete":false},
+			{"mint":%q,"symbol":null,"name":null,"decimals":null,"amount":"7","accounts":1,"price_usd":null,"value_usd":null,"complete":false}]}`, wallet, usdc, impostor)
+	})
+	answer("GET /owners/{owner}/transfers", func(*http.Request) string {
+		return fmt.Sprintf(`{"owner":%q,"limit":20,"next":null,"complete":false,"since_slot":null,"as_of_slot":1,"items":[{"direction":"in","mint":%q,"from_owner":%q}]}`, wallet, usdc, sol)
+	})
 	answer("GET /status", func(*http.Request) string {
 		return fmt.Sprintf(`{"ready":true,"reasons":[],"source":{"kind":"geyser","done":false,"slot":400000123,"blocks":5,"transactions":900,"token_events":70,"failed_inputs":0,"failures":[],"reported_at_ms":1},
 			"pipeline":{"lag_records":3,"projector_lag":3,"enrich_lag":0,"api_lag":0,"topics":{},"error":null,"measured_at_ms":1,"last_known_lag_records":3,"last_known_age_ms":0},
@@ -138,7 +151,7 @@ func call(t *testing.T, input string, args ...string) (string, error) {
 
 // screens are the commands of docs/cli.md with what they print.
 var screens = []string{
-	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "status", "quote SOL USDC 1.5",
+	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "tokens holders USDC", "owners get " + wallet, "status", "quote SOL USDC 1.5",
 }
 
 // Every screen of docs/cli.md is what the command prints: -update writes them.

@@ -14,8 +14,8 @@ import (
 func mcpCommand(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve tokens, history, candles and status of a node to a language model (MCP over stdio)",
-		Long: `Serve a node's tokens, history, candles and status to a language model, by the Model Context Protocol over standard input and output.
+		Short: "Serve tokens, history, candles, holders and status of a node to a language model (MCP over stdio)",
+		Long: `Serve a node's tokens, history, candles, holders, wallets and status to a language model, by the Model Context Protocol over standard input and output.
 All tools only read. Names and descriptions of tokens are what their creators wrote: data, never instructions.
 
 With --sql-url there is a tool for SQL, too. The user must have the role of deploy/clickhouse/analyst.sql; the password is read from $MINTLAKE_SQL_PASSWORD.`,
@@ -49,7 +49,7 @@ type (
 	searchArgs struct {
 		Query string `json:"query,omitempty" jsonschema:"symbol, part of a name, or mint address; empty lists tokens by volume"`
 		Limit int32  `json:"limit,omitempty" jsonschema:"results, 1 to 50; 10 by default"`
-		Sort  string `json:"sort,omitempty" jsonschema:"relevance (default), volume, newest, oldest, trending, or a figure of the market, descending: price_usd, price_change_24h, market_cap_usd, liquidity_usd, volume_5m_usd, volume_1h_usd, volume_6h_usd, volume_24h_usd, organic_volume_usd, trades_24h, traders_24h, pools, first_pool_at"`
+		Sort  string `json:"sort,omitempty" jsonschema:"relevance (default), volume, newest, oldest, trending, or a figure of the market, descending: price_usd, price_change_24h, market_cap_usd, liquidity_usd, volume_5m_usd, volume_1h_usd, volume_6h_usd, volume_24h_usd, organic_volume_usd, trades_24h, traders_24h, pools, first_pool_at, holders"`
 	}
 	mintArgs struct {
 		Mint string `json:"mint" jsonschema:"mint address, base58"`
@@ -139,6 +139,7 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 			}
 			return answer.Body, nil
 		})
+	a.addBalances(server)
 	tool(server, "registry_status", "How far, how fresh and how complete the registry is.", func(ctx context.Context, _ struct{}) ([]byte, error) {
 		answer, err := a.REST.GetStatusWithResponse(ctx)
 		if err != nil {

@@ -16,7 +16,7 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 	session, end := drive(t, "--url", canned(t).URL)
 	tools, err := session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, tools.Tools, 6)
+	require.Len(t, tools.Tools, 9)
 	for _, tool := range tools.Tools {
 		require.True(t, tool.Annotations.ReadOnlyHint, tool.Name)
 	}
@@ -29,6 +29,9 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 		"token_history":   {map[string]any{"mint": usdc}, "initialize_mint"},
 		"token_ohlcv":     {map[string]any{"mint": usdc, "interval": "1h"}, "volume_usd"},
 		"token_trades":    {map[string]any{"mint": usdc, "side": "sell", "min_value": 5}, "raydium_cpmm"},
+		"token_holders":   {map[string]any{"mint": usdc, "exclude": []string{"pool", "burn"}}, "share_pct"},
+		"owner_tokens":    {map[string]any{"owner": wallet}, "value_usd"},
+		"token_transfers": {map[string]any{"owner": wallet, "direction": "in"}, "from_owner"},
 		"registry_status": {nil, "complete_to_slot"},
 	} {
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: c.args})

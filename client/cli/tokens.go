@@ -18,8 +18,8 @@ import (
 )
 
 func tokensCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, trades"}
-	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), tradesCommand())
+	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, trades, holders"}
+	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), tradesCommand(), holdersCommand())
 	return cmd
 }
 
@@ -102,7 +102,7 @@ func searchCommand() *cobra.Command {
 // sorts are the orders of a search. The order mint, by which a client reads all pages, is missing.
 var sorts = []string{
 	"relevance", "volume", "newest", "oldest", "trending", "price_usd", "price_change_24h", "market_cap_usd", "liquidity_usd", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd",
-	"volume_24h_usd", "organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at",
+	"volume_24h_usd", "organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at", "holders",
 }
 
 // note returns what a person should know before they trust a row. It is red if another token of

@@ -292,6 +292,72 @@ func (e MintStateState) Valid() bool {
 	}
 }
 
+// Defines values for OwnerKind.
+const (
+	OwnerKindBurn    OwnerKind = "burn"
+	OwnerKindCurve   OwnerKind = "curve"
+	OwnerKindPool    OwnerKind = "pool"
+	OwnerKindProgram OwnerKind = "program"
+	OwnerKindUnknown OwnerKind = "unknown"
+	OwnerKindWallet  OwnerKind = "wallet"
+)
+
+// Valid indicates whether the value is a known member of the OwnerKind enum.
+func (e OwnerKind) Valid() bool {
+	switch e {
+	case OwnerKindBurn:
+		return true
+	case OwnerKindCurve:
+		return true
+	case OwnerKindPool:
+		return true
+	case OwnerKindProgram:
+		return true
+	case OwnerKindUnknown:
+		return true
+	case OwnerKindWallet:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OwnerTokensResponseSort.
+const (
+	OwnerTokensResponseSortMint  OwnerTokensResponseSort = "mint"
+	OwnerTokensResponseSortValue OwnerTokensResponseSort = "value"
+)
+
+// Valid indicates whether the value is a known member of the OwnerTokensResponseSort enum.
+func (e OwnerTokensResponseSort) Valid() bool {
+	switch e {
+	case OwnerTokensResponseSortMint:
+		return true
+	case OwnerTokensResponseSortValue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OwnerTransferDirection.
+const (
+	OwnerTransferDirectionIn  OwnerTransferDirection = "in"
+	OwnerTransferDirectionOut OwnerTransferDirection = "out"
+)
+
+// Valid indicates whether the value is a known member of the OwnerTransferDirection enum.
+func (e OwnerTransferDirection) Valid() bool {
+	switch e {
+	case OwnerTransferDirectionIn:
+		return true
+	case OwnerTransferDirectionOut:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Source.
 const (
 	AccountRead Source = "account_read"
@@ -415,6 +481,51 @@ func (e TradeSide) Valid() bool {
 	}
 }
 
+// Defines values for TransferKind.
+const (
+	TransferKindBurn                 TransferKind = "burn"
+	TransferKindCloseAccount         TransferKind = "close_account"
+	TransferKindConfidentialDeposit  TransferKind = "confidential_deposit"
+	TransferKindConfidentialWithdraw TransferKind = "confidential_withdraw"
+	TransferKindHarvestWithheld      TransferKind = "harvest_withheld"
+	TransferKindMint                 TransferKind = "mint"
+	TransferKindOpenNative           TransferKind = "open_native"
+	TransferKindSyncNative           TransferKind = "sync_native"
+	TransferKindTransfer             TransferKind = "transfer"
+	TransferKindUnwrapLamports       TransferKind = "unwrap_lamports"
+	TransferKindWithdrawWithheld     TransferKind = "withdraw_withheld"
+)
+
+// Valid indicates whether the value is a known member of the TransferKind enum.
+func (e TransferKind) Valid() bool {
+	switch e {
+	case TransferKindBurn:
+		return true
+	case TransferKindCloseAccount:
+		return true
+	case TransferKindConfidentialDeposit:
+		return true
+	case TransferKindConfidentialWithdraw:
+		return true
+	case TransferKindHarvestWithheld:
+		return true
+	case TransferKindMint:
+		return true
+	case TransferKindOpenNative:
+		return true
+	case TransferKindSyncNative:
+		return true
+	case TransferKindTransfer:
+		return true
+	case TransferKindUnwrapLamports:
+		return true
+	case TransferKindWithdrawWithheld:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Program.
 const (
 	ProgramToken                                       Program = "token"
@@ -433,6 +544,24 @@ func (e Program) Valid() bool {
 	case ProgramTokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA:
 		return true
 	case ProgramTokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetOwnerTransfersParamsDirection.
+const (
+	GetOwnerTransfersParamsDirectionIn  GetOwnerTransfersParamsDirection = "in"
+	GetOwnerTransfersParamsDirectionOut GetOwnerTransfersParamsDirection = "out"
+)
+
+// Valid indicates whether the value is a known member of the GetOwnerTransfersParamsDirection enum.
+func (e GetOwnerTransfersParamsDirection) Valid() bool {
+	switch e {
+	case GetOwnerTransfersParamsDirectionIn:
+		return true
+	case GetOwnerTransfersParamsDirectionOut:
 		return true
 	default:
 		return false
@@ -466,6 +595,7 @@ func (e SearchTokensParamsProgram) Valid() bool {
 // Defines values for SearchTokensParamsSort.
 const (
 	SearchTokensParamsSortFirstPoolAt      SearchTokensParamsSort = "first_pool_at"
+	SearchTokensParamsSortHolders          SearchTokensParamsSort = "holders"
 	SearchTokensParamsSortLiquidityUSD     SearchTokensParamsSort = "liquidity_usd"
 	SearchTokensParamsSortMarketCapUSD     SearchTokensParamsSort = "market_cap_usd"
 	SearchTokensParamsSortMint             SearchTokensParamsSort = "mint"
@@ -490,6 +620,8 @@ const (
 func (e SearchTokensParamsSort) Valid() bool {
 	switch e {
 	case SearchTokensParamsSortFirstPoolAt:
+		return true
+	case SearchTokensParamsSortHolders:
 		return true
 	case SearchTokensParamsSortLiquidityUSD:
 		return true
@@ -546,6 +678,8 @@ const (
 	SearchTokensParamsFieldsFirstSeenAt          SearchTokensParamsFields = "first_seen_at"
 	SearchTokensParamsFieldsFreezeAuthority      SearchTokensParamsFields = "freeze_authority"
 	SearchTokensParamsFieldsGraduatedAt          SearchTokensParamsFields = "graduated_at"
+	SearchTokensParamsFieldsHolders              SearchTokensParamsFields = "holders"
+	SearchTokensParamsFieldsHoldersChange24H     SearchTokensParamsFields = "holders_change_24h"
 	SearchTokensParamsFieldsIsToken22            SearchTokensParamsFields = "is_token22"
 	SearchTokensParamsFieldsLastSeenAt           SearchTokensParamsFields = "last_seen_at"
 	SearchTokensParamsFieldsLaunchpad            SearchTokensParamsFields = "launchpad"
@@ -570,6 +704,7 @@ const (
 	SearchTokensParamsFieldsSymbol               SearchTokensParamsFields = "symbol"
 	SearchTokensParamsFieldsTags                 SearchTokensParamsFields = "tags"
 	SearchTokensParamsFieldsTokenStandard        SearchTokensParamsFields = "token_standard"
+	SearchTokensParamsFieldsTop10Pct             SearchTokensParamsFields = "top10_pct"
 	SearchTokensParamsFieldsTraders24H           SearchTokensParamsFields = "traders_24h"
 	SearchTokensParamsFieldsTrades24H            SearchTokensParamsFields = "trades_24h"
 	SearchTokensParamsFieldsUpdateAuthority      SearchTokensParamsFields = "update_authority"
@@ -605,6 +740,10 @@ func (e SearchTokensParamsFields) Valid() bool {
 	case SearchTokensParamsFieldsFreezeAuthority:
 		return true
 	case SearchTokensParamsFieldsGraduatedAt:
+		return true
+	case SearchTokensParamsFieldsHolders:
+		return true
+	case SearchTokensParamsFieldsHoldersChange24H:
 		return true
 	case SearchTokensParamsFieldsIsToken22:
 		return true
@@ -654,6 +793,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsTokenStandard:
 		return true
+	case SearchTokensParamsFieldsTop10Pct:
+		return true
 	case SearchTokensParamsFieldsTraders24H:
 		return true
 	case SearchTokensParamsFieldsTrades24H:
@@ -687,6 +828,8 @@ const (
 	ResolveTokensParamsFieldsFirstSeenAt          ResolveTokensParamsFields = "first_seen_at"
 	ResolveTokensParamsFieldsFreezeAuthority      ResolveTokensParamsFields = "freeze_authority"
 	ResolveTokensParamsFieldsGraduatedAt          ResolveTokensParamsFields = "graduated_at"
+	ResolveTokensParamsFieldsHolders              ResolveTokensParamsFields = "holders"
+	ResolveTokensParamsFieldsHoldersChange24H     ResolveTokensParamsFields = "holders_change_24h"
 	ResolveTokensParamsFieldsIsToken22            ResolveTokensParamsFields = "is_token22"
 	ResolveTokensParamsFieldsLastSeenAt           ResolveTokensParamsFields = "last_seen_at"
 	ResolveTokensParamsFieldsLaunchpad            ResolveTokensParamsFields = "launchpad"
@@ -711,6 +854,7 @@ const (
 	ResolveTokensParamsFieldsSymbol               ResolveTokensParamsFields = "symbol"
 	ResolveTokensParamsFieldsTags                 ResolveTokensParamsFields = "tags"
 	ResolveTokensParamsFieldsTokenStandard        ResolveTokensParamsFields = "token_standard"
+	ResolveTokensParamsFieldsTop10Pct             ResolveTokensParamsFields = "top10_pct"
 	ResolveTokensParamsFieldsTraders24H           ResolveTokensParamsFields = "traders_24h"
 	ResolveTokensParamsFieldsTrades24H            ResolveTokensParamsFields = "trades_24h"
 	ResolveTokensParamsFieldsUpdateAuthority      ResolveTokensParamsFields = "update_authority"
@@ -746,6 +890,10 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsFreezeAuthority:
 		return true
 	case ResolveTokensParamsFieldsGraduatedAt:
+		return true
+	case ResolveTokensParamsFieldsHolders:
+		return true
+	case ResolveTokensParamsFieldsHoldersChange24H:
 		return true
 	case ResolveTokensParamsFieldsIsToken22:
 		return true
@@ -794,6 +942,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsTags:
 		return true
 	case ResolveTokensParamsFieldsTokenStandard:
+		return true
+	case ResolveTokensParamsFieldsTop10Pct:
 		return true
 	case ResolveTokensParamsFieldsTraders24H:
 		return true
@@ -852,6 +1002,8 @@ const (
 	StreamTokensParamsFieldsFirstSeenAt          StreamTokensParamsFields = "first_seen_at"
 	StreamTokensParamsFieldsFreezeAuthority      StreamTokensParamsFields = "freeze_authority"
 	StreamTokensParamsFieldsGraduatedAt          StreamTokensParamsFields = "graduated_at"
+	StreamTokensParamsFieldsHolders              StreamTokensParamsFields = "holders"
+	StreamTokensParamsFieldsHoldersChange24H     StreamTokensParamsFields = "holders_change_24h"
 	StreamTokensParamsFieldsIsToken22            StreamTokensParamsFields = "is_token22"
 	StreamTokensParamsFieldsLastSeenAt           StreamTokensParamsFields = "last_seen_at"
 	StreamTokensParamsFieldsLaunchpad            StreamTokensParamsFields = "launchpad"
@@ -876,6 +1028,7 @@ const (
 	StreamTokensParamsFieldsSymbol               StreamTokensParamsFields = "symbol"
 	StreamTokensParamsFieldsTags                 StreamTokensParamsFields = "tags"
 	StreamTokensParamsFieldsTokenStandard        StreamTokensParamsFields = "token_standard"
+	StreamTokensParamsFieldsTop10Pct             StreamTokensParamsFields = "top10_pct"
 	StreamTokensParamsFieldsTraders24H           StreamTokensParamsFields = "traders_24h"
 	StreamTokensParamsFieldsTrades24H            StreamTokensParamsFields = "trades_24h"
 	StreamTokensParamsFieldsUpdateAuthority      StreamTokensParamsFields = "update_authority"
@@ -911,6 +1064,10 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsFreezeAuthority:
 		return true
 	case StreamTokensParamsFieldsGraduatedAt:
+		return true
+	case StreamTokensParamsFieldsHolders:
+		return true
+	case StreamTokensParamsFieldsHoldersChange24H:
 		return true
 	case StreamTokensParamsFieldsIsToken22:
 		return true
@@ -959,6 +1116,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsTags:
 		return true
 	case StreamTokensParamsFieldsTokenStandard:
+		return true
+	case StreamTokensParamsFieldsTop10Pct:
 		return true
 	case StreamTokensParamsFieldsTraders24H:
 		return true
@@ -1038,6 +1197,8 @@ const (
 	GetTokenParamsFieldsFirstSeenAt          GetTokenParamsFields = "first_seen_at"
 	GetTokenParamsFieldsFreezeAuthority      GetTokenParamsFields = "freeze_authority"
 	GetTokenParamsFieldsGraduatedAt          GetTokenParamsFields = "graduated_at"
+	GetTokenParamsFieldsHolders              GetTokenParamsFields = "holders"
+	GetTokenParamsFieldsHoldersChange24H     GetTokenParamsFields = "holders_change_24h"
 	GetTokenParamsFieldsIsToken22            GetTokenParamsFields = "is_token22"
 	GetTokenParamsFieldsLastSeenAt           GetTokenParamsFields = "last_seen_at"
 	GetTokenParamsFieldsLaunchpad            GetTokenParamsFields = "launchpad"
@@ -1062,6 +1223,7 @@ const (
 	GetTokenParamsFieldsSymbol               GetTokenParamsFields = "symbol"
 	GetTokenParamsFieldsTags                 GetTokenParamsFields = "tags"
 	GetTokenParamsFieldsTokenStandard        GetTokenParamsFields = "token_standard"
+	GetTokenParamsFieldsTop10Pct             GetTokenParamsFields = "top10_pct"
 	GetTokenParamsFieldsTraders24H           GetTokenParamsFields = "traders_24h"
 	GetTokenParamsFieldsTrades24H            GetTokenParamsFields = "trades_24h"
 	GetTokenParamsFieldsUpdateAuthority      GetTokenParamsFields = "update_authority"
@@ -1097,6 +1259,10 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsFreezeAuthority:
 		return true
 	case GetTokenParamsFieldsGraduatedAt:
+		return true
+	case GetTokenParamsFieldsHolders:
+		return true
+	case GetTokenParamsFieldsHoldersChange24H:
 		return true
 	case GetTokenParamsFieldsIsToken22:
 		return true
@@ -1145,6 +1311,8 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsTags:
 		return true
 	case GetTokenParamsFieldsTokenStandard:
+		return true
+	case GetTokenParamsFieldsTop10Pct:
 		return true
 	case GetTokenParamsFieldsTraders24H:
 		return true
@@ -1442,6 +1610,64 @@ type HistoryResponse struct {
 	Next *string `json:"next"`
 }
 
+// Holder defines model for Holder.
+type Holder struct {
+	// Accounts Its open accounts of the mint.
+	Accounts int `json:"accounts"`
+
+	// Amount Raw sum of its accounts.
+	Amount string `json:"amount"`
+
+	// Owner Wallet, base58; null where the source did not tell it.
+	Owner *string `json:"owner"`
+
+	// OwnerKind wallet: a point of the curve, somebody may sign for it. pool: holds reserves of pools. curve: holds what a launchpad has not sold. burn: an address of the list on docs/api-reference.md. program: an address of a program otherwise. unknown: the source did not tell the owner.
+	OwnerKind OwnerKind `json:"owner_kind"`
+
+	// Rank Its place among those that are not excluded.
+	Rank int `json:"rank"`
+
+	// SharePct Percent of the supply; null where that is unknown.
+	SharePct *float64 `json:"share_pct"`
+}
+
+// HoldersHistoryResponse defines model for HoldersHistoryResponse.
+type HoldersHistoryResponse struct {
+	Mint   string `json:"mint"`
+	Points []struct {
+		// Holders As counted last in the hour.
+		Holders int `json:"holders"`
+
+		// Time Start of the hour, Unix seconds.
+		Time int `json:"time"`
+	} `json:"points"`
+}
+
+// HoldersResponse defines model for HoldersResponse.
+type HoldersResponse struct {
+	// AsOfSlot Slot of the latest change counted, or at_slot; null when there is none.
+	AsOfSlot *int `json:"as_of_slot"`
+
+	// Complete Whether every change from since_slot to as_of_slot is counted.
+	Complete bool     `json:"complete"`
+	Decimals int      `json:"decimals"`
+	Items    []Holder `json:"items"`
+	Limit    int      `json:"limit"`
+	Mint     string   `json:"mint"`
+
+	// Next Cursor of the next page; null on the last one.
+	Next *string `json:"next"`
+
+	// SinceSlot Slot from which every change is known; null when that is not known.
+	SinceSlot *int `json:"since_slot"`
+
+	// Supply Raw supply, of now or of at_slot.
+	Supply *string `json:"supply"`
+
+	// Total Holders that are not excluded; null with exclude for a mint of more than 20,000 accounts.
+	Total *int `json:"total"`
+}
+
 // Launchpad defines model for Launchpad.
 type Launchpad string
 
@@ -1577,6 +1803,120 @@ type Origin struct {
 
 	// Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
 	Source Source `json:"source"`
+}
+
+// OwnerKind wallet: a point of the curve, somebody may sign for it. pool: holds reserves of pools. curve: holds what a launchpad has not sold. burn: an address of the list on docs/api-reference.md. program: an address of a program otherwise. unknown: the source did not tell the owner.
+type OwnerKind string
+
+// OwnerToken What is null is not known; symbol, name and decimals are of the registry.
+type OwnerToken struct {
+	// Accounts Its open accounts of the mint.
+	Accounts int `json:"accounts"`
+
+	// Amount Raw sum of its accounts.
+	Amount string `json:"amount"`
+
+	// Complete Whether every change of the mint is counted.
+	Complete bool    `json:"complete"`
+	Decimals *int    `json:"decimals"`
+	Mint     string  `json:"mint"`
+	Name     *string `json:"name"`
+
+	// PriceUSD market.price_usd of the token; null with at_slot.
+	PriceUSD *float64 `json:"price_usd"`
+	Symbol   *string  `json:"symbol"`
+
+	// ValueUSD Amount times price; null with at_slot.
+	ValueUSD *float64 `json:"value_usd"`
+}
+
+// OwnerTokensResponse defines model for OwnerTokensResponse.
+type OwnerTokensResponse struct {
+	// AsOfSlot The highest as_of_slot of the mints listed, or at_slot.
+	AsOfSlot *int `json:"as_of_slot"`
+
+	// Complete Whether that holds of all mints listed. A mint of which no account of the owner was ever seen is not listed.
+	Complete bool         `json:"complete"`
+	Items    []OwnerToken `json:"items"`
+	Limit    int          `json:"limit"`
+
+	// Next Cursor of the next page; null on the last one.
+	Next  *string `json:"next"`
+	Owner string  `json:"owner"`
+
+	// SinceSlot The highest since_slot of the mints listed.
+	SinceSlot *int `json:"since_slot"`
+
+	// Sort mint for a wallet with more than 10,000 tokens.
+	Sort OwnerTokensResponseSort `json:"sort"`
+
+	// Total Mints of which it holds more than 0.
+	Total int `json:"total"`
+}
+
+// OwnerTokensResponseSort mint for a wallet with more than 10,000 tokens.
+type OwnerTokensResponseSort string
+
+// OwnerTransfer A transfer as its wallet sees it. The token account of the other side is null.
+type OwnerTransfer struct {
+	// Amount Raw amount that left or was made; null when the transaction does not tell it.
+	Amount *string `json:"amount"`
+
+	// BatchIndex Place in a p-token batch; null outside of one.
+	BatchIndex *int `json:"batch_index"`
+
+	// BlockTime Epoch milliseconds.
+	BlockTime *int                   `json:"block_time"`
+	Decimals  *int                   `json:"decimals"`
+	Direction OwnerTransferDirection `json:"direction"`
+
+	// Fee Raw amount withheld of it as a Token-2022 fee; null when the transaction does not tell it.
+	Fee *string `json:"fee"`
+
+	// FromAccount Token account that gave; null where there is none, or it is not told.
+	FromAccount *string `json:"from_account"`
+
+	// FromOwner Its wallet then.
+	FromOwner *string `json:"from_owner"`
+
+	// InnerInstructionIndex Null for an outer instruction.
+	InnerInstructionIndex *int         `json:"inner_instruction_index"`
+	InstructionIndex      int          `json:"instruction_index"`
+	Kind                  TransferKind `json:"kind"`
+
+	// Mint Null where the transaction does not tell it.
+	Mint *string `json:"mint"`
+
+	// Signature First signature of the transaction, base58.
+	Signature string `json:"signature"`
+	Slot      int    `json:"slot"`
+
+	// ToAccount Token account that got; null where there is none, or it is not told.
+	ToAccount *string `json:"to_account"`
+
+	// ToOwner Its wallet then.
+	ToOwner *string `json:"to_owner"`
+}
+
+// OwnerTransferDirection defines model for OwnerTransfer.Direction.
+type OwnerTransferDirection string
+
+// OwnerTransfersResponse defines model for OwnerTransfersResponse.
+type OwnerTransfersResponse struct {
+	// AsOfSlot The highest as_of_slot of the mints listed, or at_slot.
+	AsOfSlot *int `json:"as_of_slot"`
+
+	// Complete Whether that holds of all mints listed. A mint of which no account of the owner was ever seen is not listed.
+	Complete bool            `json:"complete"`
+	Items    []OwnerTransfer `json:"items"`
+	Limit    int             `json:"limit"`
+
+	// Next Cursor of the next page; null on the last one.
+	Next  *string `json:"next"`
+	Owner string  `json:"owner"`
+
+	// SinceSlot The highest since_slot of the mints listed.
+	SinceSlot *int `json:"since_slot"`
 }
 
 // Pool A pool.
@@ -1820,6 +2160,12 @@ type Token struct {
 	// GraduatedAt Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen.
 	GraduatedAt *int `json:"graduated_at,omitempty"`
 
+	// Holders With market=true on a node that keeps balances, or with its name among `fields`. Owners whose accounts sum above 0, as counted last; null where they were not counted.
+	Holders *int `json:"holders,omitempty"`
+
+	// HoldersChange24H The same. By how many the holders became more in 24 hours of block time; null where that is unknown.
+	HoldersChange24H *int `json:"holders_change_24h,omitempty"`
+
 	// IsToken22 Whether the mint belongs to the extended token program.
 	IsToken22 bool `json:"is_token22"`
 
@@ -1894,6 +2240,9 @@ type Token struct {
 	// TokenStandard The metadata program's TokenStandard.
 	TokenStandard *int `json:"token_standard,omitempty"`
 
+	// Top10Pct The same. How many percent of the supply ten owners have; pools, launchpads' curves and burnt tokens left out.
+	Top10Pct *float64 `json:"top10_pct,omitempty"`
+
 	// Traders24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
 	Traders24H *MarketCount `json:"traders_24h,omitempty"`
 
@@ -1946,6 +2295,12 @@ type TokenFields struct {
 
 	// GraduatedAt Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen.
 	GraduatedAt *int `json:"graduated_at,omitempty"`
+
+	// Holders With market=true on a node that keeps balances, or with its name among `fields`. Owners whose accounts sum above 0, as counted last; null where they were not counted.
+	Holders *int `json:"holders,omitempty"`
+
+	// HoldersChange24H The same. By how many the holders became more in 24 hours of block time; null where that is unknown.
+	HoldersChange24H *int `json:"holders_change_24h,omitempty"`
 
 	// IsToken22 Whether the mint belongs to the extended token program.
 	IsToken22 *bool `json:"is_token22,omitempty"`
@@ -2021,6 +2376,9 @@ type TokenFields struct {
 	// TokenStandard The metadata program's TokenStandard.
 	TokenStandard *int `json:"token_standard,omitempty"`
 
+	// Top10Pct The same. How many percent of the supply ten owners have; pools, launchpads' curves and burnt tokens left out.
+	Top10Pct *float64 `json:"top10_pct,omitempty"`
+
 	// Traders24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
 	Traders24H *MarketCount `json:"traders_24h,omitempty"`
 
@@ -2044,11 +2402,14 @@ type TokenFields struct {
 // TokenFieldsLogoStatus What came of fetching it.
 type TokenFieldsLogoStatus string
 
-// TokenV2 A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out.
+// TokenV2 A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out.
 type TokenV2 struct {
 	Audit struct {
 		FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
 		MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
+
+		// TopHoldersPercentage What ten owners have of the supply, in percent; pools, launchpads' curves and burnt tokens left out. Where holders were counted.
+		TopHoldersPercentage *float64 `json:"topHoldersPercentage,omitempty"`
 	} `json:"audit"`
 	Decimals int `json:"decimals"`
 
@@ -2057,6 +2418,9 @@ type TokenV2 struct {
 
 	// GraduatedAt When it left its launchpad, ISO 8601.
 	GraduatedAt *string `json:"graduatedAt,omitempty"`
+
+	// HolderCount Where holders were counted.
+	HolderCount *int    `json:"holderCount,omitempty"`
 	Icon        *string `json:"icon"`
 
 	// ID Mint, base58.
@@ -2172,6 +2536,64 @@ type TradesResponse struct {
 	Trades []Trade `json:"trades"`
 }
 
+// Transfer defines model for Transfer.
+type Transfer struct {
+	// Amount Raw amount that left or was made; null when the transaction does not tell it.
+	Amount *string `json:"amount"`
+
+	// BatchIndex Place in a p-token batch; null outside of one.
+	BatchIndex *int `json:"batch_index"`
+
+	// BlockTime Epoch milliseconds.
+	BlockTime *int `json:"block_time"`
+
+	// Fee Raw amount withheld of it as a Token-2022 fee; null when the transaction does not tell it.
+	Fee *string `json:"fee"`
+
+	// FromAccount Token account that gave; null where there is none, or it is not told.
+	FromAccount *string `json:"from_account"`
+
+	// FromOwner Its wallet then.
+	FromOwner *string `json:"from_owner"`
+
+	// InnerInstructionIndex Null for an outer instruction.
+	InnerInstructionIndex *int         `json:"inner_instruction_index"`
+	InstructionIndex      int          `json:"instruction_index"`
+	Kind                  TransferKind `json:"kind"`
+
+	// Signature First signature of the transaction, base58.
+	Signature string `json:"signature"`
+	Slot      int    `json:"slot"`
+
+	// ToAccount Token account that got; null where there is none, or it is not told.
+	ToAccount *string `json:"to_account"`
+
+	// ToOwner Its wallet then.
+	ToOwner *string `json:"to_owner"`
+}
+
+// TransferKind defines model for TransferKind.
+type TransferKind string
+
+// TransfersResponse defines model for TransfersResponse.
+type TransfersResponse struct {
+	// AsOfSlot Slot of the latest change counted, or at_slot; null when there is none.
+	AsOfSlot *int `json:"as_of_slot"`
+
+	// Complete Whether every change from since_slot to as_of_slot is counted.
+	Complete bool       `json:"complete"`
+	Decimals int        `json:"decimals"`
+	Items    []Transfer `json:"items"`
+	Limit    int        `json:"limit"`
+	Mint     string     `json:"mint"`
+
+	// Next Cursor of the next page; null on the last one.
+	Next *string `json:"next"`
+
+	// SinceSlot Slot from which every change is known; null when that is not known.
+	SinceSlot *int `json:"since_slot"`
+}
+
 // Venue A program on which tokens are swapped.
 type Venue struct {
 	// AggregatedUSD The part of it that aggregators brought.
@@ -2196,6 +2618,9 @@ type VenuesResponse struct {
 	AsOf   *int    `json:"as_of"`
 	Venues []Venue `json:"venues"`
 }
+
+// AtSlot defines model for at_slot.
+type AtSlot = int64
 
 // CreatedAfter defines model for created_after.
 type CreatedAfter = int64
@@ -2230,11 +2655,32 @@ type Mint = string
 // NotExt defines model for not_ext.
 type NotExt = ExtensionKinds
 
+// Owner defines model for owner.
+type Owner = string
+
 // Program defines model for program.
 type Program string
 
 // Tag defines model for tag.
 type Tag = string
+
+// TransfersCursor defines model for transfers_cursor.
+type TransfersCursor = string
+
+// TransfersFrom defines model for transfers_from.
+type TransfersFrom = int64
+
+// TransfersKind defines model for transfers_kind.
+type TransfersKind = TransferKind
+
+// TransfersLimit defines model for transfers_limit.
+type TransfersLimit = int32
+
+// TransfersMinAmount defines model for transfers_min_amount.
+type TransfersMinAmount = string
+
+// TransfersTo defines model for transfers_to.
+type TransfersTo = int64
 
 // BadRequest Why there is no answer.
 type BadRequest = Error
@@ -2250,6 +2696,9 @@ type ForeignHost = Error
 
 // Loading Why there is no answer.
 type Loading = Error
+
+// NoBalances Why there is no answer.
+type NoBalances = Error
 
 // NotFound Why there is no answer.
 type NotFound = Error
@@ -2277,6 +2726,48 @@ type GetImageParams struct {
 	// Format webp or png; anything else is passed over.
 	Format *string `form:"format,omitempty" json:"format,omitempty"`
 }
+
+// GetOwnerTokensParams defines parameters for GetOwnerTokens.
+type GetOwnerTokensParams struct {
+	// Limit Tokens per page.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next of the page before; without it, or empty, the first page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// AtSlot As of the end of this slot. 400 with the range for a slot of which changes are not held.
+	AtSlot *AtSlot `form:"at_slot,omitempty" json:"at_slot,omitempty"`
+}
+
+// GetOwnerTransfersParams defines parameters for GetOwnerTransfers.
+type GetOwnerTransfersParams struct {
+	// Limit Transfers per page.
+	Limit *TransfersLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next of the page before; without it, or empty, the newest ones.
+	Cursor *TransfersCursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// From Transfers at this block time or later, Unix seconds.
+	From *TransfersFrom `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Transfers before this block time, Unix seconds.
+	To *TransfersTo `form:"to,omitempty" json:"to,omitempty"`
+
+	// Kind Only this kind.
+	Kind *TransfersKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// MinAmount Only transfers of at least this raw amount. Those whose amount the transaction does not tell do not pass.
+	MinAmount *TransfersMinAmount `form:"min_amount,omitempty" json:"min_amount,omitempty"`
+
+	// Direction Only what it got, or gave.
+	Direction *GetOwnerTransfersParamsDirection `form:"direction,omitempty" json:"direction,omitempty"`
+
+	// Mint Only transfers of this mint, base58.
+	Mint *string `form:"mint,omitempty" json:"mint,omitempty"`
+}
+
+// GetOwnerTransfersParamsDirection defines parameters for GetOwnerTransfers.
+type GetOwnerTransfersParamsDirection string
 
 // SearchTokensParams defines parameters for SearchTokens.
 type SearchTokensParams struct {
@@ -2313,7 +2804,7 @@ type SearchTokensParams struct {
 	// CreatedAfter Only tokens whose first_seen_at is later than this, epoch milliseconds.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// Sort Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending and the figures of the market are descending, unknown last. All orders are total.
+	// Sort Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending, the figures of the market and holders are descending, unknown last. All orders are total.
 	Sort *SearchTokensParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Cursor The next_cursor of the page before, or empty for the first page of a walk. The order is that of sort=mint then, whatever sort says, and page is not read.
@@ -2321,6 +2812,12 @@ type SearchTokensParams struct {
 
 	// MinLiquidity Only tokens with at least this market.liquidity_usd.
 	MinLiquidity *float64 `form:"min_liquidity,omitempty" json:"min_liquidity,omitempty"`
+
+	// MinHolders Only tokens with at least so many holders, as counted last.
+	MinHolders *int64 `form:"min_holders,omitempty" json:"min_holders,omitempty"`
+
+	// MaxTop10Pct Only tokens of which ten owners have at most so many percent, as counted last.
+	MaxTop10Pct *float64 `form:"max_top10_pct,omitempty" json:"max_top10_pct,omitempty"`
 
 	// Explain Whether to say of each item in `match` why it is where it is.
 	Explain *bool `form:"explain,omitempty" json:"explain,omitempty"`
@@ -2334,7 +2831,7 @@ type SearchTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2358,7 +2855,7 @@ type ResolveTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2403,7 +2900,7 @@ type StreamTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// LastEventID As cursor.
@@ -2445,7 +2942,7 @@ type GetTokenParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none.
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2459,6 +2956,33 @@ type GetHistoryParams struct {
 
 	// Before The next of the page before; without it the newest entries.
 	Before *string `form:"before,omitempty" json:"before,omitempty"`
+}
+
+// GetHoldersParams defines parameters for GetHolders.
+type GetHoldersParams struct {
+	// Limit Holders per page.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next of the page before; without it, or empty, the first page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Exclude Kinds of owners to leave out of ranks and total: with commas between, or each in a parameter of its own. Beside at_slot wallet and program cannot be left out, as they are told apart for the present only.
+	Exclude *[]OwnerKind `form:"exclude,omitempty" json:"exclude,omitempty"`
+
+	// AtSlot As of the end of this slot. 400 with the range for a slot of which changes are not held.
+	AtSlot *AtSlot `form:"at_slot,omitempty" json:"at_slot,omitempty"`
+}
+
+// GetHoldersHistoryParams defines parameters for GetHoldersHistory.
+type GetHoldersHistoryParams struct {
+	// From Hours that begin at this time or later, Unix seconds.
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Hours that begin before this time, Unix seconds.
+	To *int64 `form:"to,omitempty" json:"to,omitempty"`
+
+	// Limit The newest so many of them.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // GetCandlesParams defines parameters for GetCandles.
@@ -2523,6 +3047,27 @@ type GetTradesParams struct {
 
 // GetTradesParamsSide defines parameters for GetTrades.
 type GetTradesParamsSide string
+
+// GetTransfersParams defines parameters for GetTransfers.
+type GetTransfersParams struct {
+	// Limit Transfers per page.
+	Limit *TransfersLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next of the page before; without it, or empty, the newest ones.
+	Cursor *TransfersCursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// From Transfers at this block time or later, Unix seconds.
+	From *TransfersFrom `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Transfers before this block time, Unix seconds.
+	To *TransfersTo `form:"to,omitempty" json:"to,omitempty"`
+
+	// Kind Only this kind.
+	Kind *TransfersKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// MinAmount Only transfers of at least this raw amount. Those whose amount the transaction does not tell do not pass.
+	MinAmount *TransfersMinAmount `form:"min_amount,omitempty" json:"min_amount,omitempty"`
+}
 
 // StreamTradesParams defines parameters for StreamTrades.
 type StreamTradesParams struct {
@@ -2614,6 +3159,20 @@ type ClientInterface interface {
 	// Corresponds with GET /img/{mint} (the `GetImage` operationId).
 	GetImage(ctx context.Context, mint Mint, params *GetImageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetOwnerTokens What a wallet holds
+	//
+	// The tokens of which its accounts sum above 0, the highest value first, those of unknown value last, then by mint. A wallet with more than 10,000 tokens is read by mint: sort says so. Native SOL is no token. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Corresponds with GET /owners/{owner}/tokens (the `GetOwnerTokens` operationId).
+	GetOwnerTokens(ctx context.Context, owner Owner, params *GetOwnerTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOwnerTransfers What a wallet gave and got
+	//
+	// Every instruction that moved tokens from or to its accounts, newest first. A transfer to itself is listed once each way. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Corresponds with GET /owners/{owner}/transfers (the `GetOwnerTransfers` operationId).
+	GetOwnerTransfers(ctx context.Context, owner Owner, params *GetOwnerTransfersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetStatus How far the pipeline is
 	//
 	// One consistent unit: `source.done` with `pipeline.lag_records` 0 means that everything the source has is visible in ClickHouse and in this API node. At most half a second old. Not limited.
@@ -2681,6 +3240,20 @@ type ClientInterface interface {
 	// Corresponds with GET /tokens/{mint}/history (the `GetHistory` operationId).
 	GetHistory(ctx context.Context, mint Mint, params *GetHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetHolders Who holds a mint
+	//
+	// Owners whose accounts of the mint sum above 0, those with the most first, ties by the bytes of the owner. The first pages of a mint with more than 20,000 accounts are as counted last (as_of_slot), all else as of now. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Corresponds with GET /tokens/{mint}/holders (the `GetHolders` operationId).
+	GetHolders(ctx context.Context, mint Mint, params *GetHoldersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetHoldersHistory The number of holders over time
+	//
+	// By hour of block time, oldest first; hours in which nothing changed are left out. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Corresponds with GET /tokens/{mint}/holders/history (the `GetHoldersHistory` operationId).
+	GetHoldersHistory(ctx context.Context, mint Mint, params *GetHoldersHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetCandles Prices and volumes of one mint over time
 	//
 	// What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
@@ -2701,6 +3274,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /tokens/{mint}/trades (the `GetTrades` operationId).
 	GetTrades(ctx context.Context, mint Mint, params *GetTradesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTransfers How a mint moved
+	//
+	// Every instruction that moved, made or removed tokens of the mint, newest first. A filter that few transfers pass takes longer, as the others are read too. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Corresponds with GET /tokens/{mint}/transfers (the `GetTransfers` operationId).
+	GetTransfers(ctx context.Context, mint Mint, params *GetTransfersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StreamTrades The trades of a mint as they come
 	//
@@ -2724,6 +3304,40 @@ type ClientInterface interface {
 // Corresponds with GET /img/{mint} (the `GetImage` operationId).
 func (c *Client) GetImage(ctx context.Context, mint Mint, params *GetImageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetImageRequest(c.Server, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOwnerTokens What a wallet holds
+//
+// The tokens of which its accounts sum above 0, the highest value first, those of unknown value last, then by mint. A wallet with more than 10,000 tokens is read by mint: sort says so. Native SOL is no token. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Corresponds with GET /owners/{owner}/tokens (the `GetOwnerTokens` operationId).
+func (c *Client) GetOwnerTokens(ctx context.Context, owner Owner, params *GetOwnerTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOwnerTokensRequest(c.Server, owner, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOwnerTransfers What a wallet gave and got
+//
+// Every instruction that moved tokens from or to its accounts, newest first. A transfer to itself is listed once each way. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Corresponds with GET /owners/{owner}/transfers (the `GetOwnerTransfers` operationId).
+func (c *Client) GetOwnerTransfers(ctx context.Context, owner Owner, params *GetOwnerTransfersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOwnerTransfersRequest(c.Server, owner, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2891,6 +3505,40 @@ func (c *Client) GetHistory(ctx context.Context, mint Mint, params *GetHistoryPa
 	return c.Client.Do(req)
 }
 
+// GetHolders Who holds a mint
+//
+// Owners whose accounts of the mint sum above 0, those with the most first, ties by the bytes of the owner. The first pages of a mint with more than 20,000 accounts are as counted last (as_of_slot), all else as of now. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Corresponds with GET /tokens/{mint}/holders (the `GetHolders` operationId).
+func (c *Client) GetHolders(ctx context.Context, mint Mint, params *GetHoldersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHoldersRequest(c.Server, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetHoldersHistory The number of holders over time
+//
+// By hour of block time, oldest first; hours in which nothing changed are left out. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Corresponds with GET /tokens/{mint}/holders/history (the `GetHoldersHistory` operationId).
+func (c *Client) GetHoldersHistory(ctx context.Context, mint Mint, params *GetHoldersHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHoldersHistoryRequest(c.Server, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetCandles Prices and volumes of one mint over time
 //
 // What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
@@ -2932,6 +3580,23 @@ func (c *Client) GetPools(ctx context.Context, mint Mint, params *GetPoolsParams
 // Corresponds with GET /tokens/{mint}/trades (the `GetTrades` operationId).
 func (c *Client) GetTrades(ctx context.Context, mint Mint, params *GetTradesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetTradesRequest(c.Server, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTransfers How a mint moved
+//
+// Every instruction that moved, made or removed tokens of the mint, newest first. A filter that few transfers pass takes longer, as the others are read too. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Corresponds with GET /tokens/{mint}/transfers (the `GetTransfers` operationId).
+func (c *Client) GetTransfers(ctx context.Context, mint Mint, params *GetTransfersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTransfersRequest(c.Server, mint, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3026,6 +3691,236 @@ func NewGetImageRequest(server string, mint Mint, params *GetImageParams) (*http
 		if params.Format != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetOwnerTokensRequest constructs an http.Request for the GetOwnerTokens method
+func NewGetOwnerTokensRequest(server string, owner Owner, params *GetOwnerTokensParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "owner", owner, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/owners/%s/tokens", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.AtSlot != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_slot", *params.AtSlot, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetOwnerTransfersRequest constructs an http.Request for the GetOwnerTransfers method
+func NewGetOwnerTransfersRequest(server string, owner Owner, params *GetOwnerTransfersParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "owner", owner, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/owners/%s/transfers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MinAmount != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_amount", *params.MinAmount, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Direction != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "direction", *params.Direction, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Mint != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "mint", *params.Mint, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "solana-address"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3290,6 +4185,30 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 		if params.MinLiquidity != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_liquidity", *params.MinLiquidity, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MinHolders != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_holders", *params.MinHolders, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MaxTop10Pct != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "max_top10_pct", *params.MaxTop10Pct, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3951,6 +4870,188 @@ func NewGetHistoryRequest(server string, mint Mint, params *GetHistoryParams) (*
 	return req, nil
 }
 
+// NewGetHoldersRequest constructs an http.Request for the GetHolders method
+func NewGetHoldersRequest(server string, mint Mint, params *GetHoldersParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "mint", mint, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens/%s/holders", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Exclude != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "exclude", *params.Exclude, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.AtSlot != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_slot", *params.AtSlot, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetHoldersHistoryRequest constructs an http.Request for the GetHoldersHistory method
+func NewGetHoldersHistoryRequest(server string, mint Mint, params *GetHoldersHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "mint", mint, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens/%s/holders/history", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetCandlesRequest constructs an http.Request for the GetCandles method
 func NewGetCandlesRequest(server string, mint Mint, params *GetCandlesParams) (*http.Request, error) {
 	var err error
@@ -4278,6 +5379,127 @@ func NewGetTradesRequest(server string, mint Mint, params *GetTradesParams) (*ht
 	return req, nil
 }
 
+// NewGetTransfersRequest constructs an http.Request for the GetTransfers method
+func NewGetTransfersRequest(server string, mint Mint, params *GetTransfersParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "mint", mint, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens/%s/transfers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MinAmount != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_amount", *params.MinAmount, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewStreamTradesRequest constructs an http.Request for the StreamTrades method
 func NewStreamTradesRequest(server string, params *StreamTradesParams) (*http.Request, error) {
 	var err error
@@ -4408,6 +5630,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /img/{mint} (the `GetImage` operationId).
 	GetImageWithResponse(ctx context.Context, mint Mint, params *GetImageParams, reqEditors ...RequestEditorFn) (*GetImageResponse, error)
 
+	// GetOwnerTokensWithResponse What a wallet holds
+	//
+	// The tokens of which its accounts sum above 0, the highest value first, those of unknown value last, then by mint. A wallet with more than 10,000 tokens is read by mint: sort says so. Native SOL is no token. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /owners/{owner}/tokens (the `GetOwnerTokens` operationId).
+	GetOwnerTokensWithResponse(ctx context.Context, owner Owner, params *GetOwnerTokensParams, reqEditors ...RequestEditorFn) (*GetOwnerTokensResponse, error)
+
+	// GetOwnerTransfersWithResponse What a wallet gave and got
+	//
+	// Every instruction that moved tokens from or to its accounts, newest first. A transfer to itself is listed once each way. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /owners/{owner}/transfers (the `GetOwnerTransfers` operationId).
+	GetOwnerTransfersWithResponse(ctx context.Context, owner Owner, params *GetOwnerTransfersParams, reqEditors ...RequestEditorFn) (*GetOwnerTransfersResponse, error)
+
 	// GetStatusWithResponse How far the pipeline is
 	//
 	// One consistent unit: `source.done` with `pipeline.lag_records` 0 means that everything the source has is visible in ClickHouse and in this API node. At most half a second old. Not limited.
@@ -4489,6 +5729,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /tokens/{mint}/history (the `GetHistory` operationId).
 	GetHistoryWithResponse(ctx context.Context, mint Mint, params *GetHistoryParams, reqEditors ...RequestEditorFn) (*GetHistoryResponse, error)
 
+	// GetHoldersWithResponse Who holds a mint
+	//
+	// Owners whose accounts of the mint sum above 0, those with the most first, ties by the bytes of the owner. The first pages of a mint with more than 20,000 accounts are as counted last (as_of_slot), all else as of now. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /tokens/{mint}/holders (the `GetHolders` operationId).
+	GetHoldersWithResponse(ctx context.Context, mint Mint, params *GetHoldersParams, reqEditors ...RequestEditorFn) (*GetHoldersResponse, error)
+
+	// GetHoldersHistoryWithResponse The number of holders over time
+	//
+	// By hour of block time, oldest first; hours in which nothing changed are left out. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /tokens/{mint}/holders/history (the `GetHoldersHistory` operationId).
+	GetHoldersHistoryWithResponse(ctx context.Context, mint Mint, params *GetHoldersHistoryParams, reqEditors ...RequestEditorFn) (*GetHoldersHistoryResponse, error)
+
 	// GetCandlesWithResponse Prices and volumes of one mint over time
 	//
 	// What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
@@ -4515,6 +5773,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /tokens/{mint}/trades (the `GetTrades` operationId).
 	GetTradesWithResponse(ctx context.Context, mint Mint, params *GetTradesParams, reqEditors ...RequestEditorFn) (*GetTradesResponse, error)
+
+	// GetTransfersWithResponse How a mint moved
+	//
+	// Every instruction that moved, made or removed tokens of the mint, newest first. A filter that few transfers pass takes longer, as the others are read too. Counts to the limit of lookups, 180 requests a minute together.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /tokens/{mint}/transfers (the `GetTransfers` operationId).
+	GetTransfersWithResponse(ctx context.Context, mint Mint, params *GetTransfersParams, reqEditors ...RequestEditorFn) (*GetTransfersResponse, error)
 
 	// StreamTradesWithResponse The trades of a mint as they come
 	//
@@ -4652,6 +5919,368 @@ func (r GetImageResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetImageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetOwnerTokensResponse200Headers the declared response headers of an HTTP 200 response for GetOwnerTokens
+type GetOwnerTokensResponse200Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTokensResponse304Headers the declared response headers of an HTTP 304 response for GetOwnerTokens
+type GetOwnerTokensResponse304Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTokensResponse400Headers the declared response headers of an HTTP 400 response for GetOwnerTokens
+type GetOwnerTokensResponse400Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTokensResponse403Headers the declared response headers of an HTTP 403 response for GetOwnerTokens
+type GetOwnerTokensResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetOwnerTokensResponse404Headers the declared response headers of an HTTP 404 response for GetOwnerTokens
+type GetOwnerTokensResponse404Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTokensResponse429Headers the declared response headers of an HTTP 429 response for GetOwnerTokens
+type GetOwnerTokensResponse429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// GetOwnerTokensResponse431Headers the declared response headers of an HTTP 431 response for GetOwnerTokens
+type GetOwnerTokensResponse431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetOwnerTokensResponse500Headers the declared response headers of an HTTP 500 response for GetOwnerTokens
+type GetOwnerTokensResponse500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetOwnerTokensResponse503Headers the declared response headers of an HTTP 503 response for GetOwnerTokens
+type GetOwnerTokensResponse503Headers struct {
+	CacheControl string
+	RetryAfter   *int
+	XRequestID   string
+}
+
+type GetOwnerTokensResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OwnerTokensResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NoBalances
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetOwnerTokensResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetOwnerTokensResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetOwnerTokensResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetOwnerTokensResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetOwnerTokensResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetOwnerTokensResponse429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *GetOwnerTokensResponse431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetOwnerTokensResponse500Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *GetOwnerTokensResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON200() *OwnerTokensResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON404() *NoBalances {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetOwnerTokensResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOwnerTokensResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOwnerTokensResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOwnerTokensResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOwnerTokensResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetOwnerTransfersResponse200Headers the declared response headers of an HTTP 200 response for GetOwnerTransfers
+type GetOwnerTransfersResponse200Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTransfersResponse304Headers the declared response headers of an HTTP 304 response for GetOwnerTransfers
+type GetOwnerTransfersResponse304Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTransfersResponse400Headers the declared response headers of an HTTP 400 response for GetOwnerTransfers
+type GetOwnerTransfersResponse400Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTransfersResponse403Headers the declared response headers of an HTTP 403 response for GetOwnerTransfers
+type GetOwnerTransfersResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetOwnerTransfersResponse404Headers the declared response headers of an HTTP 404 response for GetOwnerTransfers
+type GetOwnerTransfersResponse404Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetOwnerTransfersResponse429Headers the declared response headers of an HTTP 429 response for GetOwnerTransfers
+type GetOwnerTransfersResponse429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// GetOwnerTransfersResponse431Headers the declared response headers of an HTTP 431 response for GetOwnerTransfers
+type GetOwnerTransfersResponse431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetOwnerTransfersResponse500Headers the declared response headers of an HTTP 500 response for GetOwnerTransfers
+type GetOwnerTransfersResponse500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetOwnerTransfersResponse503Headers the declared response headers of an HTTP 503 response for GetOwnerTransfers
+type GetOwnerTransfersResponse503Headers struct {
+	CacheControl string
+	RetryAfter   *int
+	XRequestID   string
+}
+
+type GetOwnerTransfersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OwnerTransfersResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NoBalances
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetOwnerTransfersResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetOwnerTransfersResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetOwnerTransfersResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetOwnerTransfersResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetOwnerTransfersResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetOwnerTransfersResponse429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *GetOwnerTransfersResponse431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetOwnerTransfersResponse500Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *GetOwnerTransfersResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON200() *OwnerTransfersResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON404() *NoBalances {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetOwnerTransfersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOwnerTransfersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOwnerTransfersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOwnerTransfersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOwnerTransfersResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5886,6 +7515,368 @@ func (r GetHistoryResponse) ContentType() string {
 	return ""
 }
 
+// GetHoldersResponse200Headers the declared response headers of an HTTP 200 response for GetHolders
+type GetHoldersResponse200Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersResponse304Headers the declared response headers of an HTTP 304 response for GetHolders
+type GetHoldersResponse304Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersResponse400Headers the declared response headers of an HTTP 400 response for GetHolders
+type GetHoldersResponse400Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersResponse403Headers the declared response headers of an HTTP 403 response for GetHolders
+type GetHoldersResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetHoldersResponse404Headers the declared response headers of an HTTP 404 response for GetHolders
+type GetHoldersResponse404Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersResponse429Headers the declared response headers of an HTTP 429 response for GetHolders
+type GetHoldersResponse429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// GetHoldersResponse431Headers the declared response headers of an HTTP 431 response for GetHolders
+type GetHoldersResponse431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetHoldersResponse500Headers the declared response headers of an HTTP 500 response for GetHolders
+type GetHoldersResponse500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetHoldersResponse503Headers the declared response headers of an HTTP 503 response for GetHolders
+type GetHoldersResponse503Headers struct {
+	CacheControl string
+	RetryAfter   *int
+	XRequestID   string
+}
+
+type GetHoldersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HoldersResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NoBalances
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetHoldersResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetHoldersResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetHoldersResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetHoldersResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetHoldersResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetHoldersResponse429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *GetHoldersResponse431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetHoldersResponse500Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *GetHoldersResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetHoldersResponse) GetJSON200() *HoldersResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetHoldersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetHoldersResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetHoldersResponse) GetJSON404() *NoBalances {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetHoldersResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r GetHoldersResponse) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetHoldersResponse) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetHoldersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetHoldersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetHoldersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetHoldersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetHoldersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetHoldersHistoryResponse200Headers the declared response headers of an HTTP 200 response for GetHoldersHistory
+type GetHoldersHistoryResponse200Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersHistoryResponse304Headers the declared response headers of an HTTP 304 response for GetHoldersHistory
+type GetHoldersHistoryResponse304Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersHistoryResponse400Headers the declared response headers of an HTTP 400 response for GetHoldersHistory
+type GetHoldersHistoryResponse400Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersHistoryResponse403Headers the declared response headers of an HTTP 403 response for GetHoldersHistory
+type GetHoldersHistoryResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetHoldersHistoryResponse404Headers the declared response headers of an HTTP 404 response for GetHoldersHistory
+type GetHoldersHistoryResponse404Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetHoldersHistoryResponse429Headers the declared response headers of an HTTP 429 response for GetHoldersHistory
+type GetHoldersHistoryResponse429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// GetHoldersHistoryResponse431Headers the declared response headers of an HTTP 431 response for GetHoldersHistory
+type GetHoldersHistoryResponse431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetHoldersHistoryResponse500Headers the declared response headers of an HTTP 500 response for GetHoldersHistory
+type GetHoldersHistoryResponse500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetHoldersHistoryResponse503Headers the declared response headers of an HTTP 503 response for GetHoldersHistory
+type GetHoldersHistoryResponse503Headers struct {
+	CacheControl string
+	RetryAfter   *int
+	XRequestID   string
+}
+
+type GetHoldersHistoryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HoldersHistoryResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NoBalances
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetHoldersHistoryResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetHoldersHistoryResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetHoldersHistoryResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetHoldersHistoryResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetHoldersHistoryResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetHoldersHistoryResponse429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *GetHoldersHistoryResponse431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetHoldersHistoryResponse500Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *GetHoldersHistoryResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON200() *HoldersHistoryResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON404() *NoBalances {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetHoldersHistoryResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetHoldersHistoryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetHoldersHistoryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetHoldersHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetHoldersHistoryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetCandlesResponse200Headers the declared response headers of an HTTP 200 response for GetCandles
 type GetCandlesResponse200Headers struct {
 	CacheControl       string
@@ -6396,6 +8387,187 @@ func (r GetTradesResponse) ContentType() string {
 	return ""
 }
 
+// GetTransfersResponse200Headers the declared response headers of an HTTP 200 response for GetTransfers
+type GetTransfersResponse200Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetTransfersResponse304Headers the declared response headers of an HTTP 304 response for GetTransfers
+type GetTransfersResponse304Headers struct {
+	CacheControl       string
+	ETag               *string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetTransfersResponse400Headers the declared response headers of an HTTP 400 response for GetTransfers
+type GetTransfersResponse400Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetTransfersResponse403Headers the declared response headers of an HTTP 403 response for GetTransfers
+type GetTransfersResponse403Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetTransfersResponse404Headers the declared response headers of an HTTP 404 response for GetTransfers
+type GetTransfersResponse404Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	XRequestID         string
+}
+
+// GetTransfersResponse429Headers the declared response headers of an HTTP 429 response for GetTransfers
+type GetTransfersResponse429Headers struct {
+	CacheControl       string
+	RateLimitLimit     *int
+	RateLimitRemaining *int
+	RateLimitReset     *int
+	RetryAfter         *int
+	XRequestID         string
+}
+
+// GetTransfersResponse431Headers the declared response headers of an HTTP 431 response for GetTransfers
+type GetTransfersResponse431Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetTransfersResponse500Headers the declared response headers of an HTTP 500 response for GetTransfers
+type GetTransfersResponse500Headers struct {
+	CacheControl string
+	XRequestID   string
+}
+
+// GetTransfersResponse503Headers the declared response headers of an HTTP 503 response for GetTransfers
+type GetTransfersResponse503Headers struct {
+	CacheControl string
+	RetryAfter   *int
+	XRequestID   string
+}
+
+type GetTransfersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TransfersResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *ForeignHost
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NoBalances
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON431 the response for an HTTP 431 `application/json` response
+	JSON431 *TooLargeHeaders
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *Failure
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *Unavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetTransfersResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetTransfersResponse304Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *GetTransfersResponse400Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *GetTransfersResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *GetTransfersResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetTransfersResponse429Headers
+	// Headers431 the parsed response headers for an HTTP 431 response
+	Headers431 *GetTransfersResponse431Headers
+	// Headers500 the parsed response headers for an HTTP 500 response
+	Headers500 *GetTransfersResponse500Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *GetTransfersResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTransfersResponse) GetJSON200() *TransfersResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetTransfersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetTransfersResponse) GetJSON403() *ForeignHost {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetTransfersResponse) GetJSON404() *NoBalances {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetTransfersResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON431 returns the response for an HTTP 431 `application/json` response
+func (r GetTransfersResponse) GetJSON431() *TooLargeHeaders {
+	return r.JSON431
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetTransfersResponse) GetJSON500() *Failure {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r GetTransfersResponse) GetJSON503() *Unavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTransfersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTransfersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTransfersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTransfersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // StreamTradesResponse200Headers the declared response headers of an HTTP 200 response for StreamTrades
 type StreamTradesResponse200Headers struct {
 	CacheControl       string
@@ -6706,6 +8878,36 @@ func (c *ClientWithResponses) GetImageWithResponse(ctx context.Context, mint Min
 	return ParseGetImageResponse(rsp)
 }
 
+// GetOwnerTokensWithResponse What a wallet holds
+//
+// The tokens of which its accounts sum above 0, the highest value first, those of unknown value last, then by mint. A wallet with more than 10,000 tokens is read by mint: sort says so. Native SOL is no token. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /owners/{owner}/tokens (the `GetOwnerTokens` operationId).
+func (c *ClientWithResponses) GetOwnerTokensWithResponse(ctx context.Context, owner Owner, params *GetOwnerTokensParams, reqEditors ...RequestEditorFn) (*GetOwnerTokensResponse, error) {
+	rsp, err := c.GetOwnerTokens(ctx, owner, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOwnerTokensResponse(rsp)
+}
+
+// GetOwnerTransfersWithResponse What a wallet gave and got
+//
+// Every instruction that moved tokens from or to its accounts, newest first. A transfer to itself is listed once each way. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /owners/{owner}/transfers (the `GetOwnerTransfers` operationId).
+func (c *ClientWithResponses) GetOwnerTransfersWithResponse(ctx context.Context, owner Owner, params *GetOwnerTransfersParams, reqEditors ...RequestEditorFn) (*GetOwnerTransfersResponse, error) {
+	rsp, err := c.GetOwnerTransfers(ctx, owner, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOwnerTransfersResponse(rsp)
+}
+
 // GetStatusWithResponse How far the pipeline is
 //
 // One consistent unit: `source.done` with `pipeline.lag_records` 0 means that everything the source has is visible in ClickHouse and in this API node. At most half a second old. Not limited.
@@ -6841,6 +9043,36 @@ func (c *ClientWithResponses) GetHistoryWithResponse(ctx context.Context, mint M
 	return ParseGetHistoryResponse(rsp)
 }
 
+// GetHoldersWithResponse Who holds a mint
+//
+// Owners whose accounts of the mint sum above 0, those with the most first, ties by the bytes of the owner. The first pages of a mint with more than 20,000 accounts are as counted last (as_of_slot), all else as of now. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /tokens/{mint}/holders (the `GetHolders` operationId).
+func (c *ClientWithResponses) GetHoldersWithResponse(ctx context.Context, mint Mint, params *GetHoldersParams, reqEditors ...RequestEditorFn) (*GetHoldersResponse, error) {
+	rsp, err := c.GetHolders(ctx, mint, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetHoldersResponse(rsp)
+}
+
+// GetHoldersHistoryWithResponse The number of holders over time
+//
+// By hour of block time, oldest first; hours in which nothing changed are left out. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /tokens/{mint}/holders/history (the `GetHoldersHistory` operationId).
+func (c *ClientWithResponses) GetHoldersHistoryWithResponse(ctx context.Context, mint Mint, params *GetHoldersHistoryParams, reqEditors ...RequestEditorFn) (*GetHoldersHistoryResponse, error) {
+	rsp, err := c.GetHoldersHistory(ctx, mint, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetHoldersHistoryResponse(rsp)
+}
+
 // GetCandlesWithResponse Prices and volumes of one mint over time
 //
 // What was traded by intervals of block time, oldest first; weeks begin on Monday. Buckets without trades are left out. Prices are of trades, in US dollars for a whole token or in whole tokens of the other mint of a pool, and do not know a multiplier of Token-2022's scaled amounts. Candles of 1s are of the last hour; those of a pool are made of its 500,000 newest trades at most. Counts to the limit of lookups, 180 requests a minute together.
@@ -6884,6 +9116,21 @@ func (c *ClientWithResponses) GetTradesWithResponse(ctx context.Context, mint Mi
 		return nil, err
 	}
 	return ParseGetTradesResponse(rsp)
+}
+
+// GetTransfersWithResponse How a mint moved
+//
+// Every instruction that moved, made or removed tokens of the mint, newest first. A filter that few transfers pass takes longer, as the others are read too. Counts to the limit of lookups, 180 requests a minute together.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /tokens/{mint}/transfers (the `GetTransfers` operationId).
+func (c *ClientWithResponses) GetTransfersWithResponse(ctx context.Context, mint Mint, params *GetTransfersParams, reqEditors ...RequestEditorFn) (*GetTransfersResponse, error) {
+	rsp, err := c.GetTransfers(ctx, mint, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTransfersResponse(rsp)
 }
 
 // StreamTradesWithResponse The trades of a mint as they come
@@ -7157,6 +9404,740 @@ func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
 			headers.XRequestID = value
 		}
 		response.Headers500 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetOwnerTokensResponse parses an HTTP response from a GetOwnerTokensWithResponse call
+func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOwnerTokensResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnerTokensResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NoBalances
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetOwnerTokensResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetOwnerTokensResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetOwnerTokensResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetOwnerTokensResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetOwnerTokensResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetOwnerTokensResponse429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers GetOwnerTokensResponse431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetOwnerTokensResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	case rsp.StatusCode == 503:
+		var headers GetOwnerTokensResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetOwnerTransfersResponse parses an HTTP response from a GetOwnerTransfersWithResponse call
+func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOwnerTransfersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnerTransfersResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NoBalances
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetOwnerTransfersResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetOwnerTransfersResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetOwnerTransfersResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetOwnerTransfersResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetOwnerTransfersResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetOwnerTransfersResponse429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers GetOwnerTransfersResponse431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetOwnerTransfersResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	case rsp.StatusCode == 503:
+		var headers GetOwnerTransfersResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -9431,6 +12412,740 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 	return response, nil
 }
 
+// ParseGetHoldersResponse parses an HTTP response from a GetHoldersWithResponse call
+func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetHoldersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HoldersResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NoBalances
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetHoldersResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetHoldersResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetHoldersResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetHoldersResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetHoldersResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetHoldersResponse429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers GetHoldersResponse431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetHoldersResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	case rsp.StatusCode == 503:
+		var headers GetHoldersResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetHoldersHistoryResponse parses an HTTP response from a GetHoldersHistoryWithResponse call
+func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetHoldersHistoryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HoldersHistoryResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NoBalances
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetHoldersHistoryResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetHoldersHistoryResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetHoldersHistoryResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetHoldersHistoryResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetHoldersHistoryResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetHoldersHistoryResponse429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers GetHoldersHistoryResponse431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetHoldersHistoryResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	case rsp.StatusCode == 503:
+		var headers GetHoldersHistoryResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseGetCandlesResponse parses an HTTP response from a GetCandlesWithResponse call
 func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10391,6 +14106,373 @@ func ParseGetTradesResponse(rsp *http.Response) (*GetTradesResponse, error) {
 		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetTradesResponse503Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetTransfersResponse parses an HTTP response from a GetTransfersWithResponse call
+func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTransfersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TransfersResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForeignHost
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NoBalances
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 431:
+		var dest TooLargeHeaders
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON431 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetTransfersResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetTransfersResponse304Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 400:
+		var headers GetTransfersResponse400Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 403:
+		var headers GetTransfersResponse403Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers GetTransfersResponse404Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetTransfersResponse429Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitRemaining = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitReset = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 431:
+		var headers GetTransfersResponse431Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers431 = &headers
+	case rsp.StatusCode == 500:
+		var headers GetTransfersResponse500Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("X-Request-ID"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-ID", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers500 = &headers
+	case rsp.StatusCode == 503:
+		var headers GetTransfersResponse503Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -44,7 +44,7 @@ type Config struct {
 	RateLimits api.RateLimits `koanf:"rate_limits"`
 	Swaps      swaps.Config   `koanf:"swaps"`
 	Volume     volume.Config  `koanf:"volume"`
-	// Balances is read by ingest and by the projector.
+	// Balances is read by ingest, the projector and the API.
 	Balances balances.Config `koanf:"balances"`
 	Swap     SwapConfig      `koanf:"swap"`
 	RPC      struct {

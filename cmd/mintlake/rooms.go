@@ -245,6 +245,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,
 	}
 	s.needClickHouse(false)
+	s.supplyBalances(&deps, openClickHouse)
 	if err := s.supplyImages(ctx, &deps); err != nil {
 		return err
 	}

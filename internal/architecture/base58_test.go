@@ -17,6 +17,7 @@ var base58Users = map[string]string{
 	"registry/root":         "the root's sum",
 	"projector":             "columns of events, from messages",
 	"projector/swaps":       "signatures",
+	"api/balances":          "signatures",
 	"api/trades":            "signatures",
 	"replica/packed":        "content ids of IPFS",
 	"gateway/jsonrpc":       "transactions and signatures",

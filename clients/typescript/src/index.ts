@@ -20,6 +20,11 @@ export type CandlesResponse = Schemas["CandlesResponse"];
 export type PoolsResponse = Schemas["PoolsResponse"];
 export type TradesResponse = Schemas["TradesResponse"];
 export type Trade = Schemas["Trade"];
+export type HoldersResponse = Schemas["HoldersResponse"];
+export type HoldersHistoryResponse = Schemas["HoldersHistoryResponse"];
+export type TransfersResponse = Schemas["TransfersResponse"];
+export type OwnerTokensResponse = Schemas["OwnerTokensResponse"];
+export type OwnerTransfersResponse = Schemas["OwnerTransfersResponse"];
 export type Status = Schemas["Status"];
 
 /**
@@ -139,6 +144,31 @@ export class Mintlake {
     for await (const event of events(response, () => {})) {
       if (event.event === "trade") yield JSON.parse(event.data) as Trade;
     }
+  }
+
+  /** GET /tokens/{mint}/holders: one page, those with the most first. */
+  holders(mint: string, query: Query<"getHolders"> = {}, signal?: AbortSignal): Promise<HoldersResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/holders`, query, { signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/holders/history, oldest first. */
+  holdersHistory(mint: string, query: Query<"getHoldersHistory"> = {}, signal?: AbortSignal): Promise<HoldersHistoryResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/holders/history`, query, { signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/transfers: one page, newest first. */
+  transfers(mint: string, query: Query<"getTransfers"> = {}, signal?: AbortSignal): Promise<TransfersResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/transfers`, query, { signal: signal ?? null });
+  }
+
+  /** GET /owners/{owner}/tokens: one page, the highest value first. */
+  ownerTokens(owner: string, query: Query<"getOwnerTokens"> = {}, signal?: AbortSignal): Promise<OwnerTokensResponse> {
+    return this.#json(`/owners/${encodeURIComponent(owner)}/tokens`, query, { signal: signal ?? null });
+  }
+
+  /** GET /owners/{owner}/transfers: one page, newest first. */
+  ownerTransfers(owner: string, query: Query<"getOwnerTransfers"> = {}, signal?: AbortSignal): Promise<OwnerTransfersResponse> {
+    return this.#json(`/owners/${encodeURIComponent(owner)}/transfers`, query, { signal: signal ?? null });
   }
 
   /** GET /status. */

@@ -144,6 +144,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tokens/{mint}/holders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who holds a mint
+         * @description Owners whose accounts of the mint sum above 0, those with the most first, ties by the bytes of the owner. The first pages of a mint with more than 20,000 accounts are as counted last (as_of_slot), all else as of now. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getHolders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/{mint}/holders/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The number of holders over time
+         * @description By hour of block time, oldest first; hours in which nothing changed are left out. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getHoldersHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/{mint}/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How a mint moved
+         * @description Every instruction that moved, made or removed tokens of the mint, newest first. A filter that few transfers pass takes longer, as the others are read too. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/owners/{owner}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a wallet holds
+         * @description The tokens of which its accounts sum above 0, the highest value first, those of unknown value last, then by mint. A wallet with more than 10,000 tokens is read by mint: sort says so. Native SOL is no token. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getOwnerTokens"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/owners/{owner}/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a wallet gave and got
+         * @description Every instruction that moved tokens from or to its accounts, newest first. A transfer to itself is listed once each way. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getOwnerTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/venues": {
         parameters: {
             query?: never;
@@ -556,6 +656,12 @@ export interface components {
             pools?: components["schemas"]["MarketCount"];
             first_pool_at?: components["schemas"]["MarketTime"];
             as_of?: components["schemas"]["MarketTime"];
+            /** @description With market=true on a node that keeps balances, or with its name among `fields`. Owners whose accounts sum above 0, as counted last; null where they were not counted. */
+            holders?: number | null;
+            /** @description The same. By how many the holders became more in 24 hours of block time; null where that is unknown. */
+            holders_change_24h?: number | null;
+            /** @description The same. How many percent of the supply ten owners have; pools, launchpads' curves and burnt tokens left out. */
+            top10_pct?: number | null;
         };
         /** @description With its name among `fields` only. The member of Market of that name. */
         MarketFigure: number | null;
@@ -660,7 +766,7 @@ export interface components {
          * @enum {string}
          */
         Source: "instruction" | "sighting" | "account_read" | "off_chain" | "logo" | "token_list" | "retraction" | "import";
-        /** @description A token in the shape of Jupiter's Tokens API V2. Holders, circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out. */
+        /** @description A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out. */
         TokenV2: {
             /** @description Mint, base58. */
             id: string;
@@ -689,9 +795,13 @@ export interface components {
                 priceChange?: number;
                 numTraders: number;
             };
+            /** @description Where holders were counted. */
+            holderCount?: number;
             audit: {
                 mintAuthorityDisabled: boolean;
                 freezeAuthorityDisabled: boolean;
+                /** @description What ten owners have of the supply, in percent; pools, launchpads' curves and burnt tokens left out. Where holders were counted. */
+                topHoldersPercentage?: number;
             };
             /** @description Mintlake's own: the part of the volume of 24 hours that resists wash trading, in percent. */
             organicScore: number;
@@ -860,6 +970,173 @@ export interface components {
             trader: string;
             /** @description Aggregator whose route the trade is a part of; null: none known. */
             aggregator: string | null;
+        };
+        HoldersResponse: {
+            mint: string;
+            decimals: number;
+            /** @description Raw supply, of now or of at_slot. */
+            supply: string | null;
+            items: components["schemas"]["Holder"][];
+            limit: number;
+            /** @description Holders that are not excluded; null with exclude for a mint of more than 20,000 accounts. */
+            total: number | null;
+            /** @description Cursor of the next page; null on the last one. */
+            next: string | null;
+            /** @description Whether every change from since_slot to as_of_slot is counted. */
+            complete: boolean;
+            /** @description Slot from which every change is known; null when that is not known. */
+            since_slot: number | null;
+            /** @description Slot of the latest change counted, or at_slot; null when there is none. */
+            as_of_slot: number | null;
+        };
+        Holder: {
+            /** @description Its place among those that are not excluded. */
+            rank: number;
+            /** @description Wallet, base58; null where the source did not tell it. */
+            owner: string | null;
+            owner_kind: components["schemas"]["OwnerKind"];
+            /** @description Raw sum of its accounts. */
+            amount: string;
+            /** @description Its open accounts of the mint. */
+            accounts: number;
+            /** @description Percent of the supply; null where that is unknown. */
+            share_pct: number | null;
+        };
+        /**
+         * @description wallet: a point of the curve, somebody may sign for it. pool: holds reserves of pools. curve: holds what a launchpad has not sold. burn: an address of the list on docs/api-reference.md. program: an address of a program otherwise. unknown: the source did not tell the owner.
+         * @enum {string}
+         */
+        OwnerKind: "wallet" | "pool" | "curve" | "burn" | "program" | "unknown";
+        HoldersHistoryResponse: {
+            mint: string;
+            points: {
+                /** @description Start of the hour, Unix seconds. */
+                time: number;
+                /** @description As counted last in the hour. */
+                holders: number;
+            }[];
+        };
+        /** @enum {string} */
+        TransferKind: "burn" | "close_account" | "confidential_deposit" | "confidential_withdraw" | "harvest_withheld" | "mint" | "open_native" | "sync_native" | "transfer" | "unwrap_lamports" | "withdraw_withheld";
+        TransfersResponse: {
+            mint: string;
+            decimals: number;
+            items: components["schemas"]["Transfer"][];
+            limit: number;
+            /** @description Cursor of the next page; null on the last one. */
+            next: string | null;
+            /** @description Whether every change from since_slot to as_of_slot is counted. */
+            complete: boolean;
+            /** @description Slot from which every change is known; null when that is not known. */
+            since_slot: number | null;
+            /** @description Slot of the latest change counted, or at_slot; null when there is none. */
+            as_of_slot: number | null;
+        };
+        Transfer: {
+            slot: number;
+            /** @description Epoch milliseconds. */
+            block_time: number | null;
+            /** @description First signature of the transaction, base58. */
+            signature: string;
+            instruction_index: number;
+            /** @description Null for an outer instruction. */
+            inner_instruction_index: number | null;
+            /** @description Place in a p-token batch; null outside of one. */
+            batch_index: number | null;
+            kind: components["schemas"]["TransferKind"];
+            /** @description Token account that gave; null where there is none, or it is not told. */
+            from_account: string | null;
+            /** @description Its wallet then. */
+            from_owner: string | null;
+            /** @description Token account that got; null where there is none, or it is not told. */
+            to_account: string | null;
+            /** @description Its wallet then. */
+            to_owner: string | null;
+            /** @description Raw amount that left or was made; null when the transaction does not tell it. */
+            amount: string | null;
+            /** @description Raw amount withheld of it as a Token-2022 fee; null when the transaction does not tell it. */
+            fee: string | null;
+        };
+        OwnerTokensResponse: {
+            owner: string;
+            items: components["schemas"]["OwnerToken"][];
+            limit: number;
+            /** @description Mints of which it holds more than 0. */
+            total: number;
+            /**
+             * @description mint for a wallet with more than 10,000 tokens.
+             * @enum {string}
+             */
+            sort: "value" | "mint";
+            /** @description Cursor of the next page; null on the last one. */
+            next: string | null;
+            /** @description Whether that holds of all mints listed. A mint of which no account of the owner was ever seen is not listed. */
+            complete: boolean;
+            /** @description The highest since_slot of the mints listed. */
+            since_slot: number | null;
+            /** @description The highest as_of_slot of the mints listed, or at_slot. */
+            as_of_slot: number | null;
+        };
+        /** @description What is null is not known; symbol, name and decimals are of the registry. */
+        OwnerToken: {
+            mint: string;
+            symbol: string | null;
+            name: string | null;
+            decimals: number | null;
+            /** @description Raw sum of its accounts. */
+            amount: string;
+            /** @description Its open accounts of the mint. */
+            accounts: number;
+            /** @description market.price_usd of the token; null with at_slot. */
+            price_usd: number | null;
+            /** @description Amount times price; null with at_slot. */
+            value_usd: number | null;
+            /** @description Whether every change of the mint is counted. */
+            complete: boolean;
+        };
+        OwnerTransfersResponse: {
+            owner: string;
+            items: components["schemas"]["OwnerTransfer"][];
+            limit: number;
+            /** @description Cursor of the next page; null on the last one. */
+            next: string | null;
+            /** @description Whether that holds of all mints listed. A mint of which no account of the owner was ever seen is not listed. */
+            complete: boolean;
+            /** @description The highest since_slot of the mints listed. */
+            since_slot: number | null;
+            /** @description The highest as_of_slot of the mints listed, or at_slot. */
+            as_of_slot: number | null;
+        };
+        /** @description A transfer as its wallet sees it. The token account of the other side is null. */
+        OwnerTransfer: {
+            /** @enum {string} */
+            direction: "in" | "out";
+            /** @description Null where the transaction does not tell it. */
+            mint: string | null;
+            decimals: number | null;
+            slot: number;
+            /** @description Epoch milliseconds. */
+            block_time: number | null;
+            /** @description First signature of the transaction, base58. */
+            signature: string;
+            instruction_index: number;
+            /** @description Null for an outer instruction. */
+            inner_instruction_index: number | null;
+            /** @description Place in a p-token batch; null outside of one. */
+            batch_index: number | null;
+            kind: components["schemas"]["TransferKind"];
+            /** @description Token account that gave; null where there is none, or it is not told. */
+            from_account: string | null;
+            /** @description Its wallet then. */
+            from_owner: string | null;
+            /** @description Token account that got; null where there is none, or it is not told. */
+            to_account: string | null;
+            /** @description Its wallet then. */
+            to_owner: string | null;
+            /** @description Raw amount that left or was made; null when the transaction does not tell it. */
+            amount: string | null;
+            /** @description Raw amount withheld of it as a Token-2022 fee; null when the transaction does not tell it. */
+            fee: string | null;
         };
         /** @description What was traded on each venue in 24 hours. */
         VenuesResponse: {
@@ -1177,6 +1454,20 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The mint is not in the registry, the owner is no address, or this node keeps no balances (balances.mode). */
+        NoBalances: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "Cache-Control": components["headers"]["Cache-Control"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The body is too large. */
         TooLarge: {
             headers: {
@@ -1294,6 +1585,25 @@ export interface components {
          * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
          */
         mint: string;
+        /**
+         * @description Base58 address of a wallet, or of a program that owns token accounts.
+         * @example 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM
+         */
+        owner: string;
+        /** @description As of the end of this slot. 400 with the range for a slot of which changes are not held. */
+        at_slot: number;
+        /** @description Transfers per page. */
+        transfers_limit: number;
+        /** @description The next of the page before; without it, or empty, the newest ones. */
+        transfers_cursor: string;
+        /** @description Transfers at this block time or later, Unix seconds. */
+        transfers_from: number;
+        /** @description Transfers before this block time, Unix seconds. */
+        transfers_to: number;
+        /** @description Only this kind. */
+        transfers_kind: components["schemas"]["TransferKind"];
+        /** @description Only transfers of at least this raw amount. Those whose amount the transaction does not tell do not pass. */
+        transfers_min_amount: string;
         /** @description Whether tokens of the Token-2022 program are among the results. */
         include_token22: boolean;
         /** @description Only tokens of this token program. */
@@ -1316,8 +1626,8 @@ export interface components {
         lists: boolean;
         /** @description Whether each row says what the token is worth and how it is traded. */
         market: boolean;
-        /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
-        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of")[];
+        /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
+        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of" | "holders" | "holders_change_24h" | "top10_pct")[];
     };
     requestBodies: never;
     headers: {
@@ -1371,12 +1681,16 @@ export interface operations {
                 min_volume?: components["parameters"]["min_volume"];
                 /** @description Only tokens whose first_seen_at is later than this, epoch milliseconds. */
                 created_after?: components["parameters"]["created_after"];
-                /** @description Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending and the figures of the market are descending, unknown last. All orders are total. */
-                sort?: "relevance" | "volume" | "newest" | "oldest" | "mint" | "trending" | "price_usd" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at";
+                /** @description Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending, the figures of the market and holders are descending, unknown last. All orders are total. */
+                sort?: "relevance" | "volume" | "newest" | "oldest" | "mint" | "trending" | "price_usd" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "holders";
                 /** @description The next_cursor of the page before, or empty for the first page of a walk. The order is that of sort=mint then, whatever sort says, and page is not read. */
                 cursor?: string;
                 /** @description Only tokens with at least this market.liquidity_usd. */
                 min_liquidity?: number;
+                /** @description Only tokens with at least so many holders, as counted last. */
+                min_holders?: number;
+                /** @description Only tokens of which ten owners have at most so many percent, as counted last. */
+                max_top10_pct?: number;
                 /** @description Whether to say of each item in `match` why it is where it is. */
                 explain?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */
@@ -1385,7 +1699,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1431,7 +1745,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1768,6 +2082,262 @@ export interface operations {
             503: components["responses"]["Loading"];
         };
     };
+    getHolders: {
+        parameters: {
+            query?: {
+                /** @description Holders per page. */
+                limit?: number;
+                /** @description The next of the page before; without it, or empty, the first page. */
+                cursor?: string;
+                /** @description Kinds of owners to leave out of ranks and total: with commas between, or each in a parameter of its own. Beside at_slot wallet and program cannot be left out, as they are told apart for the present only. */
+                exclude?: components["schemas"]["OwnerKind"][];
+                /** @description As of the end of this slot. 400 with the range for a slot of which changes are not held. */
+                at_slot?: components["parameters"]["at_slot"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 mint address, of the standard or the extended token program.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: components["parameters"]["mint"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of holders. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldersResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getHoldersHistory: {
+        parameters: {
+            query?: {
+                /** @description Hours that begin at this time or later, Unix seconds. */
+                from?: number;
+                /** @description Hours that begin before this time, Unix seconds. */
+                to?: number;
+                /** @description The newest so many of them. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 mint address, of the standard or the extended token program.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: components["parameters"]["mint"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hours. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HoldersHistoryResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTransfers: {
+        parameters: {
+            query?: {
+                /** @description Transfers per page. */
+                limit?: components["parameters"]["transfers_limit"];
+                /** @description The next of the page before; without it, or empty, the newest ones. */
+                cursor?: components["parameters"]["transfers_cursor"];
+                /** @description Transfers at this block time or later, Unix seconds. */
+                from?: components["parameters"]["transfers_from"];
+                /** @description Transfers before this block time, Unix seconds. */
+                to?: components["parameters"]["transfers_to"];
+                /** @description Only this kind. */
+                kind?: components["parameters"]["transfers_kind"];
+                /** @description Only transfers of at least this raw amount. Those whose amount the transaction does not tell do not pass. */
+                min_amount?: components["parameters"]["transfers_min_amount"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 mint address, of the standard or the extended token program.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: components["parameters"]["mint"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of transfers. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransfersResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getOwnerTokens: {
+        parameters: {
+            query?: {
+                /** @description Tokens per page. */
+                limit?: number;
+                /** @description The next of the page before; without it, or empty, the first page. */
+                cursor?: string;
+                /** @description As of the end of this slot. 400 with the range for a slot of which changes are not held. */
+                at_slot?: components["parameters"]["at_slot"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 address of a wallet, or of a program that owns token accounts.
+                 * @example 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM
+                 */
+                owner: components["parameters"]["owner"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tokens. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerTokensResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getOwnerTransfers: {
+        parameters: {
+            query?: {
+                /** @description Transfers per page. */
+                limit?: components["parameters"]["transfers_limit"];
+                /** @description The next of the page before; without it, or empty, the newest ones. */
+                cursor?: components["parameters"]["transfers_cursor"];
+                /** @description Transfers at this block time or later, Unix seconds. */
+                from?: components["parameters"]["transfers_from"];
+                /** @description Transfers before this block time, Unix seconds. */
+                to?: components["parameters"]["transfers_to"];
+                /** @description Only this kind. */
+                kind?: components["parameters"]["transfers_kind"];
+                /** @description Only transfers of at least this raw amount. Those whose amount the transaction does not tell do not pass. */
+                min_amount?: components["parameters"]["transfers_min_amount"];
+                /** @description Only what it got, or gave. */
+                direction?: "in" | "out";
+                /**
+                 * @description Only transfers of this mint, base58.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 address of a wallet, or of a program that owns token accounts.
+                 * @example 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM
+                 */
+                owner: components["parameters"]["owner"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of transfers. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerTransfersResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getVenues: {
         parameters: {
             query?: never;
@@ -1809,7 +2379,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1874,7 +2444,7 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market, which then are members of the row, null where there is none. */
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: {

@@ -10,10 +10,11 @@ const MoversPage = lazy(() => import("./pages/movers").then((module) => module.M
 const VolumePage = lazy(() => import("./pages/volume").then((module) => module.VolumePage));
 const QuotePage = lazy(() => import("./pages/quote").then((module) => module.QuotePage));
 const CoveragePage = lazy(() => import("./pages/coverage").then((module) => module.CoveragePage));
+const OwnerPage = lazy(() => import("./pages/owner").then((module) => module.OwnerPage));
 const TokenPage = lazy(() => import("./pages/token").then((module) => module.TokenPage));
 
 /** pages are the paths that the explorer answers; the node serves the same (api/get_explorer.go). */
-const pages = /^\/($|\?|token\/|(new|movers|volume|quote|coverage)($|\?))/;
+const pages = /^\/($|\?|token\/|owner\/|(new|movers|volume|quote|coverage)($|\?))/;
 
 const menu = [["/", "Tokens"], ["/new", "New"], ["/movers", "Movers"], ["/volume", "Volume"], ["/quote", "Quote"], ["/coverage", "Coverage"]] as const;
 
@@ -37,6 +38,7 @@ export function App() {
           <Router onRouteChange={arrive}>
             <Route path="/" component={Tokens} />
             <Route path="/token/:mint" component={TokenPage} />
+            <Route path="/owner/:owner" component={OwnerPage} />
             <Route path="/new" component={NewPage} />
             <Route path="/movers" component={MoversPage} />
             <Route path="/volume" component={VolumePage} />

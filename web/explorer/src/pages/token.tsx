@@ -7,11 +7,13 @@ import { Problem } from "../parts/small";
 import { Facts } from "./token/facts";
 import { Head } from "./token/head";
 import { HistoryCard } from "./token/history";
+import { HoldersCard } from "./token/holders";
 import { Namesakes } from "./token/namesakes";
 import { PoolsCard } from "./token/pools";
 import { Powers } from "./token/powers";
 import { PriceCard } from "./token/price";
 import { TradesCard, useLive } from "./token/trades";
+import { TransfersCard } from "./token/transfers";
 
 export function TokenPage() {
   const { params } = useRoute();
@@ -36,6 +38,9 @@ export function TokenPage() {
       <Powers token={token} />
       <TradesCard base={base} token={token} live={live} />
       <PoolsCard base={base} token={token} />
+      {/* A node that keeps no balances has no holders in its rows. */}
+      {token.holders !== undefined && <HoldersCard key={`${base} holders`} base={base} token={token} />}
+      {token.holders !== undefined && <TransfersCard key={`${base} transfers`} base={base} token={token} />}
       <Namesakes token={token} />
       <HistoryCard key={base} base={base} token={token} />
       <Facts base={base} token={token} />

@@ -1,0 +1,113 @@
+package balances
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/mr-tron/base58"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// inTransaction masks the part of a place that is inside the transaction. A copy whose source does
+// not know the transaction's index in its block differs only above it.
+const inTransaction = "bitAnd(place, 1099511627775)"
+
+// SignatureText is the signature in base58.
+func (m *Movement) SignatureText() string { return base58.Encode(m.Signature[:]) }
+
+// Transfers implements Reader.
+func (c *ClickHouse) Transfers(ctx context.Context, mint pubkey.Key, filter Filter, before MoveCursor, limit int) ([]Movement, error) {
+	where, args := filter.where(before)
+	if !before.zero() {
+		where += " AND (slot, place, signature) < ({slot:UInt64}, {place:UInt64}, base58Decode({signature:String}))"
+	}
+	args = append(args, named("mint", mint.String()), named("limit", limit))
+	return c.movements(ctx, "SELECT mint, slot, place, block_time, toString(signature), toString(kind), toString(from_account), toString(from_owner), toString(to_account), toString(to_owner),"+
+		" amount, fee, decimals, false FROM {db}.transfers_raw WHERE mint = {mint:String}"+where+
+		" ORDER BY mint DESC, slot DESC, place DESC, signature DESC LIMIT 1 BY slot, signature, "+inTransaction+" LIMIT {limit:UInt32}", args)
+}
+
+// WalletTransfers implements Reader.
+func (c *ClickHouse) WalletTransfers(ctx context.Context, owner pubkey.Key, filter Filter, before MoveCursor, limit int) ([]Movement, error) {
+	where, args := filter.where(before)
+	if !before.zero() {
+		where += " AND (slot, place, signature, is_in) < ({slot:UInt64}, {place:UInt64}, base58Decode({signature:String}), {in:Bool})"
+		args = append(args, named("in", map[bool]string{true: "true", false: "false"}[before.in]))
+	}
+	switch filter.Direction {
+	case "in":
+		where += " AND is_in"
+	case "out":
+		where += " AND NOT is_in"
+	}
+	if filter.Mint != nil {
+		where += " AND mint = {mint:String}"
+		args = append(args, named("mint", filter.Mint.String()))
+	}
+	args = append(args, named("owner", owner.String()), named("limit", limit))
+	side := func(in, out string) string { return "toString(if(is_in, " + in + ", " + out + "))" }
+	self := "toFixedString(base58Decode(owner), 32)"
+	return c.movements(ctx, "SELECT mint, slot, place, block_time, toString(signature), toString(kind), "+
+		side("toFixedString('', 32)", "account")+", "+side("other", self)+", "+side("account", "toFixedString('', 32)")+", "+side(self, "other")+
+		", amount, fee, decimals, is_in FROM {db}.wallet_transfers_raw WHERE owner = {owner:String}"+where+
+		" ORDER BY owner DESC, slot DESC, place DESC, signature DESC, is_in DESC LIMIT 1 BY slot, signature, "+inTransaction+", is_in LIMIT {limit:UInt32}", args)
+}
+
+// where returns the conditions that both tables have. slot is bounded by itself as well, because
+// the index does not look into tuples.
+func (f *Filter) where(before MoveCursor) (string, []any) {
+	var where strings.Builder
+	var args []any
+	add := func(condition, name string, value any) {
+		where.WriteString(" AND " + condition)
+		args = append(args, named(name, value))
+	}
+	if !before.zero() {
+		add("slot <= {slot:UInt64}", "slot", before.slot)
+		args = append(args, named("place", before.place), named("signature", base58.Encode(before.signature[:])))
+	}
+	if !f.From.IsZero() {
+		add("block_time >= {from:DateTime}", "from", f.From.UTC().Format(time.DateTime))
+	}
+	if !f.To.IsZero() {
+		add("block_time < {to:DateTime} AND toUnixTimestamp(block_time) > 0", "to", f.To.UTC().Format(time.DateTime))
+	}
+	if f.Kind != "" {
+		add("kind = {kind:String}", "kind", f.Kind)
+	}
+	if f.Minimum > 0 {
+		add("amount >= {minimum:UInt64}", "minimum", f.Minimum)
+	}
+	return where.String(), args
+}
+
+func (c *ClickHouse) movements(ctx context.Context, query string, args []any) ([]Movement, error) {
+	list := []Movement{}
+	err := c.read(ctx, c.public, func(rows driver.Rows) error {
+		var (
+			m                                          Movement
+			mint, signature                            string
+			fromAccount, fromOwner, toAccount, toOwner string
+		)
+		if err := rows.Scan(&mint, &m.Slot, &m.Place, &m.BlockTime, &signature, &m.Kind, &fromAccount, &fromOwner, &toAccount, &toOwner, &m.Amount, &m.Fee, &m.Decimals, &m.In); err != nil {
+			return err
+		}
+		if m.BlockTime.Unix() == 0 {
+			m.BlockTime = time.Time{}
+		}
+		copy(m.Signature[:], signature)
+		for text, key := range map[*string]*pubkey.Key{&fromAccount: &m.FromAccount, &fromOwner: &m.FromOwner, &toAccount: &m.ToAccount, &toOwner: &m.ToOwner} {
+			*key = keyOf(*text)
+		}
+		var err error
+		if mint != "" {
+			m.Mint, err = pubkey.Parse(mint)
+		}
+		list = append(list, m)
+		return err
+	}, query, args...)
+	return list, err
+}

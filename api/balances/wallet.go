@@ -1,0 +1,68 @@
+package balances
+
+import (
+	"context"
+	"math"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+const (
+	heldNow = `SELECT mint, sum(toUInt128(w.amount)) AS sum, count() AS accounts
+		FROM (SELECT mint, amount FROM {db}.wallet_accounts_raw FINAL WHERE owner = {owner:String} AND open AND mint > {after:String}) AS w
+		GROUP BY mint HAVING sum > 0`
+	// Every account that the wallet ever had is in wallet_accounts_raw.
+	heldAt = `SELECT mint, sum(toUInt128(last.3)) AS sum, count() AS accounts FROM (
+			SELECT mint, argMax((open, owner, amount), (slot, place)) AS last FROM {db}.balance_changes_raw
+			WHERE (mint, account) IN (SELECT mint, account FROM {db}.wallet_accounts_raw WHERE owner = {owner:String} AND mint > {after:String}) AND slot <= {slot:UInt64}
+			GROUP BY mint, account)
+		WHERE last.1 AND last.2 = base58Decode({owner:String}) GROUP BY mint HAVING sum > 0`
+)
+
+// Held implements Reader.
+func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, limit int, slot *uint64) (held Held, err error) {
+	query, args := heldNow, []any{named("owner", owner.String()), named("limit", limit)}
+	if slot != nil {
+		var last uint64
+		if held.From, last, err = c.span(ctx); err != nil {
+			return held, err
+		}
+		if *slot < held.From || *slot > last {
+			return held, &OutsideHistory{From: held.From, To: last}
+		}
+		query, args = heldAt, append(args, named("slot", *slot))
+	}
+	held.Holdings = []Holding{}
+	err = c.read(ctx, c.public, func(rows driver.Rows) error {
+		var text string
+		var h Holding
+		if err := rows.Scan(&text, &h.Amount, &h.Accounts); err != nil {
+			return err
+		}
+		var err error
+		h.Mint, err = pubkey.Parse(text)
+		held.Holdings = append(held.Holdings, h)
+		return err
+	}, "SELECT mint, toString(sum), accounts FROM ("+query+") ORDER BY mint LIMIT {limit:UInt32} SETTINGS optimize_aggregation_in_order = 1", append(args, named("after", after))...)
+	if err != nil {
+		return held, err
+	}
+	if after == "" && len(held.Holdings) < limit {
+		held.Total = uint64(len(held.Holdings))
+		return held, nil
+	}
+	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&held.Total) },
+		"SELECT count() FROM ("+query+") SETTINGS optimize_aggregation_in_order = 1", append(args, named("after", ""))...)
+	return held, err
+}
+
+// LatestSlot returns the highest slot of which changes are stored; nil if there is none.
+func (c *ClickHouse) LatestSlot(ctx context.Context) (*uint64, error) {
+	_, last, err := c.span(ctx)
+	if err != nil || last == 0 || last == math.MaxUint64 {
+		return nil, err
+	}
+	return &last, nil
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/balances"
+	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// balancesOff is the answer of a node that keeps no balances.
+func balancesOff() *Error {
+	return newError(fiber.StatusNotFound, "this node keeps no balances: the setting balances.mode is off")
+}
+
+// balancesError returns the answer to a question about balances that failed with err.
+func (s *Server) balancesError(err error) error {
+	var outside *balances.OutsideHistory
+	switch {
+	case errors.As(err, &outside):
+		return newError(fiber.StatusBadRequest, "at_slot is outside of what is held: %s", outside.Error())
+	case errors.Is(err, balances.ErrNeedsNow):
+		return newError(fiber.StatusBadRequest, "exclude has wallet or program beside at_slot: %s", err.Error())
+	case !errors.Is(err, clickhouse.ErrUnavailable):
+		return err
+	}
+	if s.historyLog.due(s.deps.Now()) {
+		s.deps.Logger.Warn("balances are not available", "err", err)
+	}
+	e := newError(fiber.StatusServiceUnavailable, "balances are not available: ClickHouse does not answer, and they are not kept in memory; try again later")
+	e.headers = []string{fiber.HeaderRetryAfter, historyRetryAfter}
+	return e
+}
+
+// balancesMint returns the mint of a request about balances. It is an error if the mint is not in
+// the registry, or if the node keeps no balances.
+func (s *Server) balancesMint(c *fiber.Ctx) (pubkey.Key, error) {
+	if s.deps.Balances == nil {
+		return pubkey.Key{}, balancesOff()
+	}
+	mint, err := pathKey(c)
+	if err == nil && s.replica.Lookup(mint) == nil {
+		return mint, unknownMint(mint.String())
+	}
+	return mint, err
+}
+
+// pathOwner returns the wallet that the path names.
+func (s *Server) pathOwner(c *fiber.Ctx) (pubkey.Key, error) {
+	if s.deps.Balances == nil {
+		return pubkey.Key{}, balancesOff()
+	}
+	text := c.Params("owner")
+	if unescaped, err := url.PathUnescape(text); err == nil {
+		text = unescaped
+	}
+	owner, err := pubkey.Parse(text)
+	if err != nil {
+		return owner, newError(fiber.StatusNotFound, "owner %s is no address", quoted(text))
+	}
+	return owner, nil
+}
+
+// queryAtSlot reads at_slot; nil without it.
+func queryAtSlot(c *fiber.Ctx) (*uint64, error) {
+	slot, given, err := querySlot(c, "at_slot")
+	if err != nil || !given {
+		return nil, err
+	}
+	return &slot, nil
+}
+
+// queryMoment reads a time in Unix seconds; the zero time without it.
+func queryMoment(c *fiber.Ctx, field string) (time.Time, error) {
+	const most = 1<<32 - 1
+	seconds, err := queryInteger(c, field, 0, most)
+	if err != nil || seconds == 0 {
+		return time.Time{}, err
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// queryRaw reads an amount in raw units; 0 without it.
+func queryRaw(c *fiber.Ctx, field string) (uint64, error) {
+	text, given, err := queryOnce(c, field)
+	if err != nil || !given {
+		return 0, err
+	}
+	raw, parseErr := strconv.ParseUint(text, 10, 64)
+	if parseErr != nil {
+		return 0, invalid(field, quoted(text), "must be a raw amount, a whole number from 0 to 2^64-1")
+	}
+	return raw, nil
+}
+
+// queryCursor reads a cursor; the zero value without it.
+func queryCursor[T any](c *fiber.Ctx, parse func(text string) (T, error)) (cursor T, err error) {
+	text, given, err := queryOnce(c, "cursor")
+	if err != nil || !given || text == "" {
+		return cursor, err
+	}
+	cursor, parseErr := parse(text)
+	if parseErr != nil {
+		return cursor, invalid("cursor", quoted(text), "must be next of an earlier page")
+	}
+	return cursor, nil
+}
+
+// optionalKey is nil for the zero key.
+func optionalKey(key pubkey.Key) *pubkey.Key {
+	if key.IsZero() {
+		return nil
+	}
+	return &key
+}
+
+// optionalAmount is a raw amount as a decimal number.
+func optionalAmount(raw *uint64) *string {
+	if raw == nil {
+		return nil
+	}
+	text := fmt.Sprint(*raw)
+	return &text
+}

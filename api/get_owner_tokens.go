@@ -1,0 +1,226 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/balances"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+const (
+	// mostValued is up to how many tokens of a wallet are ordered by value. More are ordered by
+	// mint: a wallet can be sent half a million of them.
+	mostValued = 10_000
+	maxHeld    = 1_000
+)
+
+// ownerTokensResponse is the body of GET /owners/{owner}/tokens.
+type ownerTokensResponse struct {
+	Owner pubkey.Key  `json:"owner"`
+	Items []ownerHeld `json:"items"`
+	Limit int         `json:"limit"`
+	Total uint64      `json:"total"`
+	// Sort is value, or mint for a wallet with more than mostValued tokens.
+	Sort string  `json:"sort"`
+	Next *string `json:"next"`
+	balances.State
+}
+
+// ownerHeld is what a wallet holds of a mint. All but mint, amount and accounts is nil for a mint
+// that is not in the registry; price and value also at a past slot.
+type ownerHeld struct {
+	Mint     pubkey.Key `json:"mint"`
+	Symbol   *string    `json:"symbol"`
+	Name     *string    `json:"name"`
+	Decimals *uint8     `json:"decimals"`
+	Amount   string     `json:"amount"`
+	Accounts uint64     `json:"accounts"`
+	PriceUSD *float64   `json:"price_usd"`
+	ValueUSD *float64   `json:"value_usd"`
+	Complete bool       `json:"complete"`
+}
+
+// getOwnerTokens is GET /owners/{owner}/tokens: what a wallet holds, the highest value first, now
+// or at the end of a slot. It reads ClickHouse.
+func (s *Server) getOwnerTokens(c *fiber.Ctx) error {
+	limit, err := queryInteger(c, "limit", defaultLimit, maxHeld)
+	if err != nil {
+		return err
+	}
+	slot, err := queryAtSlot(c)
+	if err != nil {
+		return err
+	}
+	after, err := queryCursor(c, parseHeldCursor)
+	if err != nil {
+		return err
+	}
+	owner, err := s.pathOwner(c)
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(c.UserContext())
+	response := ownerTokensResponse{Owner: owner, Limit: int(limit), Sort: "value"}
+	var held balances.Held
+	if after.byMint { // a page of a wallet with very many
+		held, err = s.deps.Balances.Held(ctx, owner, after.mint.String(), response.Limit+1, slot)
+	} else {
+		held, err = s.deps.Balances.Held(ctx, owner, "", mostValued+1, slot)
+	}
+	if err != nil {
+		return s.balancesError(err)
+	}
+	response.Total = held.Total
+	if after.byMint || len(held.Holdings) > mostValued {
+		response.Sort = "mint"
+	}
+	s.fillOwnerTokens(&response, held.Holdings, after, slot == nil)
+	if err := s.completeOwnerTokens(ctx, &response, slot, held.From); err != nil {
+		return s.balancesError(err)
+	}
+	return c.JSON(response)
+}
+
+// fillOwnerTokens sets the items and the cursor of the next page.
+func (s *Server) fillOwnerTokens(response *ownerTokensResponse, held []balances.Holding, after heldCursor, now bool) {
+	items := make([]ownerHeld, 0, len(held))
+	for i := range held {
+		items = append(items, s.ownerHeldOf(&held[i], now))
+	}
+	if response.Sort == "value" {
+		slices.SortStableFunc(items, func(a, b ownerHeld) int { return heldCursorOf(&a, false).compare(heldCursorOf(&b, false)) })
+		items = slices.DeleteFunc(items, func(item ownerHeld) bool { return after.given && after.compare(heldCursorOf(&item, false)) >= 0 })
+	}
+	if len(items) > response.Limit {
+		items = items[:response.Limit]
+		next := heldCursorOf(&items[len(items)-1], response.Sort == "mint").String()
+		response.Next = &next
+	}
+	response.Items = items
+}
+
+func (s *Server) ownerHeldOf(h *balances.Holding, now bool) ownerHeld {
+	item := ownerHeld{Mint: h.Mint, Amount: h.Amount, Accounts: h.Accounts}
+	token := s.replica.Lookup(h.Mint)
+	if token == nil {
+		return item
+	}
+	item.Symbol, item.Name, item.Decimals = &token.Symbol, &token.Name, &token.Decimals
+	id, _ := s.replica.ID(h.Mint)
+	market := s.replica.Market(id)
+	if !now || market == nil || market.PriceUSD == nil {
+		return item
+	}
+	item.PriceUSD = market.PriceUSD
+	if raw, err := strconv.ParseFloat(h.Amount, 64); err == nil {
+		value := raw / math.Pow10(int(token.Decimals)) * *market.PriceUSD
+		item.ValueUSD = &value
+	}
+	return item
+}
+
+// completeOwnerTokens says how whole the answer is. from is the first slot of which changes are
+// held.
+func (s *Server) completeOwnerTokens(ctx context.Context, response *ownerTokensResponse, slot *uint64, from uint64) error {
+	mints := make([]pubkey.Key, 0, len(response.Items))
+	for i := range response.Items {
+		mints = append(mints, response.Items[i].Mint)
+	}
+	states, err := s.deps.Balances.States(ctx, mints)
+	if err != nil {
+		return err
+	}
+	for mint, state := range states {
+		if slot != nil && (state.SinceSlot == nil || *state.SinceSlot > *slot || *state.SinceSlot < from) {
+			state.Complete = false
+			states[mint] = state
+		}
+	}
+	for i := range response.Items {
+		response.Items[i].Complete = states[response.Items[i].Mint].Complete
+	}
+	response.State = joinStates(states, len(mints))
+	if slot != nil {
+		response.AsOfSlot = slot
+	}
+	return nil
+}
+
+// stateOfAll returns the state of an answer about several mints, which may repeat.
+func (s *Server) stateOfAll(ctx context.Context, mints []pubkey.Key) (balances.State, error) {
+	slices.SortFunc(mints, pubkey.Compare)
+	mints = slices.Compact(mints)
+	states, err := s.deps.Balances.States(ctx, mints)
+	return joinStates(states, len(mints)), err
+}
+
+// joinStates returns what holds of all of count mints: since the latest beginning, and as of the
+// latest change.
+func joinStates(states map[pubkey.Key]balances.State, count int) balances.State {
+	joined := balances.State{Complete: len(states) == count && count > 0}
+	for _, state := range states {
+		joined.Complete = joined.Complete && state.Complete
+		joined.SinceSlot, joined.AsOfSlot = laterSlot(joined.SinceSlot, state.SinceSlot), laterSlot(joined.AsOfSlot, state.AsOfSlot)
+	}
+	return joined
+}
+
+func laterSlot(a, b *uint64) *uint64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+// heldCursor is a token's place in a wallet. The zero value is before all tokens.
+type heldCursor struct {
+	byMint, given bool
+	value         float64 // -1 if unknown
+	mint          pubkey.Key
+}
+
+func heldCursorOf(item *ownerHeld, byMint bool) heldCursor {
+	cursor := heldCursor{byMint: byMint, given: true, value: -1, mint: item.Mint}
+	if item.ValueUSD != nil {
+		cursor.value = *item.ValueUSD
+	}
+	return cursor
+}
+
+// compare orders by value descending, unknown last, then by mint.
+func (c heldCursor) compare(d heldCursor) int {
+	return cmp.Or(cmp.Compare(d.value, c.value), pubkey.Compare(c.mint, d.mint))
+}
+
+// heldCursorSize is the length of a cursor in bytes.
+const heldCursorSize = 1 + 8 + pubkey.Size
+
+// String is the order, the value and the mint in hexadecimal digits.
+func (c heldCursor) String() string {
+	raw := []byte{0}
+	if c.byMint {
+		raw[0] = 1
+	}
+	raw = binary.BigEndian.AppendUint64(raw, math.Float64bits(c.value))
+	return hex.EncodeToString(append(raw, c.mint[:]...))
+}
+
+var errHeldCursor = errors.New("not a cursor")
+
+// parseHeldCursor reads what String makes.
+func parseHeldCursor(text string) (c heldCursor, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != heldCursorSize {
+		return c, errHeldCursor
+	}
+	return heldCursor{raw[0] != 0, true, math.Float64frombits(binary.BigEndian.Uint64(raw[1:])), pubkey.Key(raw[9:])}, nil
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/balances"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// transfersResponse is the body of GET /tokens/{mint}/transfers.
+type transfersResponse struct {
+	Mint     pubkey.Key `json:"mint"`
+	Decimals uint8      `json:"decimals"`
+	Items    []transfer `json:"items"`
+	Limit    int        `json:"limit"`
+	Next     *string    `json:"next"`
+	balances.State
+}
+
+// ownerTransfersResponse is the body of GET /owners/{owner}/transfers.
+type ownerTransfersResponse struct {
+	Owner pubkey.Key      `json:"owner"`
+	Items []ownerTransfer `json:"items"`
+	Limit int             `json:"limit"`
+	Next  *string         `json:"next"`
+	balances.State
+}
+
+// transfer is one movement of tokens. What there is not, or the transaction does not tell, is nil.
+type transfer struct {
+	Slot uint64 `json:"slot"`
+	// BlockTime is in epoch milliseconds.
+	BlockTime *int64 `json:"block_time"`
+	Signature string `json:"signature"`
+	// The indices are those of api/history: nil for the outer instruction, or outside of a batch.
+	InstructionIndex      int64       `json:"instruction_index"`
+	InnerInstructionIndex *int64      `json:"inner_instruction_index"`
+	BatchIndex            *int64      `json:"batch_index"`
+	Kind                  string      `json:"kind"`
+	FromAccount           *pubkey.Key `json:"from_account"`
+	FromOwner             *pubkey.Key `json:"from_owner"`
+	ToAccount             *pubkey.Key `json:"to_account"`
+	ToOwner               *pubkey.Key `json:"to_owner"`
+	Amount                *string     `json:"amount"`
+	Fee                   *string     `json:"fee"`
+}
+
+// ownerTransfer is one movement from or to a wallet. The token account of the other side is nil.
+type ownerTransfer struct {
+	Direction string      `json:"direction"`
+	Mint      *pubkey.Key `json:"mint"`
+	Decimals  *uint8      `json:"decimals"`
+	transfer
+}
+
+// getTransfers is GET /tokens/{mint}/transfers: the movements of a mint, newest first. It reads
+// ClickHouse.
+func (s *Server) getTransfers(c *fiber.Ctx) error {
+	limit, before, filter, err := queryTransfers(c)
+	if err != nil {
+		return err
+	}
+	mint, err := s.balancesMint(c)
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(c.UserContext())
+	list, err := s.deps.Balances.Transfers(ctx, mint, filter, before, limit+1)
+	if err != nil {
+		return s.balancesError(err)
+	}
+	states, err := s.deps.Balances.States(ctx, []pubkey.Key{mint})
+	if err != nil {
+		return s.balancesError(err)
+	}
+	response := transfersResponse{Mint: mint, Items: make([]transfer, 0, len(list)), Limit: limit, State: states[mint]}
+	if token := s.replica.Lookup(mint); token != nil {
+		response.Decimals = token.Decimals
+	}
+	list, response.Next = pageOf(list, limit)
+	for i := range list {
+		response.Items = append(response.Items, transferOf(&list[i]))
+	}
+	return c.JSON(response)
+}
+
+// getOwnerTransfers is GET /owners/{owner}/transfers: what a wallet gave and got, newest first. It
+// reads ClickHouse.
+func (s *Server) getOwnerTransfers(c *fiber.Ctx) error {
+	limit, before, filter, err := queryTransfers(c)
+	if err != nil {
+		return err
+	}
+	if err := queryOfWallet(c, &filter); err != nil {
+		return err
+	}
+	owner, err := s.pathOwner(c)
+	if err != nil {
+		return err
+	}
+	ctx := context.WithoutCancel(c.UserContext())
+	list, err := s.deps.Balances.WalletTransfers(ctx, owner, filter, before, limit+1)
+	if err != nil {
+		return s.balancesError(err)
+	}
+	response := ownerTransfersResponse{Owner: owner, Items: make([]ownerTransfer, 0, len(list)), Limit: limit}
+	list, response.Next = pageOf(list, limit)
+	var mints []pubkey.Key
+	for i := range list {
+		m := &list[i]
+		item := ownerTransfer{Direction: directions[0], Mint: optionalKey(m.Mint), transfer: transferOf(m)}
+		if !m.In {
+			item.Direction = directions[1]
+		}
+		if item.Mint != nil {
+			item.Decimals = &m.Decimals
+		}
+		response.Items, mints = append(response.Items, item), append(mints, m.Mint)
+	}
+	if response.State, err = s.stateOfAll(ctx, mints); err != nil {
+		return s.balancesError(err)
+	}
+	return c.JSON(response)
+}
+
+// pageOf cuts a list that has one row more if more follow, and returns the cursor of the next page.
+func pageOf(list []balances.Movement, limit int) (page []balances.Movement, next *string) {
+	if len(list) <= limit {
+		return list, nil
+	}
+	cursor := balances.MoveCursorOf(&list[limit-1]).String()
+	return list[:limit], &cursor
+}
+
+func transferOf(m *balances.Movement) transfer {
+	place := schemas.UnpackPlace(m.Place)
+	t := transfer{
+		Slot: m.Slot, Signature: m.SignatureText(), InstructionIndex: int64(place.Instruction), InnerInstructionIndex: optionalIndex(place.Inner),
+		BatchIndex: optionalIndex(place.Batch), Kind: m.Kind, FromAccount: optionalKey(m.FromAccount), FromOwner: optionalKey(m.FromOwner),
+		ToAccount: optionalKey(m.ToAccount), ToOwner: optionalKey(m.ToOwner), Amount: optionalAmount(m.Amount), Fee: optionalAmount(m.Fee),
+	}
+	if !m.BlockTime.IsZero() {
+		ms := m.BlockTime.UnixMilli()
+		t.BlockTime = &ms
+	}
+	return t
+}
+
+// optionalIndex is nil for -1, which stands for none.
+func optionalIndex(n int32) *int64 {
+	if n < 0 {
+		return nil
+	}
+	index := int64(n)
+	return &index
+}
+
+// directions are the values of direction.
+var directions = []string{"in", "out"}
+
+// queryTransfers reads what the two routes have in common.
+func queryTransfers(c *fiber.Ctx) (limit int, before balances.MoveCursor, filter balances.Filter, err error) {
+	most, err := queryInteger(c, "limit", defaultLimit, maxLimit)
+	if err != nil {
+		return 0, before, filter, err
+	}
+	if before, err = queryCursor(c, balances.ParseMoveCursor); err != nil {
+		return 0, before, filter, err
+	}
+	if filter.From, err = queryMoment(c, "from"); err != nil {
+		return 0, before, filter, err
+	}
+	if filter.To, err = queryMoment(c, "to"); err != nil {
+		return 0, before, filter, err
+	}
+	if filter.Minimum, err = queryRaw(c, "min_amount"); err != nil {
+		return 0, before, filter, err
+	}
+	filter.Kind, err = queryOneOf(c, "kind", schemas.TransferKinds())
+	return int(most), before, filter, err
+}
+
+// queryOfWallet reads what only the route of a wallet has.
+func queryOfWallet(c *fiber.Ctx, filter *balances.Filter) (err error) {
+	if filter.Direction, err = queryOneOf(c, "direction", directions); err != nil {
+		return err
+	}
+	text, given, err := queryOnce(c, "mint")
+	if err != nil || !given {
+		return err
+	}
+	mint, parseErr := pubkey.Parse(text)
+	if parseErr != nil {
+		return invalid("mint", quoted(text), "must be a mint address, base58")
+	}
+	filter.Mint = &mint
+	return nil
+}
+
+// queryOneOf reads a parameter that has one of some values; empty without it.
+func queryOneOf(c *fiber.Ctx, field string, values []string) (string, error) {
+	text, given, err := queryOnce(c, field)
+	if err != nil || !given {
+		return "", err
+	}
+	if !slices.Contains(values, text) {
+		return "", invalid(field, quoted(text), "must be "+strings.Join(values, ", "))
+	}
+	return text, nil
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/internal/jsonappend"
+)
+
+// fieldHolders is also the name of an order.
+const fieldHolders = "holders"
+
+// holderFields are the members that appendHolders writes, in order. The parameter fields accepts
+// each of these names.
+var holderFields = []string{fieldHolders, "holders_change_24h", "top10_pct"}
+
+// appendHolders writes the figures of the row's holders that are wanted: all of them with the
+// market, if this node counts holders. They are null where nothing was counted.
+func (w *rowWriter) appendHolders(dst []byte, r *row) []byte {
+	wanted := w.holders
+	if w.market && w.held != nil {
+		wanted = holderFields
+	}
+	if len(wanted) == 0 {
+		return dst
+	}
+	w.buf = append(w.buf[:0], `{"holders":null,"holders_change_24h":null,"top10_pct":null}`...)
+	if w.held != nil {
+		if h, counted := w.held(r.id); counted {
+			w.buf = strconv.AppendUint(append(w.buf[:0], `{"holders":`...), h.Count, 10)
+			if w.buf = append(w.buf, `,"holders_change_24h":`...); h.Change == nil {
+				w.buf = append(w.buf, "null"...)
+			} else {
+				w.buf = strconv.AppendInt(w.buf, *h.Change, 10)
+			}
+			w.buf = append(jsonappend.Float(append(w.buf, `,"top10_pct":`...), h.Top10Pct), '}')
+		}
+	}
+	return appendMembers(dst, w.buf, wanted)
+}
+
+// queryHolders reads min_holders and max_top10_pct and returns the filter; nil without either. A
+// token whose holders were not counted does not pass.
+func (s *Server) queryHolders(c *fiber.Ctx) (func(id uint32) bool, error) {
+	least, err := queryInteger(c, "min_holders", 0, math.MaxUint32)
+	if err != nil {
+		return nil, err
+	}
+	text, given, err := queryOnce(c, "max_top10_pct")
+	if err != nil || least == 0 && !given {
+		return nil, err
+	}
+	most := 100.0
+	if given {
+		var parseErr error
+		if most, parseErr = strconv.ParseFloat(text, 64); parseErr != nil || !(most >= 0 && most <= 100) {
+			return nil, invalid("max_top10_pct", quoted(text), "must be a number from 0 to 100")
+		}
+	}
+	return func(id uint32) bool {
+		if !given {
+			count, known := s.replica.HolderCount(id)
+			return known && count >= float64(least)
+		}
+		h, known := s.replica.Holders(id)
+		return known && int64(h.Count) >= least && h.Top10Pct != nil && *h.Top10Pct <= most
+	}, nil
+}
+
+// both returns a filter that lets pass what both let pass; nil is a filter that lets all pass.
+func both(a, b func(id uint32) bool) func(id uint32) bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(id uint32) bool { return a(id) && b(id) }
+}

@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+
+	"github.com/mintlake/mintlake/client/rest"
+)
+
+// Holders is GET /tokens/{mint}/holders: one page, those with the most first.
+func (c *Client) Holders(ctx context.Context, mint string, params *rest.GetHoldersParams) (*rest.HoldersResponse, error) {
+	answer, err := c.REST.GetHoldersWithResponse(ctx, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}
+
+// HoldersHistory is GET /tokens/{mint}/holders/history, oldest first.
+func (c *Client) HoldersHistory(ctx context.Context, mint string, params *rest.GetHoldersHistoryParams) (*rest.HoldersHistoryResponse, error) {
+	answer, err := c.REST.GetHoldersHistoryWithResponse(ctx, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}
+
+// Transfers is GET /tokens/{mint}/transfers: one page, newest first.
+func (c *Client) Transfers(ctx context.Context, mint string, params *rest.GetTransfersParams) (*rest.TransfersResponse, error) {
+	answer, err := c.REST.GetTransfersWithResponse(ctx, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}
+
+// OwnerTokens is GET /owners/{owner}/tokens: one page, the highest value first.
+func (c *Client) OwnerTokens(ctx context.Context, owner string, params *rest.GetOwnerTokensParams) (*rest.OwnerTokensResponse, error) {
+	answer, err := c.REST.GetOwnerTokensWithResponse(ctx, owner, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}
+
+// OwnerTransfers is GET /owners/{owner}/transfers: one page, newest first.
+func (c *Client) OwnerTransfers(ctx context.Context, owner string, params *rest.GetOwnerTransfersParams) (*rest.OwnerTransfersResponse, error) {
+	answer, err := c.REST.GetOwnerTransfersWithResponse(ctx, owner, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}

@@ -1,0 +1,101 @@
+// One wallet: /owner/ADDRESS.
+import { useRoute } from "preact-iso";
+import type { OwnerToken, OwnerTokens, OwnerTransfer, OwnerTransfers } from "../api";
+import { count, short, usd } from "../format";
+import { useTitle, useTokens } from "../hooks";
+import { TransfersTable, Whole } from "../parts/balances";
+import { usePages } from "../parts/pages";
+import { Address, Amount, Called, Copy, Price, Problem, Section, Usd } from "../parts/small";
+
+export function OwnerPage() {
+  const { params } = useRoute();
+  const owner = params.owner ?? "";
+  useTitle(`Wallet ${short(owner)}`);
+  return (
+    <article class="token">
+      <header class="head">
+        <div>
+          <h1>Wallet</h1>
+          <p class="mint">
+            <code>{owner}</code>
+            <Copy text={owner} what="the address" />
+          </p>
+        </div>
+      </header>
+      <Held key={owner} base={`/owners/${encodeURIComponent(owner)}`} />
+      <Moves key={`${owner} transfers`} base={`/owners/${encodeURIComponent(owner)}`} />
+    </article>
+  );
+}
+
+function Held({ base }: { base: string }) {
+  const { items, answer, error, more } = usePages<OwnerToken, OwnerTokens>(`${base}/tokens?limit=50`);
+  const worth = items.reduce((sum, { value_usd }) => sum + (value_usd ?? 0), 0);
+  return (
+    <Section title="Tokens" aside={answer && <Whole of={answer} />}>
+      {error && <Problem>{error}</Problem>}
+      {answer && items.length === 0 && <p class="empty">It holds no token that Mintlake knows.</p>}
+      {answer && items.length > 0 && (
+        <>
+          <p>
+            <b>{count(answer.total)} tokens</b>
+            <small>{more ? `, those below worth ${usd(worth)}` : `, worth ${usd(worth)}`}</small>
+          </p>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Tokens">
+            <table class="held">
+              <thead>
+                <tr>
+                  <th>Token</th>
+                  <th class="number">Amount</th>
+                  <th class="number">Price</th>
+                  <th class="number">Value</th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((item) => (
+                  <tr key={item.mint}>
+                    <td>
+                      <a href={`/token/${item.mint}`}>
+                        <Called token={{ symbol: item.symbol ?? "", name: item.name ?? "", mint: item.mint }} />
+                      </a>{" "}
+                      <Address value={item.mint} what="the mint" />
+                    </td>
+                    <td class="number">{item.decimals == null ? item.amount : <Amount raw={item.amount} decimals={item.decimals} />}</td>
+                    <td class="number">
+                      <Price value={item.price_usd} />
+                    </td>
+                    <td class="number">
+                      <Usd value={item.value_usd} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          {more && (
+            <button type="button" class="chip" onClick={more}>
+              More
+            </button>
+          )}
+        </>
+      )}
+    </Section>
+  );
+}
+
+function Moves({ base }: { base: string }) {
+  const { items, answer, error, more } = usePages<OwnerTransfer, OwnerTransfers>(`${base}/transfers?limit=50`);
+  const { tokens } = useTokens(items.flatMap(({ mint }) => (mint == null ? [] : [mint])));
+  return (
+    <Section title="Transfers">
+      {error && <Problem>{error}</Problem>}
+      {answer && items.length === 0 && <p class="empty">Nothing has moved that Mintlake keeps.</p>}
+      {items.length > 0 && <TransfersTable items={items} tokens={tokens} name="Transfers" />}
+      {more && (
+        <button type="button" class="chip" onClick={more}>
+          Older
+        </button>
+      )}
+    </Section>
+  );
+}
