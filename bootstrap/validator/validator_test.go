@@ -93,7 +93,7 @@ func (w *world) want(t testing.TB) (states map[pubkey.Key]*registry.State, recor
 		if e.GetMetaplexAccount() != nil {
 			n++ // as World has it
 		}
-		if !snapshotfile.Closed(n) {
+		if !w.Closed(n) {
 			apply(states, e)
 			records++
 		}

@@ -21,6 +21,8 @@ type World struct {
 	Others int
 	// PerStorage is about how many accounts a storage has; default 20,000.
 	PerStorage int
+	// KeepAll closes no account.
+	KeepAll bool
 }
 
 // perGroup is how many other accounts come with one mint.
@@ -46,11 +48,12 @@ func (w *World) Storages(slot uint64) []Storage {
 	return storages
 }
 
-// Closed reports that the n-th mint was closed: its newest version has no lamports.
-func Closed(n int) bool { return n%97 == 5 }
+// Closed reports that the n-th mint was closed: its newest version has no lamports. Metadata count
+// as the mint behind theirs.
+func (w *World) Closed(n int) bool { return !w.KeepAll && n%97 == 5 }
 
 // hasOlder reports that an account has an older version, in the storage before.
-func hasOlder(n int) bool { return n%11 == 3 || Closed(n) }
+func hasOlder(n int) bool { return n%11 == 3 || n%97 == 5 }
 
 // hasDouble reports that an account has an older version in the same storage.
 func hasDouble(n int) bool { return n%101 == 7 }
@@ -86,17 +89,17 @@ func (w *World) groups(number int) iter.Seq2[*lattice.Account, bool] {
 func (w *World) group(n int, yield func(*lattice.Account, bool) bool) bool {
 	mint := &lattice.Account{Lamports: 1_461_600}
 	mint.Address, mint.Owner, mint.Data = w.Chain.MintAccount(n)
-	if !versions(n, mint, yield) {
+	if !w.versions(n, mint, yield) {
 		return false
 	}
 	if address, owner, data, ok := w.Chain.MetadataAccount(n); ok {
 		metadata := &lattice.Account{Address: address, Owner: owner, Data: data, Lamports: 5_616_720}
-		if !versions(n+1, metadata, yield) {
+		if !w.versions(n+1, metadata, yield) {
 			return false
 		}
 	}
 	for i := range w.perGroup() {
-		if number := n*w.perGroup() + i; !versions(number, other(number, mint.Address), yield) {
+		if number := n*w.perGroup() + i; !w.versions(number, other(number, mint.Address), yield) {
 			return false
 		}
 	}
@@ -104,7 +107,7 @@ func (w *World) group(n int, yield func(*lattice.Account, bool) bool) bool {
 }
 
 // versions yields all versions of an account, the newest last.
-func versions(n int, account *lattice.Account, yield func(*lattice.Account, bool) bool) bool {
+func (w *World) versions(n int, account *lattice.Account, yield func(*lattice.Account, bool) bool) bool {
 	older := *account
 	older.Data = append([]byte{}, account.Data...)
 	for i := range older.Data {
@@ -119,7 +122,7 @@ func versions(n int, account *lattice.Account, yield func(*lattice.Account, bool
 	if hasDouble(n) && !yield(&older, false) {
 		return false
 	}
-	if Closed(n) {
+	if w.Closed(n) {
 		account.Lamports, account.Data, account.Owner = 0, nil, pubkey.Key{}
 	}
 	return yield(account, false)
