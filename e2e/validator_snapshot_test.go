@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/lattice"
 	"github.com/mintlake/mintlake/testworld/bulk"
 	"github.com/mintlake/mintlake/testworld/chain"
@@ -91,9 +90,9 @@ func newHistory(t testing.TB, accounts int) *history {
 func (h *history) add(slot uint64, writes []chain.Write) {
 	accounts := make([]*lattice.Account, 0, len(writes))
 	for _, write := range writes {
-		account := &lattice.Account{Address: pubkey.Key(write.Key)}
+		account := &lattice.Account{Address: write.Key}
 		if a := write.Account; a != nil {
-			account.Lamports, account.Owner, account.Data, account.Executable = a.Lamports, pubkey.Key(a.Owner), a.Data, a.Executable
+			account.Lamports, account.Owner, account.Data, account.Executable = a.Lamports, a.Owner, a.Data, a.Executable
 		}
 		accounts = append(accounts, account)
 	}
@@ -113,7 +112,7 @@ func (h *history) write(t testing.TB, block *chain.Block) {
 	require.NoError(t, file.Close())
 }
 
-// snapshot is one of the slots up to a number of them; over the full one below it, if base is not 0.
+// snapshot is one of the slots up to a number of them, over a full one below it if base is not 0.
 func (h *history) snapshot(base, slots int) *snapshotfile.Snapshot {
 	s := &snapshotfile.Snapshot{Release: snapshotfile.Agave4, Slot: h.slots[slots-1], Storages: h.storages[base:slots], Lattice: snapshotfile.Sum(h.storages[:slots]...)}
 	if base > 0 {

@@ -1,7 +1,8 @@
 // Package root computes the registry's root from the log.
 //
 // In: all events and enrichments of a log. Out: a line with slot, count of tokens and hash.
-// Guarantees: it writes nothing; it warns if slots are missing.
+// Guarantees: it writes nothing to the log; its memory is bounded, however many mints there are, by
+// spilling large logs to disk; it warns if slots are missing.
 package root
 
 import (
@@ -30,7 +31,10 @@ type Query struct {
 	// EventsOnly leaves out what was read from accounts.
 	EventsOnly bool
 	Log        eventlog.Log
-	Logger     *slog.Logger
+	// Folder is where a log whose mints do not fit in memory is spilled; the system's folder for
+	// temporary files if it is empty.
+	Folder string
+	Logger *slog.Logger
 	// Progress may be nil.
 	Progress meter.Meter
 	Out      io.Writer
@@ -84,20 +88,28 @@ func (q *Query) replay(ctx context.Context) (root.Root, error) {
 	if !q.EventsOnly {
 		topics = append(topics, schemas.TopicEnrichments)
 	}
+	records, err := q.Log.Records(ctx, topics)
+	if err != nil {
+		return root.Root{}, err
+	}
+	if parts := partsOf(records); parts > 1 {
+		return q.replayParts(ctx, topics, parts)
+	}
 	replay := root.NewReplay(q.AtSlot)
-	if err := q.read(ctx, topics, replay); err != nil {
+	apply := func(_ *kafka.Record, facts []registry.Fact) { replay.Apply(facts) }
+	if err := q.read(ctx, topics, apply); err != nil {
 		return root.Root{}, err
 	}
 	if replay.Again() {
-		if err := q.read(ctx, topics, replay); err != nil {
+		if err := q.read(ctx, topics, apply); err != nil {
 			return root.Root{}, err
 		}
 	}
 	return replay.Root(), nil
 }
 
-// read adds all facts of the log to the replay.
-func (q *Query) read(ctx context.Context, topics []string, replay *root.Replay) error {
+// read visits the records of the log with their facts.
+func (q *Query) read(ctx context.Context, topics []string, visit func(*kafka.Record, []registry.Fact)) error {
 	begin, records, bad := time.Now(), 0, 0
 	all, err := q.Log.Records(ctx, topics)
 	if err != nil {
@@ -110,7 +122,7 @@ func (q *Query) read(ctx context.Context, topics []string, replay *root.Replay) 
 		if err != nil {
 			bad++ // the projector made a dead letter of it
 		}
-		replay.Apply(facts)
+		visit(record, facts)
 		records++
 		count(1)
 	})

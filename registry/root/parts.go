@@ -1,0 +1,69 @@
+package root
+
+import "github.com/mintlake/mintlake/schemas/pubkey"
+
+// MaxParts is the most parts that a registry can be divided into.
+const MaxParts = 1 << 12
+
+// Divider tells mints' parts. Parts are ranges of buckets, so equal numbers of parts give the same
+// division everywhere. It must not be used concurrently.
+type Divider struct {
+	encoder encoder
+	parts   uint32
+}
+
+// NewDivider divides into that many parts, 1 to MaxParts.
+func NewDivider(parts int) *Divider { return &Divider{parts: uint32(min(max(parts, 1), MaxParts))} }
+
+// Of returns the part of a mint, from 0.
+func (d *Divider) Of(mint pubkey.Key) int {
+	return int(uint64(d.encoder.bucket(mint)) * uint64(d.parts) / buckets)
+}
+
+// Parts computes the root of a registry of which only a part is in memory at a time. It keeps 10 MB
+// of digests and no leaves. It must not be used concurrently.
+type Parts struct {
+	atSlot uint64
+	slot   uint64
+	tree   *Tree
+}
+
+// NewParts returns a root of no part yet; atSlot is that of all replays.
+func NewParts(atSlot uint64) *Parts { return &Parts{atSlot: atSlot, tree: NewTree()} }
+
+// Add adds a part: a replay of all facts about its mints. Each part may be added only once.
+func (p *Parts) Add(part *Replay) {
+	p.slot = max(p.slot, part.highest())
+	p.tree.take(part.tree())
+}
+
+// Root is what Replay.Root of all facts would return.
+func (p *Parts) Root() Root {
+	slot := p.atSlot
+	if slot == EverySlot {
+		slot = p.slot
+	}
+	return Root{Slot: slot, Tokens: p.tree.Len(), Hash: p.tree.Sum()}
+}
+
+// take adds the buckets of another tree, which must have none in common with t.
+func (t *Tree) take(other *Tree) {
+	for !other.Work(buckets) {
+	}
+	for bucket := range uint32(buckets) {
+		branch := bucket >> branchBits
+		if other.branches[branch] == nil {
+			continue
+		}
+		digest := other.digests(0, bucket, 1)
+		if Sum(digest) == nothing {
+			continue
+		}
+		if t.branches[branch] == nil {
+			t.branches[branch] = make([]byte, sumSize*branchNodes)
+		}
+		copy(t.digests(0, bucket, 1), digest)
+		t.wait(1, bucket>>fanBits)
+	}
+	t.leaves.count += other.Len()
+}
