@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/swap/market"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/router"
-	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/trust"
+	"github.com/mintlake/mintlake/swap/txn"
 	"github.com/mintlake/mintlake/swap/venue"
 )
 

@@ -5,9 +5,9 @@
 // Guarantees: decoding and arithmetic are pure and never panic; a pool that is not what its address
 // should hold gives an error.
 //
-// Written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f (Apache-2.0). Without
-// a creator fee the arithmetic is held against runs of the program itself (the test vectors); the
-// creator fee is newer than that program and stands on the source alone.
+// Written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f (Apache-2.0). The
+// arithmetic is held against runs of the program itself (the test vectors), with a creator fee and
+// without.
 package cpmm
 
 import (
