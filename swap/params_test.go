@@ -166,7 +166,7 @@ func TestThePlatformsFeeComesOffTheOutput(t *testing.T) {
 func TestVenuesCanBeChosen(t *testing.T) {
 	f := start(t, Config{}, onePool())
 	f.quoteOK(t, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "Raydium CP,orca_whirlpool"))
-	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "orca_whirlpool"), "", http.StatusNotFound, "none of the venues")
+	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "meteora_damm_v1"), "", http.StatusNotFound, "none of the venues")
 	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldExclude, "raydium_cpmm"), "", http.StatusNotFound, "no pool trades")
 
 	var venues struct{ Venues []ListedVenue }
@@ -181,6 +181,8 @@ func TestVenuesCanBeChosen(t *testing.T) {
 	}
 	require.Equal(t, statusProved, status2["raydium_cpmm"])
 	require.Equal(t, statusProved, status2["raydium_clmm"])
+	require.Equal(t, statusProved, status2["orca_whirlpool"])
+	require.Equal(t, statusProved, status2["meteora_dlmm"])
 	require.Equal(t, statusStopped, status2["byreal_clmm"], "only swaps on the chain can prove it")
 	require.Equal(t, statusUnverified, status2["meteora_damm_v1"])
 

@@ -33,8 +33,6 @@ func TestUnverifiedPoolsAreListed(t *testing.T) {
 	put("in sol", dbc, nil, 1048, map[int]venue.Key{8: swaptest.WrappedSOL})
 	put("in another", dbc, nil, 1048, map[int]venue.Key{8: other})
 	want := map[string]string{
-		put("whirlpool", "whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc", []byte{0x3f, 0x95, 0xd1, 0x0c, 0xe1, 0x80, 0x63, 0x09}, 653,
-			map[int]venue.Key{101: coin, 181: swaptest.WrappedSOL}): "orca_whirlpool",
 		put("launch", "LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj", []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, 429,
 			map[int]venue.Key{205: coin, 237: swaptest.WrappedSOL}): "raydium_launchlab",
 		put("dbc", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in sol"), 136: coin}): "meteora_dbc",

@@ -89,8 +89,8 @@ func lastPlace(a *array) (place uint8) {
 
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// An order may end in a bin with one or two units too few to go on, and gets nothing for them.
-		// The second of two orders may pay a lower fee, as the first moves its reference.
+		// An order may end in a bin with one or two units too few to go on: it gets nothing for
+		// them. The second of two orders may pay a lower fee, as the first moves its reference.
 		venuetest.Properties(t, venuetest.Case{
 			Pool: drawPool(t), Held: [2]uint64{math.MaxUint64, math.MaxUint64}, SplitGains: true, Rounding: 3, Clock: venue.Clock{UnixTime: now},
 		})

@@ -29,8 +29,8 @@ type Venue struct {
 // Err is why these pools are not quoted.
 var Err = fmt.Errorf("%w: nothing proves the venue's arithmetic here yet", venue.ErrUnverified)
 
-// Venues are all of them. Layouts: whirlpools and dlmm-sdk as in the test vectors' sources;
-// damm-v1-sdk; raydium_launchpad and dynamic_bonding_curve by their IDLs.
+// Venues are all of them. Layouts: damm-v1-sdk; raydium_launchpad and dynamic_bonding_curve by the
+// IDLs.
 func Venues() []Venue {
 	return []Venue{
 		{
@@ -44,14 +44,6 @@ func Venues() []Venue {
 		{
 			Name: "meteora_dbc", Program: pubkey.MustParse("dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN"),
 			discriminator: [8]byte{0xd5, 0xe0, 0x05, 0xd1, 0x62, 0x45, 0x77, 0x5c}, size: 424, first: 136, second: 8, config: 72,
-		},
-		{
-			Name: "meteora_dlmm", Program: pubkey.MustParse("LBUZKhRxPF3XUpBCjp4YzTKgLccjZhTSDM9YuVaPwxo"),
-			discriminator: [8]byte{0x21, 0x0b, 0x31, 0x62, 0xb5, 0x65, 0xb1, 0x0d}, size: 904, first: 88, second: 120,
-		},
-		{
-			Name: "orca_whirlpool", Program: pubkey.MustParse("whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc"),
-			discriminator: [8]byte{0x3f, 0x95, 0xd1, 0x0c, 0xe1, 0x80, 0x63, 0x09}, size: 653, first: 101, second: 181,
 		},
 	}
 }
