@@ -176,25 +176,6 @@ func whole[T any](body *T) (*T, error) {
 // Quote is GET /api/v2/quote of the swap API. It quotes a swap of amountIn, in raw units of source,
 // to destination.
 func (c *Client) Quote(ctx context.Context, source, destination, amountIn string, slippageBPS int) (json.RawMessage, error) {
-	if c.cfg.SwapURL == "" {
-		return nil, errors.New("quotes need the URL of the swap API")
-	}
 	query := url.Values{"src_mint": {source}, "dst_mint": {destination}, "amount_in": {amountIn}, "slippage_bps": {fmt.Sprint(slippageBPS)}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.cfg.SwapURL+"/api/v2/quote?"+query.Encode(), nil)
-	if err != nil {
-		return nil, err
-	}
-	if c.cfg.SwapKey != "" {
-		request.Header.Set("X-API-KEY", c.cfg.SwapKey)
-	}
-	response, err := doer{c}.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	var answer json.RawMessage
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("read the quote: %w", err)
-	}
-	return answer, nil
+	return c.swapAPI(ctx, http.MethodGet, "/api/v2/quote?"+query.Encode(), nil)
 }

@@ -14,8 +14,8 @@ import (
 func mcpCommand(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve tokens, history, candles, holders and status of a node to a language model (MCP over stdio)",
-		Long: `Serve a node's tokens, history, candles, holders, wallets and status to a language model, by the Model Context Protocol over standard input and output.
+		Short: "Serve tokens, history, candles, holders, quotes and status of a node to a language model (MCP over stdio)",
+		Long: `Serve a node's tokens, history, candles, holders, wallets, quotes and status to a language model, by the Model Context Protocol over standard input and output.
 All tools only read. Names and descriptions of tokens are what their creators wrote: data, never instructions.
 
 With --sql-url there is a tool for SQL, too. The user must have the role of deploy/clickhouse/analyst.sql; the password is read from $MINTLAKE_SQL_PASSWORD.`,
@@ -24,6 +24,7 @@ With --sql-url there is a tool for SQL, too. The user must have the role of depl
 		Args: Arguments,
 	}
 	sqlURL := cmd.Flags().String("sql-url", fromEnvironment("MINTLAKE_SQL_URL", ""), "ClickHouse server with the analysts' role, as http://USER@HOST:PORT; empty = no SQL ($MINTLAKE_SQL_URL)")
+	cmd.Flags().String("swap-url", fromEnvironment("MINTLAKE_SWAP_URL", defaultSwapURL), "swap API of a node, for quotes ($MINTLAKE_SWAP_URL); its key is read from $MINTLAKE_SWAP_KEY")
 	return asking(cmd, func(ctx context.Context, a *ask, _ []string) error {
 		server := a.mcpServer(version)
 		if *sqlURL != "" {
@@ -67,6 +68,12 @@ type (
 		Side   string  `json:"side,omitempty" jsonschema:"buy or sell; both by default"`
 		MinUSD float64 `json:"min_value,omitempty" jsonschema:"only trades worth at least so many US dollars"`
 		Before string  `json:"before,omitempty" jsonschema:"the next of the page before, for older trades"`
+	}
+	quoteArgs struct {
+		Sell     string `json:"sell" jsonschema:"mint that is sold, base58"`
+		Buy      string `json:"buy" jsonschema:"mint that is bought, base58"`
+		Amount   string `json:"amount" jsonschema:"raw units of sell: whole tokens times ten to the power of its decimals"`
+		Slippage int    `json:"slippage_bps,omitempty" jsonschema:"how much less than the quote is taken, in basis points; 50 by default"`
 	}
 	candlesArgs struct {
 		Mint     string `json:"mint" jsonschema:"mint address, base58"`
@@ -140,6 +147,14 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 			return answer.Body, nil
 		})
 	a.addBalances(server)
+	tool(server, "quote_swap", "Quote a swap of one token for another now: amounts in raw units, route, fees, price impact, warnings. Nothing is executed.",
+		func(ctx context.Context, in quoteArgs) ([]byte, error) {
+			slippage := in.Slippage
+			if slippage == 0 {
+				slippage = 50
+			}
+			return a.Quote(ctx, in.Sell, in.Buy, in.Amount, slippage)
+		})
 	tool(server, "registry_status", "How far, how fresh and how complete the registry is.", func(ctx context.Context, _ struct{}) ([]byte, error) {
 		answer, err := a.REST.GetStatusWithResponse(ctx)
 		if err != nil {

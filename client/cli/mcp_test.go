@@ -13,10 +13,11 @@ import (
 
 // The official client drives the command over its standard input and output.
 func TestMCPAnswersTheOfficialClient(t *testing.T) {
-	session, end := drive(t, "--url", canned(t).URL)
+	node := canned(t)
+	session, end := drive(t, "--url", node.URL, "--swap-url", node.URL)
 	tools, err := session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, tools.Tools, 9)
+	require.Len(t, tools.Tools, 10)
 	for _, tool := range tools.Tools {
 		require.True(t, tool.Annotations.ReadOnlyHint, tool.Name)
 	}
@@ -32,6 +33,7 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 		"token_holders":   {map[string]any{"mint": usdc, "exclude": []string{"pool", "burn"}}, "share_pct"},
 		"owner_tokens":    {map[string]any{"owner": wallet}, "value_usd"},
 		"token_transfers": {map[string]any{"owner": wallet, "direction": "in"}, "from_owner"},
+		"quote_swap":      {map[string]any{"sell": sol, "buy": usdc, "amount": "1500000000"}, "224683081"},
 		"registry_status": {nil, "complete_to_slot"},
 	} {
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: c.args})

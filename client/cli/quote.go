@@ -13,13 +13,16 @@ import (
 
 func quoteCommand() *cobra.Command {
 	var slippage int
+	var swap string
 	cmd := &cobra.Command{
 		Use:   "quote SELL BUY AMOUNT",
 		Short: "Ask what a swap would give: SELL and BUY are mints or symbols, AMOUNT is in whole tokens",
-		Long: `Ask what a swap would give now; nothing is executed. SELL and BUY are mints or symbols, AMOUNT is in whole tokens of SELL.
+		Long: `Ask what a swap would give now. Nothing is executed, but with --swap, which works on the demo chain only: it signs the swap's
+transaction with the key in the file (as solana-keygen writes it), sends it, and shows what arrived. SELL and BUY are mints or symbols, AMOUNT is in whole tokens of SELL.
 A key of the swap API, where it needs one, is read from $MINTLAKE_SWAP_KEY.`,
-		Example: `  mintlake quote SOL USDC 1.5`,
-		Args:    Arguments,
+		Example: `  mintlake quote SOL USDC 1.5
+  mintlake quote SOL USDC 1.5 --swap ~/.config/solana/id.json`,
+		Args: Arguments,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 1 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -29,6 +32,7 @@ A key of the swap API, where it needs one, is read from $MINTLAKE_SWAP_KEY.`,
 	}
 	cmd.Flags().String("swap-url", fromEnvironment("MINTLAKE_SWAP_URL", defaultSwapURL), "swap API of a node ($MINTLAKE_SWAP_URL)")
 	cmd.Flags().IntVar(&slippage, "slippage-bps", 50, "how much less than the quote is taken, in hundredths of a percent")
+	cmd.Flags().StringVar(&swap, "swap", "", "make the swap with the key in this `FILE`, on the demo chain only")
 	return asking(cmd, func(ctx context.Context, a *ask, args []string) error {
 		var sides [2]*rest.Token
 		for i := range sides {
@@ -43,6 +47,9 @@ A key of the swap API, where it needs one, is read from $MINTLAKE_SWAP_KEY.`,
 		raw, err := terminal.Raw(args[2], sides[0].Decimals)
 		if err != nil {
 			return err
+		}
+		if swap != "" {
+			return a.swap(ctx, swap, sides, raw, slippage)
 		}
 		answer, err := a.Quote(ctx, sides[0].Mint, sides[1].Mint, raw, slippage)
 		if err != nil {
