@@ -24,7 +24,11 @@ type view struct {
 	// snapshots are of the pairs, first of all of the pair that is asked for; nil for a pair with a
 	// mint that cannot be swapped.
 	snapshots []*market.Snapshot
-	graph     *router.Graph
+	// pairs are those of snapshots: the one that is asked for; with each of the middles those that
+	// it makes with the source and with the target; and pairs of middles.
+	pairs   []router.Pair
+	middles int
+	graph   *router.Graph
 	// tables are the lookup tables that a transaction may use.
 	tables []txn.Table
 	// refused are pools of the pair that exist but cannot be quoted.
@@ -64,41 +68,67 @@ func (v *view) mint(key venue.Key) *mint.Mint {
 }
 
 // look reads the state of the pair and, unless only direct routes are wanted, of the pairs with the
-// mints that a route may go through. Such a mint that cannot be swapped is left out. It is an error
-// if the state is too old, or if the venues' programs cannot be looked at.
+// mints that a route may go through, and then of the pairs of these that can be part of one. Such a
+// mint that cannot be swapped is left out. It is an error if the state is too old, or if the
+// venues' programs cannot be looked at.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	middles := s.middles(ctx, r)
-	pairs := make([]router.Pair, 0, 1+2*len(middles))
-	add := func(a, b venue.Key) { pairs = append(pairs, router.Pair{Mints: [2]venue.Key{a, b}}) }
-	add(r.source, r.target)
+	v := &view{middles: len(middles), pairs: make([]router.Pair, 0, 1+2*len(middles))}
+	v.add(r.source, r.target)
 	for _, middle := range middles {
-		add(r.source, middle)
-		add(middle, r.target)
+		v.add(r.source, middle)
+		v.add(middle, r.target)
 	}
-	v := &view{snapshots: make([]*market.Snapshot, len(pairs))}
+	if err := s.fetch(ctx, v, 0); err != nil {
+		return nil, err
+	}
+	known := len(v.pairs)
+	for i, one := range middles {
+		for j, other := range middles[:i] {
+			if v.has(1+2*i) && v.has(2+2*j) || v.has(1+2*j) && v.has(2+2*i) {
+				v.add(one, other)
+			}
+		}
+	}
+	if err := s.fetch(ctx, v, known); err != nil {
+		return nil, err
+	}
+	newest := v.merge(r)
+	if err := s.trust.Check(ctx, newest); err != nil {
+		return nil, away(err)
+	}
+	return v, s.fresh(v.slot, r.maxAge)
+}
+
+// add adds a pair whose state is needed.
+func (v *view) add(a, b venue.Key) {
+	v.pairs, v.snapshots = append(v.pairs, router.Pair{Mints: [2]venue.Key{a, b}}), append(v.snapshots, nil)
+}
+
+// has returns whether there are pools of the pair with this index.
+func (v *view) has(i int) bool { return v.snapshots[i] != nil && len(v.snapshots[i].Pools) > 0 }
+
+// fetch finds the state of the pairs from an index on, and what else an answer needs.
+func (s *Server) fetch(ctx context.Context, v *view, from int) error {
 	var unread []int
-	for i := range pairs {
-		found, ok, err := s.market.Get(pairs[i].Mints[0], pairs[i].Mints[1])
+	for i := from; i < len(v.pairs); i++ {
+		found, ok, err := s.market.Get(v.pairs[i].Mints[0], v.pairs[i].Mints[1])
 		switch {
 		case !ok:
 			unread = append(unread, i)
 		case needed(i, err) != nil:
-			return nil, away(err)
+			return away(err)
 		default:
 			v.snapshots[i] = found
 		}
 	}
 	tables, ok := s.tables.Get()
 	if v.tables = tables; len(unread) > 0 || !ok || !s.trust.Known(0) {
-		if err := s.read(ctx, v, pairs, unread); err != nil {
-			return nil, away(err)
+		if err := s.read(ctx, v, unread); err != nil {
+			return away(err)
 		}
 	}
-	newest := v.merge(r, pairs)
-	if err := s.trust.Check(ctx, newest); err != nil {
-		return nil, away(err)
-	}
-	return v, s.fresh(v.slot, r.maxAge)
+	return nil
 }
 
 // needed returns the error of reading the pair with this index; nil if there is just no route over
@@ -114,11 +144,11 @@ func needed(i int, err error) error {
 // at once. Mostly there is nothing to read, and starting goroutines would take longer than the rest
 // of look. A failed reading does not cancel the others. They go on in any case, as other requests
 // may share them.
-func (s *Server) read(ctx context.Context, v *view, pairs []router.Pair, unread []int) error {
+func (s *Server) read(ctx context.Context, v *view, unread []int) error {
 	var group errgroup.Group
 	for _, i := range unread {
 		group.Go(func() (err error) {
-			v.snapshots[i], err = s.market.Read(ctx, pairs[i].Mints[0], pairs[i].Mints[1])
+			v.snapshots[i], err = s.market.Read(ctx, v.pairs[i].Mints[0], v.pairs[i].Mints[1])
 			return needed(i, err)
 		})
 	}
@@ -129,11 +159,11 @@ func (s *Server) read(ctx context.Context, v *view, pairs []router.Pair, unread 
 
 // merge makes the graph of the pairs from their snapshots, without the venues that a request does
 // not allow, and finds how old they are. It returns the newest slot of a pool.
-func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
+func (v *view) merge(r *request) (newest uint64) {
 	first, count := v.snapshots[0], 0
 	v.refused, v.slot, v.readAt = first.Refused, first.Slot, first.ReadAt
 	for i, snapshot := range v.snapshots {
-		if v.useful(pairs, i) {
+		if v.useful(i) {
 			count += len(snapshot.Pools)
 		}
 	}
@@ -142,7 +172,7 @@ func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 		if snapshot == nil {
 			continue
 		}
-		from, useful := len(edges), v.useful(pairs, i)
+		from, useful := len(edges), v.useful(i)
 		for j := range snapshot.Pools {
 			p := &snapshot.Pools[j]
 			newest = max(newest, p.Slot)
@@ -150,30 +180,32 @@ func (v *view) merge(r *request, pairs []router.Pair) (newest uint64) {
 				edges = append(edges, router.Edge{Pool: p.Pool, Venue: p.Venue, Slot: p.Slot, Clock: p.Clock})
 			}
 		}
-		pairs[i].Edges = slices.Clip(edges[from:])
+		v.pairs[i].Edges = slices.Clip(edges[from:])
 		v.slot = min(v.slot, snapshot.Slot)
 		if snapshot.ReadAt.Before(v.readAt) {
 			v.readAt = snapshot.ReadAt
 		}
 	}
-	v.graph = router.NewGraph(pairs)
+	v.graph = router.NewGraph(v.pairs)
 	return newest
 }
 
-// useful returns whether the search for a route may need the pools of a pair, by its index as look
-// made it. There is no route over a mint that has no pool with one of the tokens. So most quotes
-// need not sort the many pools that two hubs have with each other. Pools with SOL also tell its
-// price.
-func (v *view) useful(pairs []router.Pair, i int) bool {
-	some := func(i int) bool { return v.snapshots[i] != nil && len(v.snapshots[i].Pools) > 0 }
-	if i == 0 || !some(i) {
-		return some(i)
+// useful returns whether the search for a route may need the pools of a pair. There is no route
+// over a mint that has no pool with one of the tokens, nor with another mint in the middle. So most
+// quotes need not sort the many pools that two hubs have with each other. Pools with SOL also tell
+// its price.
+func (v *view) useful(i int) bool {
+	switch {
+	case i == 0 || i > 2*v.middles || !v.has(i):
+		return v.has(i)
+	case len(v.pairs) > 1+2*v.middles: // there are pairs of middles that can be part of a route
+		return true
 	}
-	other, middle := i+1, pairs[i].Mints[1]
+	other, middle := i+1, v.pairs[i].Mints[1]
 	if i%2 == 0 {
-		other, middle = i-1, pairs[i].Mints[0]
+		other, middle = i-1, v.pairs[i].Mints[0]
 	}
-	return middle == mint.WrappedSOL || some(other)
+	return middle == mint.WrappedSOL || v.has(other)
 }
 
 // covered returns an error if the request allows only certain venues (dexes) and none of them is in
@@ -210,7 +242,7 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	over := func() bool { return time.Since(began) > s.cfg.routing }
 	answer, err := router.Find(over, v.graph, router.Question{
 		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
-		Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: s.rent().Of(tokenAccountSize), Native: mint.WrappedSOL,
+		MaxSwaps: mostSwaps(r.version), Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: s.rent().Of(tokenAccountSize), Native: mint.WrappedSOL,
 	})
 	reports := s.reportsOf(r, v, answer)
 	if err != nil {
@@ -268,6 +300,15 @@ func surelyFits(r *request, plan *router.Plan) bool {
 		}
 	}
 	return txn.SurelyFits(swaps, accounts, uint64(plan.ComputeUnits), r.maxAccounts)
+}
+
+// mostSwaps returns how many swaps a plan may have in a transaction of a version. Of most venues,
+// fewer fit.
+func mostSwaps(version txwire.Version) int {
+	if version == txwire.V1 {
+		return 10
+	}
+	return 6
 }
 
 // leastSlack is the least Question.Slack, in basis points: how far the price may move between the

@@ -40,7 +40,7 @@ func TestPoolsThatNoRouteNeedsAreLeftOut(t *testing.T) {
 		"SOL is sold":     {mint.WrappedSOL, other, usdc, [3]int{1, 2, none}, [3]int{1, none, none}},
 	} {
 		pairs := []router.Pair{{Mints: [2]venue.Key{e.in, e.out}}, {Mints: [2]venue.Key{e.in, e.middle}}, {Mints: [2]venue.Key{e.middle, e.out}}}
-		v := &view{snapshots: make([]*market.Snapshot, len(pairs))}
+		v := &view{snapshots: make([]*market.Snapshot, len(pairs)), pairs: pairs, middles: 1}
 		newest := uint64(0)
 		for i, count := range e.counts {
 			if count == unread {
@@ -54,7 +54,7 @@ func TestPoolsThatNoRouteNeedsAreLeftOut(t *testing.T) {
 			}
 		}
 		mints := [3][2]venue.Key{pairs[0].Mints, pairs[1].Mints, pairs[2].Mints}
-		require.Equal(t, newest, v.merge(&request{}, pairs), name)
+		require.Equal(t, newest, v.merge(&request{}), name)
 		for i, want := range e.want {
 			require.Len(t, v.graph.Between(mints[i][0], mints[i][1]), want, "%s, pair %d", name, i)
 		}

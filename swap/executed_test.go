@@ -69,7 +69,7 @@ func TestExecutedRoutes(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			p := newPrograms(t, version)
 			hubs := []venue.Key{swaptest.WrappedSOL}
-			servers := []*fixture{start(t, Config{hubs: hubs}, p.chain), start(t, Config{hubs: hubs, LookupTables: []venue.Key{publicTable}}, p.chain)}
+			servers := []*fixture{start(t, Config{Hubs: hubs}, p.chain), start(t, Config{Hubs: hubs, LookupTables: []venue.Key{publicTable}}, p.chain)}
 			for _, s := range shapes() {
 				for tables, f := range servers {
 					routed := 0

@@ -30,7 +30,7 @@ func TestExecutedChains(t *testing.T) {
 			p := newPrograms(t, version)
 			p.deploy(version, ammv4.Program, pumpswap.Program, pumpcurve.Program, pumpfees.Program)
 			p.chain.Edit(swaptest.Clock, func([]byte) {})
-			f := start(t, Config{hubs: []venue.Key{swaptest.WrappedSOL}, LookupTables: []venue.Key{publicTable}}, p.chain)
+			f := start(t, Config{Hubs: []venue.Key{swaptest.WrappedSOL}, LookupTables: []venue.Key{publicTable}}, p.chain)
 			require.Eventually(t, func() bool {
 				build := f.listedVenue(t, pumpswap.Name).Build
 				return build != nil && build.Basis != nil && *build.Basis == trust.BasisKnown

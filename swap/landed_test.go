@@ -150,7 +150,7 @@ func (w *world) majors() (mints []venue.Key) {
 // moves, he pays more, and never more than max_amount_in.
 func TestExactOutOverTwoPoolsBuysMore(t *testing.T) {
 	w := newWorld(t)
-	f := startOver(t, Config{hubs: []venue.Key{executed.NativeMint}, routing: hang}, w.rpc)
+	f := startOver(t, Config{Hubs: []venue.Key{executed.NativeMint}, routing: hang}, w.rpc)
 	user, other := walletOf(1), walletOf(2)
 	buy := func(of solana.PrivateKey, mint venue.Key, sol uint64) {
 		w.send(of, f.quoteOK(t, query(executed.NativeMint, mint, decimal(sol), fieldUser, of.PublicKey().String())))

@@ -164,7 +164,7 @@ func (s *Server) poolsQuery(c *fiber.Ctx) (venue.Key, []venue.Key, error) {
 		return key, []venue.Key{other}, err
 	}
 	var others []venue.Key
-	for _, hub := range s.cfg.hubs {
+	for _, hub := range s.hubs() {
 		if hub != key {
 			others = append(others, hub)
 		}

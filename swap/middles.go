@@ -137,7 +137,8 @@ func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 	if r.onlyDirect {
 		return nil
 	}
-	list := make([]venue.Key, 0, len(s.cfg.hubs)+2)
+	hubs := s.hubs()
+	list := make([]venue.Key, 0, len(hubs)+2)
 	add := func(middles []venue.Key) {
 		for _, m := range middles {
 			if m != r.source && m != r.target && !slices.Contains(list, m) {
@@ -145,11 +146,11 @@ func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 			}
 		}
 	}
-	add(s.cfg.hubs)
+	add(hubs)
 	if s.covered[pumpcurve.Name] && !r.onlyHubs {
 		coins := make([]venue.Key, 0, 2)
 		for _, mint := range []venue.Key{r.source, r.target} {
-			if !slices.Contains(s.cfg.hubs, mint) { // a hub is no coin of pump's
+			if !slices.Contains(hubs, mint) { // a hub is no coin of pump's
 				coins = append(coins, mint)
 			}
 		}

@@ -167,7 +167,7 @@ func TestAHeldQuoteMakesNoCall(t *testing.T) {
 	now := time.Now()
 	store, err := keys.NewStatic()
 	require.NoError(t, err)
-	s, err := New(Config{Addr: "127.0.0.1:0", hubs: []venue.Key{sol}}, Deps{Keys: store, RPC: c, Now: func() time.Time { return now }})
+	s, err := New(Config{Addr: "127.0.0.1:0", Hubs: []venue.Key{sol}}, Deps{Keys: store, RPC: c, Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	h.market, err = market.New(market.Config{}, market.Deps{RPC: c, Venues: s.cfg.venues})
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestOnlyHubs(t *testing.T) {
 	for _, p := range [][2]venue.Key{{coin, other}, {other, swaptest.WrappedSOL}} {
 		c.CPMM(swaptest.Pool{Name: p[0].String(), Mints: p, Amounts: [2]uint64{1 << 40, 1 << 40}, TradeRate: 2500})
 	}
-	f := start(t, Config{hubs: []venue.Key{swaptest.WrappedSOL}}, c)
+	f := start(t, Config{Hubs: []venue.Key{swaptest.WrappedSOL}}, c)
 	path := query(coin, swaptest.WrappedSOL, "1000000")
 	for _, more := range []string{"", "&only_hubs=false", "&restrictIntermediateTokens=false"} {
 		require.Len(t, f.quoteOK(t, path+more).Route, 2)

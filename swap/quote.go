@@ -71,7 +71,7 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 	limits := c.limits()
 	for _, route := range c.plan.Routes {
 		if route.Chained {
-			build.Swaps = append(build.Swaps, chained(route, limits[1], side))
+			build.Swaps = append(build.Swaps, chained(route, limits[len(route.Legs)-1], side))
 			limits = limits[2:]
 			continue
 		}
@@ -125,29 +125,58 @@ func chained(route router.Route, limit uint64, side func(venue.Key) txn.Side) tx
 	}
 }
 
-// limits returns the limit that the chain enforces for each swap: the least out of an exact-in
-// order, the most in of an exact-out one. The limits of a split's parts add up to that of the
-// whole.
+// limits returns the limit that the chain enforces for each swap, in the order of the transaction:
+// the least out of an exact-in order, the most in of an exact-out one. The limits of all swaps that
+// buy the target add up to that of the whole, and so do those of all that sell the source.
 func (c *choice) limits() []uint64 {
-	var limits []uint64
+	legs := c.plan.Legs()
+	source, target := c.plan.Ends()
 	// The platform's fee is paid after the swaps, so they must give it too.
-	least, most := c.minOut+c.fee, c.maxIn
-	leastLeft, mostLeft := least, most
-	for i, route := range c.plan.Routes {
-		out, in := proportion(least, route.AmountOut, c.plan.AmountOut), proportion(most, route.AmountIn, c.plan.AmountIn)
-		if i == len(c.plan.Routes)-1 {
-			out, in = leastLeft, mostLeft
+	least, most := share{left: c.minOut + c.fee}, share{left: c.maxIn}
+	for _, l := range legs {
+		// What stands in the order itself is no limit.
+		switch in, out := l.Quote.Order.In == source, l.Quote.Out == target; {
+		case l.Quote.Order.ExactOut && in:
+			most.of += l.Quote.AmountIn
+			least.take(out, l.Quote.Order.Amount)
+		case !l.Quote.Order.ExactOut && out:
+			least.of += l.Quote.AmountOut
+			most.take(in, l.Quote.Order.Amount)
 		}
-		leastLeft, mostLeft = leastLeft-out, mostLeft-in
-		for _, l := range route.Legs {
-			if l.Quote.Order.ExactOut {
-				limits = append(limits, in)
-			} else {
-				limits = append(limits, out)
-			}
+	}
+	limits := make([]uint64, len(legs))
+	for i, l := range legs {
+		switch {
+		case l.Most > 0:
+			limits[i] = l.Most
+		case l.Quote.Order.ExactOut:
+			limits[i] = most.next(l.Quote.AmountIn)
+		case l.Quote.Out == target:
+			limits[i] = least.next(l.Quote.AmountOut)
 		}
 	}
 	return limits
+}
+
+// share is an amount that is divided in proportion to parts, which are of in all. The last part
+// gets the rest of the rounding.
+type share struct{ left, of uint64 }
+
+// take takes an amount out beforehand, if it counts.
+func (s *share) take(counts bool, amount uint64) {
+	if counts {
+		s.left -= min(amount, s.left)
+	}
+}
+
+// next returns what belongs to the next part.
+func (s *share) next(part uint64) uint64 {
+	n := proportion(s.left, part, s.of)
+	if part >= s.of {
+		n = s.left
+	}
+	s.left, s.of = s.left-min(n, s.left), s.of-min(part, s.of)
+	return n
 }
 
 // blockhash reads a recent blockhash and the last block height at which it is valid.

@@ -25,7 +25,7 @@ func TestARedeployedVenueIsNotQuotedUntilItsSwapsProveIt(t *testing.T) {
 	deploy("first")
 	deep := c.CPMM(swaptest.Pool{Name: "deep", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1 << 50, 1 << 50}, TradeRate: 100})
 	other := ammV4(c, "other", 1<<40)
-	f := start(t, Config{venues: venue.List{cpmm.Venue{}, ammv4.Venue{}}, hubs: []venue.Key{}, terms: trust.Terms{Probe: 5 * time.Millisecond, Matches: 3}}, c)
+	f := start(t, Config{venues: venue.List{cpmm.Venue{}, ammv4.Venue{}}, Hubs: []venue.Key{}, terms: trust.Terms{Probe: 5 * time.Millisecond, Matches: 3}}, c)
 	ask := query(coin, swaptest.WrappedSOL, "1000000")
 	require.Equal(t, deep.Pool.String(), f.quoteOK(t, ask).Route[0].Pool)
 	// Quotes do not wait for the executable to be read.

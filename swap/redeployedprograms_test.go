@@ -109,8 +109,8 @@ func TestRedeployedPrograms(t *testing.T) {
 
 	dir := t.TempDir()
 	all := venue.List{ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}}
-	f := start(t, Config{venues: all, hubs: []venue.Key{}, Trust: trust.Config{Dir: dir}, terms: trust.Terms{Probe: time.Millisecond, Known: []trust.KnownBuild{}}}, p.chain)
-	known := start(t, Config{venues: all, hubs: []venue.Key{}}, p.chain)
+	f := start(t, Config{venues: all, Hubs: []venue.Key{}, Trust: trust.Config{Dir: dir}, terms: trust.Terms{Probe: time.Millisecond, Known: []trust.KnownBuild{}}}, p.chain)
+	known := start(t, Config{venues: all, Hubs: []venue.Key{}}, p.chain)
 	basis := func(f *fixture, name, want string) func() bool {
 		return func() bool {
 			build := f.listedVenue(t, name).Build

@@ -93,7 +93,8 @@ type Route struct {
 	// add up to 10,000.
 	ShareBps uint64 `json:"share_bps"`
 	// OneInstruction says that the two swaps of Legs are one instruction of their venue. Then
-	// nothing can stay in the token in the middle.
+	// nothing can stay in the token in the middle. Otherwise swaps of a route that sell the same
+	// token share what the swaps before them buy.
 	OneInstruction bool   `json:"one_instruction"`
 	AmountIn       string `json:"amount_in"`
 	AmountOut      string `json:"amount_out"`
@@ -192,8 +193,8 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 		out.Routes[i] = Route{
 			ShareBps: shares[i], OneInstruction: route.Chained, AmountIn: decimal(route.AmountIn), AmountOut: decimal(route.AmountOut), Legs: legs,
 		}
-		if route.Residual > 0 {
-			out.Residual = append(out.Residual, Residual{legs[0].TargetMint, decimal(route.Residual)})
+		for _, left := range route.Residual {
+			out.Residual = append(out.Residual, Residual{text(left.Mint), decimal(left.Units)})
 		}
 	}
 	if c.fee > 0 {

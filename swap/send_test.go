@@ -63,7 +63,7 @@ func sendBody(t testing.TB, r Response, transaction, more string) string {
 // no block can take any more is expired; what is not the quote's, or not signed, is not sent.
 func TestSentSwapsAreFollowed(t *testing.T) {
 	w := newWorld(t)
-	f := startOver(t, Config{hubs: []venue.Key{executed.NativeMint}}, w.rpc)
+	f := startOver(t, Config{Hubs: []venue.Key{executed.NativeMint}}, w.rpc)
 	user := walletOf(1)
 	w.fund(user.PublicKey())
 	var mint venue.Key

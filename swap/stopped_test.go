@@ -60,7 +60,7 @@ func TestAVenueThatPanicsIsOutAndTheOthersAnswer(t *testing.T) {
 			deep := c.CPMM(swaptest.Pool{Name: "deep", Mints: [2]venue.Key{coin, swaptest.WrappedSOL}, Amounts: [2]uint64{1 << 50, 1 << 50}, TradeRate: 100})
 			other := ammV4(c, "other", 1<<40)
 			broken := &venuetest.Broken{Venue: cpmm.Venue{}}
-			f := start(t, Config{venues: venue.List{broken, ammv4.Venue{}}, hubs: []venue.Key{}}, c)
+			f := start(t, Config{venues: venue.List{broken, ammv4.Venue{}}, Hubs: []venue.Key{}}, c)
 			ask := query(coin, swaptest.WrappedSOL, "1000000", fieldUser, wallet.String())
 			require.Equal(t, deep.Pool.String(), f.quoteOK(t, ask).Route[0].Pool)
 			require.Equal(t, statusProved, f.listedVenue(t, cpmm.Name).Status)

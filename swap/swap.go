@@ -92,10 +92,11 @@ type Config struct {
 	// routing bounds the search for a route. When it is over, the best route found so far is the
 	// answer. Default 50 ms.
 	routing time.Duration
-	// hubs are the mints that a route over two pools may go through, besides those in which its
-	// tokens are quoted by pump. Default wrapped SOL and USDC. For each of them a quote reads two
-	// pairs more.
-	hubs []pubkey.Key
+	// Hubs are the mints that a route may go through, besides those in which its tokens are quoted
+	// by pump. For each of them a quote reads two pairs more. Default nil: wrapped SOL, and up to
+	// three mints that are computed from the depth of the held pools; as long as there are none,
+	// USDC.
+	Hubs []pubkey.Key
 	// Market says how long what was read over JSON-RPC is used.
 	Market market.Config
 	// venues that are quoted. Default all.
@@ -112,17 +113,11 @@ func (c Config) withDefaults() Config {
 	c.slot = cmp.Or(max(c.slot, 0), slottime.Default)
 	c.heartbeat = cmp.Or(max(c.heartbeat, 0), 10*time.Second)
 	c.routing = cmp.Or(max(c.routing, 0), 50*time.Millisecond)
-	if c.hubs == nil {
-		c.hubs = []pubkey.Key{mint.WrappedSOL, usdc}
-	}
 	if c.venues == nil {
 		c.venues = all.Venues()
 	}
 	return c
 }
-
-// usdc is the mint of Circle's dollar. Most tokens that do not trade against SOL trade against it.
-var usdc = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 
 // RPC is what the API asks of a node: *solana.Client.
 type RPC interface {
@@ -173,6 +168,8 @@ type Server struct {
 	// quotedIn tells the mints in which pump's coins are quoted; nil without RPC.
 	quotedIn *quotedIn
 	lastRent atomic.Pointer[venue.Rent]
+	// computed are the hubs if none are configured.
+	computed atomic.Pointer[[]venue.Key]
 	app      *fiber.App
 	turns    *turns
 	origins  *origins.Set
@@ -220,6 +217,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg: cfg, deps: deps, gate: gate, requests: shares.New(shares.Dynamic(cfg.maxInFlight, tooMany(), tooManyOfOne())), streams: shares.New(streamLimit),
 		turns: newTurns(runtime.GOMAXPROCS(0)), Bound: listen.NewBound(), covered: map[string]bool{}, stopping: make(chan struct{}),
 	}
+	s.computed.Store(&[]venue.Key{mint.WrappedSOL, usdc})
 	for _, v := range cfg.venues {
 		s.covered[v.Name()] = true
 	}
@@ -317,6 +315,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	if s.held != nil {
 		group.Go(func() error { return s.held.Run(ctx) })
+		group.Go(func() error { s.findHubs(ctx); return nil })
 	}
 	if s.trust != nil {
 		group.Go(func() error { return s.trust.Run(ctx) })

@@ -38,7 +38,7 @@ func TestUnverifiedPoolsAreListed(t *testing.T) {
 		put("dbc", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in sol"), 136: coin}): "meteora_dbc",
 	}
 	put("of another pair", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in another"), 136: coin})
-	f := start(t, Config{hubs: []venue.Key{swaptest.WrappedSOL}}, c)
+	f := start(t, Config{Hubs: []venue.Key{swaptest.WrappedSOL}}, c)
 	status, body := f.do(t, http.MethodGet, routePools+"?mint="+coin.String(), "")
 	require.Equal(t, http.StatusOK, status, string(body))
 	var list struct {

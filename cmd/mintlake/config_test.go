@@ -76,6 +76,7 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"swap.state":              func(c *Config) { c.Swap.State = "streams" },
 		"swap.trust":              func(c *Config) { c.Swap.Trust = []string{"pumpswap"} },
 		"swap.max_pairs":          func(c *Config) { c.Swap.MaxPairs = 0 },
+		"swap.hubs":               func(c *Config) { c.Swap.Hubs = []string{"usdc"} },
 		"swap.least_depth":        func(c *Config) { c.Swap.LeastDepth = 0 },
 		"swap.max_pools":          func(c *Config) { c.Swap.MaxPools = 0 },
 		"swap.allowed_origins":    func(c *Config) { c.Swap.AllowedOrigins = []string{"app.example"} },

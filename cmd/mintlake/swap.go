@@ -56,8 +56,12 @@ func (s *system) startSwap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	hubs, err := s.cfg.Swap.hubs()
+	if err != nil {
+		return err
+	}
 	room, err := swap.New(swap.Config{
-		Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held, Trust: s.swapTrust(), LookupTables: tables,
+		Addr: s.cfg.Swap.Addr, AllowedOrigins: s.cfg.Swap.AllowedOrigins, TrustedProxies: s.keys.proxies, State: held, Trust: s.swapTrust(), LookupTables: tables, Hubs: hubs,
 		Market: market.Config{StateTTL: s.cfg.Swap.StateTTL, PoolsTTL: s.cfg.Swap.PoolsTTL},
 	}, deps)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestARouteOfOneInstructionIsTheBestPairOfPools(t *testing.T) {
 		require.Len(t, best.Routes, 1)
 		route := best.Routes[0]
 		require.True(t, route.Chained)
-		require.Zero(t, route.Residual)
+		require.Empty(t, route.Residual)
 		require.EqualValues(t, 1_000_000_000, route.AmountIn)
 		var most uint64
 		for _, e := range w.edges {

@@ -74,6 +74,11 @@ func more(amount, bps uint64) uint64 {
 	return n
 }
 
+func mulDiv(a, b, d uint64) uint64 {
+	n, _ := arith.MulDiv(a, b, max(d, 1))
+	return n
+}
+
 func mulDivUp(a, b, d uint64) uint64 {
 	n, _ := arith.MulDivUp(a, b, max(d, 1))
 	return n

@@ -56,7 +56,7 @@ func (s *search) chain(middle venue.Key) {
 			}
 			two, err := first.QuoteNext(one, next.Pool)
 			if err == nil && (len(best.Legs) == 0 || two.AmountOut > best.AmountOut) {
-				best = Route{Legs: []Leg{{*e, one}, {*next, two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
+				best = Route{Legs: []Leg{{Edge: *e, Quote: one}, {Edge: *next, Quote: two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
 			}
 		}
 	}
@@ -149,10 +149,9 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 	if s.q.ExactOut && second.Quote.AmountOut < s.q.Amount {
 		return Route{}, venue.ErrNoLiquidity
 	}
-	return Route{
-		Legs: []Leg{first, second}, AmountIn: first.Quote.AmountIn, AmountOut: second.Quote.AmountOut,
-		Residual: first.Quote.AmountOut - second.Quote.AmountIn,
-	}, nil
+	r := Route{Legs: []Leg{first, second}, AmountIn: first.Quote.AmountIn, AmountOut: second.Quote.AmountOut}
+	r.leftovers(s.q.Out)
+	return r, nil
 }
 
 // best returns the pool of a pair that gives most, or for an exact-out order takes least, of those
@@ -170,7 +169,7 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (
 			continue
 		}
 		if f.fits(&quote) && (!found || better(&quote, &leg.Quote, exactOut)) {
-			leg, found = Leg{*e, quote}, true
+			leg, found = Leg{Edge: *e, Quote: quote}, true
 		}
 	}
 	if !found {

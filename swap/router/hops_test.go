@@ -19,7 +19,12 @@ func TestTheResidualIsWhatNoSwapUses(t *testing.T) {
 		require.NoError(t, err)
 		legs := answer.Plans[0].Routes[0].Legs
 		require.Len(t, legs, 2)
-		require.Equal(t, legs[0].Quote.AmountOut-legs[1].Quote.AmountIn, answer.Plans[0].Routes[0].Residual)
+		var residual uint64
+		for _, left := range answer.Plans[0].Routes[0].Residual {
+			require.Equal(t, legs[0].Quote.Out, left.Mint)
+			residual += left.Units
+		}
+		require.Equal(t, legs[0].Quote.AmountOut-legs[1].Quote.AmountIn, residual)
 		if legs[1].Quote.AmountIn < legs[1].Quote.Order.Amount {
 			unused++
 		}

@@ -25,12 +25,7 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 	w, tokens := market(t, 20_000, 7)
 	graph := graphOf(w.edges)
 	random := rand.New(rand.NewPCG(11, 3))
-	pairs := 60
-	if text := os.Getenv("MINTLAKE_TEST_ROUTES"); text != "" {
-		var err error
-		pairs, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
+	pairs := trades(t, 60)
 	// Few draws would miss the curves: one pool in forty is one, and as they move SOL without
 	// wrapping it, a route goes over them only where SOL is sold or bought.
 	var coins []venue.Key
@@ -83,6 +78,17 @@ func TestPlansAreAsGoodAsAnExhaustiveSearch(t *testing.T) {
 	require.Greater(t, hops, pairs/20, "and better routed")
 }
 
+// trades returns how many trades a test makes: MINTLAKE_TEST_ROUTES, or few.
+func trades(t *testing.T, few int) int {
+	text := os.Getenv("MINTLAKE_TEST_ROUTES")
+	if text == "" {
+		return few
+	}
+	count, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return count
+}
+
 // checkPlan holds a plan to what it says: amounts add up, pools appear once.
 func checkPlan(t *testing.T, q *Question, p *Plan) {
 	t.Helper()
@@ -90,17 +96,31 @@ func checkPlan(t *testing.T, q *Question, p *Plan) {
 	seen := map[venue.Key]bool{}
 	for _, r := range p.Routes {
 		in, out = in+r.AmountIn, out+r.AmountOut
-		for i, l := range r.Legs {
+		bought, left := map[venue.Key]uint64{}, uint64(0)
+		for _, l := range r.Legs {
 			require.False(t, seen[l.Address()], "a pool is used twice")
 			seen[l.Address()] = true
 			again, err := l.Pool.Quote(l.Quote.Order)
 			require.NoError(t, err)
 			require.Equal(t, again, l.Quote)
-			if i > 0 {
-				require.Equal(t, r.Legs[i-1].Quote.Order.Amount, l.Quote.Order.Amount, "what is bought first is sold next")
-				require.GreaterOrEqual(t, r.Legs[i-1].Quote.AmountOut, l.Quote.AmountIn)
+			if l.Quote.Order.In != q.In {
+				most := max(l.Most, l.Quote.AmountIn)
+				require.GreaterOrEqual(t, bought[l.Quote.Order.In], most, "what is sold was bought before")
+				bought[l.Quote.Order.In] -= most
+				left += most - l.Quote.AmountIn
+			}
+			if l.Quote.Out != q.Out {
+				bought[l.Quote.Out] += l.Quote.AmountOut
+				require.True(t, r.Chained || l.Quote.Order.ExactOut, "the next swap sells a literal amount")
 			}
 		}
+		for _, rest := range bought {
+			left += rest
+		}
+		for _, rest := range r.Residual {
+			left -= rest.Units
+		}
+		require.Zero(t, left, "what stays is told")
 	}
 	require.Equal(t, []uint64{in, out}, []uint64{p.AmountIn, p.AmountOut})
 	if q.ExactOut {

@@ -1,5 +1,5 @@
-// Package router chooses how a trade is made: over one pool, split over several, or over two pools
-// in a row.
+// Package router chooses how a trade is made: over one pool, over up to three in a row, or split
+// over several of these.
 //
 // In: pools with their state, and a question. Out: plans, best first. Guarantees: pure and
 // deterministic; no pool is used twice; what a plan promises is what its pools' own arithmetic
@@ -7,8 +7,9 @@
 // the plans.
 //
 // The objective is what the user receives (or, for exact-out, pays), net of what the plan costs
-// beyond the swap itself: the priority fee of its compute units, and the rent of an account for a
-// token in the middle.
+// beyond the swap itself: the priority fee of its compute units, and the rent of accounts for
+// tokens in the middle. What a plan leaves of the sold token and of those in the middle counts at
+// the plan's own price. But no plan is preferred to a direct pool that gives more.
 package router
 
 import (
@@ -45,10 +46,10 @@ type Question struct {
 	// Amount is that of In, or of Out if ExactOut.
 	Amount   uint64
 	ExactOut bool
-	// OnlyDirect leaves out routes over a second mint.
+	// OnlyDirect leaves out routes over other mints.
 	OnlyDirect bool
-	// Slack is the part of the first swap's output, in basis points, that the second swap does not
-	// count on. So a small move of the price in between does not make the transaction fail.
+	// Slack is the part of a swap's output, in basis points, that the next swap does not count on.
+	// So a small move of the price in between does not make the transaction fail.
 	Slack uint64
 	// UnitPrice is the price of a compute unit in millionths of a lamport, Rent the rent of a token
 	// account in lamports. They count only if a pool has a price for SOL in the token that plans
@@ -56,8 +57,8 @@ type Question struct {
 	UnitPrice, Rent uint64
 	// Native is the mint that stands for SOL.
 	Native venue.Key
-	// MaxParts bounds the pools of a split. Default 4.
-	MaxParts int
+	// MaxSwaps bounds the swaps of a plan. Default 6.
+	MaxSwaps int
 }
 
 // order returns the question's order to one pool.
@@ -69,17 +70,28 @@ func (q *Question) order(e *Edge, in venue.Key, amount uint64, exactOut bool) ve
 type Leg struct {
 	Edge
 	Quote venue.Quote
+	// Most is the most of a mint in the middle that an exact-out swap may take: what the swaps
+	// before it buy. 0 for any other swap.
+	Most uint64
 }
 
-// Route is one swap, or two of which the second sells what the first buys.
+// Route is one swap, or several that share mints in the middle: what some of them buy, later ones
+// sell.
 type Route struct {
+	// Legs are in the order of the transaction.
 	Legs []Leg
-	// Chained says that the two swaps are one instruction of their venue: see venue.Chained.
+	// Chained says that its two swaps are one instruction of their venue: see venue.Chained.
 	Chained bool
 	// AmountIn and AmountOut are those of the whole route.
 	AmountIn, AmountOut uint64
-	// Residual is the most of the middle mint that may stay with the user.
-	Residual uint64
+	// Residual is the most of each mint in the middle that may stay with the user.
+	Residual []Amount
+}
+
+// Amount of a mint, in raw units.
+type Amount struct {
+	Mint  venue.Key
+	Units uint64
 }
 
 // Plan is a way to make the trade.
@@ -93,9 +105,9 @@ type Plan struct {
 	ImpactBps uint64
 	// ComputeUnits is how many its swaps may use.
 	ComputeUnits uint32
-	// net is what plans are compared by: AmountOut less the costs, or for exact-out AmountIn plus
-	// the costs.
-	net uint64
+	// net is AmountOut less the costs, or for exact-out AmountIn plus the costs. worth is the same,
+	// but with what is left over: plans are compared by it.
+	net, worth uint64
 }
 
 // Refused is a pool that could not take part, and why.
@@ -111,7 +123,7 @@ type Answer struct {
 	Refused []Refused
 }
 
-// ErrNoPool is returned for a pair that neither one pool nor two in a row connect.
+// ErrNoPool is returned for a pair that neither one pool nor several in a row connect.
 var ErrNoPool = errors.New("no pool")
 
 // Find answers a question. Once over returns true, it returns the plans found so far, at least
@@ -122,17 +134,22 @@ func Find(over func() bool, pools Pools, q Question) (*Answer, error) {
 	if over == nil {
 		s.over = func() bool { return false }
 	}
-	if s.q.MaxParts == 0 {
-		s.q.MaxParts = 4
+	if s.q.MaxSwaps == 0 {
+		s.q.MaxSwaps = 6
 	}
 	direct := s.direct()
-	s.split(direct)
+	if q.ExactOut {
+		s.split(direct)
+	} else {
+		s.flow()
+	}
 	if !q.OnlyDirect {
 		s.hops()
 	}
 	if len(s.answer.Plans) == 0 {
 		return s.answer, s.refusal()
 	}
+	s.least = s.bestDirect()
 	slices.SortStableFunc(s.answer.Plans, s.compare)
 	return s.answer, nil
 }
@@ -147,6 +164,8 @@ type search struct {
 	hopRefusal error
 	// worth is what SOL is worth in the token that plans are compared in; nil until it is needed.
 	worth *worth
+	// least is the net of the best direct pool; 0 if there is none.
+	least uint64
 }
 
 // refusal returns why there is no plan. Of several reasons it returns the one with the highest
@@ -185,16 +204,46 @@ func (s *search) direct() []Edge {
 			s.answer.Refused = append(s.answer.Refused, Refused{*e, err})
 			continue
 		}
-		s.add(Route{Legs: []Leg{{*e, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut})
+		s.add(Route{Legs: []Leg{{Edge: *e, Quote: quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut})
 	}
 	return edges
+}
+
+// flow adds plans that send an exact-in amount through all pools and paths that gain by it: one of
+// at most MaxSwaps swaps, and ones of fewer, in case that one does not fit a transaction.
+func (s *search) flow() {
+	n := newNetwork(s)
+	if !n.fill() {
+		return
+	}
+	n.refine(2 * parts)
+	for n.used() > 1 && !s.over() {
+		if n.used() <= s.q.MaxSwaps {
+			if routes, ok := n.settle(); ok {
+				s.add(routes...)
+			}
+		}
+		if !n.drop() {
+			return
+		}
+		n.refine(again)
+	}
+}
+
+// bestDirect returns the net of the best direct pool of an exact-in question; 0 if there is none.
+func (s *search) bestDirect() (best uint64) {
+	for i := range s.answer.Plans {
+		if p := &s.answer.Plans[i]; !s.q.ExactOut && len(p.Routes) == 1 && len(p.Routes[0].Legs) == 1 {
+			best = max(best, p.net)
+		}
+	}
+	return best
 }
 
 // add makes a plan of routes that run side by side. It makes none if their amounts exceed 64 bits.
 func (s *search) add(routes ...Route) {
 	p := Plan{Routes: routes}
 	var weighted uint64
-	rents := uint64(0)
 	for i := range routes {
 		r := &routes[i]
 		in, carry := p.AmountIn+r.AmountIn, p.AmountIn+r.AmountIn < p.AmountIn
@@ -206,38 +255,108 @@ func (s *search) add(routes ...Route) {
 		for j := range r.Legs {
 			p.ComputeUnits += r.Legs[j].Quote.ComputeUnits
 		}
-		if len(r.Legs) > 1 && !r.Chained && r.Legs[0].Quote.Out != s.q.Native {
-			rents++
-		}
 	}
 	for i := range routes {
 		r := &routes[i]
 		weighted += mulDivUp(impact(r), r.AmountIn, p.AmountIn)
 	}
 	p.ImpactBps = min(weighted, wholeBps)
-	cost := s.cost(p.ComputeUnits, rents)
+	cost := s.cost(p.ComputeUnits, s.rents(routes))
 	if s.q.ExactOut {
 		p.net = p.AmountIn + min(cost, ^uint64(0)-p.AmountIn)
+		p.worth = p.net
 	} else {
 		p.net = p.AmountOut - min(cost, p.AmountOut)
+		whole := s.credited(&p)
+		p.worth = whole - min(cost, whole)
 	}
 	s.answer.Plans = append(s.answer.Plans, p)
 }
 
-// impact returns the price impact of a route. Each leg leaves a part of the price; the product of
-// these parts is what the route leaves.
-func impact(r *Route) uint64 {
-	left := uint64(wholeBps)
-	for i := range r.Legs {
-		left = left * (wholeBps - min(r.Legs[i].Quote.ImpactBps, wholeBps)) / wholeBps
+// credited returns what an exact-in plan gives if what it leaves, of the sold token and of mints in
+// the middle, counts at the plan's own price. It is 0 if that exceeds 64 bits.
+func (s *search) credited(p *Plan) uint64 {
+	whole := p.AmountOut
+	for i := range p.Routes {
+		r := &p.Routes[i]
+		for _, left := range r.Residual {
+			whole += r.sold(left.Mint, left.Units, s.q.Out)
+		}
 	}
-	return wholeBps - left
+	return mulDiv(whole, max(s.q.Amount, p.AmountIn), p.AmountIn)
 }
 
-// compare orders plans: by net, then by the number of swaps, then by the pools' addresses.
+// sold returns what units of a mint in the middle would give, at the price at which the route sells
+// it.
+func (r *Route) sold(mint venue.Key, units uint64, out venue.Key) uint64 {
+	if mint == out {
+		return units
+	}
+	var in, gives uint64
+	for i := range r.Legs {
+		quote := &r.Legs[i].Quote
+		if quote.Order.In == mint {
+			in += quote.AmountIn
+			gives += r.sold(quote.Out, quote.AmountOut, out)
+		}
+	}
+	return mulDiv(units, gives, in)
+}
+
+// rents returns how many accounts for mints in the middle are opened.
+func (s *search) rents(routes []Route) uint64 {
+	var mints []venue.Key
+	for i := range routes {
+		for j := range routes[i].Legs {
+			mint := routes[i].Legs[j].Quote.Out
+			if mint != s.q.Out && mint != s.q.Native && !routes[i].Chained && !slices.Contains(mints, mint) {
+				mints = append(mints, mint)
+			}
+		}
+	}
+	return uint64(len(mints))
+}
+
+// impact returns the price impact of a route. Each leg leaves a part of the price of what it sells;
+// legs that buy the same mint are weighted by what they give.
+func impact(r *Route) uint64 {
+	last := r.Legs[len(r.Legs)-1].Quote.Out
+	return wholeBps - r.left(last, len(r.Legs))
+}
+
+// left returns how much of the price is left when the legs before one have bought a mint, in basis
+// points.
+func (r *Route) left(mint venue.Key, before int) uint64 {
+	var bought, weighted uint64
+	for i := range r.Legs[:before] {
+		if r.Legs[i].Quote.Out == mint {
+			bought += min(r.Legs[i].Quote.AmountOut, ^uint64(0)-bought)
+		}
+	}
+	if bought == 0 {
+		return wholeBps
+	}
+	for i := range r.Legs[:before] {
+		quote := &r.Legs[i].Quote
+		if quote.Out == mint {
+			left := r.left(quote.Order.In, i) * (wholeBps - min(quote.ImpactBps, wholeBps)) / wholeBps
+			weighted += mulDiv(left, quote.AmountOut, bought)
+		}
+	}
+	return min(weighted, wholeBps)
+}
+
+// compare orders plans: those that give less than the best direct pool are last. Then by worth,
+// by the number of swaps, and by the pools' addresses.
 func (s *search) compare(a, b Plan) int {
-	if a.net != b.net {
-		if (a.net > b.net) != s.q.ExactOut {
+	if short := a.net < s.least; short != (b.net < s.least) {
+		if short {
+			return 1
+		}
+		return -1
+	}
+	if a.worth != b.worth {
+		if (a.worth > b.worth) != s.q.ExactOut {
 			return -1
 		}
 		return 1
@@ -253,6 +372,12 @@ func (s *search) compare(a, b Plan) int {
 		}
 	}
 	return 0
+}
+
+// Ends returns the mint that the plan sells and the one that it buys.
+func (p *Plan) Ends() (in, out venue.Key) {
+	legs := p.Routes[0].Legs
+	return legs[0].Quote.Order.In, legs[len(legs)-1].Quote.Out
 }
 
 // Legs returns all swaps of the plan, in the order of the transaction.

@@ -41,7 +41,7 @@ func (s *search) split(edges []Edge) {
 		return
 	}
 	parts := s.promising(edges)
-	for most := min(len(parts), s.q.MaxParts); most > 1 && !s.over(); {
+	for most := min(len(parts), s.q.MaxSwaps); most > 1 && !s.over(); {
 		used := s.shares(parts)
 		if len(used) < 2 {
 			return
@@ -76,7 +76,7 @@ func (s *search) addSplit(used []part) {
 		if err != nil {
 			return
 		}
-		routes[i] = Route{Legs: []Leg{{*p.edge, quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut}
+		routes[i] = Route{Legs: []Leg{{Edge: *p.edge, Quote: quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut}
 	}
 	s.add(routes...)
 }
