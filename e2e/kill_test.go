@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 func (i *instance) dump() map[string][]string {
 	i.t.Helper()
 	tables := i.dumpSwaps()
+	maps.Copy(tables, i.dumpBalances())
 	tables["root"] = []string{i.awaitRoot()}
 	tables["token_events"] = i.query("SELECT * FROM mintlake.token_events ORDER BY position, mint, kind FORMAT TSV")
 	tables["tokens"] = i.query("SELECT * FROM mintlake.tokens ORDER BY mint FORMAT TSV")
@@ -28,7 +30,7 @@ func (i *instance) dump() map[string][]string {
 // test-rounds, and compares with an undisturbed run, row for row.
 func TestKillsChangeNothing(t *testing.T) {
 	t.Parallel()
-	sources := append(sharedSources(t), "--source", "file:"+demoBlocks(t))
+	sources := append(sharedSources(t), "--source", "file:"+demoBlocks(t), "--balances-mode", "all")
 
 	whole := launch(t, t.TempDir(), append(sources, kafkaFlags(t)...)...)
 	started := time.Now()
@@ -37,6 +39,7 @@ func TestKillsChangeNothing(t *testing.T) {
 	want := whole.dump()
 	require.NotEmpty(t, want["token_events"])
 	require.NotEmpty(t, want["daily_volumes"])
+	require.NotEmpty(t, want["wallet_transfers"])
 	require.Zero(t, whole.stop())
 
 	dir, flags := t.TempDir(), kafkaFlags(t)

@@ -14,10 +14,11 @@ import (
 func TestTheTablesComeBackFromTheLog(t *testing.T) {
 	t.Parallel()
 	dir, kafka := t.TempDir(), kafkaFlags(t)
-	up := launch(t, dir, append(sharedSources(t), kafka...)...)
+	up := launch(t, dir, append(append(sharedSources(t), "--balances-mode", "all"), kafka...)...)
 	up.awaitDone()
 	want := up.dump()
 	require.NotEmpty(t, want["tokens"])
+	require.NotEmpty(t, want["wallet"])
 	require.Zero(t, up.stop())
 
 	for name, lose := range map[string]func(){

@@ -27,8 +27,9 @@ import (
 const (
 	// every is how often changed mints are looked for.
 	every = 2 * time.Second
-	// chunk is how many mints one statement counts.
-	chunk = 500
+	// chunk is how many mints one statement counts. It names them some ten times, and ClickHouse
+	// takes statements of 256 KiB.
+	chunk = 200
 	// pauses is how many times as long as its last count a mint waits until it is counted again. So
 	// a mint of a million holders takes a twentieth of a processor, and is some seconds old.
 	pauses = 20
@@ -53,11 +54,16 @@ type Mint struct {
 type Store interface {
 	// Changed lists mints with facts that no count has seen.
 	Changed(ctx context.Context) ([]Mint, error)
+	// Born lists mints whose creation came to the tables after their count: another projector
+	// writes it.
+	Born(ctx context.Context) ([]Mint, error)
 	// Whole returns the slot from which there is no gap in the balances; if no slot has balances,
 	// it is after every slot.
 	Whole(ctx context.Context) (uint64, error)
-	// Floor returns the lowest slot whose changes are all held.
+	// Floor returns the lowest slot of the changes that are held.
 	Floor(ctx context.Context) (uint64, error)
+	// Reach notes both, for those who read counts.
+	Reach(ctx context.Context, whole, floor uint64) error
 	// Count counts the holders of mints, up to Touched at least.
 	Count(ctx context.Context, mints []Mint, whole, floor uint64) error
 	// Differ compares complete mints, at most limit of them, with their supply. It returns how many
@@ -80,7 +86,11 @@ type Holders struct {
 	metrics *metrics
 	// due is when a mint may be counted again; those that may at once are not in it.
 	due map[string]time.Time
-	now func() time.Time
+	// born is when creations that came late are looked for again, reach when gaps are.
+	born, reach time.Time
+	// whole and floor are what was found last.
+	whole, floor uint64
+	now          func() time.Time
 }
 
 // New registers the metrics. It does no I/O.
@@ -129,10 +139,29 @@ func (h *Holders) Once(ctx context.Context) error {
 		return fmt.Errorf("look for changed mints: %w", err)
 	}
 	now := h.now()
+	if err := h.look(ctx); err != nil {
+		return err
+	}
+	late, err := h.late(ctx)
+	if err != nil {
+		return err
+	}
+	changed = append(changed, late...)
 	maps.DeleteFunc(h.due, func(_ string, at time.Time) bool { return !at.After(now) })
 	due := slices.DeleteFunc(changed, func(m Mint) bool { return h.due[m.Mint].After(now) })
 	h.metrics.waiting.Set(float64(len(due)))
-	if len(due) == 0 {
+	for _, mints := range chunks(due) {
+		if err := h.count(ctx, mints); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look finds from where balances are whole, and notes it. It takes a twentieth of the time at most.
+func (h *Holders) look(ctx context.Context) error {
+	began := h.now()
+	if began.Before(h.reach) {
 		return nil
 	}
 	whole, err := h.deps.Store.Whole(ctx)
@@ -143,12 +172,29 @@ func (h *Holders) Once(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for the oldest changes: %w", err)
 	}
-	for _, mints := range chunks(due) {
-		if err := h.count(ctx, mints, whole, floor); err != nil {
-			return err
+	if whole != h.whole || floor != h.floor {
+		if err := h.deps.Store.Reach(ctx, whole, floor); err != nil {
+			return fmt.Errorf("note from where balances are whole: %w", err)
 		}
+		h.whole, h.floor = whole, floor
 	}
+	h.reach = h.now().Add(h.now().Sub(began) * pauses)
 	return nil
+}
+
+// late returns mints whose creation came after their count. Looking for them takes a twentieth of
+// the time at most.
+func (h *Holders) late(ctx context.Context) ([]Mint, error) {
+	began := h.now()
+	if began.Before(h.born) {
+		return nil, nil
+	}
+	mints, err := h.deps.Store.Born(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for mints that were created: %w", err)
+	}
+	h.born = h.now().Add(h.now().Sub(began) * pauses)
+	return mints, nil
 }
 
 // chunks divides mints into those of one statement each.
@@ -165,9 +211,9 @@ func chunks(mints []Mint) [][]Mint {
 	return slices.AppendSeq(all, slices.Chunk(small, chunk))
 }
 
-func (h *Holders) count(ctx context.Context, mints []Mint, whole, floor uint64) error {
+func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	began := h.now()
-	if err := h.deps.Store.Count(ctx, mints, whole, floor); err != nil {
+	if err := h.deps.Store.Count(ctx, mints, h.whole, h.floor); err != nil {
 		return fmt.Errorf("count the holders of %d mints, %s first: %w", len(mints), mints[0].Mint, err)
 	}
 	took := h.now().Sub(began)

@@ -3,6 +3,7 @@ package holders
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,7 @@ type count struct {
 func (w *tables) count(mint string) (c count) {
 	w.t.Helper()
 	clear(w.room.due) // a machine that is busy counts slowly
+	w.room.reach, w.room.born = time.Time{}, time.Time{}
 	require.NoError(w.t, w.room.Once(w.t.Context()))
 	require.NoError(w.t, w.conn.QueryRow(w.t.Context(),
 		"SELECT holders, accounts, toUInt64(balance), toUInt64(top10), holes, since_slot, complete FROM mintlake.holder_counts WHERE mint = ?", mint).
@@ -187,6 +189,23 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestLater: a gap that shows after the count, one that is filled, and a creation that comes late
+// all tell.
+func TestLater(t *testing.T) {
+	w := newTables(t)
+	mint := key(1)
+	w.slots(100, 105, 1)
+	w.change(mint, key(10), 104, none, held{key(2), 10})
+	require.False(t, w.count(mint).complete)
+	w.created(mint, 104)
+	w.exec("INSERT INTO mintlake.created_mints_raw (mint, slot) VALUES (?, 104)", mint)
+	require.True(t, w.count(mint).complete)
+	w.slots(107, 120, 1)
+	require.False(t, w.count(mint).complete)
+	w.slots(106, 106, 1)
+	require.True(t, w.count(mint).complete)
+}
+
 // TestOldHistory: once changes are no longer held, a mint stays complete if it was.
 func TestOldHistory(t *testing.T) {
 	w := newTables(t)
@@ -220,6 +239,19 @@ func TestDiffer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, compared)
 	require.Equal(t, []string{wrong}, differ)
+}
+
+// TestManyMints: a statement takes as many mints as there are in a chunk.
+func TestManyMints(t *testing.T) {
+	w := newTables(t)
+	const mints = chunk + 1
+	w.slots(100, 120, 1)
+	// Their texts are the longest that keys have.
+	w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first) SELECT base58Encode(concat(repeat('\\xff', 30), char(intDiv(number, 256), number))), 0, 4611686018427387904 + number, 100 FROM numbers(?)", mints)
+	require.NoError(t, w.room.Once(t.Context()))
+	var counted uint64
+	require.NoError(t, w.conn.QueryRow(t.Context(), "SELECT count() FROM mintlake.holder_counts").Scan(&counted))
+	require.EqualValues(t, mints, counted)
 }
 
 func TestChunks(t *testing.T) {

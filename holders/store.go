@@ -43,10 +43,22 @@ func (c *ClickHouse) Retryable(err error) bool { return retryable(err) }
 
 // Changed implements Store.
 func (c *ClickHouse) Changed(ctx context.Context) ([]Mint, error) {
-	rows, err := c.conn.Query(ctx, `SELECT b.mint, b.touched, h.accounts
+	return c.mints(ctx, `SELECT b.mint, b.touched, h.accounts
 FROM (SELECT mint, max(touched) AS touched FROM `+c.database+`.balance_mints_raw GROUP BY mint) AS b
 LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts, counted_at) AS accounts FROM `+c.database+`.holder_counts_raw GROUP BY mint) AS h ON b.mint = h.mint
-WHERE b.touched != h.touched LIMIT `+strconv.Itoa(maxChanged))
+WHERE b.touched != h.touched`)
+}
+
+// Born implements Store.
+func (c *ClickHouse) Born(ctx context.Context) ([]Mint, error) {
+	return c.mints(ctx, `SELECT h.mint, h.touched, h.accounts
+FROM (SELECT DISTINCT mint FROM `+c.database+`.created_mints_raw) AS m
+JOIN (SELECT mint, touched, accounts FROM `+c.database+`.holder_counts_raw FINAL WHERE created_slot = 0) AS h ON h.mint = m.mint`)
+}
+
+// mints returns the rows of a query, at most maxChanged.
+func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
+	rows, err := c.conn.Query(ctx, query+" LIMIT "+strconv.Itoa(maxChanged))
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +88,11 @@ func (c *ClickHouse) Whole(ctx context.Context) (uint64, error) {
 func (c *ClickHouse) Floor(ctx context.Context) (uint64, error) {
 	var slot uint64
 	return slot, c.conn.QueryRow(ctx, "SELECT min(slot) FROM "+c.database+".balance_changes_raw").Scan(&slot)
+}
+
+// Reach implements Store.
+func (c *ClickHouse) Reach(ctx context.Context, whole, floor uint64) error {
+	return c.conn.Exec(ctx, "INSERT INTO "+c.database+".balance_reach_raw (name, whole, floor, at) VALUES ('balances', ?, ?, now64(3))", whole, floor)
 }
 
 // Count implements Store.

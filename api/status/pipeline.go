@@ -50,7 +50,7 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 	if err != nil {
 		return fail("the topics' ends cannot be read", err)
 	}
-	var projector, swaps offsets
+	var projector, swaps, balances offsets
 	var readers errgroup.Group
 	readers.Go(func() (err error) {
 		projector, err = c.offsets.CommittedOffsets(ctx, schemas.GroupProjector, projectorTopics)
@@ -60,10 +60,15 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 		swaps, err = c.offsets.CommittedOffsets(ctx, schemas.GroupSwaps, swapTopics)
 		return err
 	})
+	readers.Go(func() (err error) {
+		balances, err = c.offsets.CommittedOffsets(ctx, schemas.GroupBalances, balanceTopics)
+		return err
+	})
 	if err := readers.Wait(); err != nil {
 		return fail("the projectors' offsets cannot be read", err)
 	}
 	maps.Copy(projector, swaps)
+	maps.Copy(projector, balances)
 	if err := starts(); err != nil {
 		return fail("the topics' starts cannot be read", err)
 	}
@@ -112,7 +117,7 @@ func (p *Pipeline) add(ends, starts, projector, enrich, api offsets) {
 			}
 			return max(end-max(at[tp], starts[tp]), 0)
 		}
-		a, b, c := lag(projectorTopics, projector)+lag(swapTopics, projector), lag(enrichTopics, enrich), lag(apiTopics, api)
+		a, b, c := lag(projectorTopics, projector)+lag(swapTopics, projector)+lag(balanceTopics, projector), lag(enrichTopics, enrich), lag(apiTopics, api)
 		topic.ProjectorLag += a
 		topic.EnrichLag += b
 		topic.APILag += c

@@ -130,14 +130,13 @@ type Summary struct {
 
 // Reader reads the accounts of one bootstrap over RPC.
 type Reader struct {
-	cfg    Config
+	repeater
 	deps   Deps
 	client *client
 	plan   atomic.Pointer[plan]
 
 	items   atomic.Int64
 	records atomic.Int64
-	retries atomic.Int64
 	note    atomic.Value
 
 	mu      sync.Mutex
@@ -153,7 +152,7 @@ func New(cfg Config, deps Deps) (*Reader, error) {
 	if deps.Producer == nil || deps.Logger == nil {
 		return nil, errors.New("bootstrap: producer and logger are required")
 	}
-	return &Reader{cfg: cfg, deps: deps, client: newClient(cfg), skipped: map[string]int64{}}, nil
+	return &Reader{repeater: repeater{cfg: cfg, logger: deps.Logger}, deps: deps, client: newClient(cfg), skipped: map[string]int64{}}, nil
 }
 
 // Run reads all that the progress file does not list as done. After an error the next run goes on

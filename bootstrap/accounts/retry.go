@@ -3,7 +3,9 @@ package accounts
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -62,21 +64,37 @@ func hopeless(err error) bool {
 	return false // the connection, or an answer cut off
 }
 
-// persist calls fetch until it succeeds, each time at the next endpoint. It gives up after
+// persist makes a request until it succeeds: see repeat.
+func (r *Reader) persist(ctx context.Context, req *request, turn int) (step progress, err error) {
+	err = r.repeat(ctx, req, turn, func(turn int) error {
+		step, err = r.fetch(ctx, req, turn)
+		return err
+	})
+	return step, err
+}
+
+// repeater makes requests again.
+type repeater struct {
+	cfg     Config
+	logger  *slog.Logger
+	retries atomic.Int64
+}
+
+// repeat calls fetch until it succeeds, each time at the next endpoint. It gives up after
 // Config.attempts failures, after largeAttempts of an answer that seems too large, or when an error
 // is hopeless at every endpoint. Answers with 429 do not count: the server works, and says when to
 // ask again.
-func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress, error) {
+func (r *repeater) repeat(ctx context.Context, req *request, turn int, fetch func(turn int) error) error {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = r.cfg.firstPause, 30*time.Second
 	hopelessInRow, large := 0, 0
 	for failures := 0; ; {
-		step, err := r.fetch(ctx, req, turn)
+		err := fetch(turn)
 		if err == nil {
-			return step, nil
+			return nil
 		}
 		if ctx.Err() != nil {
-			return progress{}, ctx.Err()
+			return ctx.Err()
 		}
 		turn++
 		if hopeless(err) {
@@ -93,12 +111,12 @@ func (r *Reader) persist(ctx context.Context, req *request, turn int) (progress,
 			large++
 		}
 		if errors.As(err, &write) || hopelessInRow >= len(r.cfg.Endpoints) || failures >= r.cfg.attempts || large >= largeAttempts {
-			return progress{}, err
+			return err
 		}
 		r.retries.Add(1)
-		r.deps.Logger.Debug("request failed, will be made again", "kind", req.kind.name, "err", err)
+		r.logger.Debug("request failed, will be made again", "kind", req.kind.name, "err", err)
 		if err := pause.For(ctx, max(wait, delays.NextBackOff())); err != nil {
-			return progress{}, err
+			return err
 		}
 	}
 }

@@ -23,13 +23,13 @@ func bootstrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Fill a registry that starts empty",
-		Long: `Fill a registry that starts empty: from the snapshot of a Solana validator, from accounts read over RPC, or from token lists. A snapshot of
+		Long: `Fill a registry that starts empty: from the snapshot of a Solana validator, from accounts read over RPC, or from token lists. And read all accounts of mints whose holders are to be whole. A snapshot of
 another Mintlake is read by mintlake import.
 
 Everything goes to Kafka, so it may run before, beside or after the live tail, and twice. While mintlake up runs with its embedded broker,
 name that: --kafka-brokers 127.0.0.1:9092.`,
 	}
-	cmd.AddCommand(bootstrapValidatorCommand(), bootstrapRPCCommand(), bootstrapTokenlistCommand())
+	cmd.AddCommand(bootstrapValidatorCommand(), bootstrapRPCCommand(), bootstrapTokenlistCommand(), bootstrapHoldersCommand())
 	return cmd
 }
 

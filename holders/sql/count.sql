@@ -1,7 +1,7 @@
--- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot whose changes are all held; {whole}, the slot
--- from which there is no gap. A mint is complete from its creation, or else from the slot at which it was read as a whole, unless something is missing since.
+-- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot of the changes that are held; {whole}, the slot
+-- from which there is no gap. Whether a mint is complete is for the view holder_counts to say: a gap may come, or be filled, after the count.
 INSERT INTO {database}.holder_counts_raw
-    (mint, holders, accounts, balance, top, top10, holes, since_slot, complete, as_of_slot, touched, counted_at)
+    (mint, holders, accounts, balance, top, top10, holes, unopened, created_slot, based_slot, proved_since, as_of_slot, touched, counted_at)
 WITH
     books AS (
         SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, max(based) AS based FROM {database}.balance_mints_raw WHERE mint IN ({mints}) GROUP BY mint
@@ -52,14 +52,13 @@ WITH
         FROM links GROUP BY mint
     ),
     before AS (
-        SELECT mint, complete, since_slot FROM {database}.holder_counts_raw FINAL WHERE mint IN ({mints})
+        SELECT mint, proved_since FROM {database}.holder_counts_raw FINAL WHERE mint IN ({mints})
     )
 SELECT books.mint AS mint, counts.holders, counts.accounts, counts.balance,
     arrayMap(o -> (o.2, bitNot(o.1), o.3, o.4), counts.highest) AS top,
     arraySum(arrayMap(o -> bitNot(o.1), counts.held)) AS top10,
-    holes.inside + if(since_slot > 0 AND since_slot < {floor}, 0, holes.first) AS found,
-    multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based >= {whole}, books.based, 0) AS since_slot,
-    since_slot > 0 AND found = 0 AND (since_slot >= {floor} OR before.complete AND before.since_slot = since_slot) AS complete,
+    holes.inside, holes.first, born.slot, books.based,
+    multiIf((multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
     latest.slot AS as_of_slot, books.upto, now64(3)
 FROM books
 LEFT JOIN counts ON counts.mint = books.mint

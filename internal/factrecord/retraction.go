@@ -79,3 +79,24 @@ func Reread(mint pubkey.Key, slot uint64, at time.Time) (kafka.Record, error) {
 		},
 	}, nil
 }
+
+// Balances makes the record of token accounts of a mint that were read at a slot. The mint must
+// have 32 bytes.
+func Balances(read *eventspb.BalanceChanges) (kafka.Record, error) {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(read)
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("encode balances: %w", err)
+	}
+	return recordOf(schemas.TopicBalances, schemas.TypeBalances, read.GetMint(), schemas.EndOfSlot(read.GetSlot()), value), nil
+}
+
+func recordOf(topic, kind string, mint []byte, position schemas.Position, value []byte) kafka.Record {
+	return kafka.Record{
+		Topic: topic, Key: pubkey.Key(mint).Append(nil), Value: value,
+		Headers: []kafka.Header{
+			{Key: schemas.HeaderType, Value: []byte(kind)},
+			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+			{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
+		},
+	}
+}

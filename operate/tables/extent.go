@@ -20,7 +20,8 @@ import (
 // measure is a topic, and the table that shows how much of it was projected.
 type measure struct {
 	topic, table string
-	// records is how many records of the topic make one row.
+	// records is how many records of the topic make one row; 0 if a record makes any number of rows,
+	// so that rows do not tell how many records there were.
 	records uint64
 }
 
@@ -29,7 +30,7 @@ func measures() []measure {
 		{schemas.TopicTokenEvents, "token_events_raw", 1},
 		{schemas.TopicSlots, "slots_raw", 1},
 		{schemas.TopicSwaps, "swaps_raw", 2}, // a leg has a record for each of its mints
-		{schemas.TopicBalances, "balance_changes_raw", 1},
+		{schemas.TopicBalances, "balance_changes_raw", 0},
 	}
 }
 

@@ -133,8 +133,10 @@ CREATE TABLE IF NOT EXISTS {{.Database}}.holder_counts_raw {{onCluster}}
     top          Array(Tuple(owner FixedString(32), amount UInt128, accounts UInt32, on_curve Bool)) COMMENT 'The 1,000 owners with the most, by amount and then by owner' CODEC(ZSTD(3)),
     top10        UInt128               COMMENT 'Sum of the ten owners with the most; vaults of pools, curves and burn addresses left out' CODEC(ZSTD(1)),
     holes        UInt64                COMMENT 'Changes whose before is not the after of the one in front of them' CODEC(ZSTD(1)),
-    since_slot   UInt64                COMMENT 'Slot from which every change is there; 0 when that is not known' CODEC(ZSTD(1)),
-    complete     Bool                  COMMENT 'Seen from its creation or read as a whole, without a gap or a hole since' CODEC(ZSTD(1)),
+    unopened     UInt64                COMMENT 'Accounts whose first change does not open them' CODEC(ZSTD(1)),
+    created_slot UInt64                COMMENT 'Slot of its creation; 0 when that is not known' CODEC(ZSTD(1)),
+    based_slot   UInt64                COMMENT 'Slot at which all its accounts were read last; 0 for never' CODEC(ZSTD(1)),
+    proved_since UInt64                COMMENT 'Slot from which it was complete while all changes since were held; 0 for never' CODEC(ZSTD(1)),
     as_of_slot   UInt64                COMMENT 'Slot of the latest change counted' CODEC(ZSTD(1)),
     touched      Int64                 COMMENT 'What balance_mints_raw.touched was then' CODEC(ZSTD(1)),
     counted_at   DateTime64(3, 'UTC')  COMMENT 'When it was counted' CODEC(ZSTD(1))
@@ -142,6 +144,18 @@ CREATE TABLE IF NOT EXISTS {{.Database}}.holder_counts_raw {{onCluster}}
 ENGINE = {{engine "ReplacingMergeTree" "counted_at"}}
 ORDER BY mint
 COMMENT 'Holders of each mint as counted last, several rows each until merges join them: read holder_counts';
+
+-- From where balances are without a gap, and how far back changes are held. A count that was made before a gap, or before it was filled, is judged by this.
+CREATE TABLE IF NOT EXISTS {{.Database}}.balance_reach_raw {{onCluster}}
+(
+    name  LowCardinality(String) COMMENT 'Always balances: there is one row',
+    whole UInt64                 COMMENT 'Slot from which no slot is missing, and all have balances of the same mints' CODEC(ZSTD(1)),
+    floor UInt64                 COMMENT 'Lowest slot of the changes that are held' CODEC(ZSTD(1)),
+    at    DateTime64(3, 'UTC')   COMMENT 'When that was looked for' CODEC(ZSTD(1))
+)
+ENGINE = {{engine "ReplacingMergeTree" "at"}}
+ORDER BY name
+COMMENT 'From where balances are whole: read holder_counts';
 
 -- Holders at the end of each hour in which they were counted, for their number over time.
 CREATE TABLE IF NOT EXISTS {{.Database}}.holder_counts_1h_raw {{onCluster}}
@@ -314,7 +328,13 @@ CREATE OR REPLACE VIEW {{.Database}}.holder_counts {{onCluster}}
     as_of_slot UInt64               COMMENT 'Slot of the latest change counted',
     counted_at DateTime64(3, 'UTC') COMMENT 'When it was counted'
 )
-AS SELECT mint, holders, accounts, balance, top10, holes, since_slot, complete, as_of_slot, counted_at FROM {{.Database}}.holder_counts_raw FINAL;
+AS WITH (SELECT (max(whole), max(floor), count()) FROM {{.Database}}.balance_reach_raw FINAL) AS reach
+SELECT mint, holders, accounts, balance, top10,
+    c.holes + if(since_slot > 0 AND since_slot < reach.2, 0, unopened) AS holes,
+    multiIf(reach.3 = 0, 0, created_slot > 0 AND created_slot >= reach.1, created_slot, based_slot > 0 AND based_slot >= reach.1, based_slot, 0) AS since_slot,
+    since_slot > 0 AND holes = 0 AND (since_slot >= reach.2 OR proved_since = since_slot) AS complete,
+    as_of_slot, counted_at
+FROM {{.Database}}.holder_counts_raw AS c FINAL;
 
 ALTER TABLE {{.Database}}.holder_counts {{onCluster}} MODIFY COMMENT 'One row a mint: its holders as counted last, and whether they are all';
 
@@ -342,7 +362,7 @@ CREATE OR REPLACE VIEW {{.Database}}.supply_conservation {{onCluster}}
 )
 AS SELECT h.mint AS mint, h.balance AS balance, f.withheld AS withheld, t.supply AS supply,
     toInt128(t.supply) - toInt128(h.balance) - f.withheld AS missing, f.is_confidential AS is_confidential, h.complete AS complete, h.as_of_slot AS as_of_slot
-FROM (SELECT * FROM {{.Database}}.holder_counts_raw FINAL) AS h
+FROM (SELECT * FROM {{.Database}}.holder_counts) AS h
 JOIN (SELECT mint, supply FROM {{.Database}}.tokens_raw FINAL) AS t ON h.mint = t.mint
 LEFT JOIN (
     SELECT mint, toInt128(sumIf(ifNull(fee, 0), kind = 'transfer')) - toInt128(sumIf(ifNull(amount, 0), kind = 'withdraw_withheld')) AS withheld,

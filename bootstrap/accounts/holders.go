@@ -1,0 +1,195 @@
+package accounts
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mintlake/mintlake/internal/factrecord"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
+)
+
+// Balance is what a token account holds.
+type Balance struct {
+	Owner  pubkey.Key
+	Amount uint64
+}
+
+// Known is what the tables know of a mint.
+type Known interface {
+	// Program returns the token program of a mint; false if no mint with that address is known.
+	Program(ctx context.Context, mint pubkey.Key) (program pubkey.Key, ok bool, err error)
+	// Balances returns the open accounts of a mint, as the latest facts have them.
+	Balances(ctx context.Context, mint pubkey.Key) (map[pubkey.Key]Balance, error)
+}
+
+// Holders reads all token accounts of single mints: a base, from which the holders of a mint are
+// whole. It uses Endpoints, RequestsPerSecond and the waits of its Config.
+type Holders struct {
+	repeater
+	deps   Deps
+	known  Known
+	client *client
+}
+
+// NewHolders checks the configuration; it does no I/O.
+func NewHolders(cfg Config, deps Deps, known Known) (*Holders, error) {
+	cfg = cfg.withDefaults()
+	if err := checkEndpoints(cfg.Endpoints); err != nil {
+		return nil, fmt.Errorf("bootstrap holders: %w", err)
+	}
+	if deps.Producer == nil || deps.Logger == nil || known == nil {
+		return nil, errors.New("bootstrap holders: producer, logger and known are required")
+	}
+	return &Holders{repeater: repeater{cfg: cfg, logger: deps.Logger}, deps: deps, known: known, client: newClient(cfg)}, nil
+}
+
+// Base is one read of a mint's accounts.
+type Base struct {
+	// Slot is that of the answer. Accounts counts the accounts that it has, Closed those that were
+	// known and that it does not have.
+	Slot             uint64
+	Accounts, Closed int
+}
+
+// ErrUnknownMint is a mint that the registry does not know.
+var ErrUnknownMint = errors.New("the registry does not know this mint")
+
+// The fields of a token account (spl-token-2022-interface state.rs). All layouts of token accounts
+// begin with these 165 bytes.
+const (
+	accountLength     = 165
+	accountMintField  = 0
+	accountOwnerField = 32
+	accountAmount     = 64
+	accountState      = 108
+	accountTypeToken  = 2
+)
+
+// Read reads the accounts of a mint at one slot, and writes them to chain.balances.v1. What was
+// written before an error changes nothing: only the last record says that the read is whole.
+func (h *Holders) Read(ctx context.Context, mint pubkey.Key) (Base, error) {
+	program, ok, err := h.known.Program(ctx, mint)
+	if err != nil || !ok {
+		return Base{}, errors.Join(err, notKnown(ok))
+	}
+	req := &request{kind: kind{name: "token-accounts", program: program, filters: accountFilters(program, mint), slice: &solana.DataSlice{Length: accountLength + 1}}}
+	var slot uint64
+	var read map[pubkey.Key]Balance
+	err = h.repeat(ctx, req, 0, func(turn int) (err error) {
+		slot, read, err = h.fetch(ctx, turn, req, mint)
+		return err
+	})
+	if err != nil {
+		return Base{}, fmt.Errorf("read the accounts of %s: %w", mint, err)
+	}
+	known, err := h.known.Balances(ctx, mint)
+	if err != nil {
+		return Base{}, fmt.Errorf("read what is known of %s: %w", mint, err)
+	}
+	changes, closed := baseOf(read, known)
+	if err := h.write(ctx, mint, program, slot, changes); err != nil {
+		return Base{}, err
+	}
+	return Base{Slot: slot, Accounts: len(read), Closed: closed}, nil
+}
+
+func notKnown(ok bool) error {
+	if ok {
+		return nil
+	}
+	return ErrUnknownMint
+}
+
+// accountFilters are those for all accounts of a mint. Accounts of the Token program have one
+// length; those of Token-2022 have any.
+func accountFilters(program, mint pubkey.Key) []solana.Filter {
+	filters := []solana.Filter{solana.Equals(accountMintField, mint[:]...)}
+	if program == tokenaccount.ProgramToken {
+		filters = append(filters, solana.Filter{DataSize: accountLength})
+	}
+	return filters
+}
+
+// fetch makes one request, and returns the accounts of its answer.
+func (h *Holders) fetch(ctx context.Context, turn int, req *request, mint pubkey.Key) (uint64, map[pubkey.Key]Balance, error) {
+	read := map[pubkey.Key]Balance{}
+	answer, err := h.client.do(ctx, turn, req, func(_ uint64, a *account) error {
+		held, ok, err := balanceOf(req.kind.program, mint, a)
+		if err == nil && ok {
+			read[a.pubkey] = held
+		}
+		return err
+	})
+	if err == nil {
+		err = h.deps.Bounds.Read(solana.Host(h.client.endpoint(turn)), answer.slot)
+	}
+	return answer.slot, read, err
+}
+
+// balanceOf reads a token account; false if the account is not open, or is none. A server that
+// sends accounts that were not asked for is not believed.
+func balanceOf(program, mint pubkey.Key, a *account) (Balance, bool, error) {
+	switch {
+	case len(a.data) < accountLength || len(a.data) > accountLength && a.data[accountLength] != accountTypeToken:
+		return Balance{}, false, nil // the Token-2022 program has accounts of other kinds
+	case a.owner != program || pubkey.Key(a.data[accountMintField:accountOwnerField]) != mint:
+		return Balance{}, false, fmt.Errorf("%w: account %s is not of the mint", errMalformed, a.pubkey)
+	case a.data[accountState] == 0:
+		return Balance{}, false, nil
+	}
+	return Balance{
+		Owner: pubkey.Key(a.data[accountOwnerField:accountAmount]), Amount: binary.LittleEndian.Uint64(a.data[accountAmount:]),
+	}, true, nil
+}
+
+// baseOf returns the facts of a read, sorted by account: each account that it has, and as closed
+// each that is known and that it does not have.
+func baseOf(read, known map[pubkey.Key]Balance) (changes []*eventspb.BalanceChange, closed int) {
+	for key, held := range read {
+		change := &eventspb.BalanceChange{Place: math.MaxUint64, Account: key.Bytes(), After: stateOf(held)}
+		if before, ok := known[key]; ok {
+			change.Before = stateOf(before)
+		}
+		changes = append(changes, change)
+	}
+	for key, before := range known {
+		if _, ok := read[key]; !ok {
+			changes = append(changes, &eventspb.BalanceChange{Place: math.MaxUint64, Account: key.Bytes(), Before: stateOf(before)})
+			closed++
+		}
+	}
+	slices.SortFunc(changes, func(a, b *eventspb.BalanceChange) int { return slices.Compare(a.GetAccount(), b.GetAccount()) })
+	return changes, closed
+}
+
+func stateOf(b Balance) *eventspb.BalanceState {
+	return &eventspb.BalanceState{Amount: b.Amount, Owner: b.Owner.Bytes()}
+}
+
+// baseRecord is how many accounts a record has: some 300 KB.
+const baseRecord = 2000
+
+// write makes the facts durable, and then a record that says that they are all.
+func (h *Holders) write(ctx context.Context, mint, program pubkey.Key, slot uint64, changes []*eventspb.BalanceChange) error {
+	chunks := slices.Collect(slices.Chunk(changes, baseRecord))
+	for _, chunk := range append(chunks, nil) {
+		record, err := factrecord.Balances(&eventspb.BalanceChanges{
+			Slot: slot, Mint: mint.Bytes(), Program: program.Bytes(), Changes: chunk, IsRead: true, IsWhole: chunk == nil,
+		})
+		if err != nil {
+			return err
+		}
+		if err := h.deps.Producer.Produce(ctx, record); err != nil {
+			return &writeError{fmt.Errorf("write %s: %w", schemas.TopicBalances, err)}
+		}
+	}
+	return nil
+}

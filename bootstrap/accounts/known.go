@@ -1,0 +1,84 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
+)
+
+// Tables is Known from ClickHouse.
+type Tables struct {
+	conn     driver.Conn
+	database string
+}
+
+// NewTables returns what the tables of a database know.
+func NewTables(conn driver.Conn, database string) *Tables {
+	return &Tables{conn: conn, database: database}
+}
+
+// Program implements Known.
+func (t *Tables) Program(ctx context.Context, mint pubkey.Key) (program pubkey.Key, ok bool, err error) {
+	var is2022 bool
+	row := t.conn.QueryRow(ctx, "SELECT is_token22 FROM "+t.database+".tokens_raw FINAL WHERE mint = ?", mint.String())
+	if err := row.Scan(&is2022); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			return pubkey.Key{}, false, nil
+		}
+		return pubkey.Key{}, false, fmt.Errorf("read the program of %s: %w", mint, err)
+	}
+	if is2022 {
+		return tokenaccount.ProgramToken2022, true, nil
+	}
+	return tokenaccount.ProgramToken, true, nil
+}
+
+// Balances implements Known.
+func (t *Tables) Balances(ctx context.Context, mint pubkey.Key) (map[pubkey.Key]Balance, error) {
+	rows, err := t.conn.Query(ctx, "SELECT account, owner, amount FROM (SELECT * FROM "+t.database+".token_accounts_raw FINAL WHERE mint = ?) WHERE open", mint.String())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // its error is rows.Err's
+	known := map[pubkey.Key]Balance{}
+	for rows.Next() {
+		var account, owner string
+		var held Balance
+		if err := rows.Scan(&account, &owner, &held.Amount); err != nil {
+			return nil, err
+		}
+		copy(held.Owner[:], owner)
+		var key pubkey.Key
+		copy(key[:], account)
+		known[key] = held
+	}
+	return known, rows.Err()
+}
+
+// Top returns the mints with the highest volume of the last 24 hours, at most limit.
+func (t *Tables) Top(ctx context.Context, limit int) ([]pubkey.Key, error) {
+	rows, err := t.conn.Query(ctx, "SELECT mint FROM "+t.database+".tokens ORDER BY daily_volume_usd DESC NULLS LAST, mint LIMIT ?", limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the mints with the highest volume: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // its error is rows.Err's
+	var top []pubkey.Key
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		mint, err := pubkey.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("mint %q: %w", text, err)
+		}
+		top = append(top, mint)
+	}
+	return top, rows.Err()
+}
