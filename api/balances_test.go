@@ -53,8 +53,9 @@ func newWorld(t *testing.T) *world {
 	w.hold(t, 3, w.one, w.vend, 100, 40)
 	w.hold(t, 4, w.two, w.alice, 5, 50)
 	w.exec(t, `INSERT INTO mintlake.balance_mints_raw (mint, partition, first) VALUES ('%s', 0, 20), ('%s', 0, 50)`, w.one, w.two)
-	w.exec(t, `INSERT INTO mintlake.holder_counts_raw (mint, holders, accounts, balance, top10, complete, since_slot, as_of_slot, counted_at) VALUES
-		('%s', 3, 3, 1000, 900, true, 20, 40, now64(3)), ('%s', 1, 1, 5, 5, false, 0, 50, now64(3))`, w.one, w.two)
+	w.exec(t, `INSERT INTO mintlake.holder_counts_raw (mint, holders, accounts, balance, top10, created_slot, as_of_slot, counted_at) VALUES
+		('%s', 3, 3, 1000, 900, 20, 40, now64(3)), ('%s', 1, 1, 5, 5, 0, 50, now64(3))`, w.one, w.two)
+	w.exec(t, `INSERT INTO mintlake.balance_reach_raw (name, whole, floor) VALUES ('balances', 10, 10)`)
 	w.exec(t, `INSERT INTO mintlake.holder_counts_1h_raw (mint, hour, holders, as_of_slot) VALUES ('%[1]s', '2026-11-20 10:00:00', 1, 20), ('%[1]s', '2026-11-21 11:00:00', 3, 40)`, w.one)
 	place := schemas.JoinOrder(0, 3, 0, 0)
 	for i, kind := range []string{"mint", "transfer"} {

@@ -100,7 +100,7 @@ func (c *ClickHouse) States(ctx context.Context, mints []pubkey.Key) (map[pubkey
 		mint, err := pubkey.Parse(text)
 		states[mint] = stateOf(complete, since, asOf)
 		return err
-	}, "SELECT mint, complete, since_slot, as_of_slot FROM {db}.holder_counts_raw FINAL WHERE mint IN {mints:Array(String)}", named("mints", texts))
+	}, "SELECT mint, complete, since_slot, as_of_slot FROM {db}.holder_counts WHERE mint IN {mints:Array(String)}", named("mints", texts))
 	return states, err
 }
 

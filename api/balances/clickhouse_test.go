@@ -173,8 +173,9 @@ func largeMintsAreRankedAsCounted(t *testing.T, s *tables) {
 		}
 	}
 	s.exec(t, "INSERT INTO mintlake.token_accounts_raw (mint, account, owner, amount, open, on_curve, position) VALUES "+strings.Join(states, ", "))
-	s.exec(t, "INSERT INTO mintlake.holder_counts_raw (mint, holders, accounts, top, complete, since_slot, as_of_slot, counted_at) VALUES ('"+mint.String()+"', 5, 20001, ["+
-		strings.Join(top, ", ")+"], true, 7, 99, now64(3))")
+	s.exec(t, "INSERT INTO mintlake.holder_counts_raw (mint, holders, accounts, top, created_slot, as_of_slot, counted_at) VALUES ('"+mint.String()+"', 5, 20001, ["+
+		strings.Join(top, ", ")+"], 7, 99, now64(3))")
+	s.exec(t, "INSERT INTO mintlake.balance_reach_raw (name, whole, floor) VALUES ('balances', 1, 1)")
 	page, err := s.reader.Holders(t.Context(), balances.Ranking{Mint: mint, Limit: 2})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, *page.Total)

@@ -88,7 +88,7 @@ func (c *ClickHouse) counted(ctx context.Context, mint pubkey.Key) (found count,
 	}, `SELECT holders, accounts, complete, since_slot, as_of_slot, arrayMap(t -> toString(t.owner), top), arrayMap(t -> toString(t.amount), top),
 		arrayMap(t -> t.accounts, top), arrayMap(t -> t.on_curve, top)
 		FROM (SELECT holders, accounts, complete, since_slot, as_of_slot, if(accounts > {live:UInt64}, top, []) AS top
-			FROM {db}.holder_counts_raw FINAL WHERE mint = {mint:String})`, named("mint", mint.String()), named("live", liveAccounts))
+			FROM {db}.holder_counts WHERE mint = {mint:String})`, named("mint", mint.String()), named("live", liveAccounts))
 	return found, err
 }
 

@@ -20,8 +20,8 @@ import (
 // measure is a topic, and the table that shows how much of it was projected.
 type measure struct {
 	topic, table string
-	// records is how many records of the topic make one row; 0 if a record makes any number of rows,
-	// so that rows do not tell how many records there were.
+	// records is how many records of the topic make one row; 0 if a record makes any number of
+	// rows, so that rows do not tell how many records there were.
 	records uint64
 }
 

@@ -21,7 +21,7 @@ func Sharding() map[string]string {
 		"swap_minutes_raw": "cityHash64(minute)", "venue_volume_1m_raw": "cityHash64(bucket)", "trade_pools_1m_raw": "cityHash64(bucket)",
 		"balance_changes_raw": byMint, "token_accounts_raw": byMint, "transfers_raw": byMint, "balance_mints_raw": byMint,
 		"holder_counts_raw": byMint, "holder_counts_1h_raw": byMint,
-		"balance_reach_raw": everywhere,
+		"balance_reach_raw":   "cityHash64(name)",
 		"wallet_accounts_raw": "cityHash64(owner)", "wallet_transfers_raw": "cityHash64(owner)",
 		"key_usage_1m_raw": "cityHash64(key)",
 		"valuations":       everywhere, "table_rules": "cityHash64(made)",

@@ -321,6 +321,7 @@ CREATE OR REPLACE VIEW {{.Database}}.holder_counts {{onCluster}}
     holders    UInt64               COMMENT 'Owners whose accounts sum above 0',
     accounts   UInt64               COMMENT 'Open token accounts',
     balance    UInt128              COMMENT 'Sum of their raw amounts',
+    top        Array(Tuple(owner FixedString(32), amount UInt128, accounts UInt32, on_curve Bool)) COMMENT 'The 1,000 owners with the most, keys raw, by amount and then by owner',
     top10      UInt128              COMMENT 'Sum of the ten owners with the most; vaults of pools, curves and burn addresses left out',
     holes      UInt64               COMMENT 'Changes whose before is not the after of the one in front of them',
     since_slot UInt64               COMMENT 'Slot from which every change is there; 0 when that is not known',
@@ -329,7 +330,7 @@ CREATE OR REPLACE VIEW {{.Database}}.holder_counts {{onCluster}}
     counted_at DateTime64(3, 'UTC') COMMENT 'When it was counted'
 )
 AS WITH (SELECT (max(whole), max(floor), count()) FROM {{.Database}}.balance_reach_raw FINAL) AS reach
-SELECT mint, holders, accounts, balance, top10,
+SELECT mint, holders, accounts, balance, top, top10,
     c.holes + if(since_slot > 0 AND since_slot < reach.2, 0, unopened) AS holes,
     multiIf(reach.3 = 0, 0, created_slot > 0 AND created_slot >= reach.1, created_slot, based_slot > 0 AND based_slot >= reach.1, based_slot, 0) AS since_slot,
     since_slot > 0 AND holes = 0 AND (since_slot >= reach.2 OR proved_since = since_slot) AS complete,
