@@ -47,7 +47,7 @@ func concentrated(t *testing.T, c *swaptest.Chain, program venue.Key, aside int3
 func TestConcentratedPoolsAreQuoted(t *testing.T) {
 	c := chain()
 	address, mints := concentrated(t, c, clmm.Raydium.Program(), 20)
-	f := start(t, Config{hubs: []venue.Key{}}, c)
+	f := start(t, Config{Hubs: []venue.Key{}}, c)
 	few := f.quoteOK(t, query(mints[0], mints[1], "1000000"))
 	require.Equal(t, clmm.Raydium.Name(), few.Route[0].Venue)
 	require.Equal(t, address.String(), few.Route[0].Pool)
@@ -61,6 +61,6 @@ func TestConcentratedPoolsAreQuoted(t *testing.T) {
 func TestForksAreNotQuotedUnproved(t *testing.T) {
 	c := chain()
 	_, mints := concentrated(t, c, clmm.Byreal.Program(), 2)
-	f := start(t, Config{hubs: []venue.Key{}}, c)
+	f := start(t, Config{Hubs: []venue.Key{}}, c)
 	f.refused(t, http.MethodGet, query(mints[0], mints[1], "1000000"), "", http.StatusNotFound, "no run of its program proves it")
 }
