@@ -31,6 +31,8 @@ type view struct {
 	graph   *router.Graph
 	// tables are the lookup tables that a transaction may use.
 	tables []txn.Table
+	// beyond are pools that refused as the order needs more than what is held of them.
+	beyond []venue.Key
 	// refused are pools of the pair that exist but cannot be quoted.
 	refused []market.Refused
 	// slot is the slot up to which all parts of the state are known to hold.
@@ -244,6 +246,7 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
 		MaxSwaps: mostSwaps(r.version), Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: s.rent().Of(tokenAccountSize), Native: mint.WrappedSOL,
 	})
+	v.beyond = answer.Beyond
 	reports := s.reportsOf(r, v, answer)
 	if err != nil {
 		return nil, refused(r, v, reports, err)

@@ -28,7 +28,7 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := s.choose(ctx, r, v)
+	c, err := s.chooseFar(ctx, r, v)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -83,7 +83,7 @@ func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, e
 		ax, ay := x.Address(), y.Address()
 		return cmp.Or(cmp.Compare(y.Rank(), x.Rank()), bytes.Compare(ax[:], ay[:]))
 	})
-	return refs[:min(len(refs), m.cfg.maxPools)], nil
+	return readable(refs, m.cfg.maxPools), nil
 }
 
 // Known is a pool of a pair that was asked for lately.

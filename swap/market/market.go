@@ -96,6 +96,8 @@ type Pool struct {
 	// written. Clock is the chain's clock for quotes.
 	Slot  uint64
 	Clock venue.Clock
+	// Ref is what the state was decoded from.
+	Ref venue.Ref
 }
 
 // Refused is a pool that gives no quote, and why: Err wraps a venue.Refusal.
@@ -347,7 +349,7 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 			snapshot.Refused = append(snapshot.Refused, Refused{r.venue, r.Address(), err})
 			continue
 		}
-		snapshot.Pools = append(snapshot.Pools, Pool{Pool: pool, Venue: r.venue, Slot: slot, Clock: clock})
+		snapshot.Pools = append(snapshot.Pools, Pool{Pool: pool, Venue: r.venue, Slot: slot, Clock: clock, Ref: r.Ref})
 	}
 	return snapshot, nil
 }

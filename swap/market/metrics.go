@@ -17,7 +17,7 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, error) {
 	m := &metrics{
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mintlake_swap_pair_reads_total", Help: "Times that the state of a pair was wanted, by where it came from.",
+			Name: "mintlake_swap_pair_reads_total", Help: "Times that the state of a pair was wanted, by where it came from; wider: the arrays of one pool were read farther from its price.",
 		}, []string{"outcome"}),
 		readSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "mintlake_swap_pair_read_seconds", Help: "Time to find and read the pools of a pair.",
@@ -28,7 +28,7 @@ func newMetrics(registerer prometheus.Registerer, venues []string) (*metrics, er
 		}, []string{"venue"}),
 	}
 	counters.Preset(m.badPools, venues)
-	counters.Preset(m.reads, []string{"held", "read", "cached", "failed"})
+	counters.Preset(m.reads, []string{"held", "read", "cached", "wider", "failed"})
 	m.held, m.cached = m.reads.WithLabelValues("held"), m.reads.WithLabelValues("cached")
 	if registerer == nil {
 		return m, nil

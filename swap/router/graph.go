@@ -41,6 +41,18 @@ func NewGraph(pairs []Pair) *Graph {
 	return &Graph{pairs}
 }
 
+// Replace puts another state of a pool in the place of the one that the graph has. It is for
+// whoever made the graph, before others use it.
+func (g *Graph) Replace(e Edge) {
+	mints := e.Mints()
+	edges, address := g.Between(mints[0], mints[1]), e.Address()
+	for i := range edges {
+		if edges[i].Address() == address {
+			edges[i] = e
+		}
+	}
+}
+
 // Between implements Pools.
 func (g *Graph) Between(a, b venue.Key) []Edge {
 	var mints [2]venue.Key

@@ -166,6 +166,7 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (
 		quote, err := e.Quote(s.q.order(e, in, amount, exactOut))
 		if err != nil {
 			refusal = err
+			s.beyond(e, err)
 			continue
 		}
 		if f.fits(&quote) && (!found || better(&quote, &leg.Quote, exactOut)) {

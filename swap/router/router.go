@@ -121,6 +121,8 @@ type Answer struct {
 	Plans []Plan
 	// Refused are direct pools that gave no quote for the whole amount.
 	Refused []Refused
+	// Beyond are pools, direct ones and others, that refused an amount with venue.ErrBeyond.
+	Beyond []venue.Key
 }
 
 // ErrNoPool is returned for a pair that neither one pool nor several in a row connect.
@@ -202,11 +204,19 @@ func (s *search) direct() []Edge {
 		quote, err := e.Quote(s.q.order(e, s.q.In, s.q.Amount, s.q.ExactOut))
 		if err != nil {
 			s.answer.Refused = append(s.answer.Refused, Refused{*e, err})
+			s.beyond(e, err)
 			continue
 		}
 		s.add(Route{Legs: []Leg{{Edge: *e, Quote: quote}}, AmountIn: quote.AmountIn, AmountOut: quote.AmountOut})
 	}
 	return edges
+}
+
+// beyond notes a pool that refused since the order needs more than what is held of it.
+func (s *search) beyond(e *Edge, err error) {
+	if address := e.Address(); errors.Is(err, venue.ErrBeyond) && !slices.Contains(s.answer.Beyond, address) {
+		s.answer.Beyond = append(s.answer.Beyond, address)
+	}
 }
 
 // flow adds plans that send an exact-in amount through all pools and paths that gain by it: one of

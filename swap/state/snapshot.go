@@ -171,7 +171,7 @@ func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
 		case d.err != nil:
 			found.Refused = append(found.Refused, market.Refused{Venue: e.venue, Address: e.ref.Address(), Err: d.err})
 		default:
-			found.Pools = append(found.Pools, market.Pool{Pool: d.pool, Venue: e.venue, Slot: e.slot, Clock: clock})
+			found.Pools = append(found.Pools, market.Pool{Pool: d.pool, Venue: e.venue, Slot: e.slot, Clock: clock, Ref: e.ref})
 		}
 	}
 	return found, nil
