@@ -122,6 +122,22 @@ test("a token's page draws candles", () =>
     await picture(page, "explorer-token");
   }));
 
+test("who holds a token, and what a wallet has", () =>
+  open(`/token/${lake}`, async (page) => {
+    await page.waitForSelector(".shares rect");
+    await page.waitForSelector("h2:text-is('Transfers')");
+    const wallet = page.locator("table.holders tbody tr:has(td:text-is('wallet'))").first();
+    assert.match(await wallet.textContent(), /%/);
+    await clean(page);
+    const address = await wallet.locator("code").getAttribute("title");
+    await wallet.locator("a").click();
+    await page.waitForURL(`${base}/owner/${address}`);
+    await page.waitForSelector(`table.held a[href='/token/${lake}']`);
+    const held = await get(`/owners/${address}/tokens`);
+    assert.equal(await page.locator("table.held tbody tr").count(), held.items.length);
+    await clean(page);
+  }));
+
 test("a token's page tells who launched it", () =>
   open("/", async (page) => {
     // The node's own answer, as of a token of pump.fun: the demo's chain has no launchpad.

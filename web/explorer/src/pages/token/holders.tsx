@@ -79,7 +79,7 @@ function parts(items: Holder[], all: number | null): { name: string; tone: strin
     { name: "Burnt", tone: "burn", share: share(of("burn")) },
   ];
   const rest = Math.max(0, 100 - listed.reduce((sum, part) => sum + part.share, 0));
-  const others = all == null ? "All others" : `${count(Math.max(0, all - items.length))} others`;
+  const others = all == null ? "All others" : all > items.length ? `${count(all - items.length)} others` : "Not seen";
   return [...listed, { name: others, tone: "rest", share: rest }].filter((part) => part.share > 0.005);
 }
 
