@@ -14,9 +14,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// balancesOff is the answer of a node that keeps no balances.
-func balancesOff() *Error {
-	return newError(fiber.StatusNotFound, "this node keeps no balances: the setting balances.mode is off")
+// keepsBalances answers for handle on a node that keeps no balances.
+func (s *Server) keepsBalances(handle fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if s.deps.Balances == nil {
+			return newError(fiber.StatusNotFound, "this node keeps no balances: the setting balances.mode is off")
+		}
+		return handle(c)
+	}
 }
 
 // balancesError returns the answer to a question about balances that failed with err.
@@ -39,11 +44,8 @@ func (s *Server) balancesError(err error) error {
 }
 
 // balancesMint returns the mint of a request about balances. It is an error if the mint is not in
-// the registry, or if the node keeps no balances.
+// the registry.
 func (s *Server) balancesMint(c *fiber.Ctx) (pubkey.Key, error) {
-	if s.deps.Balances == nil {
-		return pubkey.Key{}, balancesOff()
-	}
 	mint, err := pathKey(c)
 	if err == nil && s.replica.Lookup(mint) == nil {
 		return mint, unknownMint(mint.String())
@@ -52,10 +54,7 @@ func (s *Server) balancesMint(c *fiber.Ctx) (pubkey.Key, error) {
 }
 
 // pathOwner returns the wallet that the path names.
-func (s *Server) pathOwner(c *fiber.Ctx) (pubkey.Key, error) {
-	if s.deps.Balances == nil {
-		return pubkey.Key{}, balancesOff()
-	}
+func pathOwner(c *fiber.Ctx) (pubkey.Key, error) {
 	text := c.Params("owner")
 	if unescaped, err := url.PathUnescape(text); err == nil {
 		text = unescaped

@@ -95,7 +95,7 @@ func (w *world) body(t *testing.T, schema, path string) map[string]any {
 func TestBalances(t *testing.T) {
 	w := newWorld(t)
 	for name, run := range map[string]func(*testing.T, *world){
-		"holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "rows": holdersOfRows, "refusals": balancesRefuse,
+		"holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
 	}
@@ -132,6 +132,7 @@ func holdersHistoryRoute(t *testing.T, w *world) {
 func transfersRoutes(t *testing.T, w *world) {
 	body := w.body(t, "TransfersResponse", "/tokens/"+w.one+"/transfers?limit=1")
 	require.Equal(t, true, body["complete"])
+	require.EqualValues(t, 20, body["since_slot"])
 	require.EqualValues(t, 6, body["decimals"])
 	item := body["items"].([]any)[0].(map[string]any)
 	for name, want := range map[string]any{
@@ -175,6 +176,28 @@ func walletRoute(t *testing.T, w *world) {
 	require.Len(t, past["items"], 1)
 	require.Equal(t, true, past["complete"])
 	require.Empty(t, w.body(t, "OwnerTokensResponse", "/owners/"+w.one+"/tokens")["items"])
+}
+
+// dustyWallet: a wallet with more tokens than are ordered by value is read by mint, each token
+// once.
+func dustyWallet(t *testing.T, w *world) {
+	const tokens = 10_001
+	w.exec(t, `INSERT INTO mintlake.wallet_accounts_raw (owner, mint, account, amount, open, position)
+		SELECT '%s', base58Encode(unhex(leftPad(hex(number), 64, 'a'))), toString(number), 1, true, 1 FROM numbers(%d)`, w.two, tokens)
+	path, seen := "/owners/"+w.two+"/tokens?limit=1000", map[any]bool{}
+	for next := ""; ; {
+		body := w.body(t, "OwnerTokensResponse", path+"&cursor="+next)
+		require.Equal(t, "mint", body["sort"])
+		require.EqualValues(t, tokens, body["total"])
+		for _, item := range body["items"].([]any) {
+			seen[item.(map[string]any)["mint"]] = true
+		}
+		if body["next"] == nil {
+			break
+		}
+		next = body["next"].(string)
+	}
+	require.Len(t, seen, tokens)
 }
 
 // holdersOfRows: figures of rows, order and filters, once the node has read the counts.

@@ -64,7 +64,7 @@ func (s *Server) getOwnerTokens(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	owner, err := s.pathOwner(c)
+	owner, err := pathOwner(c)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,9 @@ func (s *Server) getOwnerTokens(c *fiber.Ctx) error {
 	if err != nil {
 		return s.balancesError(err)
 	}
-	response.Total = held.Total
+	if response.Total = held.Total; after.byMint {
+		response.Total = after.total
+	}
 	if after.byMint || len(held.Holdings) > mostValued {
 		response.Sort = "mint"
 	}
@@ -102,7 +104,9 @@ func (s *Server) fillOwnerTokens(response *ownerTokensResponse, held []balances.
 	}
 	if len(items) > response.Limit {
 		items = items[:response.Limit]
-		next := heldCursorOf(&items[len(items)-1], response.Sort == "mint").String()
+		cursor := heldCursorOf(&items[len(items)-1], response.Sort == "mint")
+		cursor.total = response.Total
+		next := cursor.String()
 		response.Next = &next
 	}
 	response.Items = items
@@ -155,14 +159,6 @@ func (s *Server) completeOwnerTokens(ctx context.Context, response *ownerTokensR
 	return nil
 }
 
-// stateOfAll returns the state of an answer about several mints, which may repeat.
-func (s *Server) stateOfAll(ctx context.Context, mints []pubkey.Key) (balances.State, error) {
-	slices.SortFunc(mints, pubkey.Compare)
-	mints = slices.Compact(mints)
-	states, err := s.deps.Balances.States(ctx, mints)
-	return joinStates(states, len(mints)), err
-}
-
 // joinStates returns what holds of all of count mints: since the latest beginning, and as of the
 // latest change.
 func joinStates(states map[pubkey.Key]balances.State, count int) balances.State {
@@ -185,7 +181,9 @@ func laterSlot(a, b *uint64) *uint64 {
 type heldCursor struct {
 	byMint, given bool
 	value         float64 // -1 if unknown
-	mint          pubkey.Key
+	// total is how many tokens the first page counted.
+	total uint64
+	mint  pubkey.Key
 }
 
 func heldCursorOf(item *ownerHeld, byMint bool) heldCursor {
@@ -202,15 +200,15 @@ func (c heldCursor) compare(d heldCursor) int {
 }
 
 // heldCursorSize is the length of a cursor in bytes.
-const heldCursorSize = 1 + 8 + pubkey.Size
+const heldCursorSize = 1 + 8 + 8 + pubkey.Size
 
-// String is the order, the value and the mint in hexadecimal digits.
+// String is the order, the value, the total and the mint in hexadecimal digits.
 func (c heldCursor) String() string {
 	raw := []byte{0}
 	if c.byMint {
 		raw[0] = 1
 	}
-	raw = binary.BigEndian.AppendUint64(raw, math.Float64bits(c.value))
+	raw = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(raw, math.Float64bits(c.value)), c.total)
 	return hex.EncodeToString(append(raw, c.mint[:]...))
 }
 
@@ -222,5 +220,8 @@ func parseHeldCursor(text string) (c heldCursor, err error) {
 	if err != nil || len(raw) != heldCursorSize {
 		return c, errHeldCursor
 	}
-	return heldCursor{raw[0] != 0, true, math.Float64frombits(binary.BigEndian.Uint64(raw[1:])), pubkey.Key(raw[9:])}, nil
+	return heldCursor{
+		byMint: raw[0] != 0, given: true, value: math.Float64frombits(binary.BigEndian.Uint64(raw[1:])), total: binary.BigEndian.Uint64(raw[9:]),
+		mint: pubkey.Key(raw[17:]),
+	}, nil
 }

@@ -74,11 +74,11 @@ func (s *Server) getTransfers(c *fiber.Ctx) error {
 	if err != nil {
 		return s.balancesError(err)
 	}
-	states, err := s.deps.Balances.States(ctx, []pubkey.Key{mint})
+	state, err := s.stateOfTransfers(ctx, []pubkey.Key{mint})
 	if err != nil {
 		return s.balancesError(err)
 	}
-	response := transfersResponse{Mint: mint, Items: make([]transfer, 0, len(list)), Limit: limit, State: states[mint]}
+	response := transfersResponse{Mint: mint, Items: make([]transfer, 0, len(list)), Limit: limit, State: state}
 	if token := s.replica.Lookup(mint); token != nil {
 		response.Decimals = token.Decimals
 	}
@@ -99,7 +99,7 @@ func (s *Server) getOwnerTransfers(c *fiber.Ctx) error {
 	if err := queryOfWallet(c, &filter); err != nil {
 		return err
 	}
-	owner, err := s.pathOwner(c)
+	owner, err := pathOwner(c)
 	if err != nil {
 		return err
 	}
@@ -122,10 +122,27 @@ func (s *Server) getOwnerTransfers(c *fiber.Ctx) error {
 		}
 		response.Items, mints = append(response.Items, item), append(mints, m.Mint)
 	}
-	if response.State, err = s.stateOfAll(ctx, mints); err != nil {
+	if response.State, err = s.stateOfTransfers(ctx, mints); err != nil {
 		return s.balancesError(err)
 	}
 	return c.JSON(response)
+}
+
+// stateOfTransfers returns the state of an answer about transfers of mints, which may repeat. They
+// are whole as balances are, but for those that were deleted for their age.
+func (s *Server) stateOfTransfers(ctx context.Context, mints []pubkey.Key) (balances.State, error) {
+	slices.SortFunc(mints, pubkey.Compare)
+	mints = slices.Compact(mints)
+	states, err := s.deps.Balances.States(ctx, mints)
+	if err != nil {
+		return balances.State{}, err
+	}
+	state := joinStates(states, len(mints))
+	kept, err := s.deps.Balances.KeptFrom(ctx)
+	if state.SinceSlot != nil {
+		state.SinceSlot = laterSlot(state.SinceSlot, &kept)
+	}
+	return state, err
 }
 
 // pageOf cuts a list that has one row more if more follow, and returns the cursor of the next page.

@@ -76,7 +76,7 @@ type Holding struct {
 // Held is what a wallet holds, by mint as text.
 type Held struct {
 	Holdings []Holding
-	// Total counts the mints.
+	// Total counts the mints; only where after is empty.
 	Total uint64
 	// From is the first slot of which changes are held; only where a slot was asked about.
 	From uint64
@@ -145,6 +145,8 @@ type Reader interface {
 	Held(ctx context.Context, owner pubkey.Key, after string, limit int, slot *uint64) (Held, error)
 	// States returns how whole the balances of mints are; a mint that was never counted is missing.
 	States(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key]State, error)
+	// KeptFrom returns the first slot of which transfers are kept; 0 if there are none.
+	KeptFrom(ctx context.Context) (uint64, error)
 	// Transfers returns at most limit transfers of a mint before a cursor, newest first.
 	Transfers(ctx context.Context, mint pubkey.Key, filter Filter, before MoveCursor, limit int) ([]Movement, error)
 	// WalletTransfers is the same of a wallet: a transfer to itself is one row in and one out.

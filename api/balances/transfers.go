@@ -18,6 +18,13 @@ const inTransaction = "bitAnd(place, 1099511627775)"
 // SignatureText is the signature in base58.
 func (m *Movement) SignatureText() string { return base58.Encode(m.Signature[:]) }
 
+// KeptFrom implements Reader.
+func (c *ClickHouse) KeptFrom(ctx context.Context) (slot uint64, err error) {
+	// It comes from the parts' indexes: slot is what partitions are made of.
+	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&slot) }, "SELECT min(slot) FROM {db}.transfers_raw")
+	return slot, err
+}
+
 // Transfers implements Reader.
 func (c *ClickHouse) Transfers(ctx context.Context, mint pubkey.Key, filter Filter, before MoveCursor, limit int) ([]Movement, error) {
 	where, args := filter.where(before)

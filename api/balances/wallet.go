@@ -2,7 +2,6 @@ package balances
 
 import (
 	"context"
-	"math"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -14,11 +13,12 @@ const (
 		FROM (SELECT mint, amount FROM {db}.wallet_accounts_raw FINAL WHERE owner = {owner:String} AND open AND mint > {after:String}) AS w
 		GROUP BY mint HAVING sum > 0`
 	// Every account that the wallet ever had is in wallet_accounts_raw.
-	heldAt = `SELECT mint, sum(toUInt128(last.3)) AS sum, count() AS accounts FROM (
-			SELECT mint, argMax((open, owner, amount), (slot, place)) AS last FROM {db}.balance_changes_raw
-			WHERE (mint, account) IN (SELECT mint, account FROM {db}.wallet_accounts_raw WHERE owner = {owner:String} AND mint > {after:String}) AND slot <= {slot:UInt64}
-			GROUP BY mint, account)
-		WHERE last.1 AND last.2 = base58Decode({owner:String}) GROUP BY mint HAVING sum > 0`
+	heldAt = `SELECT mint, sum(toUInt128(a.amount)) AS sum, count() AS accounts FROM (
+			SELECT mint, argMax(open, at) AS open, argMax(owner, at) AS owner, argMax(amount, at) AS amount FROM (
+				SELECT mint, account, open, owner, amount, bitOr(bitShiftLeft(toUInt128(slot), 64), toUInt128(place)) AS at FROM {db}.balance_changes_raw
+				WHERE (mint, account) IN (SELECT mint, account FROM {db}.wallet_accounts_raw WHERE owner = {owner:String} AND mint > {after:String}) AND slot <= {slot:UInt64})
+			GROUP BY mint, account) AS a
+		WHERE open AND a.owner = base58Decode({owner:String}) GROUP BY mint HAVING sum > 0`
 )
 
 // Held implements Reader.
@@ -49,20 +49,11 @@ func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, l
 	if err != nil {
 		return held, err
 	}
-	if after == "" && len(held.Holdings) < limit {
+	if after != "" || len(held.Holdings) < limit {
 		held.Total = uint64(len(held.Holdings))
 		return held, nil
 	}
 	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&held.Total) },
 		"SELECT count() FROM ("+query+") SETTINGS optimize_aggregation_in_order = 1", append(args, named("after", ""))...)
 	return held, err
-}
-
-// LatestSlot returns the highest slot of which changes are stored; nil if there is none.
-func (c *ClickHouse) LatestSlot(ctx context.Context) (*uint64, error) {
-	_, last, err := c.span(ctx)
-	if err != nil || last == 0 || last == math.MaxUint64 {
-		return nil, err
-	}
-	return &last, nil
 }
