@@ -19,6 +19,8 @@ type worker struct {
 	sum     lattice.Hash
 	entries []entry
 	facts   []byte
+	held    []byte
+	value   []byte
 	skipped map[string]int64
 }
 

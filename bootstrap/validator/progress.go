@@ -15,7 +15,8 @@ var (
 	stepRead    = step{0, 600}
 	stepSort    = step{600, 650}
 	stepTakeOff = step{650, 850}
-	stepWrite   = step{850, 1000}
+	stepWrite   = step{850, 950}
+	stepHold    = step{950, 1000}
 )
 
 // progressTotal is Progress.Total: thousandths of thousandths of a run.

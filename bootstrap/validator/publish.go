@@ -39,11 +39,14 @@ func (l *Loader) publish(ctx context.Context, replaced *replaced) error {
 	if err != nil {
 		return err
 	}
-	l.state.Summary.Records = l.state.Records
-	if err := l.record(ctx); err != nil {
+	if err := l.notePublished(l.state.StagedBytes); err != nil {
 		return err
 	}
-	return l.notePublished(l.state.StagedBytes)
+	if err := l.publishHoldings(ctx, replaced); err != nil {
+		return err
+	}
+	l.state.Summary.Records, l.state.Summary.Holdings = l.state.Records, l.state.HeldRecords
+	return l.record(ctx)
 }
 
 // record writes into the log which snapshot was read, and how far it was checked.

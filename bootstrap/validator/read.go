@@ -2,6 +2,7 @@ package validator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -102,8 +103,8 @@ func (l *Loader) readArchive(ctx context.Context, i int, source *source) error {
 
 // take is what a worker does with a chunk the first time.
 func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
-	w.entries, w.facts = w.entries[:0], w.facts[:0]
-	facts := int64(0)
+	w.entries, w.facts, w.held = w.entries[:0], w.facts[:0], w.held[:0]
+	facts, held := int64(0), int64(0)
 	for place, account := range chunk.Accounts() {
 		w.entries = append(w.entries, entryOf(&account.Address, rank, place, account.Lamports == 0))
 		if account.Lamports == 0 {
@@ -111,6 +112,10 @@ func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
 		}
 		if !l.cfg.SkipHash {
 			w.sum.Add(w.hasher.Account(account))
+		}
+		if l.stageHolding(w, rank, place, account) {
+			held++
+			continue
 		}
 		fact, skipped := l.deps.Extract(account)
 		if skipped != "" {
@@ -129,7 +134,21 @@ func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
 	if err := l.spill.add(w.entries); err != nil {
 		return err
 	}
+	if err := l.held.add(w.held, held); err != nil {
+		return err
+	}
 	return l.stage.add(w.facts, facts)
+}
+
+// stageHolding stages a token account, and reports whether it is one that is followed.
+func (l *Loader) stageHolding(w *worker, rank, place uint32, account *lattice.Account) bool {
+	w.value = l.holding(w.value[:0], account)
+	if len(w.value) == 0 {
+		return false
+	}
+	// A fixed length cannot be too long.
+	w.held, _ = appendStaged(w.held, rank, place, func(out []byte) ([]byte, error) { return append(out, w.value...), nil })
+	return true
 }
 
 // checkpoint notes what the workers, who must not be at work, have read. It makes durable first
@@ -146,12 +165,13 @@ func (l *Loader) checkpoint(workers []*worker) error {
 	if err := l.spill.flush(); err != nil {
 		return err
 	}
-	if err := l.stage.flush(); err != nil {
+	if err := errors.Join(l.stage.flush(), l.held.flush()); err != nil {
 		return err
 	}
 	sum := l.sum.Bytes()
 	l.state.Sum, l.state.Runs = sum[:], l.spill.runs
 	l.state.StagedBytes, l.state.StagedFacts = l.stage.bytes, l.stage.facts
+	l.state.HeldBytes, l.state.HeldAccounts = l.held.bytes, l.held.facts
 	return l.file.Save(l.state)
 }
 
@@ -170,7 +190,7 @@ func (l *Loader) findReplaced(ctx context.Context) (*replaced, error) {
 	}
 	s := &l.state.Summary
 	s.Versions, s.Replaced, s.Accounts = total, r.count, live
-	s.SpillBytes, s.StagedBytes = l.spill.bytes(), l.state.StagedBytes
+	s.SpillBytes, s.StagedBytes = l.spill.bytes(), l.state.StagedBytes+l.state.HeldBytes
 	s.Skipped = maps.Clone(l.state.Skipped)
 	return r, nil
 }

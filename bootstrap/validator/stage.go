@@ -49,13 +49,12 @@ func openStage(path string, bytes, facts int64) (*stage, error) {
 
 func (s *stage) close() { _ = s.file.Close() }
 
-// appendFact appends what the file has of a fact.
-func appendFact(out []byte, rank, place uint32, fact *eventspb.Enrichment) ([]byte, error) {
+// appendStaged appends what the file has of a fact; value appends the fact's bytes.
+func appendStaged(out []byte, rank, place uint32, value func(out []byte) ([]byte, error)) ([]byte, error) {
 	start := len(out)
 	out = binary.LittleEndian.AppendUint32(out, rank)
 	out = binary.LittleEndian.AppendUint32(out, place)
-	out = append(out, 0, 0, 0, 0)
-	out, err := proto.MarshalOptions{}.MarshalAppend(out, fact)
+	out, err := value(append(out, 0, 0, 0, 0))
 	if err != nil {
 		return nil, fmt.Errorf("encode a fact: %w", err)
 	}
@@ -67,7 +66,12 @@ func appendFact(out []byte, rank, place uint32, fact *eventspb.Enrichment) ([]by
 	return out, nil
 }
 
-// add writes some facts, as appendFact makes them.
+// appendFact appends what the file has of a fact.
+func appendFact(out []byte, rank, place uint32, fact *eventspb.Enrichment) ([]byte, error) {
+	return appendStaged(out, rank, place, func(out []byte) ([]byte, error) { return proto.MarshalOptions{}.MarshalAppend(out, fact) })
+}
+
+// add writes some facts, as appendStaged makes them.
 func (s *stage) add(raw []byte, facts int64) error {
 	if facts == 0 {
 		return nil

@@ -24,6 +24,8 @@ type state struct {
 	// Archives are those that the run reads, the full one first.
 	Archives []archiveState `json:"archives"`
 	SkipHash bool           `json:"skip_hash"`
+	// Balances says that token accounts are read too.
+	Balances bool `json:"balances"`
 	// ExpectHash and Log are those of Config.
 	ExpectHash string `json:"expect_hash,omitempty"`
 	Log        string `json:"log,omitempty"`
@@ -33,6 +35,12 @@ type state struct {
 	// StagedBytes and StagedFacts are what the stage holds.
 	StagedBytes int64 `json:"staged_bytes"`
 	StagedFacts int64 `json:"staged_facts"`
+	// HeldBytes and HeldAccounts are the staged token accounts, HeldPublished and HeldRecords those
+	// that are in the log.
+	HeldBytes     int64 `json:"held_bytes"`
+	HeldAccounts  int64 `json:"held_accounts"`
+	HeldPublished int64 `json:"held_published"`
+	HeldRecords   int64 `json:"held_records"`
 	// Sum is the lattice hash of all versions read so far.
 	Sum     []byte           `json:"sum"`
 	Skipped map[string]int64 `json:"skipped"`
@@ -54,7 +62,7 @@ type archiveState struct {
 }
 
 // loadState loads the progress of the last run, or begins anew. It refuses that of another run.
-func loadState(cfg *Config, file *bootstrap.StateFile, names []string) (*state, error) {
+func loadState(cfg *Config, balances bool, file *bootstrap.StateFile, names []string) (*state, error) {
 	s := &state{}
 	found, err := file.Load(s)
 	if err != nil {
@@ -62,7 +70,7 @@ func loadState(cfg *Config, file *bootstrap.StateFile, names []string) (*state, 
 	}
 	if !found {
 		s = &state{
-			Format: stateFormat, Phase: phaseRead, SkipHash: cfg.SkipHash, ExpectHash: cfg.ExpectHash, Log: cfg.Log,
+			Format: stateFormat, Phase: phaseRead, SkipHash: cfg.SkipHash, Balances: balances, ExpectHash: cfg.ExpectHash, Log: cfg.Log,
 			Skipped: map[string]int64{}, Archives: make([]archiveState, len(names)),
 		}
 		for i, name := range names {
@@ -76,7 +84,7 @@ func loadState(cfg *Config, file *bootstrap.StateFile, names []string) (*state, 
 	if err := file.CheckLog(s.Log, cfg.Log); err != nil {
 		return nil, err
 	}
-	if s.SkipHash != cfg.SkipHash || s.ExpectHash != cfg.ExpectHash || len(s.Archives) != len(names) {
+	if s.SkipHash != cfg.SkipHash || s.Balances != balances || s.ExpectHash != cfg.ExpectHash || len(s.Archives) != len(names) {
 		return nil, fmt.Errorf("progress in %s is of a run with other flags: go on with those, or begin anew with --restart", file.Path())
 	}
 	for i, name := range names {

@@ -3,7 +3,7 @@
 // In: a full snapshot and, over it, an incremental one, from files, URLs or pipes; they are
 // hostile.
 // Out: one enrichment a mint and a metadata account, at the end of the last archive's slot, as a
-// bootstrap over RPC writes them.
+// bootstrap over RPC writes them; the token accounts of mints that are followed.
 // Guarantees: nothing is written before the whole snapshot is read and checked. Of two versions of
 // an account that of the later slot counts, and within a slot the one that stands later in its
 // storage. Memory is bounded by 2 GiB: of each account 40 bytes are spilled, sorted and merged on
@@ -58,6 +58,8 @@ type Deps struct {
 	Producer kafka.RecordProducer
 	// Extract makes the facts of accounts; Mints by default.
 	Extract Extract
+	// Follow says of which mints token accounts are read too, into chain.balances.v1; nil: of none.
+	Follow func(mint pubkey.Key) bool
 	// Bounds say which slots a chain can have reached; nil knows only the clock.
 	Bounds *bounds.Bounds
 	Logger *slog.Logger
@@ -79,6 +81,8 @@ type Summary struct {
 	StagedBytes int64 `json:"staged_bytes"`
 	// Records counts the facts that were written.
 	Records int64 `json:"records"`
+	// Holdings counts the token accounts that were written.
+	Holdings int64 `json:"holdings"`
 	// Skipped counts versions that state no fact, by reason.
 	Skipped map[string]int64 `json:"skipped"`
 }
@@ -97,6 +101,7 @@ type Loader struct {
 	manifest *archive.Manifest // of the last archive
 	spill    *spill
 	stage    *stage
+	held     *stage
 	sum      lattice.Hash
 
 	progress atomic.Pointer[bootstrap.Progress]
@@ -197,7 +202,7 @@ func (l *Loader) complete() (Summary, bool, error) {
 			names = append(names, filepath.Base(where))
 		}
 	}
-	_, err := loadState(&l.cfg, l.file, names)
+	_, err := loadState(&l.cfg, l.deps.Follow != nil, l.file, names)
 	return saved.Summary, err == nil, err
 }
 
@@ -217,11 +222,14 @@ func (l *Loader) open(ctx context.Context) error {
 		names = append(names, source.name)
 	}
 	var err error
-	if l.state, err = loadState(&l.cfg, l.file, names); err == nil {
+	if l.state, err = loadState(&l.cfg, l.deps.Follow != nil, l.file, names); err == nil {
 		l.spill, err = openSpill(filepath.Join(l.cfg.Folder, "accounts"), l.state.Runs, l.runEntries)
 	}
 	if err == nil {
 		l.stage, err = openStage(filepath.Join(l.cfg.Folder, "facts"), l.state.StagedBytes, l.state.StagedFacts)
+	}
+	if err == nil {
+		l.held, err = openStage(filepath.Join(l.cfg.Folder, "balances"), l.state.HeldBytes, l.state.HeldAccounts)
 	}
 	if err == nil && len(l.state.Sum) == lattice.Size {
 		l.sum = *lattice.FromBytes((*[lattice.Size]byte)(l.state.Sum))
@@ -239,8 +247,10 @@ func (l *Loader) close() {
 	if l.spill != nil {
 		l.spill.close()
 	}
-	if l.stage != nil {
-		l.stage.close()
+	for _, stage := range []*stage{l.stage, l.held} {
+		if stage != nil {
+			stage.close()
+		}
 	}
 }
 
@@ -251,7 +261,7 @@ func (l *Loader) finish() error {
 	if err := l.file.Save(l.state); err != nil {
 		return err
 	}
-	for _, name := range []string{"accounts", "facts", "full", "full.json", "incremental", "incremental.json"} {
+	for _, name := range []string{"accounts", "facts", "balances", "full", "full.json", "incremental", "incremental.json"} {
 		if err := os.Remove(filepath.Join(l.cfg.Folder, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove what was staged: %w", err)
 		}

@@ -28,11 +28,34 @@ type log struct {
 	states  map[pubkey.Key]*registry.State
 	records int
 	fail    func(records int) error
+	failed  int
+	// held are the amounts of token accounts by mint, whole the mints that were read as a whole.
+	held  map[[2]pubkey.Key]uint64
+	whole map[pubkey.Key]bool
 	// told is the record about the snapshot.
 	told *eventspb.ValidatorSnapshot
 }
 
-func newLog() *log { return &log{states: map[pubkey.Key]*registry.State{}} }
+func newLog() *log {
+	return &log{states: map[pubkey.Key]*registry.State{}, held: map[[2]pubkey.Key]uint64{}, whole: map[pubkey.Key]bool{}}
+}
+
+// hold takes a record of balances.
+func (l *log) hold(record *kafka.Record) error {
+	message := new(eventspb.BalanceChanges)
+	if err := proto.Unmarshal(record.Value, message); err != nil {
+		return err
+	}
+	mint := pubkey.Key(message.GetMint())
+	if !message.GetIsRead() || string(record.Key) != mint.String() || l.whole[mint] {
+		return fmt.Errorf("balances of %s: no read, or behind its end", mint)
+	}
+	for _, change := range message.GetChanges() {
+		l.held[[2]pubkey.Key{mint, pubkey.Key(change.GetAccount())}] += change.GetAfter().GetAmount()
+	}
+	l.whole[mint] = message.GetIsWhole()
+	return nil
+}
 
 func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 	l.mu.Lock()
@@ -46,6 +69,12 @@ func (l *log) Produce(_ context.Context, records ...kafka.Record) error {
 		if record.Topic == schemas.TopicIdentity {
 			l.told = new(eventspb.ValidatorSnapshot)
 			return proto.Unmarshal(record.Value, l.told)
+		}
+		if record.Topic == schemas.TopicBalances {
+			if err := l.hold(&record); err != nil {
+				return err
+			}
+			continue
 		}
 		enrichment := new(eventspb.Enrichment)
 		if err := proto.Unmarshal(record.Value, enrichment); err != nil {

@@ -26,6 +26,8 @@ snapshot-SLOT-HASH.tar.zst or .tar.lz4, a file, a URL or - for standard input. W
 Nothing is written before the whole snapshot is checked: the lattice hash of its accounts and its bank hash. These lie in the same archive, so
 they show that it is whole, not who made it: name the bank hash that a second source says with --expect-hash.
 
+With --balances-mode all or list it takes the token accounts of these mints too: their holders are whole from the snapshot's slot on.
+
 Under --data-dir it needs 40 bytes for each account, and about 300 for each mint; a download is kept there until all is done. After a kill the
 same command goes on.`,
 		Example: `  mintlake bootstrap validator-snapshot snapshot-400000000-HASH.tar.zst --incremental incremental-snapshot-400000000-400020000-HASH.tar.zst
@@ -57,8 +59,12 @@ func bootstrapValidator(ctx context.Context, cfg *Config, logger *slog.Logger, r
 		if read.Log, err = s.admin.ClusterID(ctx); err != nil {
 			return err
 		}
+		follow, err := s.followed()
+		if err != nil {
+			return err
+		}
 		loader, err := validator.New(read, validator.Deps{
-			Producer: s.writers.For("bootstrap"), Bounds: s.chainBounds, Logger: logger,
+			Producer: s.writers.For("bootstrap"), Follow: follow, Bounds: s.chainBounds, Logger: logger,
 		})
 		if err != nil {
 			return err
@@ -90,6 +96,9 @@ func tellValidator(summary *validator.Summary, took time.Duration) {
 	fmt.Printf("%d facts written at slot %d, in %s\n", summary.Records, summary.Slot, took.Round(time.Second))
 	fmt.Printf("%d versions of %d accounts read; %d MB were spilled and %d MB staged on disk\n", summary.Versions, summary.Accounts,
 		summary.SpillBytes>>20, summary.StagedBytes>>20)
+	if summary.Holdings > 0 {
+		fmt.Printf("%d balances written\n", summary.Holdings)
+	}
 	for why, n := range summary.Skipped {
 		fmt.Printf("%d accounts state nothing: %s\n", n, why)
 	}

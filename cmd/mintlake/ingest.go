@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/operate/backup"
+	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/solana/txwire"
 )
@@ -74,18 +75,32 @@ func (s *system) newIngestRoom(producer kafka.RecordProducer, registerer prometh
 
 // balances returns what makes records of balances; nil when they are off.
 func (s *system) balances() (*balances.Maker, error) {
-	cfg := &s.cfg.Balances
-	if !cfg.On(slices.ContainsFunc(s.cfg.Source, isDemo)) {
-		return nil, nil
-	}
-	if cfg.Mode != balances.ModeList {
-		return balances.New(nil), nil
-	}
-	mints, err := balances.ReadList(cfg.Mints)
-	if err != nil {
+	mints, on, err := s.balanceMints()
+	if err != nil || !on {
 		return nil, err
 	}
 	return balances.New(mints), nil
+}
+
+// balanceMints returns the mints of which balances are kept, nil for all, and whether any are.
+func (s *system) balanceMints() (mints map[pubkey.Key]struct{}, on bool, err error) {
+	cfg := &s.cfg.Balances
+	if on = cfg.On(slices.ContainsFunc(s.cfg.Source, isDemo)); on && cfg.Mode == balances.ModeList {
+		mints, err = balances.ReadList(cfg.Mints)
+	}
+	return mints, on, err
+}
+
+// followed says of which mints balances are kept; nil of none.
+func (s *system) followed() (func(mint pubkey.Key) bool, error) {
+	mints, on, err := s.balanceMints()
+	if err != nil || !on {
+		return nil, err
+	}
+	return func(mint pubkey.Key) bool {
+		_, listed := mints[mint]
+		return mints == nil || listed
+	}, nil
 }
 
 // programsFile is the file, in the data folder, that remembers how programs were deployed.

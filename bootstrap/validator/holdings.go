@@ -1,0 +1,175 @@
+package validator
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+	"github.com/mintlake/mintlake/solana/lattice"
+	"github.com/mintlake/mintlake/solana/tokenaccount"
+)
+
+// Layout of a token account of both programs (spl-token-2022-interface, state.rs): mint, owner,
+// amount, and whether it is initialised (1) or frozen (2). With extensions the account's type
+// follows.
+const (
+	tokenAccountLength = 165
+	ownerAt            = 32
+	amountAt           = 64
+	stateAt            = 108
+	accountTypeHolding = 2
+)
+
+// held is what is staged of a token account: mint, account, owner, amount.
+const heldBytes = 32 + 32 + 32 + 8
+
+const (
+	// heldGroup is how many token accounts are gathered, so that those of a mint share a record.
+	heldGroup = 100_000
+	// heldChanges is how many of them a record has at most.
+	heldChanges = 2_000
+)
+
+// holding returns what is staged of a token account whose mint is followed; nil of any other.
+func (l *Loader) holding(out []byte, a *lattice.Account) []byte {
+	if l.deps.Follow == nil || len(a.Data) < tokenAccountLength || a.Owner != tokenaccount.ProgramToken && a.Owner != tokenaccount.ProgramToken2022 {
+		return nil
+	}
+	if len(a.Data) > tokenAccountLength && (a.Owner == tokenaccount.ProgramToken || a.Data[accountTypeAt] != accountTypeHolding) {
+		return nil
+	}
+	if state := a.Data[stateAt]; state != 1 && state != 2 || !l.deps.Follow(pubkey.Key(a.Data)) {
+		return nil
+	}
+	out = append(append(out, a.Data[:32]...), a.Address[:]...)
+	out = append(out, a.Data[ownerAt:ownerAt+32]...)
+	return append(out, a.Data[amountAt:amountAt+8]...)
+}
+
+// publishHoldings writes the staged token accounts that count, as reads at the end of the slot, and
+// then of each mint that it was read as a whole.
+func (l *Loader) publishHoldings(ctx context.Context, replaced *replaced) error {
+	if l.deps.Follow == nil {
+		return nil
+	}
+	group, count := map[pubkey.Key][]*eventspb.BalanceChange{}, 0
+	flush := func(end int64) error {
+		err := l.writeHoldings(ctx, group)
+		clear(group)
+		l.state.HeldRecords, count = l.state.HeldRecords+int64(count), 0
+		if err != nil {
+			return err
+		}
+		l.state.HeldPublished = end
+		l.tell(stepHold, end, l.state.HeldBytes, "writing the balances")
+		return l.file.Save(l.state)
+	}
+	err := l.held.each(l.state.HeldPublished, func(s *staged) error {
+		if len(s.value) != heldBytes {
+			return fmt.Errorf("the staged balances are damaged at byte %d: begin anew with --restart", s.end)
+		}
+		if !replaced.has(s.rank, s.place) {
+			mint := pubkey.Key(s.value)
+			group[mint] = append(group[mint], &eventspb.BalanceChange{
+				Place: math.MaxUint64, Account: bytes.Clone(s.value[32:64]),
+				After: &eventspb.BalanceState{Owner: bytes.Clone(s.value[64:96]), Amount: binary.LittleEndian.Uint64(s.value[96:])},
+			})
+			count++
+		}
+		if count < heldGroup {
+			return nil
+		}
+		return flush(s.end)
+	})
+	if err == nil {
+		err = flush(l.state.HeldBytes)
+	}
+	if err != nil {
+		return err
+	}
+	return l.markWhole(ctx, replaced)
+}
+
+// writeHoldings writes the changes of a group, by mint.
+func (l *Loader) writeHoldings(ctx context.Context, group map[pubkey.Key][]*eventspb.BalanceChange) error {
+	var records []kafka.Record
+	for _, mint := range slices.SortedFunc(maps.Keys(group), func(a, b pubkey.Key) int { return bytes.Compare(a[:], b[:]) }) {
+		for changes := range slices.Chunk(group[mint], heldChanges) {
+			record, err := l.balances(mint, &eventspb.BalanceChanges{Changes: changes})
+			if err != nil {
+				return err
+			}
+			records = append(records, record)
+		}
+	}
+	if err := l.deps.Producer.Produce(ctx, records...); err != nil {
+		return fmt.Errorf("write balances: %w", err)
+	}
+	return nil
+}
+
+// markWhole says of each followed mint that exists that all its accounts were read. These records
+// come behind the accounts of their mint, in the same partition.
+func (l *Loader) markWhole(ctx context.Context, replaced *replaced) error {
+	var records []kafka.Record
+	flush := func() error {
+		err := l.deps.Producer.Produce(ctx, records...)
+		records = nil
+		if err != nil {
+			return fmt.Errorf("write balances: %w", err)
+		}
+		return nil
+	}
+	err := l.stage.each(0, func(s *staged) error {
+		if replaced.has(s.rank, s.place) {
+			return nil
+		}
+		fact := new(eventspb.Enrichment)
+		if err := proto.Unmarshal(s.value, fact); err != nil {
+			return fmt.Errorf("the staged facts are damaged: %w: begin anew with --restart", err)
+		}
+		account := fact.GetMintAccount()
+		if account == nil || !l.deps.Follow(pubkey.Key(fact.GetMint())) {
+			return nil
+		}
+		record, err := l.balances(pubkey.Key(fact.GetMint()), &eventspb.BalanceChanges{
+			IsWhole: true, Program: account.GetProgramId(), Decimals: account.GetDecimals(),
+		})
+		if err != nil {
+			return err
+		}
+		if records = append(records, record); len(records) < heldChanges {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	return flush()
+}
+
+// balances makes the record of a read of a mint's accounts. It has no time of receipt, as it must
+// not count for freshness.
+func (l *Loader) balances(mint pubkey.Key, message *eventspb.BalanceChanges) (kafka.Record, error) {
+	message.Mint, message.Slot, message.IsRead = mint[:], l.state.Summary.Slot, true
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+	if err != nil {
+		return kafka.Record{}, fmt.Errorf("encode balances: %w", err)
+	}
+	position := schemas.EndOfSlot(message.GetSlot())
+	return kafka.Record{Topic: schemas.TopicBalances, Key: mint.Append(nil), Value: value, Headers: []kafka.Header{
+		{Key: schemas.HeaderType, Value: []byte(schemas.TypeBalances)}, {Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
+		{Key: schemas.HeaderPosition, Value: fmt.Appendf(nil, "%016x%016x", position.Slot, position.Order)},
+	}}, nil
+}
