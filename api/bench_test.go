@@ -47,7 +47,7 @@ func tradedTokens(t testing.TB) (n *node, mints []string, batch string) {
 	figure, at, volumes := 12.5, time.Unix(1_800_000_000, 0), make([]replica.Volume, 0, 2_000)
 	for i := range 2_000 {
 		volumes = append(volumes, replica.Volume{Mint: pubkey.Key(apitest.Mint(i)), DailyUSD: &figure, RankUSD: &figure, Market: &replica.Market{
-			PriceUSD: &figure, PriceAt: &at, PriceBeforeUSD: &figure, LiquidityUSD: &figure, LiquidityAt: &at, Volume5mUSD: &figure, Volume1hUSD: &figure, Volume6hUSD: &figure,
+			PriceUSD: &figure, PriceAt: &at, LiquidityUSD: &figure, LiquidityAt: &at, Volume5mUSD: &figure, Volume1hUSD: &figure, Volume6hUSD: &figure,
 			Volume24hUSD: &figure, OrganicUSD: &figure, Trades: 7, Traders: 5, Pools: 3, FirstPoolAt: &at, AsOf: at,
 		}})
 	}

@@ -83,7 +83,7 @@ func TestBadFiltersAreNamed(t *testing.T) {
 		"min_volume=0x1p4":         `min_volume is "0x1p4"`,
 		"created_after=2024-01-01": `created_after is "2024-01-01": must be a time in epoch milliseconds, from 0 to 9223372036854775807`,
 		"created_after=-1":         `created_after is "-1"`,
-		"sort=best":                `sort is "best": must be relevance, volume, newest, oldest, mint, first_pool_at`,
+		"sort=best":                `sort is "best": must be relevance, volume, newest, oldest, mint, bought_1h_usd`,
 		"cursor=%20":               `cursor is " ": must be the next_cursor of a page, or empty for the first one`,
 		"fields=mint,color":        `fields is "color": must be of mint, symbol,`,
 		"fields=":                  `fields is "": must be of`,

@@ -79,12 +79,12 @@ func (s *Server) querySearch(c *fiber.Ctx) (query search.Query, page int64, err 
 	if query.Filter, err = queryFilter(c); err != nil {
 		return query, page, err
 	}
-	liquid, err := s.queryLiquidity(c)
+	figures, err := s.queryFigures(c)
 	if err != nil {
 		return query, page, err
 	}
 	held, err := s.queryHolders(c)
-	query.Filter.Passes = both(liquid, held)
+	query.Filter.Passes = both(figures, held)
 	return query, page, err
 }
 

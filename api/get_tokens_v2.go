@@ -33,8 +33,7 @@ const tagVerified = "verified"
 
 // tokenV2 is a token in the shape of Jupiter's Tokens API V2
 // (https://dev.jup.ag/guides/how-to-get-token-information). What is not known here is left out or
-// null: supply in circulation, the address of the first pool, and all statistics but those
-// of statsV2.
+// null: supply in circulation, the address of the first pool, and what organic buyers did.
 type tokenV2 struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
@@ -52,6 +51,10 @@ type tokenV2 struct {
 	USDPrice     *float64 `json:"usdPrice"`
 	MarketCap    *float64 `json:"mcap,omitempty"`
 	Liquidity    *float64 `json:"liquidity,omitempty"`
+	FDV          *float64 `json:"fdv,omitempty"`
+	Stats5m      *statsV2 `json:"stats5m,omitempty"`
+	Stats1h      *statsV2 `json:"stats1h,omitempty"`
+	Stats6h      *statsV2 `json:"stats6h,omitempty"`
 	Stats24h     *statsV2 `json:"stats24h,omitempty"`
 	// HolderCount is left out where holders were not counted.
 	HolderCount *uint64 `json:"holderCount,omitempty"`
@@ -71,11 +74,19 @@ type auditV2 struct {
 	TopHoldersPercentage *float64 `json:"topHoldersPercentage,omitempty"`
 }
 
-// statsV2 has statistics of 24 hours. The volumes of buyers and of sellers are left out, because
-// they are not known.
+// statsV2 has the statistics of one window.
 type statsV2 struct {
 	PriceChange *float64 `json:"priceChange,omitempty"` // percent
+	BuyVolume   *float64 `json:"buyVolume,omitempty"`   // US dollars
+	SellVolume  *float64 `json:"sellVolume,omitempty"`
+	Buys        uint64   `json:"numBuys"`
+	Sells       uint64   `json:"numSells"`
 	Traders     uint64   `json:"numTraders"`
+}
+
+func toStatsV2(m *replica.Market, window int) *statsV2 {
+	w := &m.Windows[window]
+	return &statsV2{m.Change(window), boughtOf(m, window), m.Sold(window), w.Buys, w.Trades - w.Buys, w.Traders}
 }
 
 // timeV2 formats Unix milliseconds as Jupiter's API does.
@@ -111,8 +122,10 @@ func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	if m == nil {
 		return v
 	}
-	v.USDPrice, v.MarketCap, v.Liquidity = m.PriceUSD, m.Cap(t.WholeSupply()), m.LiquidityUSD
-	v.Stats24h = &statsV2{PriceChange: m.PriceChange(), Traders: m.Traders}
+	v.USDPrice, v.FDV, v.Liquidity = m.PriceUSD, m.FullyDiluted(t.WholeSupply()), m.LiquidityUSD
+	v.MarketCap, _ = m.Cap(t.WholeSupply())
+	v.Stats5m, v.Stats1h = toStatsV2(m, replica.FiveMinutes), toStatsV2(m, replica.OneHour)
+	v.Stats6h, v.Stats24h = toStatsV2(m, replica.SixHours), toStatsV2(m, replica.OneDay)
 	if m.OrganicUSD != nil && t.DailyVolumeUSD != nil && *t.DailyVolumeUSD > 0 {
 		v.OrganicScore = min(100, max(0, 100**m.OrganicUSD / *t.DailyVolumeUSD))
 	}

@@ -135,6 +135,9 @@ func (w *rowWriter) sizeHint(rows int) int {
 	if w.market {
 		row += marketSize
 	}
+	if w.windows {
+		row += windowsSize
+	}
 	return rows * row
 }
 

@@ -26,6 +26,11 @@ func (s replicaView) Extensions(id uint32) (kinds []string) {
 	return kinds
 }
 
+func (s replicaView) Thin(id uint32) bool {
+	m := s.replica.Market(id)
+	return m != nil && !m.Counts()
+}
+
 // buildListeners makes the evidence and the feed, to which the replica reports changes.
 func (s *Server) buildListeners() (err error) {
 	if s.evidence, err = evidence.New(replicaView{s}); err != nil {

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -11,12 +14,12 @@ import (
 )
 
 // marketSize estimates how many bytes the market of a row takes.
-const marketSize = 512
+const marketSize = 768
 
 // marketFields are the members that appendMarket writes, in order. The parameter fields accepts
 // each of these names.
 var marketFields = []string{
-	"price_usd", "price_at", "price_change_24h", "market_cap_usd", "liquidity_usd", "liquidity_at", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd", "volume_24h_usd",
+	"price_usd", "price_at", "price_change_5m", "price_change_1h", "price_change_6h", "price_change_24h", "price_since_24h", "market_cap_usd", "market_cap_withheld", "fdv_usd", "held_usd", "liquidity_usd", "liquidity_at", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd", "volume_24h_usd",
 	"organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at", "as_of",
 }
 
@@ -27,8 +30,12 @@ func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	}
 	dst = jsonappend.Float(append(dst, `{"price_usd":`...), m.PriceUSD)
 	dst = appendTime(append(dst, `,"price_at":`...), m.PriceAt)
-	dst = jsonappend.Float(append(dst, `,"price_change_24h":`...), m.PriceChange())
-	dst = jsonappend.Float(append(dst, `,"market_cap_usd":`...), m.Cap(supply))
+	dst = jsonappend.Float(append(dst, `,"price_change_5m":`...), m.Change(replica.FiveMinutes))
+	dst = jsonappend.Float(append(dst, `,"price_change_1h":`...), m.Change(replica.OneHour))
+	dst = jsonappend.Float(append(dst, `,"price_change_6h":`...), m.Change(replica.SixHours))
+	dst = jsonappend.Float(append(dst, `,"price_change_24h":`...), m.Change(replica.OneDay))
+	dst = appendTime(append(dst, `,"price_since_24h":`...), m.Windows[replica.OneDay].PriceSince)
+	dst = appendCap(dst, m, supply)
 	dst = jsonappend.Float(append(dst, `,"liquidity_usd":`...), m.LiquidityUSD)
 	dst = appendTime(append(dst, `,"liquidity_at":`...), m.LiquidityAt)
 	dst = jsonappend.Float(append(dst, `,"volume_5m_usd":`...), m.Volume5mUSD)
@@ -42,6 +49,19 @@ func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	dst = appendTime(append(dst, `,"first_pool_at":`...), m.FirstPoolAt)
 	dst = strconv.AppendInt(append(dst, `,"as_of":`...), m.AsOf.UnixMilli(), 10)
 	return append(dst, '}')
+}
+
+// appendCap writes the market cap, or why there is none, and what it is made of.
+func appendCap(dst []byte, m *replica.Market, supply *float64) []byte {
+	usd, why := m.Cap(supply)
+	dst = jsonappend.Float(append(dst, `,"market_cap_usd":`...), usd)
+	if dst = append(dst, `,"market_cap_withheld":`...); why == replica.WithheldNothing {
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsonappend.String(dst, string(why))
+	}
+	dst = jsonappend.Float(append(dst, `,"fdv_usd":`...), m.FullyDiluted(supply))
+	return jsonappend.Float(append(dst, `,"held_usd":`...), m.HeldUSD)
 }
 
 // appendTime writes Unix milliseconds; null if at is nil.
@@ -59,19 +79,13 @@ func marketSorts() map[string]func(m *replica.Market) *float64 {
 		value := float64(n)
 		return &value
 	}
-	return map[string]func(m *replica.Market) *float64{
-		"trending":           (*replica.Market).Trending,
+	sorts := map[string]func(m *replica.Market) *float64{
+		"trending":           replica.Counting((*replica.Market).Trending),
 		"price_usd":          func(m *replica.Market) *float64 { return m.PriceUSD },
-		"price_change_24h":   (*replica.Market).PriceChange,
 		"market_cap_usd":     (*replica.Market).CapThen,
+		"held_usd":           func(m *replica.Market) *float64 { return m.HeldUSD },
 		"liquidity_usd":      func(m *replica.Market) *float64 { return m.LiquidityUSD },
-		"volume_5m_usd":      func(m *replica.Market) *float64 { return m.Volume5mUSD },
-		"volume_1h_usd":      func(m *replica.Market) *float64 { return m.Volume1hUSD },
-		"volume_6h_usd":      func(m *replica.Market) *float64 { return m.Volume6hUSD },
-		"volume_24h_usd":     func(m *replica.Market) *float64 { return m.Volume24hUSD },
-		"organic_volume_usd": func(m *replica.Market) *float64 { return m.OrganicUSD },
-		"trades_24h":         func(m *replica.Market) *float64 { return count(m.Trades) },
-		"traders_24h":        func(m *replica.Market) *float64 { return count(m.Traders) },
+		"organic_volume_usd": replica.Counting(func(m *replica.Market) *float64 { return m.OrganicUSD }),
 		"pools":              func(m *replica.Market) *float64 { return count(m.Pools) },
 		"first_pool_at": func(m *replica.Market) *float64 {
 			if m.FirstPoolAt == nil {
@@ -80,18 +94,55 @@ func marketSorts() map[string]func(m *replica.Market) *float64 {
 			return count(uint64(max(0, m.FirstPoolAt.Unix())))
 		},
 	}
+	windowSorts(sorts)
+	return sorts
 }
 
-// queryLiquidity reads min_liquidity and returns the filter; nil without the parameter. A token of
-// unknown liquidity does not pass.
-func (s *Server) queryLiquidity(c *fiber.Ctx) (func(id uint32) bool, error) {
+// queryFigures reads min_liquidity, min and max, and returns the filter; nil without any of them. A
+// token whose figure is unknown does not pass.
+func (s *Server) queryFigures(c *fiber.Ctx) (func(id uint32) bool, error) {
+	var bounds []func(id uint32) bool
+	add := func(figure func(m *replica.Market) *float64, passes func(value float64) bool) {
+		of := s.replica.Figure(figure)
+		bounds = append(bounds, func(id uint32) bool {
+			value, known := of(id)
+			return known && passes(value)
+		})
+	}
 	least, err := queryUSD(c, "min_liquidity")
-	if err != nil || least == nil {
+	if err != nil {
 		return nil, err
 	}
-	liquidity := s.replica.Figure(func(m *replica.Market) *float64 { return m.LiquidityUSD })
+	if least != nil {
+		add(func(m *replica.Market) *float64 { return m.LiquidityUSD }, func(value float64) bool { return value >= *least })
+	}
+	for _, bound := range []struct {
+		field string
+		sign  float64
+	}{{"min", 1}, {"max", -1}} {
+		for _, text := range queryList(c, bound.field) {
+			figure, limit, err := parseBound(bound.field, text)
+			if err != nil {
+				return nil, err
+			}
+			add(figure, func(value float64) bool { return bound.sign*value >= bound.sign*limit })
+		}
+	}
+	if bounds == nil {
+		return nil, nil
+	}
 	return func(id uint32) bool {
-		usd, known := liquidity(id)
-		return known && usd >= *least
+		return !slices.ContainsFunc(bounds, func(passes func(id uint32) bool) bool { return !passes(id) })
 	}, nil
+}
+
+// parseBound reads FIGURE:NUMBER.
+func parseBound(field, text string) (figure func(m *replica.Market) *float64, limit float64, err error) {
+	name, number, _ := strings.Cut(text, ":")
+	figure, known := marketSorts()[name]
+	limit, parseErr := strconv.ParseFloat(number, 64)
+	if !known || parseErr != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || strings.ContainsAny(number, "xX_") {
+		return nil, 0, invalid(field, quoted(text), "must be a figure that tokens can be sorted by and a number, such as volume_1h_usd:1000, several with commas between")
+	}
+	return figure, limit, nil
 }

@@ -28,12 +28,12 @@ func TestOrdersByTheMarket(t *testing.T) {
 	f := func(value float64) *float64 { return &value }
 	early, late := time.Unix(1_700_000_000, 0), time.Unix(1_800_000_000, 0)
 	a := replica.Market{
-		PriceUSD: f(2), PriceBeforeUSD: f(4), LiquidityUSD: f(10), Volume5mUSD: f(0), Volume1hUSD: f(6), Volume6hUSD: f(7), Volume24hUSD: f(24), OrganicUSD: f(9),
-		Trades: 5, Traders: 4, Pools: 1, FirstPoolAt: &early, AsOf: late,
+		PriceUSD: f(2), Windows: [4]replica.Window{3: {PriceBeforeUSD: f(4), Trades: 5, Traders: 25}}, HeldUSD: f(20_000), LiquidityUSD: f(10), Volume5mUSD: f(0), Volume1hUSD: f(6), Volume6hUSD: f(7), Volume24hUSD: f(24), OrganicUSD: f(9),
+		Trades: 5, Traders: 25, Pools: 1, FirstPoolAt: &early, AsOf: late,
 	}
 	b := replica.Market{
-		PriceUSD: f(2), PriceBeforeUSD: f(1), LiquidityUSD: f(11), Volume5mUSD: f(1), Volume1hUSD: f(1), Volume6hUSD: f(8), Volume24hUSD: f(25), OrganicUSD: f(9),
-		Trades: 6, Traders: 4, Pools: 2, FirstPoolAt: &late, AsOf: late,
+		PriceUSD: f(2), Windows: [4]replica.Window{3: {PriceBeforeUSD: f(1), Trades: 6, Traders: 25}}, HeldUSD: f(20_000), LiquidityUSD: f(11), Volume5mUSD: f(1), Volume1hUSD: f(1), Volume6hUSD: f(8), Volume24hUSD: f(25), OrganicUSD: f(9),
+		Trades: 6, Traders: 25, Pools: 2, FirstPoolAt: &late, AsOf: late,
 	}
 	n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mints[0]), Market: &a}, {Mint: pubkey.MustParse(mints[1]), Market: &b}, {Mint: pubkey.MustParse(mints[2]), Market: &replica.Market{Trades: 1, AsOf: late}}})
 	order := func(query string) (list []string) {
@@ -61,6 +61,12 @@ func TestOrdersByTheMarket(t *testing.T) {
 	require.Equal(t, tied, order("sort=traders_24h")[:2])
 	require.ElementsMatch(t, tied, order("min_liquidity=10"))
 	require.Equal(t, []string{mints[1]}, order("min_liquidity=10.5&q=sym"))
+	require.ElementsMatch(t, tied, order("min=traders_24h:25,liquidity_usd:10"))
+	require.Equal(t, []string{mints[0]}, order("max=price_change_24h:0&min=trades_24h:5"))
+	require.Equal(t, aFirst, order("sort=price_drop_24h")[:2])
+	for _, bound := range []string{"min=liquidity_usd", "min=liquidity_usd:x", "max=symbol:1", "max=pools:NaN"} {
+		n.get("/tokens?"+bound).refused(t, 400)
+	}
 	n.get("/tokens?min_liquidity=-1").refused(t, 400)
 	n.get("/tokens?sort=market").refused(t, 400)
 }
@@ -88,7 +94,7 @@ func TestAMarketIsNeverOld(t *testing.T) {
 		}
 	}
 	figures := func(price float64) {
-		n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mint), Market: &replica.Market{PriceUSD: &price, AsOf: time.Unix(1_800_000_000, 0)}}})
+		n.SetVolumes([]replica.Volume{{Mint: pubkey.MustParse(mint), Market: &replica.Market{PriceUSD: &price, Anchor: true, AsOf: time.Unix(1_800_000_000, 0)}}})
 	}
 	capped(nil)
 	figures(2)

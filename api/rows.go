@@ -24,29 +24,31 @@ const (
 	fieldEvidence = "evidence"
 	fieldLists    = "lists"
 	fieldMarket   = "market"
+	fieldWindows  = "windows"
 )
 
 // rowFields returns the names that the parameter fields accepts: those of registry.Token in their
-// order, match, evidence, lists and market, the members of the market, and those of the holders.
+// order, match, evidence, lists, market and windows, the members of the market, and those of the
+// holders.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
-	names := make([]string, 0, token.NumField()+4+len(marketFields)+len(holderFields))
+	names := make([]string, 0, token.NumField()+5+len(marketFields)+len(holderFields))
 	for i := range token.NumField() {
 		name, _, _ := strings.Cut(token.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 	}
-	return slices.Concat(names, []string{fieldMatch, fieldEvidence, fieldLists, fieldMarket}, marketFields, holderFields)
+	return slices.Concat(names, []string{fieldMatch, fieldEvidence, fieldLists, fieldMarket, fieldWindows}, marketFields, holderFields)
 }
 
 // shape is what a request wants in its rows. The zero value is a token and nothing else.
 type shape struct {
-	explain, evidence, lists, market bool
+	explain, evidence, lists, market, windows bool
 	// fields are the members that are wanted, nil for all. figures are those of them that are
 	// members of the market, holders those of holderFields.
 	fields, figures, holders []string
 }
 
-// queryShape reads evidence, lists, market and fields, and also explain if explains is set.
+// queryShape reads evidence, lists, market, windows and fields, and explain if explains is set.
 func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	if explains {
 		if s.explain, err = queryBoolean(c, "explain", false); err != nil {
@@ -56,7 +58,7 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	for _, flag := range []struct {
 		name   string
 		wanted *bool
-	}{{fieldEvidence, &s.evidence}, {fieldLists, &s.lists}, {fieldMarket, &s.market}} {
+	}{{fieldEvidence, &s.evidence}, {fieldLists, &s.lists}, {fieldMarket, &s.market}, {fieldWindows, &s.windows}} {
 		if *flag.wanted, err = queryBoolean(c, flag.name, false); err != nil {
 			return s, err
 		}
@@ -88,11 +90,12 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	s.evidence = s.evidence || slices.Contains(s.fields, fieldEvidence)
 	s.lists = s.lists || slices.Contains(s.fields, fieldLists)
 	s.market = s.market || slices.Contains(s.fields, fieldMarket)
+	s.windows = s.windows || slices.Contains(s.fields, fieldWindows)
 	return s, nil
 }
 
 func (s *shape) plain() bool {
-	return !s.explain && !s.evidence && !s.lists && !s.market && s.fields == nil
+	return !s.explain && !s.evidence && !s.lists && !s.market && !s.windows && s.fields == nil
 }
 
 // row is a token, with what else was asked for.
@@ -193,7 +196,7 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 
 // appendTrade writes the market, and the single figures of it that are wanted.
 func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
-	if !w.market && w.figures == nil {
+	if !w.market && !w.windows && w.figures == nil {
 		return dst
 	}
 	var market *replica.Market
@@ -202,6 +205,9 @@ func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
 	}
 	if w.market {
 		dst = r.appendMarket(appendName(dst, fieldMarket), market)
+	}
+	if w.windows {
+		dst = appendWindows(appendName(dst, fieldWindows), market)
 	}
 	switch {
 	case w.figures == nil:

@@ -51,12 +51,12 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	stream := n.stream("?evidence=true&market=true&lists=true&fields=" + strings.Join(tokenFields(), ",") + ",evidence,price_usd,pools")
 	stream.awaitID()
 	volume, traded := 12.5, time.Unix(1_800_000_000, 0)
-	price, before, organic, liquid := 1.25e-7, 1e-7, 10.5, 99.5
+	price, before, organic, liquid, held := 1.25e-7, 1e-7, 10.5, 99.5, 12_000.0
 	n.SetVolumes([]replica.Volume{{
 		Mint: pubkey.MustParse(mint), DailyUSD: &volume, RankUSD: &volume, LastTradeAt: traded,
 		Market: &replica.Market{
-			PriceUSD: &price, PriceAt: &traded, PriceBeforeUSD: &before, LiquidityUSD: &liquid, LiquidityAt: &traded, Volume5mUSD: new(float64), Volume24hUSD: &volume,
-			OrganicUSD: &organic, Trades: 3, Traders: 2, Pools: 5, AsOf: traded,
+			PriceUSD: &price, PriceAt: &traded, Windows: [4]replica.Window{3: {PriceBeforeUSD: &before, Trades: 3, Traders: 30}}, HeldUSD: &held, LiquidityUSD: &liquid, LiquidityAt: &traded, Volume5mUSD: new(float64), Volume24hUSD: &volume,
+			OrganicUSD: &organic, Trades: 3, Traders: 30, Pools: 5, AsOf: traded,
 		},
 	}})
 
@@ -77,8 +77,9 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	evidence := n.get(lookup + "?evidence=true").decode(t)["evidence"]
 	at, supply := float64(traded.UnixMilli()), 70e-6
 	market := map[string]any{
-		"price_usd": 1.25e-7, "price_at": at, "price_change_24h": 25.0, "market_cap_usd": price * supply, "liquidity_usd": 99.5, "liquidity_at": at,
-		"volume_5m_usd": 0.0, "volume_1h_usd": nil, "volume_6h_usd": nil, "volume_24h_usd": 12.5, "organic_volume_usd": 10.5, "trades_24h": 3.0, "traders_24h": 2.0,
+		"price_usd": 1.25e-7, "price_at": at, "price_change_5m": nil, "price_change_1h": nil, "price_change_6h": nil, "price_change_24h": 25.0, "price_since_24h": nil,
+		"market_cap_usd": price * supply, "market_cap_withheld": nil, "fdv_usd": price * supply, "held_usd": held, "liquidity_usd": 99.5, "liquidity_at": at,
+		"volume_5m_usd": 0.0, "volume_1h_usd": nil, "volume_6h_usd": nil, "volume_24h_usd": 12.5, "organic_volume_usd": 10.5, "trades_24h": 3.0, "traders_24h": 30.0,
 		"pools": 5.0, "first_pool_at": nil, "as_of": at,
 	}
 	sum := apitest.Mint(7)

@@ -48,11 +48,11 @@ func verifiedTokens() (*apitest.Log, []string) {
 func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	log, a := verifiedTokens()
 	n := startNode(t, log).awaitReady()
-	volume, organic, price, before, little := 200.0, 150.0, 0.99, 0.9, 3.0
+	volume, organic, price, before, little, held := 200.0, 150.0, 0.99, 0.9, 3.0, 20_000.0
 	asOf := time.Unix(1_800_000_000, 0)
 	n.SetVolumes([]replica.Volume{
 		{Mint: pubkey.MustParse(a[0]), DailyUSD: &volume, RankUSD: &volume, Market: &replica.Market{
-			PriceUSD: &price, PriceBeforeUSD: &before, LiquidityUSD: &volume, Volume1hUSD: &little, Volume24hUSD: &volume, OrganicUSD: &organic, Trades: 7, Traders: 5, AsOf: asOf,
+			PriceUSD: &price, Windows: [4]replica.Window{3: {PriceBeforeUSD: &before, Trades: 7, Buys: 4, BoughtUSD: 1, Traders: 30}}, HeldUSD: &held, LiquidityUSD: &volume, Volume1hUSD: &little, Volume24hUSD: &volume, OrganicUSD: &organic, Trades: 7, Traders: 30, AsOf: asOf,
 		}},
 		{Mint: pubkey.MustParse(a[1]), DailyUSD: &little, RankUSD: &little, Market: &replica.Market{Volume5mUSD: new(float64), Volume1hUSD: &volume, Volume24hUSD: &little, Trades: 1, Traders: 1, AsOf: asOf}},
 	})
@@ -105,7 +105,8 @@ func TestTokensV2HaveThePublishedShape(t *testing.T) {
 	require.EqualValues(t, 200, found[0]["liquidity"])
 	stats, _ := found[0]["stats24h"].(map[string]any)
 	require.InDelta(t, 10, stats["priceChange"], 1e-9, "from 0.90 to 0.99")
-	require.EqualValues(t, 5, stats["numTraders"])
+	require.EqualValues(t, 30, stats["numTraders"])
+	require.Equal(t, []any{4.0, 3.0, 1.0, 199.0}, []any{stats["numBuys"], stats["numSells"], stats["buyVolume"], stats["sellVolume"]})
 
 	require.Equal(t, []any{a[0], a[1]}, ids(list("/tokens/v2/toptraded/24h")), "what was not traded is in no category")
 	require.Equal(t, []any{a[1], a[0]}, ids(list("/tokens/v2/toptraded/1h")))

@@ -19,6 +19,8 @@ type Row struct {
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string
+	// TransferFee is that of a Token-2022 mint, in basis points.
+	TransferFee uint16
 }
 
 // Change is the row of a mint as it is now, for a Listener.

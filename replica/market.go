@@ -11,8 +11,6 @@ type Market struct {
 	PriceUSD *float64
 	// PriceAt is the minute of PriceUSD.
 	PriceAt *time.Time
-	// PriceBeforeUSD is the price that held 24 hours before AsOf; nil: none did.
-	PriceBeforeUSD *float64
 	// LiquidityUSD is the value of the stables and SOL in the vaults of its pools that traded; nil:
 	// no leg shows a vault's balance.
 	LiquidityUSD *float64
@@ -31,31 +29,19 @@ type Market struct {
 	// AsOf is the highest block time that the valuation saw.
 	AsOf time.Time
 
+	// Windows are the figures of each window.
+	Windows [windowCount]Window
+	// HeldUSD is what its pools held in stables and SOL in three of four hours of the 24 in which
+	// they traded; nil: no legs of ten minutes say.
+	HeldUSD *float64
+	// Anchor says that the mint is SOL or a stable: others are priced by it.
+	Anchor bool
+
+	// feeBasisPoints is the transfer fee of a Token-2022 mint when the figures were set.
+	feeBasisPoints uint16
 	// supply is the supply in whole tokens at the time when the figures were set; nil: unknown.
 	supply *float64
 }
-
-// PriceChange is by how many percent the price changed in the 24 hours; nil if one of the two
-// prices is missing, or the earlier one is 0.
-func (m *Market) PriceChange() *float64 {
-	if m.PriceUSD == nil || m.PriceBeforeUSD == nil || *m.PriceBeforeUSD <= 0 {
-		return nil
-	}
-	percent := (*m.PriceUSD / *m.PriceBeforeUSD - 1) * 100
-	return &percent
-}
-
-// Cap is the market capitalisation of a supply in whole tokens; nil without a price or a supply.
-func (m *Market) Cap(supply *float64) *float64 {
-	if m.PriceUSD == nil || supply == nil {
-		return nil
-	}
-	usd := *m.PriceUSD * *supply
-	return &usd
-}
-
-// CapThen is Cap with the supply at the time when the figures were set: tokens are ordered by it.
-func (m *Market) CapThen() *float64 { return m.Cap(m.supply) }
 
 // hoursPerDay is the length of the longest window.
 const hoursPerDay = 24
@@ -98,8 +84,8 @@ func (r *Replica) Figure(of func(m *Market) *float64) func(id uint32) (value flo
 	}
 }
 
-// wholeSupply is a member's supply in whole tokens; nil where it is unknown.
-func (r *Replica) wholeSupply(number uint32) (supply *float64) {
-	r.Row(number, func(row *Row) { supply = row.Token.WholeSupply() })
-	return supply
+// setMint keeps what the registry says of a member and its market cap needs: the supply in whole
+// tokens, nil where it is unknown, and the transfer fee.
+func (r *Replica) setMint(number uint32, m *Market) {
+	r.Row(number, func(row *Row) { m.supply, m.feeBasisPoints = row.Token.WholeSupply(), row.TransferFee })
 }

@@ -61,7 +61,7 @@ func (r *Replica) Row(id uint32, use func(row *Row)) (member bool) {
 	state := registry.StateOf(reader.reader.ReusedFacts(mint, reader.packed))
 	reader.token, _ = state.TokenIn(mint, &reader.buf)
 	s.volumes.show(id, &reader.token)
-	reader.row = Row{ID: id, Mint: mint, Token: &reader.token, Extensions: state.Extensions()}
+	reader.row = Row{ID: id, Mint: mint, Token: &reader.token, Extensions: state.Extensions(), TransferFee: state.TransferFee()}
 	use(&reader.row)
 	return true
 }

@@ -112,7 +112,7 @@ func (r *Replica) SetVolumes(list []Volume) {
 			changed[number] = struct{}{}
 		}
 		if market := list[i].Market; market != nil {
-			market.supply = r.wholeSupply(number)
+			r.setMint(number, market)
 		}
 		if of := (figures{list[i].DailyUSD, list[i].RankUSD, list[i].Market}); of != (figures{}) {
 			next[number] = of

@@ -122,8 +122,10 @@ func (c *ClickHouse) WithoutVenues(ctx context.Context, before time.Time, limit 
 
 // Hours implements Store.
 func (c *ClickHouse) Hours(ctx context.Context, generation uint64, hours []time.Time) error {
-	if err := c.exec(ctx, "6_volume_1h", generation, hours, time.Hour); err != nil {
-		return err
+	for _, name := range []string{"6_volume_1h", "12_pool_held_1h"} {
+		if err := c.exec(ctx, name, generation, hours, time.Hour); err != nil {
+			return err
+		}
 	}
 	return c.exec(ctx, "8_pool_volume", generation, hours, time.Hour,
 		"{interval}", "1h", "{start}", "toStartOfHour", "{set_column}", "trader_set, ", "{set}", "uniqExactState(sipHash64(trader)) AS trader_set, ")

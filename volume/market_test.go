@@ -200,6 +200,11 @@ func (b *bruteForce) market() []string {
 		}
 		line += trades
 		now, before := b.priceAt(mint, until), b.priceAt(mint, until.Add(-24*time.Hour))
+		for _, p := range b.prices { // else the first price of the 24 hours
+			if before.price == nil && p.mint == address(mint) && p.minute.After(until.Add(-24*time.Hour)) && !p.minute.After(until) && p.price != nil {
+				before = p
+			}
+		}
 		at := `\N`
 		if now.price != nil {
 			at = now.minute.Format(time.DateTime)

@@ -59,7 +59,7 @@ func migrated(t testing.TB) *tables {
 
 var swapTables = []string{
 	"swaps_raw", "pools_raw", "last_trades_raw", "pool_reserves_raw", "swap_minutes_raw", "pool_minutes_raw", "prices_1m_raw", "volume_1m_raw", "volume_1h_raw", "volume_1d_raw",
-	"pool_volume_1m_raw", "pool_volume_1h_raw", "pool_volume_1d_raw", "venue_volume_1m_raw", "trade_pools_1m_raw", "daily_volumes_raw",
+	"pool_volume_1m_raw", "pool_volume_1h_raw", "pool_held_1h_raw", "pool_volume_1d_raw", "venue_volume_1m_raw", "trade_pools_1m_raw", "daily_volumes_raw",
 }
 
 func (s *tables) truncate(t require.TestingT) {
@@ -184,7 +184,7 @@ func (s *tables) everything(t require.TestingT) map[string][]string {
 	all := map[string][]string{}
 	for _, view := range []string{
 		"swaps", "pools", "pool_minutes", "prices_1m", "volume_1m", "volume_1h", "volume_1d", "pool_volume_1m", "pool_volume_1h", "pool_volume_1d",
-		"venue_volume_1m", "trade_pools_1m", "daily_volumes",
+		"venue_volume_1m", "trade_pools_1m", "pool_held_1h", "daily_volumes",
 	} {
 		all[view] = s.rows(t, "SELECT * FROM mintlake."+view)
 	}

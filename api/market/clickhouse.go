@@ -72,8 +72,10 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 			number uint64
 		)
 		m := new(replica.Market)
-		if err := rows.Scan(&mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.PriceAt, &m.PriceBeforeUSD, &m.LiquidityUSD, &m.LiquidityAt,
-			&m.Volume5mUSD, &m.Volume1hUSD, &m.Volume6hUSD, &m.OrganicUSD, &m.Trades, &m.Traders, &m.Pools, &m.FirstPoolAt, &m.AsOf, &number); err != nil {
+		if err := rows.Scan(append([]any{
+			&mint, &volume.DailyUSD, &volume.RankUSD, &volume.LastTradeAt, &m.PriceUSD, &m.PriceAt, &m.LiquidityUSD, &m.LiquidityAt, &m.Volume5mUSD, &m.Volume1hUSD, &m.Volume6hUSD,
+			&m.OrganicUSD, &m.Trades, &m.Traders, &m.Pools, &m.FirstPoolAt, &m.AsOf, &m.HeldUSD, &m.Anchor, &number,
+		}, windowTargets(m)...)...); err != nil {
 			return err
 		}
 		volume.Market, m.Volume24hUSD = m, volume.DailyUSD
@@ -84,8 +86,8 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 			list = appendVolume(list, mint, volume)
 		}
 		return nil
-	}, "SELECT mint, toFloat64(volume_usd), toFloat64("+rank+"), last_trade_at, price_usd, price_at, price_before_usd, liquidity_usd, liquidity_at,"+
-		" toFloat64(volume_5m_usd), toFloat64(volume_1h_usd), toFloat64(volume_6h_usd), toFloat64(organic_volume_usd), trades, traders, pools, first_pool_at, until, generation"+
+	}, "SELECT mint, toFloat64(volume_usd), toFloat64("+rank+"), last_trade_at, price_usd, price_at, liquidity_usd, liquidity_at,"+
+		" toFloat64(volume_5m_usd), toFloat64(volume_1h_usd), toFloat64(volume_6h_usd), toFloat64(organic_volume_usd), trades, traders, pools, first_pool_at, until, held_usd, anchor, generation, "+windowColumns+
 		" FROM "+c.database+".daily_volumes_raw FINAL WHERE generation >= "+strconv.FormatUint(generation, 10))
 	if err != nil || !all {
 		return list, of, err

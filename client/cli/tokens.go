@@ -101,8 +101,13 @@ func searchCommand() *cobra.Command {
 
 // sorts are the orders of a search. The order mint, by which a client reads all pages, is missing.
 var sorts = []string{
-	"relevance", "volume", "newest", "oldest", "trending", "price_usd", "price_change_24h", "market_cap_usd", "liquidity_usd", "volume_5m_usd", "volume_1h_usd", "volume_6h_usd",
-	"volume_24h_usd", "organic_volume_usd", "trades_24h", "traders_24h", "pools", "first_pool_at", "holders",
+	"relevance", "volume", "newest", "oldest", "trending", "price_usd", "market_cap_usd", "held_usd", "liquidity_usd", "organic_volume_usd",
+	"pools", "first_pool_at", "holders", "price_change_5m", "price_change_1h", "price_change_6h", "price_change_24h", "price_drop_5m", "price_drop_1h", "price_drop_6h", "price_drop_24h",
+	"volume_5m_usd", "volume_1h_usd", "volume_6h_usd", "volume_24h_usd", "bought_5m_usd", "bought_1h_usd", "bought_6h_usd", "bought_24h_usd", "sold_5m_usd", "sold_1h_usd",
+	"sold_6h_usd", "sold_24h_usd", "high_5m_usd", "high_1h_usd", "high_6h_usd", "high_24h_usd", "low_5m_usd", "low_1h_usd", "low_6h_usd", "low_24h_usd",
+	"trades_5m", "trades_1h", "trades_6h", "trades_24h", "buys_5m", "buys_1h", "buys_6h", "buys_24h", "sells_5m", "sells_1h",
+	"sells_6h", "sells_24h", "traders_5m", "traders_1h", "traders_6h", "traders_24h", "buyers_5m", "buyers_1h", "buyers_6h", "buyers_24h",
+	"sellers_5m", "sellers_1h", "sellers_6h", "sellers_24h",
 }
 
 // note returns what a person should know before they trust a row. It is red if another token of

@@ -112,6 +112,7 @@ const (
 	EvidenceSignalsPermanentDelegate    EvidenceSignals = "permanent_delegate"
 	EvidenceSignalsPermissionedBurn     EvidenceSignals = "permissioned_burn"
 	EvidenceSignalsScaledUIAmount       EvidenceSignals = "scaled_ui_amount"
+	EvidenceSignalsThinMarket           EvidenceSignals = "thin_market"
 	EvidenceSignalsTransferFee          EvidenceSignals = "transfer_fee"
 	EvidenceSignalsTransferHook         EvidenceSignals = "transfer_hook"
 	EvidenceSignalsURLInName            EvidenceSignals = "url_in_name"
@@ -152,6 +153,8 @@ func (e EvidenceSignals) Valid() bool {
 		return true
 	case EvidenceSignalsScaledUIAmount:
 		return true
+	case EvidenceSignalsThinMarket:
+		return true
 	case EvidenceSignalsTransferFee:
 		return true
 	case EvidenceSignalsTransferHook:
@@ -178,6 +181,39 @@ func (e Launchpad) Valid() bool {
 	case Pump:
 		return true
 	case RaydiumLaunchlab:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MarketMarketCapWithheld.
+const (
+	MarketMarketCapWithheldBeyondLiquidity MarketMarketCapWithheld = "beyond_liquidity"
+	MarketMarketCapWithheldFewTraders      MarketMarketCapWithheld = "few_traders"
+	MarketMarketCapWithheldLessThanNil     MarketMarketCapWithheld = "<nil>"
+	MarketMarketCapWithheldNoPrice         MarketMarketCapWithheld = "no_price"
+	MarketMarketCapWithheldNoSupply        MarketMarketCapWithheld = "no_supply"
+	MarketMarketCapWithheldThinLiquidity   MarketMarketCapWithheld = "thin_liquidity"
+	MarketMarketCapWithheldTransferFee     MarketMarketCapWithheld = "transfer_fee"
+)
+
+// Valid indicates whether the value is a known member of the MarketMarketCapWithheld enum.
+func (e MarketMarketCapWithheld) Valid() bool {
+	switch e {
+	case MarketMarketCapWithheldBeyondLiquidity:
+		return true
+	case MarketMarketCapWithheldFewTraders:
+		return true
+	case MarketMarketCapWithheldLessThanNil:
+		return true
+	case MarketMarketCapWithheldNoPrice:
+		return true
+	case MarketMarketCapWithheldNoSupply:
+		return true
+	case MarketMarketCapWithheldThinLiquidity:
+		return true
+	case MarketMarketCapWithheldTransferFee:
 		return true
 	default:
 		return false
@@ -594,20 +630,66 @@ func (e SearchTokensParamsProgram) Valid() bool {
 
 // Defines values for SearchTokensParamsSort.
 const (
+	SearchTokensParamsSortBought1HUsd      SearchTokensParamsSort = "bought_1h_usd"
+	SearchTokensParamsSortBought24HUsd     SearchTokensParamsSort = "bought_24h_usd"
+	SearchTokensParamsSortBought5MUsd      SearchTokensParamsSort = "bought_5m_usd"
+	SearchTokensParamsSortBought6HUsd      SearchTokensParamsSort = "bought_6h_usd"
+	SearchTokensParamsSortBuyers1H         SearchTokensParamsSort = "buyers_1h"
+	SearchTokensParamsSortBuyers24H        SearchTokensParamsSort = "buyers_24h"
+	SearchTokensParamsSortBuyers5M         SearchTokensParamsSort = "buyers_5m"
+	SearchTokensParamsSortBuyers6H         SearchTokensParamsSort = "buyers_6h"
+	SearchTokensParamsSortBuys1H           SearchTokensParamsSort = "buys_1h"
+	SearchTokensParamsSortBuys24H          SearchTokensParamsSort = "buys_24h"
+	SearchTokensParamsSortBuys5M           SearchTokensParamsSort = "buys_5m"
+	SearchTokensParamsSortBuys6H           SearchTokensParamsSort = "buys_6h"
 	SearchTokensParamsSortFirstPoolAt      SearchTokensParamsSort = "first_pool_at"
+	SearchTokensParamsSortHeldUSD          SearchTokensParamsSort = "held_usd"
+	SearchTokensParamsSortHigh1HUsd        SearchTokensParamsSort = "high_1h_usd"
+	SearchTokensParamsSortHigh24HUsd       SearchTokensParamsSort = "high_24h_usd"
+	SearchTokensParamsSortHigh5MUsd        SearchTokensParamsSort = "high_5m_usd"
+	SearchTokensParamsSortHigh6HUsd        SearchTokensParamsSort = "high_6h_usd"
 	SearchTokensParamsSortHolders          SearchTokensParamsSort = "holders"
 	SearchTokensParamsSortLiquidityUSD     SearchTokensParamsSort = "liquidity_usd"
+	SearchTokensParamsSortLow1HUsd         SearchTokensParamsSort = "low_1h_usd"
+	SearchTokensParamsSortLow24HUsd        SearchTokensParamsSort = "low_24h_usd"
+	SearchTokensParamsSortLow5MUsd         SearchTokensParamsSort = "low_5m_usd"
+	SearchTokensParamsSortLow6HUsd         SearchTokensParamsSort = "low_6h_usd"
 	SearchTokensParamsSortMarketCapUSD     SearchTokensParamsSort = "market_cap_usd"
 	SearchTokensParamsSortMint             SearchTokensParamsSort = "mint"
 	SearchTokensParamsSortNewest           SearchTokensParamsSort = "newest"
 	SearchTokensParamsSortOldest           SearchTokensParamsSort = "oldest"
 	SearchTokensParamsSortOrganicVolumeUSD SearchTokensParamsSort = "organic_volume_usd"
 	SearchTokensParamsSortPools            SearchTokensParamsSort = "pools"
+	SearchTokensParamsSortPriceChange1H    SearchTokensParamsSort = "price_change_1h"
 	SearchTokensParamsSortPriceChange24H   SearchTokensParamsSort = "price_change_24h"
+	SearchTokensParamsSortPriceChange5M    SearchTokensParamsSort = "price_change_5m"
+	SearchTokensParamsSortPriceChange6H    SearchTokensParamsSort = "price_change_6h"
+	SearchTokensParamsSortPriceDrop1H      SearchTokensParamsSort = "price_drop_1h"
+	SearchTokensParamsSortPriceDrop24H     SearchTokensParamsSort = "price_drop_24h"
+	SearchTokensParamsSortPriceDrop5M      SearchTokensParamsSort = "price_drop_5m"
+	SearchTokensParamsSortPriceDrop6H      SearchTokensParamsSort = "price_drop_6h"
 	SearchTokensParamsSortPriceUSD         SearchTokensParamsSort = "price_usd"
 	SearchTokensParamsSortRelevance        SearchTokensParamsSort = "relevance"
+	SearchTokensParamsSortSellers1H        SearchTokensParamsSort = "sellers_1h"
+	SearchTokensParamsSortSellers24H       SearchTokensParamsSort = "sellers_24h"
+	SearchTokensParamsSortSellers5M        SearchTokensParamsSort = "sellers_5m"
+	SearchTokensParamsSortSellers6H        SearchTokensParamsSort = "sellers_6h"
+	SearchTokensParamsSortSells1H          SearchTokensParamsSort = "sells_1h"
+	SearchTokensParamsSortSells24H         SearchTokensParamsSort = "sells_24h"
+	SearchTokensParamsSortSells5M          SearchTokensParamsSort = "sells_5m"
+	SearchTokensParamsSortSells6H          SearchTokensParamsSort = "sells_6h"
+	SearchTokensParamsSortSold1HUsd        SearchTokensParamsSort = "sold_1h_usd"
+	SearchTokensParamsSortSold24HUsd       SearchTokensParamsSort = "sold_24h_usd"
+	SearchTokensParamsSortSold5MUsd        SearchTokensParamsSort = "sold_5m_usd"
+	SearchTokensParamsSortSold6HUsd        SearchTokensParamsSort = "sold_6h_usd"
+	SearchTokensParamsSortTraders1H        SearchTokensParamsSort = "traders_1h"
 	SearchTokensParamsSortTraders24H       SearchTokensParamsSort = "traders_24h"
+	SearchTokensParamsSortTraders5M        SearchTokensParamsSort = "traders_5m"
+	SearchTokensParamsSortTraders6H        SearchTokensParamsSort = "traders_6h"
+	SearchTokensParamsSortTrades1H         SearchTokensParamsSort = "trades_1h"
 	SearchTokensParamsSortTrades24H        SearchTokensParamsSort = "trades_24h"
+	SearchTokensParamsSortTrades5M         SearchTokensParamsSort = "trades_5m"
+	SearchTokensParamsSortTrades6H         SearchTokensParamsSort = "trades_6h"
 	SearchTokensParamsSortTrending         SearchTokensParamsSort = "trending"
 	SearchTokensParamsSortVolume           SearchTokensParamsSort = "volume"
 	SearchTokensParamsSortVolume1HUsd      SearchTokensParamsSort = "volume_1h_usd"
@@ -619,11 +701,53 @@ const (
 // Valid indicates whether the value is a known member of the SearchTokensParamsSort enum.
 func (e SearchTokensParamsSort) Valid() bool {
 	switch e {
+	case SearchTokensParamsSortBought1HUsd:
+		return true
+	case SearchTokensParamsSortBought24HUsd:
+		return true
+	case SearchTokensParamsSortBought5MUsd:
+		return true
+	case SearchTokensParamsSortBought6HUsd:
+		return true
+	case SearchTokensParamsSortBuyers1H:
+		return true
+	case SearchTokensParamsSortBuyers24H:
+		return true
+	case SearchTokensParamsSortBuyers5M:
+		return true
+	case SearchTokensParamsSortBuyers6H:
+		return true
+	case SearchTokensParamsSortBuys1H:
+		return true
+	case SearchTokensParamsSortBuys24H:
+		return true
+	case SearchTokensParamsSortBuys5M:
+		return true
+	case SearchTokensParamsSortBuys6H:
+		return true
 	case SearchTokensParamsSortFirstPoolAt:
+		return true
+	case SearchTokensParamsSortHeldUSD:
+		return true
+	case SearchTokensParamsSortHigh1HUsd:
+		return true
+	case SearchTokensParamsSortHigh24HUsd:
+		return true
+	case SearchTokensParamsSortHigh5MUsd:
+		return true
+	case SearchTokensParamsSortHigh6HUsd:
 		return true
 	case SearchTokensParamsSortHolders:
 		return true
 	case SearchTokensParamsSortLiquidityUSD:
+		return true
+	case SearchTokensParamsSortLow1HUsd:
+		return true
+	case SearchTokensParamsSortLow24HUsd:
+		return true
+	case SearchTokensParamsSortLow5MUsd:
+		return true
+	case SearchTokensParamsSortLow6HUsd:
 		return true
 	case SearchTokensParamsSortMarketCapUSD:
 		return true
@@ -637,15 +761,65 @@ func (e SearchTokensParamsSort) Valid() bool {
 		return true
 	case SearchTokensParamsSortPools:
 		return true
+	case SearchTokensParamsSortPriceChange1H:
+		return true
 	case SearchTokensParamsSortPriceChange24H:
+		return true
+	case SearchTokensParamsSortPriceChange5M:
+		return true
+	case SearchTokensParamsSortPriceChange6H:
+		return true
+	case SearchTokensParamsSortPriceDrop1H:
+		return true
+	case SearchTokensParamsSortPriceDrop24H:
+		return true
+	case SearchTokensParamsSortPriceDrop5M:
+		return true
+	case SearchTokensParamsSortPriceDrop6H:
 		return true
 	case SearchTokensParamsSortPriceUSD:
 		return true
 	case SearchTokensParamsSortRelevance:
 		return true
+	case SearchTokensParamsSortSellers1H:
+		return true
+	case SearchTokensParamsSortSellers24H:
+		return true
+	case SearchTokensParamsSortSellers5M:
+		return true
+	case SearchTokensParamsSortSellers6H:
+		return true
+	case SearchTokensParamsSortSells1H:
+		return true
+	case SearchTokensParamsSortSells24H:
+		return true
+	case SearchTokensParamsSortSells5M:
+		return true
+	case SearchTokensParamsSortSells6H:
+		return true
+	case SearchTokensParamsSortSold1HUsd:
+		return true
+	case SearchTokensParamsSortSold24HUsd:
+		return true
+	case SearchTokensParamsSortSold5MUsd:
+		return true
+	case SearchTokensParamsSortSold6HUsd:
+		return true
+	case SearchTokensParamsSortTraders1H:
+		return true
 	case SearchTokensParamsSortTraders24H:
 		return true
+	case SearchTokensParamsSortTraders5M:
+		return true
+	case SearchTokensParamsSortTraders6H:
+		return true
+	case SearchTokensParamsSortTrades1H:
+		return true
 	case SearchTokensParamsSortTrades24H:
+		return true
+	case SearchTokensParamsSortTrades5M:
+		return true
+	case SearchTokensParamsSortTrades6H:
 		return true
 	case SearchTokensParamsSortTrending:
 		return true
@@ -674,10 +848,12 @@ const (
 	SearchTokensParamsFieldsEvidence             SearchTokensParamsFields = "evidence"
 	SearchTokensParamsFieldsExtensions           SearchTokensParamsFields = "extensions"
 	SearchTokensParamsFieldsExternalURL          SearchTokensParamsFields = "external_url"
+	SearchTokensParamsFieldsFdvUSD               SearchTokensParamsFields = "fdv_usd"
 	SearchTokensParamsFieldsFirstPoolAt          SearchTokensParamsFields = "first_pool_at"
 	SearchTokensParamsFieldsFirstSeenAt          SearchTokensParamsFields = "first_seen_at"
 	SearchTokensParamsFieldsFreezeAuthority      SearchTokensParamsFields = "freeze_authority"
 	SearchTokensParamsFieldsGraduatedAt          SearchTokensParamsFields = "graduated_at"
+	SearchTokensParamsFieldsHeldUSD              SearchTokensParamsFields = "held_usd"
 	SearchTokensParamsFieldsHolders              SearchTokensParamsFields = "holders"
 	SearchTokensParamsFieldsHoldersChange24H     SearchTokensParamsFields = "holders_change_24h"
 	SearchTokensParamsFieldsIsToken22            SearchTokensParamsFields = "is_token22"
@@ -690,6 +866,7 @@ const (
 	SearchTokensParamsFieldsLogoURL              SearchTokensParamsFields = "logo_url"
 	SearchTokensParamsFieldsMarket               SearchTokensParamsFields = "market"
 	SearchTokensParamsFieldsMarketCapUSD         SearchTokensParamsFields = "market_cap_usd"
+	SearchTokensParamsFieldsMarketCapWithheld    SearchTokensParamsFields = "market_cap_withheld"
 	SearchTokensParamsFieldsMetaplexURI          SearchTokensParamsFields = "metaplex_uri"
 	SearchTokensParamsFieldsMint                 SearchTokensParamsFields = "mint"
 	SearchTokensParamsFieldsMintAuthority        SearchTokensParamsFields = "mint_authority"
@@ -697,7 +874,11 @@ const (
 	SearchTokensParamsFieldsOrganicVolumeUSD     SearchTokensParamsFields = "organic_volume_usd"
 	SearchTokensParamsFieldsPools                SearchTokensParamsFields = "pools"
 	SearchTokensParamsFieldsPriceAt              SearchTokensParamsFields = "price_at"
+	SearchTokensParamsFieldsPriceChange1H        SearchTokensParamsFields = "price_change_1h"
 	SearchTokensParamsFieldsPriceChange24H       SearchTokensParamsFields = "price_change_24h"
+	SearchTokensParamsFieldsPriceChange5M        SearchTokensParamsFields = "price_change_5m"
+	SearchTokensParamsFieldsPriceChange6H        SearchTokensParamsFields = "price_change_6h"
+	SearchTokensParamsFieldsPriceSince24H        SearchTokensParamsFields = "price_since_24h"
 	SearchTokensParamsFieldsPriceUSD             SearchTokensParamsFields = "price_usd"
 	SearchTokensParamsFieldsSellerFeeBasisPoints SearchTokensParamsFields = "seller_fee_basis_points"
 	SearchTokensParamsFieldsSupply               SearchTokensParamsFields = "supply"
@@ -712,6 +893,7 @@ const (
 	SearchTokensParamsFieldsVolume24HUsd         SearchTokensParamsFields = "volume_24h_usd"
 	SearchTokensParamsFieldsVolume5MUsd          SearchTokensParamsFields = "volume_5m_usd"
 	SearchTokensParamsFieldsVolume6HUsd          SearchTokensParamsFields = "volume_6h_usd"
+	SearchTokensParamsFieldsWindows              SearchTokensParamsFields = "windows"
 )
 
 // Valid indicates whether the value is a known member of the SearchTokensParamsFields enum.
@@ -733,6 +915,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsExternalURL:
 		return true
+	case SearchTokensParamsFieldsFdvUSD:
+		return true
 	case SearchTokensParamsFieldsFirstPoolAt:
 		return true
 	case SearchTokensParamsFieldsFirstSeenAt:
@@ -740,6 +924,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 	case SearchTokensParamsFieldsFreezeAuthority:
 		return true
 	case SearchTokensParamsFieldsGraduatedAt:
+		return true
+	case SearchTokensParamsFieldsHeldUSD:
 		return true
 	case SearchTokensParamsFieldsHolders:
 		return true
@@ -765,6 +951,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsMarketCapUSD:
 		return true
+	case SearchTokensParamsFieldsMarketCapWithheld:
+		return true
 	case SearchTokensParamsFieldsMetaplexURI:
 		return true
 	case SearchTokensParamsFieldsMint:
@@ -779,7 +967,15 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsPriceAt:
 		return true
+	case SearchTokensParamsFieldsPriceChange1H:
+		return true
 	case SearchTokensParamsFieldsPriceChange24H:
+		return true
+	case SearchTokensParamsFieldsPriceChange5M:
+		return true
+	case SearchTokensParamsFieldsPriceChange6H:
+		return true
+	case SearchTokensParamsFieldsPriceSince24H:
 		return true
 	case SearchTokensParamsFieldsPriceUSD:
 		return true
@@ -809,6 +1005,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsVolume6HUsd:
 		return true
+	case SearchTokensParamsFieldsWindows:
+		return true
 	default:
 		return false
 	}
@@ -824,10 +1022,12 @@ const (
 	ResolveTokensParamsFieldsEvidence             ResolveTokensParamsFields = "evidence"
 	ResolveTokensParamsFieldsExtensions           ResolveTokensParamsFields = "extensions"
 	ResolveTokensParamsFieldsExternalURL          ResolveTokensParamsFields = "external_url"
+	ResolveTokensParamsFieldsFdvUSD               ResolveTokensParamsFields = "fdv_usd"
 	ResolveTokensParamsFieldsFirstPoolAt          ResolveTokensParamsFields = "first_pool_at"
 	ResolveTokensParamsFieldsFirstSeenAt          ResolveTokensParamsFields = "first_seen_at"
 	ResolveTokensParamsFieldsFreezeAuthority      ResolveTokensParamsFields = "freeze_authority"
 	ResolveTokensParamsFieldsGraduatedAt          ResolveTokensParamsFields = "graduated_at"
+	ResolveTokensParamsFieldsHeldUSD              ResolveTokensParamsFields = "held_usd"
 	ResolveTokensParamsFieldsHolders              ResolveTokensParamsFields = "holders"
 	ResolveTokensParamsFieldsHoldersChange24H     ResolveTokensParamsFields = "holders_change_24h"
 	ResolveTokensParamsFieldsIsToken22            ResolveTokensParamsFields = "is_token22"
@@ -840,6 +1040,7 @@ const (
 	ResolveTokensParamsFieldsLogoURL              ResolveTokensParamsFields = "logo_url"
 	ResolveTokensParamsFieldsMarket               ResolveTokensParamsFields = "market"
 	ResolveTokensParamsFieldsMarketCapUSD         ResolveTokensParamsFields = "market_cap_usd"
+	ResolveTokensParamsFieldsMarketCapWithheld    ResolveTokensParamsFields = "market_cap_withheld"
 	ResolveTokensParamsFieldsMetaplexURI          ResolveTokensParamsFields = "metaplex_uri"
 	ResolveTokensParamsFieldsMint                 ResolveTokensParamsFields = "mint"
 	ResolveTokensParamsFieldsMintAuthority        ResolveTokensParamsFields = "mint_authority"
@@ -847,7 +1048,11 @@ const (
 	ResolveTokensParamsFieldsOrganicVolumeUSD     ResolveTokensParamsFields = "organic_volume_usd"
 	ResolveTokensParamsFieldsPools                ResolveTokensParamsFields = "pools"
 	ResolveTokensParamsFieldsPriceAt              ResolveTokensParamsFields = "price_at"
+	ResolveTokensParamsFieldsPriceChange1H        ResolveTokensParamsFields = "price_change_1h"
 	ResolveTokensParamsFieldsPriceChange24H       ResolveTokensParamsFields = "price_change_24h"
+	ResolveTokensParamsFieldsPriceChange5M        ResolveTokensParamsFields = "price_change_5m"
+	ResolveTokensParamsFieldsPriceChange6H        ResolveTokensParamsFields = "price_change_6h"
+	ResolveTokensParamsFieldsPriceSince24H        ResolveTokensParamsFields = "price_since_24h"
 	ResolveTokensParamsFieldsPriceUSD             ResolveTokensParamsFields = "price_usd"
 	ResolveTokensParamsFieldsSellerFeeBasisPoints ResolveTokensParamsFields = "seller_fee_basis_points"
 	ResolveTokensParamsFieldsSupply               ResolveTokensParamsFields = "supply"
@@ -862,6 +1067,7 @@ const (
 	ResolveTokensParamsFieldsVolume24HUsd         ResolveTokensParamsFields = "volume_24h_usd"
 	ResolveTokensParamsFieldsVolume5MUsd          ResolveTokensParamsFields = "volume_5m_usd"
 	ResolveTokensParamsFieldsVolume6HUsd          ResolveTokensParamsFields = "volume_6h_usd"
+	ResolveTokensParamsFieldsWindows              ResolveTokensParamsFields = "windows"
 )
 
 // Valid indicates whether the value is a known member of the ResolveTokensParamsFields enum.
@@ -883,6 +1089,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsExternalURL:
 		return true
+	case ResolveTokensParamsFieldsFdvUSD:
+		return true
 	case ResolveTokensParamsFieldsFirstPoolAt:
 		return true
 	case ResolveTokensParamsFieldsFirstSeenAt:
@@ -890,6 +1098,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsFreezeAuthority:
 		return true
 	case ResolveTokensParamsFieldsGraduatedAt:
+		return true
+	case ResolveTokensParamsFieldsHeldUSD:
 		return true
 	case ResolveTokensParamsFieldsHolders:
 		return true
@@ -915,6 +1125,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsMarketCapUSD:
 		return true
+	case ResolveTokensParamsFieldsMarketCapWithheld:
+		return true
 	case ResolveTokensParamsFieldsMetaplexURI:
 		return true
 	case ResolveTokensParamsFieldsMint:
@@ -929,7 +1141,15 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsPriceAt:
 		return true
+	case ResolveTokensParamsFieldsPriceChange1H:
+		return true
 	case ResolveTokensParamsFieldsPriceChange24H:
+		return true
+	case ResolveTokensParamsFieldsPriceChange5M:
+		return true
+	case ResolveTokensParamsFieldsPriceChange6H:
+		return true
+	case ResolveTokensParamsFieldsPriceSince24H:
 		return true
 	case ResolveTokensParamsFieldsPriceUSD:
 		return true
@@ -958,6 +1178,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsVolume5MUsd:
 		return true
 	case ResolveTokensParamsFieldsVolume6HUsd:
+		return true
+	case ResolveTokensParamsFieldsWindows:
 		return true
 	default:
 		return false
@@ -998,10 +1220,12 @@ const (
 	StreamTokensParamsFieldsEvidence             StreamTokensParamsFields = "evidence"
 	StreamTokensParamsFieldsExtensions           StreamTokensParamsFields = "extensions"
 	StreamTokensParamsFieldsExternalURL          StreamTokensParamsFields = "external_url"
+	StreamTokensParamsFieldsFdvUSD               StreamTokensParamsFields = "fdv_usd"
 	StreamTokensParamsFieldsFirstPoolAt          StreamTokensParamsFields = "first_pool_at"
 	StreamTokensParamsFieldsFirstSeenAt          StreamTokensParamsFields = "first_seen_at"
 	StreamTokensParamsFieldsFreezeAuthority      StreamTokensParamsFields = "freeze_authority"
 	StreamTokensParamsFieldsGraduatedAt          StreamTokensParamsFields = "graduated_at"
+	StreamTokensParamsFieldsHeldUSD              StreamTokensParamsFields = "held_usd"
 	StreamTokensParamsFieldsHolders              StreamTokensParamsFields = "holders"
 	StreamTokensParamsFieldsHoldersChange24H     StreamTokensParamsFields = "holders_change_24h"
 	StreamTokensParamsFieldsIsToken22            StreamTokensParamsFields = "is_token22"
@@ -1014,6 +1238,7 @@ const (
 	StreamTokensParamsFieldsLogoURL              StreamTokensParamsFields = "logo_url"
 	StreamTokensParamsFieldsMarket               StreamTokensParamsFields = "market"
 	StreamTokensParamsFieldsMarketCapUSD         StreamTokensParamsFields = "market_cap_usd"
+	StreamTokensParamsFieldsMarketCapWithheld    StreamTokensParamsFields = "market_cap_withheld"
 	StreamTokensParamsFieldsMetaplexURI          StreamTokensParamsFields = "metaplex_uri"
 	StreamTokensParamsFieldsMint                 StreamTokensParamsFields = "mint"
 	StreamTokensParamsFieldsMintAuthority        StreamTokensParamsFields = "mint_authority"
@@ -1021,7 +1246,11 @@ const (
 	StreamTokensParamsFieldsOrganicVolumeUSD     StreamTokensParamsFields = "organic_volume_usd"
 	StreamTokensParamsFieldsPools                StreamTokensParamsFields = "pools"
 	StreamTokensParamsFieldsPriceAt              StreamTokensParamsFields = "price_at"
+	StreamTokensParamsFieldsPriceChange1H        StreamTokensParamsFields = "price_change_1h"
 	StreamTokensParamsFieldsPriceChange24H       StreamTokensParamsFields = "price_change_24h"
+	StreamTokensParamsFieldsPriceChange5M        StreamTokensParamsFields = "price_change_5m"
+	StreamTokensParamsFieldsPriceChange6H        StreamTokensParamsFields = "price_change_6h"
+	StreamTokensParamsFieldsPriceSince24H        StreamTokensParamsFields = "price_since_24h"
 	StreamTokensParamsFieldsPriceUSD             StreamTokensParamsFields = "price_usd"
 	StreamTokensParamsFieldsSellerFeeBasisPoints StreamTokensParamsFields = "seller_fee_basis_points"
 	StreamTokensParamsFieldsSupply               StreamTokensParamsFields = "supply"
@@ -1036,6 +1265,7 @@ const (
 	StreamTokensParamsFieldsVolume24HUsd         StreamTokensParamsFields = "volume_24h_usd"
 	StreamTokensParamsFieldsVolume5MUsd          StreamTokensParamsFields = "volume_5m_usd"
 	StreamTokensParamsFieldsVolume6HUsd          StreamTokensParamsFields = "volume_6h_usd"
+	StreamTokensParamsFieldsWindows              StreamTokensParamsFields = "windows"
 )
 
 // Valid indicates whether the value is a known member of the StreamTokensParamsFields enum.
@@ -1057,6 +1287,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsExternalURL:
 		return true
+	case StreamTokensParamsFieldsFdvUSD:
+		return true
 	case StreamTokensParamsFieldsFirstPoolAt:
 		return true
 	case StreamTokensParamsFieldsFirstSeenAt:
@@ -1064,6 +1296,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsFreezeAuthority:
 		return true
 	case StreamTokensParamsFieldsGraduatedAt:
+		return true
+	case StreamTokensParamsFieldsHeldUSD:
 		return true
 	case StreamTokensParamsFieldsHolders:
 		return true
@@ -1089,6 +1323,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsMarketCapUSD:
 		return true
+	case StreamTokensParamsFieldsMarketCapWithheld:
+		return true
 	case StreamTokensParamsFieldsMetaplexURI:
 		return true
 	case StreamTokensParamsFieldsMint:
@@ -1103,7 +1339,15 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsPriceAt:
 		return true
+	case StreamTokensParamsFieldsPriceChange1H:
+		return true
 	case StreamTokensParamsFieldsPriceChange24H:
+		return true
+	case StreamTokensParamsFieldsPriceChange5M:
+		return true
+	case StreamTokensParamsFieldsPriceChange6H:
+		return true
+	case StreamTokensParamsFieldsPriceSince24H:
 		return true
 	case StreamTokensParamsFieldsPriceUSD:
 		return true
@@ -1132,6 +1376,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsVolume5MUsd:
 		return true
 	case StreamTokensParamsFieldsVolume6HUsd:
+		return true
+	case StreamTokensParamsFieldsWindows:
 		return true
 	default:
 		return false
@@ -1193,10 +1439,12 @@ const (
 	GetTokenParamsFieldsEvidence             GetTokenParamsFields = "evidence"
 	GetTokenParamsFieldsExtensions           GetTokenParamsFields = "extensions"
 	GetTokenParamsFieldsExternalURL          GetTokenParamsFields = "external_url"
+	GetTokenParamsFieldsFdvUSD               GetTokenParamsFields = "fdv_usd"
 	GetTokenParamsFieldsFirstPoolAt          GetTokenParamsFields = "first_pool_at"
 	GetTokenParamsFieldsFirstSeenAt          GetTokenParamsFields = "first_seen_at"
 	GetTokenParamsFieldsFreezeAuthority      GetTokenParamsFields = "freeze_authority"
 	GetTokenParamsFieldsGraduatedAt          GetTokenParamsFields = "graduated_at"
+	GetTokenParamsFieldsHeldUSD              GetTokenParamsFields = "held_usd"
 	GetTokenParamsFieldsHolders              GetTokenParamsFields = "holders"
 	GetTokenParamsFieldsHoldersChange24H     GetTokenParamsFields = "holders_change_24h"
 	GetTokenParamsFieldsIsToken22            GetTokenParamsFields = "is_token22"
@@ -1209,6 +1457,7 @@ const (
 	GetTokenParamsFieldsLogoURL              GetTokenParamsFields = "logo_url"
 	GetTokenParamsFieldsMarket               GetTokenParamsFields = "market"
 	GetTokenParamsFieldsMarketCapUSD         GetTokenParamsFields = "market_cap_usd"
+	GetTokenParamsFieldsMarketCapWithheld    GetTokenParamsFields = "market_cap_withheld"
 	GetTokenParamsFieldsMetaplexURI          GetTokenParamsFields = "metaplex_uri"
 	GetTokenParamsFieldsMint                 GetTokenParamsFields = "mint"
 	GetTokenParamsFieldsMintAuthority        GetTokenParamsFields = "mint_authority"
@@ -1216,7 +1465,11 @@ const (
 	GetTokenParamsFieldsOrganicVolumeUSD     GetTokenParamsFields = "organic_volume_usd"
 	GetTokenParamsFieldsPools                GetTokenParamsFields = "pools"
 	GetTokenParamsFieldsPriceAt              GetTokenParamsFields = "price_at"
+	GetTokenParamsFieldsPriceChange1H        GetTokenParamsFields = "price_change_1h"
 	GetTokenParamsFieldsPriceChange24H       GetTokenParamsFields = "price_change_24h"
+	GetTokenParamsFieldsPriceChange5M        GetTokenParamsFields = "price_change_5m"
+	GetTokenParamsFieldsPriceChange6H        GetTokenParamsFields = "price_change_6h"
+	GetTokenParamsFieldsPriceSince24H        GetTokenParamsFields = "price_since_24h"
 	GetTokenParamsFieldsPriceUSD             GetTokenParamsFields = "price_usd"
 	GetTokenParamsFieldsSellerFeeBasisPoints GetTokenParamsFields = "seller_fee_basis_points"
 	GetTokenParamsFieldsSupply               GetTokenParamsFields = "supply"
@@ -1231,6 +1484,7 @@ const (
 	GetTokenParamsFieldsVolume24HUsd         GetTokenParamsFields = "volume_24h_usd"
 	GetTokenParamsFieldsVolume5MUsd          GetTokenParamsFields = "volume_5m_usd"
 	GetTokenParamsFieldsVolume6HUsd          GetTokenParamsFields = "volume_6h_usd"
+	GetTokenParamsFieldsWindows              GetTokenParamsFields = "windows"
 )
 
 // Valid indicates whether the value is a known member of the GetTokenParamsFields enum.
@@ -1252,6 +1506,8 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsExternalURL:
 		return true
+	case GetTokenParamsFieldsFdvUSD:
+		return true
 	case GetTokenParamsFieldsFirstPoolAt:
 		return true
 	case GetTokenParamsFieldsFirstSeenAt:
@@ -1259,6 +1515,8 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsFreezeAuthority:
 		return true
 	case GetTokenParamsFieldsGraduatedAt:
+		return true
+	case GetTokenParamsFieldsHeldUSD:
 		return true
 	case GetTokenParamsFieldsHolders:
 		return true
@@ -1284,6 +1542,8 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsMarketCapUSD:
 		return true
+	case GetTokenParamsFieldsMarketCapWithheld:
+		return true
 	case GetTokenParamsFieldsMetaplexURI:
 		return true
 	case GetTokenParamsFieldsMint:
@@ -1298,7 +1558,15 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsPriceAt:
 		return true
+	case GetTokenParamsFieldsPriceChange1H:
+		return true
 	case GetTokenParamsFieldsPriceChange24H:
+		return true
+	case GetTokenParamsFieldsPriceChange5M:
+		return true
+	case GetTokenParamsFieldsPriceChange6H:
+		return true
+	case GetTokenParamsFieldsPriceSince24H:
 		return true
 	case GetTokenParamsFieldsPriceUSD:
 		return true
@@ -1327,6 +1595,8 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsVolume5MUsd:
 		return true
 	case GetTokenParamsFieldsVolume6HUsd:
+		return true
+	case GetTokenParamsFieldsWindows:
 		return true
 	default:
 		return false
@@ -1697,8 +1967,14 @@ type Market struct {
 	// AsOf The highest block time of the valuation, epoch milliseconds.
 	AsOf int `json:"as_of"`
 
+	// FdvUSD Price times supply, whether or not anybody could sell for it. Null without either.
+	FdvUSD *float64 `json:"fdv_usd"`
+
 	// FirstPoolAt Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen.
 	FirstPoolAt *int `json:"first_pool_at"`
+
+	// HeldUSD What its pools held in stables and SOL in three of four hours of the 24 in which they traded; null when no trades of ten minutes say.
+	HeldUSD *float64 `json:"held_usd"`
 
 	// LiquidityAt Block time of the latest of these trades, epoch milliseconds.
 	LiquidityAt *int `json:"liquidity_at"`
@@ -1706,8 +1982,11 @@ type Market struct {
 	// LiquidityUSD Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold.
 	LiquidityUSD *float64 `json:"liquidity_usd"`
 
-	// MarketCapUSD Price times the supply of the row, which burns have left already; nothing locked is subtracted. Null without either.
+	// MarketCapUSD Price times the supply of the row, which burns have left already, where the liquidity can carry it: docs/market-caps.md. Nothing locked is subtracted.
 	MarketCapUSD *float64 `json:"market_cap_usd"`
+
+	// MarketCapWithheld Why there is no market cap; null where there is one.
+	MarketCapWithheld *MarketMarketCapWithheld `json:"market_cap_withheld"`
 
 	// OrganicVolumeUSD Volume that resists wash trading; null when no trade could be priced.
 	OrganicVolumeUSD *float64 `json:"organic_volume_usd"`
@@ -1718,8 +1997,20 @@ type Market struct {
 	// PriceAt The minute that the price is of, epoch milliseconds.
 	PriceAt *int `json:"price_at"`
 
-	// PriceChange24H By how many percent the price changed since 24 hours before as_of; null when no price held then.
+	// PriceChange1H The same of the hour.
+	PriceChange1H *float64 `json:"price_change_1h"`
+
+	// PriceChange24H The same of the 24 hours.
 	PriceChange24H *float64 `json:"price_change_24h"`
+
+	// PriceChange5M By how many percent the price changed since 5 minutes before as_of, or since its first price in them where none held then; null without two prices.
+	PriceChange5M *float64 `json:"price_change_5m"`
+
+	// PriceChange6H The same of the 6 hours.
+	PriceChange6H *float64 `json:"price_change_6h"`
+
+	// PriceSince24H The minute of the first price of the 24 hours where none held at their start, epoch milliseconds: price_change_24h is since then.
+	PriceSince24H *int `json:"price_since_24h"`
 
 	// PriceUSD Latest price of the 24 hours in US dollars for a whole token; null when no pool says one.
 	PriceUSD *float64 `json:"price_usd"`
@@ -1742,6 +2033,9 @@ type Market struct {
 	// Volume6HUsd The same of the 6 hours.
 	Volume6HUsd *float64 `json:"volume_6h_usd"`
 }
+
+// MarketMarketCapWithheld Why there is no market cap; null where there is one.
+type MarketMarketCapWithheld string
 
 // MarketCount With its name among `fields` only. The member of Market of that name; null where the token was not traded.
 type MarketCount = int
@@ -1978,6 +2272,21 @@ type SearchResponse struct {
 
 // Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
 type Source string
+
+// StatsV2 Statistics of one window, in the shape of Jupiter's Tokens API V2.
+type StatsV2 struct {
+	// BuyVolume US dollars of trades in which traders got the token.
+	BuyVolume  *float64 `json:"buyVolume,omitempty"`
+	NumBuys    int      `json:"numBuys"`
+	NumSells   int      `json:"numSells"`
+	NumTraders int      `json:"numTraders"`
+
+	// PriceChange In percent.
+	PriceChange *float64 `json:"priceChange,omitempty"`
+
+	// SellVolume US dollars of the others.
+	SellVolume *float64 `json:"sellVolume,omitempty"`
+}
 
 // Status How far the pipeline is.
 type Status struct {
@@ -2261,6 +2570,9 @@ type Token struct {
 
 	// Volume6HUsd With its name among `fields` only. The member of Market of that name.
 	Volume6HUsd *MarketFigure `json:"volume_6h_usd,omitempty"`
+
+	// Windows With windows=true only. Null as market.
+	Windows *Windows `json:"windows,omitempty"`
 }
 
 // TokenLogoStatus What came of fetching it.
@@ -2397,12 +2709,15 @@ type TokenFields struct {
 
 	// Volume6HUsd With its name among `fields` only. The member of Market of that name.
 	Volume6HUsd *MarketFigure `json:"volume_6h_usd,omitempty"`
+
+	// Windows With windows=true only. Null as market.
+	Windows *Windows `json:"windows,omitempty"`
 }
 
 // TokenFieldsLogoStatus What came of fetching it.
 type TokenFieldsLogoStatus string
 
-// TokenV2 A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out.
+// TokenV2 A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and what organic buyers did are not known here and are left out.
 type TokenV2 struct {
 	Audit struct {
 		FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
@@ -2416,11 +2731,11 @@ type TokenV2 struct {
 	// Dev Who launched it, base58.
 	Dev *string `json:"dev,omitempty"`
 
+	// Fdv fdv_usd of the token.
+	Fdv *float64 `json:"fdv,omitempty"`
+
 	// GraduatedAt When it left its launchpad, ISO 8601.
 	GraduatedAt *string `json:"graduatedAt,omitempty"`
-
-	// HolderCount Where holders were counted.
-	HolderCount *int    `json:"holderCount,omitempty"`
 	Icon        *string `json:"icon"`
 
 	// ID Mint, base58.
@@ -2442,12 +2757,18 @@ type TokenV2 struct {
 
 	// OrganicScoreLabel high from 70, medium from 30.
 	OrganicScoreLabel TokenV2OrganicScoreLabel `json:"organicScoreLabel"`
-	Stats24H          *struct {
-		NumTraders int `json:"numTraders"`
 
-		// PriceChange In percent.
-		PriceChange *float64 `json:"priceChange,omitempty"`
-	} `json:"stats24h,omitempty"`
+	// Stats1H Statistics of one window, in the shape of Jupiter's Tokens API V2.
+	Stats1H *StatsV2 `json:"stats1h,omitempty"`
+
+	// Stats24H Statistics of one window, in the shape of Jupiter's Tokens API V2.
+	Stats24H *StatsV2 `json:"stats24h,omitempty"`
+
+	// Stats5M Statistics of one window, in the shape of Jupiter's Tokens API V2.
+	Stats5M *StatsV2 `json:"stats5m,omitempty"`
+
+	// Stats6H Statistics of one window, in the shape of Jupiter's Tokens API V2.
+	Stats6H      *StatsV2 `json:"stats6h,omitempty"`
 	Symbol       string   `json:"symbol"`
 	Tags         []string `json:"tags"`
 	Telegram     *string  `json:"telegram,omitempty"`
@@ -2619,6 +2940,63 @@ type VenuesResponse struct {
 	Venues []Venue `json:"venues"`
 }
 
+// Window One window. Volumes and counts are to the second, high and low of the whole minutes in it.
+type Window struct {
+	// BoughtUSD The part of it in which traders got the mint.
+	BoughtUSD *float64 `json:"bought_usd"`
+
+	// Buyers Distinct wallets that got the mint.
+	Buyers int `json:"buyers"`
+
+	// Buys Legs in which the trader got the mint.
+	Buys int `json:"buys"`
+
+	// HighUSD Highest price of its trades.
+	HighUSD *float64 `json:"high_usd"`
+
+	// LowUSD Lowest price of its trades.
+	LowUSD *float64 `json:"low_usd"`
+
+	// PriceChange Change of price_usd in percent since the start of the window, or since price_since.
+	PriceChange *float64 `json:"price_change"`
+
+	// PriceSince The minute of its first price in the window where none held at the start, epoch milliseconds.
+	PriceSince *int `json:"price_since"`
+
+	// Sellers Distinct wallets that gave it.
+	Sellers int `json:"sellers"`
+
+	// Sells The others.
+	Sells int `json:"sells"`
+
+	// SoldUSD The part of it in which traders gave the mint.
+	SoldUSD *float64 `json:"sold_usd"`
+
+	// Traders Distinct wallets.
+	Traders int `json:"traders"`
+
+	// Trades Legs.
+	Trades int `json:"trades"`
+
+	// VolumeUSD Sum of the legs' US dollar values; null when it was traded and no leg has one.
+	VolumeUSD *float64 `json:"volume_usd"`
+}
+
+// Windows With windows=true only. What happened to the token in the 5 minutes, the hour, the 6 and the 24 hours of block time up to as_of.
+type Windows struct {
+	// N1H One window. Volumes and counts are to the second, high and low of the whole minutes in it.
+	N1H Window `json:"1h"`
+
+	// N24H One window. Volumes and counts are to the second, high and low of the whole minutes in it.
+	N24H Window `json:"24h"`
+
+	// N5M One window. Volumes and counts are to the second, high and low of the whole minutes in it.
+	N5M Window `json:"5m"`
+
+	// N6H One window. Volumes and counts are to the second, high and low of the whole minutes in it.
+	N6H Window `json:"6h"`
+}
+
 // AtSlot defines model for at_slot.
 type AtSlot = int64
 
@@ -2681,6 +3059,9 @@ type TransfersMinAmount = string
 
 // TransfersTo defines model for transfers_to.
 type TransfersTo = int64
+
+// WindowsParameter defines model for windows.
+type WindowsParameter = bool
 
 // BadRequest Why there is no answer.
 type BadRequest = Error
@@ -2804,7 +3185,7 @@ type SearchTokensParams struct {
 	// CreatedAfter Only tokens whose first_seen_at is later than this, epoch milliseconds.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// Sort Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending, the figures of the market and holders are descending, unknown last. All orders are total.
+	// Sort Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending, the figures of the market and holders are descending, unknown last; price_drop is a fall in percent. Trending, organic_volume_usd, price_change and price_drop rank only tokens above the floor of docs/market-caps.md. All orders are total.
 	Sort *SearchTokensParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Cursor The next_cursor of the page before, or empty for the first page of a walk. The order is that of sort=mint then, whatever sort says, and page is not read.
@@ -2819,6 +3200,12 @@ type SearchTokensParams struct {
 	// MaxTop10Pct Only tokens of which ten owners have at most so many percent, as counted last.
 	MaxTop10Pct *float64 `form:"max_top10_pct,omitempty" json:"max_top10_pct,omitempty"`
 
+	// Min Only tokens with at least so much of figures that tokens can be sorted by, as FIGURE:NUMBER with commas between. What is unknown does not pass.
+	Min *[]string `form:"min,omitempty" json:"min,omitempty"`
+
+	// Max As min, but at most so much.
+	Max *[]string `form:"max,omitempty" json:"max,omitempty"`
+
 	// Explain Whether to say of each item in `match` why it is where it is.
 	Explain *bool `form:"explain,omitempty" json:"explain,omitempty"`
 
@@ -2831,7 +3218,10 @@ type SearchTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
+	// Windows Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours.
+	Windows *WindowsParameter `form:"windows,omitempty" json:"windows,omitempty"`
+
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2855,7 +3245,10 @@ type ResolveTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
+	// Windows Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours.
+	Windows *WindowsParameter `form:"windows,omitempty" json:"windows,omitempty"`
+
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -2900,7 +3293,10 @@ type StreamTokensParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
+	// Windows Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours.
+	Windows *WindowsParameter `form:"windows,omitempty" json:"windows,omitempty"`
+
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// LastEventID As cursor.
@@ -2942,7 +3338,10 @@ type GetTokenParams struct {
 	// Market Whether each row says what the token is worth and how it is traded.
 	Market *MarketParameter `form:"market,omitempty" json:"market,omitempty"`
 
-	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
+	// Windows Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours.
+	Windows *WindowsParameter `form:"windows,omitempty" json:"windows,omitempty"`
+
+	// Fields Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none.
 	Fields *Fields `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
@@ -4218,6 +4617,30 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		}
 
+		if params.Min != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "min", *params.Min, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Max != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "max", *params.Max, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Explain != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "explain", *params.Explain, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
@@ -4257,6 +4680,18 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 		if params.Market != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Windows != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "windows", *params.Windows, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -4358,6 +4793,18 @@ func NewResolveTokensRequestWithBody(server string, params *ResolveTokensParams,
 		if params.Market != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Windows != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "windows", *params.Windows, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -4567,6 +5014,18 @@ func NewStreamTokensRequest(server string, params *StreamTokensParams) (*http.Re
 
 		}
 
+		if params.Windows != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "windows", *params.Windows, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Fields != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -4762,6 +5221,18 @@ func NewGetTokenRequest(server string, mint Mint, params *GetTokenParams) (*http
 		if params.Market != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "market", *params.Market, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Windows != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "windows", *params.Windows, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

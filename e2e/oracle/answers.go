@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,14 @@ type token struct {
 		Price       *float64 `json:"price_usd"`
 		PriceAt     *int64   `json:"price_at"`
 		Change      *float64 `json:"price_change_24h"`
+		Change5m    *float64 `json:"price_change_5m"`
+		Change1h    *float64 `json:"price_change_1h"`
+		Change6h    *float64 `json:"price_change_6h"`
+		Since       *int64   `json:"price_since_24h"`
 		Cap         *float64 `json:"market_cap_usd"`
+		Withheld    *string  `json:"market_cap_withheld"`
+		Diluted     *float64 `json:"fdv_usd"`
+		Held        *float64 `json:"held_usd"`
 		Liquidity   *float64 `json:"liquidity_usd"`
 		LiquidityAt *int64   `json:"liquidity_at"`
 		FiveMinutes *float64 `json:"volume_5m_usd"`
@@ -42,6 +50,7 @@ type token struct {
 		FirstPoolAt *int64   `json:"first_pool_at"`
 		AsOf        int64    `json:"as_of"`
 	} `json:"market"`
+	Windows map[string]windowAnswer `json:"windows"`
 }
 
 // page is an answer of GET /tokens.
@@ -65,7 +74,7 @@ func (ask Node) all(t testing.TB) map[string]token {
 	found := map[string]token{}
 	for cursor := ""; ; {
 		var p page
-		ask.read(t, "/tokens?market=true&limit=200&cursor="+cursor, &p)
+		ask.read(t, "/tokens?market=true&windows=true&limit=200&cursor="+cursor, &p)
 		for _, item := range p.Items {
 			found[item.Mint] = item
 		}
@@ -170,20 +179,23 @@ func Figures() []string {
 // figures are those that tokens can be sorted by, by the name of the order. Nil: unknown.
 func (r *row) figures() map[string]*float64 {
 	f := map[string]*float64{
-		"price_usd": r.price, "price_change_24h": nil, "market_cap_usd": nil, "liquidity_usd": r.liquidity, "volume_5m_usd": r.fiveMinutes,
-		"volume_1h_usd": r.hour, "volume_6h_usd": r.sixHours, "volume_24h_usd": r.day, "organic_volume_usd": r.organic, "trending": nil, "first_pool_at": nil,
+		"price_usd": r.price, "market_cap_usd": nil, "held_usd": r.heldUSD, "liquidity_usd": r.liquidity, "organic_volume_usd": nil, "trending": nil, "first_pool_at": nil,
+		"pools": new(float64(r.pools)),
 	}
-	if r.price != nil && r.before != nil && *r.before > 0 {
-		f["price_change_24h"] = new((*r.price / *r.before - 1) * 100)
+	f["market_cap_usd"], _ = r.cap(r.mint, 0)
+	counts := r.floor(r.mint, 0) == ""
+	if counts {
+		f["organic_volume_usd"] = r.organic
 	}
-	if r.price != nil && r.whole != nil {
-		f["market_cap_usd"] = new(*r.price * *r.whole)
-	}
-	if r.organic != nil && r.hour != nil && r.day != nil && *r.day > 0 {
+	if counts && r.organic != nil && r.hour != nil && r.day != nil && *r.day > 0 {
 		f["trending"] = new(math.Sqrt(*r.organic*float64(len(r.traders))) * 24 * *r.hour / *r.day)
 	}
-	for name, n := range map[string]int{"trades_24h": int(r.trades), "traders_24h": len(r.traders), "pools": int(r.pools)} {
-		f[name] = new(float64(n))
+	for name := range windowLengths() {
+		w := r.windows[name]
+		if w == nil {
+			w = new(window)
+		}
+		w.figures(f, name, counts)
 	}
 	if r.firstPool != nil {
 		f["first_pool_at"] = new(float64(r.firstPool.Unix()))
@@ -195,14 +207,16 @@ func (r *row) figures() map[string]*float64 {
 // digits, and a leg by the millionth that it is rounded to.
 func (r *row) slack(name string, figure float64) float64 {
 	relative := 1e-9 * math.Abs(figure)
-	switch name {
-	case "trades_24h", "traders_24h", "pools", "first_pool_at":
+	switch {
+	case name == "pools" || name == "first_pool_at" || !strings.HasSuffix(name, "_usd") && !strings.HasPrefix(name, "price_") && name != "trending":
 		return 0
-	case "price_usd", "market_cap_usd":
+	case name == "price_usd" || name == "market_cap_usd" || name == "held_usd":
 		return relative
-	case "price_change_24h":
+	case strings.HasPrefix(name, "price_"):
 		return 1e-9 * (math.Abs(figure) + 100)
-	case "trending":
+	case strings.HasPrefix(name, "high_") || strings.HasPrefix(name, "low_"):
+		return 3e-4 * math.Abs(figure) // a leg of a cent has its value to a millionth of a dollar
+	case name == "trending":
 		return 1e-6 * math.Abs(figure)
 	default:
 		return relative + 3e-6*float64(r.trades)
@@ -214,11 +228,23 @@ func (r *row) require(t testing.TB, item *token, what string) {
 	t.Helper()
 	m, figures := item.Market, r.figures()
 	for name, got := range map[string]*float64{
-		"price_usd": m.Price, "price_change_24h": m.Change, "market_cap_usd": m.Cap, "liquidity_usd": m.Liquidity, "volume_5m_usd": m.FiveMinutes,
-		"volume_1h_usd": m.Hour, "volume_6h_usd": m.SixHours, "volume_24h_usd": m.Day, "organic_volume_usd": m.Organic,
+		"price_usd": m.Price, "market_cap_usd": m.Cap, "held_usd": m.Held, "liquidity_usd": m.Liquidity, "volume_5m_usd": m.FiveMinutes,
+		"volume_1h_usd": m.Hour, "volume_6h_usd": m.SixHours, "volume_24h_usd": m.Day,
 	} {
 		r.same(t, name, figures[name], got, what)
 	}
+	r.same(t, "organic_volume_usd", r.organic, m.Organic, what)
+	for name, got := range map[string]*float64{"5m": m.Change5m, "1h": m.Change1h, "6h": m.Change6h, "24h": m.Change} {
+		r.same(t, "price_change_"+name, r.windows[name].change, got, what)
+	}
+	_, why := r.cap(r.mint, 0)
+	require.Equal(t, []string{why, shown(r.windows["24h"].since)}, []string{text(m.Withheld), shownMillis(m.Since)}, what)
+	var diluted *float64
+	if r.price != nil && r.whole != nil {
+		diluted = new(*r.price * *r.whole)
+	}
+	r.same(t, "market_cap_usd", diluted, m.Diluted, what+", fdv_usd")
+	r.requireWindows(t, item.Windows, what)
 	r.same(t, "volume_24h_usd", figures["volume_24h_usd"], item.Daily, what+", daily_volume_usd")
 	require.Equal(t, []uint64{r.trades, uint64(len(r.traders)), r.pools}, []uint64{m.Trades, m.Traders, m.Pools}, "trades, traders and pools of %s", what)
 	require.Equal(t, []string{shown(r.priceAt), shown(r.firstPool), shown(r.liquidAt)},

@@ -175,12 +175,15 @@ func (o *Oracle) event(m *eventspb.TokenEvent) {
 
 // row is what the market says of a mint. Nil: unknown.
 type row struct {
-	price, before, liquidity, organic, day, fiveMinutes, hour, sixHours *float64
+	price, liquidity, organic, day, fiveMinutes, hour, sixHours *float64
 	// whole is the supply in whole tokens.
 	whole                        *float64
 	priceAt, firstPool, liquidAt *time.Time
 	trades, pools                uint64
 	traders                      map[string]bool
+	mint                         string
+	heldUSD                      *float64
+	windows                      map[string]*window
 	last                         time.Time
 }
 
@@ -219,9 +222,21 @@ func (o *Oracle) market() (rows map[string]*row, until time.Time) {
 	day := until.Add(-24 * time.Hour)
 	solPrice, _ := latest(sol, day, until, func(p *prices) map[string]float64 { return p.raw })
 	for mint, r := range rows {
+		r.mint = mint
 		r.price, r.priceAt = latest(mint, day, until, whole)
-		r.before, _ = latest(mint, day.Add(-24*time.Hour), day, whole)
 	}
+	o.windowsOf(rows, until, func(mint string, from, to time.Time, first bool) (*float64, *time.Time) {
+		if !first {
+			return latest(mint, from, to, whole)
+		}
+		for _, p := range all {
+			if value, known := p.whole[mint]; known && p.start.After(from) && !p.start.After(to) {
+				return &value, &p.start
+			}
+		}
+		return nil, nil
+	})
+	o.held(rows, until, solPrice)
 	o.pools(rows, day, solPrice)
 	return rows, until
 }

@@ -20,10 +20,21 @@ type tokenV2 struct {
 	GraduatedAt *string  `json:"graduatedAt"`
 	Score       float64  `json:"organicScore"`
 	Label       string   `json:"organicScoreLabel"`
-	Stats       *struct {
-		Change  *float64 `json:"priceChange"`
-		Traders uint64   `json:"numTraders"`
-	} `json:"stats24h"`
+	Diluted     *float64 `json:"fdv"`
+	Stats5m     *statsV2 `json:"stats5m"`
+	Stats1h     *statsV2 `json:"stats1h"`
+	Stats6h     *statsV2 `json:"stats6h"`
+	Stats       *statsV2 `json:"stats24h"`
+}
+
+// statsV2 are the statistics of one window.
+type statsV2 struct {
+	Change  *float64 `json:"priceChange"`
+	Bought  *float64 `json:"buyVolume"`
+	Sold    *float64 `json:"sellVolume"`
+	Buys    uint64   `json:"numBuys"`
+	Sells   uint64   `json:"numSells"`
+	Traders int      `json:"numTraders"`
 }
 
 // requireV2 compares the figures and the categories of /tokens/v2: those of docs/api-reference.md,
@@ -91,9 +102,14 @@ func (o *Oracle) requireTokenV2(t testing.TB, r *row, item *tokenV2, what string
 	r.same(t, "price_usd", figures["price_usd"], item.Price, what)
 	r.same(t, "market_cap_usd", figures["market_cap_usd"], item.Cap, what)
 	r.same(t, "liquidity_usd", figures["liquidity_usd"], item.Liquidity, what)
-	require.NotNil(t, item.Stats, what)
-	require.EqualValues(t, len(r.traders), item.Stats.Traders, "numTraders of %s", what)
-	r.same(t, "price_change_24h", figures["price_change_24h"], item.Stats.Change, what)
+	for name, stats := range map[string]*statsV2{"5m": item.Stats5m, "1h": item.Stats1h, "6h": item.Stats6h, "24h": item.Stats} {
+		require.NotNil(t, stats, what)
+		w := r.windows[name]
+		require.Equal(t, []int{int(w.buys), int(w.trades - w.buys), len(w.traders)}, []int{int(stats.Buys), int(stats.Sells), stats.Traders}, "%s of %s", name, what)
+		r.same(t, "price_change_24h", w.change, stats.Change, what)
+		r.same(t, "bought_24h_usd", w.boughtFigure, stats.Bought, what)
+		r.same(t, "sold_24h_usd", w.soldFigure, stats.Sold, what)
+	}
 
 	score := 0.0
 	if r.organic != nil && r.day != nil && *r.day > 0 {
@@ -101,7 +117,7 @@ func (o *Oracle) requireTokenV2(t testing.TB, r *row, item *tokenV2, what string
 	}
 	slack := 1e-9
 	if score > 0 {
-		slack = 100 * (r.slack("", *r.organic) + r.slack("", *r.day)) / *r.day
+		slack = 100 * (r.slack("volume_24h_usd", *r.organic) + r.slack("volume_24h_usd", *r.day)) / *r.day
 	}
 	require.InDelta(t, score, item.Score, slack, "organicScore of %s", what)
 	label := "low"

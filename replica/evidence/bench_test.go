@@ -20,6 +20,7 @@ func (r corpusRows) Token(id uint32) *registry.Token {
 	return token.Registry()
 }
 func (corpusRows) Extensions(uint32) []string { return nil }
+func (corpusRows) Thin(uint32) bool           { return false }
 
 func filled(t testing.TB, tokens int) (*Index, corpusRows) {
 	t.Helper()

@@ -24,6 +24,9 @@ type Rows interface {
 	// Token is nil if the row id is not a member's.
 	Token(id uint32) *registry.Token
 	Extensions(id uint32) []string
+	// Thin returns whether the token was traded and its market is below the floor of
+	// docs/market-caps.md.
+	Thin(id uint32) bool
 }
 
 // Evidence is what is known. It is part of the API's responses.
@@ -202,7 +205,7 @@ func (x *Index) Of(id uint32, token *registry.Token) Evidence {
 		e.Sharing, e.RankByVolume, e.RankByAge, look.copied = place.size, place.byVolume, place.byAge, place.copied
 		e.Canonical = look.canonical.Mint
 	}
-	look.extensions = x.rows.Extensions(id)
+	look.extensions, look.thin = x.rows.Extensions(id), x.rows.Thin(id)
 	e.Signals = x.signals(&look)
 	return e
 }

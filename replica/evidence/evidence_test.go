@@ -21,6 +21,7 @@ type fakeRows map[uint32]*registry.Token
 
 func (r fakeRows) Token(id uint32) *registry.Token { return r[id] }
 func (fakeRows) Extensions(uint32) []string        { return nil }
+func (fakeRows) Thin(uint32) bool                  { return false }
 
 // mintOf is a random mint of a number.
 func mintOf(id uint32) (key pubkey.Key) {

@@ -40,6 +40,8 @@ const (
 	SignalInterest        Signal = "interest_bearing"
 	SignalScaled          Signal = "scaled_ui_amount"
 	SignalBurnPermission  Signal = "permissioned_burn"
+	// The last is about its trading.
+	SignalThinMarket Signal = "thin_market"
 )
 
 // extensionSignals are the Token-2022 extensions that change what holding a token means, by their
@@ -62,6 +64,8 @@ type look struct {
 	token, canonical *registry.Token
 	copied           bool
 	extensions       []string
+	// thin is Rows.Thin.
+	thin bool
 }
 
 // signals returns the signals of a token, in the order of the constants.
@@ -85,6 +89,7 @@ func (x *Index) signals(l *look) []Signal {
 		_, has := slices.BinarySearch(l.extensions, e.kind)
 		add(has, e.signal)
 	}
+	add(l.thin, SignalThinMarket)
 	return signals
 }
 

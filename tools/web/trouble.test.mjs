@@ -96,27 +96,6 @@ test("a token that was seen stays while the node is away", () =>
     assert.ok(await page.isVisible("article h1:has-text('LAKE')"));
   }, { expected: /ERR_FAILED/ }));
 
-test("movers are shown as they come, without those that fail", () =>
-  open("/coverage", async (page) => {
-    const held = [];
-    const asked = []; // each path once: a busy node is asked again
-    await page.route("**/ohlcv?*", (route) => {
-      const { pathname } = new URL(route.request().url());
-      if (!asked.includes(pathname)) asked.push(pathname);
-      if (pathname === asked[0]) return route.fulfill({ status: 404, json: { message: "the mint is not in the registry" } });
-      if (pathname === asked[1] && held.length === 0) return held.push(route);
-      return route.continue();
-    });
-    await to(page, "Movers");
-    await page.waitForSelector("a.row.mover");
-    await page.waitForSelector(".empty:has-text('Reading the prices')");
-    await page.waitForSelector(".problem:has-text('Not all prices could be read: the mint is not in the registry')");
-    await clean(page);
-    await held[0].continue();
-    await page.waitForSelector(".empty", { state: "detached" });
-    await until("all but the first", async () => (await page.locator("a.row.mover").count()) === asked.length - 1);
-  }, { expected: /status of 404/ }));
-
 test("a list stays until the next one is there, which begins at its top", () =>
   open("/", async (page) => {
     await page.waitForSelector(rows);

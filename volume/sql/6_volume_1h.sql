@@ -1,10 +1,10 @@
 INSERT INTO {database}.volume_1h_raw
-    (bucket, mint, volume_usd, user_volume_usd, organic_volume_usd, trades, unpriced, traders, trader_set, open, high, low, close, generation)
+    (bucket, mint, volume_usd, user_volume_usd, organic_volume_usd, trades, unpriced, traders, trader_set, buyer_set, seller_set, open, high, low, close, generation)
 SELECT
     hours.hour AS bucket, hours.mint AS mint, volume_usd, user_volume_usd,
     -- One trader counts for at most a tenth of what all changed their positions by, or a thousand dollars if that is more.
     arraySum(arrayMap(n -> least(n, greatest(toDecimal128(1000, 6), arraySum(nets) / 10)), nets)) AS organic_volume_usd,
-    trades, unpriced, traders, trader_set, open, high, low, close, {generation} AS generation
+    trades, unpriced, traders, trader_set, buyer_set, seller_set, open, high, low, close, {generation} AS generation
 FROM
 (
     SELECT
@@ -19,10 +19,11 @@ LEFT JOIN
 (
     SELECT
         hour, mint, uniqExact(sipHash64(trader)) AS traders, uniqExactState(sipHash64(trader)) AS trader_set,
+        uniqExactStateIf(sipHash64(trader), legs_bought > 0) AS buyer_set, uniqExactStateIf(sipHash64(trader), legs_sold > 0) AS seller_set,
         arraySort(groupArray(toDecimal128(abs(net_usd), 6))) AS nets
     FROM
     (
-        SELECT hour, mint, trader, sum(if(sold, value, -value)) AS net_usd
+        SELECT hour, mint, trader, sum(if(sold, value, -value)) AS net_usd, countIf(sold) AS legs_sold, countIf(NOT sold) AS legs_bought
         FROM
         (
             SELECT

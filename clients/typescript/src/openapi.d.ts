@@ -636,6 +636,8 @@ export interface components {
             lists?: components["schemas"]["Listing"][];
             /** @description With market=true only. Null where the token was not traded in the 24 hours, and with as_of_slot, as there is none of the past. */
             market?: components["schemas"]["Market"] | null;
+            /** @description With windows=true only. Null as market. */
+            windows?: components["schemas"]["Windows"] | null;
             /** @description With provenance=true only. Where the value of each field that is not null came from. */
             provenance?: {
                 [key: string]: components["schemas"]["Origin"];
@@ -707,10 +709,27 @@ export interface components {
             price_usd: number | null;
             /** @description The minute that the price is of, epoch milliseconds. */
             price_at: number | null;
-            /** @description By how many percent the price changed since 24 hours before as_of; null when no price held then. */
+            /** @description By how many percent the price changed since 5 minutes before as_of, or since its first price in them where none held then; null without two prices. */
+            price_change_5m: number | null;
+            /** @description The same of the hour. */
+            price_change_1h: number | null;
+            /** @description The same of the 6 hours. */
+            price_change_6h: number | null;
+            /** @description The same of the 24 hours. */
             price_change_24h: number | null;
-            /** @description Price times the supply of the row, which burns have left already; nothing locked is subtracted. Null without either. */
+            /** @description The minute of the first price of the 24 hours where none held at their start, epoch milliseconds: price_change_24h is since then. */
+            price_since_24h: number | null;
+            /** @description Price times the supply of the row, which burns have left already, where the liquidity can carry it: docs/market-caps.md. Nothing locked is subtracted. */
             market_cap_usd: number | null;
+            /**
+             * @description Why there is no market cap; null where there is one.
+             * @enum {string|null}
+             */
+            market_cap_withheld: "no_price" | "no_supply" | "transfer_fee" | "thin_liquidity" | "few_traders" | "beyond_liquidity" | null;
+            /** @description Price times supply, whether or not anybody could sell for it. Null without either. */
+            fdv_usd: number | null;
+            /** @description What its pools held in stables and SOL in three of four hours of the 24 in which they traded; null when no trades of ten minutes say. */
+            held_usd: number | null;
             /** @description Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold. */
             liquidity_usd: number | null;
             /** @description Block time of the latest of these trades, epoch milliseconds. */
@@ -736,6 +755,42 @@ export interface components {
             /** @description The highest block time of the valuation, epoch milliseconds. */
             as_of: number;
         };
+        /** @description With windows=true only. What happened to the token in the 5 minutes, the hour, the 6 and the 24 hours of block time up to as_of. */
+        Windows: {
+            "5m": components["schemas"]["Window"];
+            "1h": components["schemas"]["Window"];
+            "6h": components["schemas"]["Window"];
+            "24h": components["schemas"]["Window"];
+        };
+        /** @description One window. Volumes and counts are to the second, high and low of the whole minutes in it. */
+        Window: {
+            /** @description Change of price_usd in percent since the start of the window, or since price_since. */
+            price_change: number | null;
+            /** @description Highest price of its trades. */
+            high_usd: number | null;
+            /** @description Lowest price of its trades. */
+            low_usd: number | null;
+            /** @description Sum of the legs' US dollar values; null when it was traded and no leg has one. */
+            volume_usd: number | null;
+            /** @description The part of it in which traders got the mint. */
+            bought_usd: number | null;
+            /** @description The part of it in which traders gave the mint. */
+            sold_usd: number | null;
+            /** @description The minute of its first price in the window where none held at the start, epoch milliseconds. */
+            price_since: number | null;
+            /** @description Legs. */
+            trades: number;
+            /** @description Legs in which the trader got the mint. */
+            buys: number;
+            /** @description The others. */
+            sells: number;
+            /** @description Distinct wallets. */
+            traders: number;
+            /** @description Distinct wallets that got the mint. */
+            buyers: number;
+            /** @description Distinct wallets that gave it. */
+            sellers: number;
+        };
         /** @description With evidence=true only. What is known about who the token seems to be; the rules are in docs/evidence.md. Without a symbol there is nothing to compare. */
         Evidence: {
             /** @description What the symbol looks like (UTS #39); equal for symbols that look alike. To compare, not to show. */
@@ -748,7 +803,7 @@ export interface components {
             rank_by_age: number | null;
             /** @description The mint of rank_by_volume 1. */
             canonical: string | null;
-            signals: ("homoglyph" | "copied_name" | "copied_logo" | "url_in_name" | "mixed_scripts" | "invisible_characters" | "mint_authority" | "freeze_authority" | "permanent_delegate" | "transfer_hook" | "transfer_fee" | "default_account_state" | "pausable" | "non_transferable" | "confidential_transfer" | "mint_close_authority" | "interest_bearing" | "scaled_ui_amount" | "permissioned_burn")[];
+            signals: ("homoglyph" | "copied_name" | "copied_logo" | "url_in_name" | "mixed_scripts" | "invisible_characters" | "mint_authority" | "freeze_authority" | "permanent_delegate" | "transfer_hook" | "transfer_fee" | "default_account_state" | "pausable" | "non_transferable" | "confidential_transfer" | "mint_close_authority" | "interest_bearing" | "scaled_ui_amount" | "permissioned_burn" | "thin_market")[];
         };
         ExtensionKinds: ("transfer_fee_config" | "transfer_fee_amount" | "mint_close_authority" | "confidential_transfer_mint" | "confidential_transfer_account" | "default_account_state" | "immutable_owner" | "memo_transfer" | "non_transferable" | "interest_bearing_config" | "cpi_guard" | "permanent_delegate" | "non_transferable_account" | "transfer_hook" | "transfer_hook_account" | "confidential_transfer_fee_config" | "confidential_transfer_fee_amount" | "metadata_pointer" | "token_metadata" | "group_pointer" | "token_group" | "group_member_pointer" | "token_group_member" | "confidential_mint_burn" | "scaled_ui_amount" | "pausable" | "pausable_account" | "permissioned_burn")[];
         /** @description Which message a value came from. */
@@ -766,7 +821,7 @@ export interface components {
          * @enum {string}
          */
         Source: "instruction" | "sighting" | "account_read" | "off_chain" | "logo" | "token_list" | "retraction" | "import";
-        /** @description A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and statistics other than those of stats24h are not known here and are left out. */
+        /** @description A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and what organic buyers did are not known here and are left out. */
         TokenV2: {
             /** @description Mint, base58. */
             id: string;
@@ -790,13 +845,12 @@ export interface components {
             mcap?: number;
             /** @description liquidity_usd of the token. */
             liquidity?: number;
-            stats24h?: {
-                /** @description In percent. */
-                priceChange?: number;
-                numTraders: number;
-            };
-            /** @description Where holders were counted. */
-            holderCount?: number;
+            /** @description fdv_usd of the token. */
+            fdv?: number;
+            stats5m?: components["schemas"]["StatsV2"];
+            stats1h?: components["schemas"]["StatsV2"];
+            stats6h?: components["schemas"]["StatsV2"];
+            stats24h?: components["schemas"]["StatsV2"];
             audit: {
                 mintAuthorityDisabled: boolean;
                 freezeAuthorityDisabled: boolean;
@@ -815,6 +869,18 @@ export interface components {
             tags: string[];
             /** @description Block time of the latest event known, ISO 8601. */
             updatedAt: string;
+        };
+        /** @description Statistics of one window, in the shape of Jupiter's Tokens API V2. */
+        StatsV2: {
+            /** @description In percent. */
+            priceChange?: number;
+            /** @description US dollars of trades in which traders got the token. */
+            buyVolume?: number;
+            /** @description US dollars of the others. */
+            sellVolume?: number;
+            numBuys: number;
+            numSells: number;
+            numTraders: number;
         };
         /** @description The shape of TokenList in @solana/spl-token-registry. */
         TokenList: {
@@ -1626,8 +1692,10 @@ export interface components {
         lists: boolean;
         /** @description Whether each row says what the token is worth and how it is traded. */
         market: boolean;
-        /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
-        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "price_usd" | "price_at" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of" | "holders" | "holders_change_24h" | "top10_pct")[];
+        /** @description Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours. */
+        windows: boolean;
+        /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
+        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "windows" | "price_usd" | "price_at" | "price_change_5m" | "price_change_1h" | "price_change_6h" | "price_change_24h" | "price_since_24h" | "market_cap_usd" | "market_cap_withheld" | "fdv_usd" | "held_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of" | "holders" | "holders_change_24h" | "top10_pct")[];
     };
     requestBodies: never;
     headers: {
@@ -1681,8 +1749,8 @@ export interface operations {
                 min_volume?: components["parameters"]["min_volume"];
                 /** @description Only tokens whose first_seen_at is later than this, epoch milliseconds. */
                 created_after?: components["parameters"]["created_after"];
-                /** @description Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending, the figures of the market and holders are descending, unknown last. All orders are total. */
-                sort?: "relevance" | "volume" | "newest" | "oldest" | "mint" | "trending" | "price_usd" | "price_change_24h" | "market_cap_usd" | "liquidity_usd" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "holders";
+                /** @description Order of the results: relevance is the ranking above; volume descending and newest first put what is unknown last, as oldest does; mint is for walks through everything that matches, with cursors instead of pages. Trending, the figures of the market and holders are descending, unknown last; price_drop is a fall in percent. Trending, organic_volume_usd, price_change and price_drop rank only tokens above the floor of docs/market-caps.md. All orders are total. */
+                sort?: "relevance" | "volume" | "newest" | "oldest" | "mint" | "trending" | "price_usd" | "market_cap_usd" | "held_usd" | "liquidity_usd" | "organic_volume_usd" | "pools" | "first_pool_at" | "holders" | "price_change_5m" | "price_change_1h" | "price_change_6h" | "price_change_24h" | "price_drop_5m" | "price_drop_1h" | "price_drop_6h" | "price_drop_24h" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "bought_5m_usd" | "bought_1h_usd" | "bought_6h_usd" | "bought_24h_usd" | "sold_5m_usd" | "sold_1h_usd" | "sold_6h_usd" | "sold_24h_usd" | "high_5m_usd" | "high_1h_usd" | "high_6h_usd" | "high_24h_usd" | "low_5m_usd" | "low_1h_usd" | "low_6h_usd" | "low_24h_usd" | "trades_5m" | "trades_1h" | "trades_6h" | "trades_24h" | "buys_5m" | "buys_1h" | "buys_6h" | "buys_24h" | "sells_5m" | "sells_1h" | "sells_6h" | "sells_24h" | "traders_5m" | "traders_1h" | "traders_6h" | "traders_24h" | "buyers_5m" | "buyers_1h" | "buyers_6h" | "buyers_24h" | "sellers_5m" | "sellers_1h" | "sellers_6h" | "sellers_24h";
                 /** @description The next_cursor of the page before, or empty for the first page of a walk. The order is that of sort=mint then, whatever sort says, and page is not read. */
                 cursor?: string;
                 /** @description Only tokens with at least this market.liquidity_usd. */
@@ -1691,6 +1759,20 @@ export interface operations {
                 min_holders?: number;
                 /** @description Only tokens of which ten owners have at most so many percent, as counted last. */
                 max_top10_pct?: number;
+                /**
+                 * @description Only tokens with at least so much of figures that tokens can be sorted by, as FIGURE:NUMBER with commas between. What is unknown does not pass.
+                 * @example [
+                 *       "volume_1h_usd:1"
+                 *     ]
+                 */
+                min?: string[];
+                /**
+                 * @description As min, but at most so much.
+                 * @example [
+                 *       "price_drop_24h:100"
+                 *     ]
+                 */
+                max?: string[];
                 /** @description Whether to say of each item in `match` why it is where it is. */
                 explain?: boolean;
                 /** @description Whether each row says what is known about who it seems to be. */
@@ -1699,7 +1781,9 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
+                /** @description Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours. */
+                windows?: components["parameters"]["windows"];
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -1745,7 +1829,9 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
+                /** @description Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours. */
+                windows?: components["parameters"]["windows"];
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -2379,7 +2465,9 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
+                /** @description Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours. */
+                windows?: components["parameters"]["windows"];
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: never;
@@ -2444,7 +2532,9 @@ export interface operations {
                 lists?: components["parameters"]["lists"];
                 /** @description Whether each row says what the token is worth and how it is traded. */
                 market?: components["parameters"]["market"];
-                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists and market may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
+                /** @description Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours. */
+                windows?: components["parameters"]["windows"];
+                /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
                 fields?: components["parameters"]["fields"];
             };
             header?: {

@@ -12,6 +12,7 @@ import { Namesakes } from "./token/namesakes";
 import { PoolsCard } from "./token/pools";
 import { Powers } from "./token/powers";
 import { PriceCard } from "./token/price";
+import { WindowsCard } from "./token/windows";
 import { TradesCard, useLive } from "./token/trades";
 import { TransfersCard } from "./token/transfers";
 
@@ -19,7 +20,7 @@ export function TokenPage() {
   const { params } = useRoute();
   const mint = params.mint ?? "";
   const base = `/tokens/${encodeURIComponent(mint)}`;
-  const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true`, 10_000);
+  const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true&windows=true`, 10_000);
   const live = useLive(mint);
   useTitle(token ? [...new Set([cut(title(token), 30), plain(token.name)])].filter(Boolean).join(" · ") : mint);
   if (!token) {
@@ -34,7 +35,8 @@ export function TokenPage() {
     <article class="token">
       {error && <Problem>{error}</Problem>}
       <Head token={token} />
-      <PriceCard base={base} token={token} />
+      <WindowsCard token={token} />
+      <PriceCard base={base} token={token} latest={live.trades[0]} />
       <Powers token={token} />
       <TradesCard base={base} token={token} live={live} />
       <PoolsCard base={base} token={token} />

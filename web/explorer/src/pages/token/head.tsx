@@ -24,6 +24,16 @@ function links(token: Token): [string, URL][] {
   return all.filter((link): link is [string, URL] => link[1] !== null);
 }
 
+/** withheld says why a token has no market cap. */
+const withheld: Record<string, string> = {
+  no_price: "no pool with SOL or a stablecoin is deep enough",
+  no_supply: "its supply is not known",
+  transfer_fee: "more than a tenth of each transfer is taken",
+  thin_liquidity: "its pools hold too little, or not for long",
+  few_traders: "too few wallets trade it",
+  beyond_liquidity: "more than its pools could carry",
+};
+
 /** hostOf is where a link leads, in the form that shows letters that only look like others; the end of it says whose it is. */
 const hostOf = ({ host }: URL) => (host.length > 40 ? "…" + host.slice(-39) : host);
 
@@ -81,7 +91,10 @@ export function Head({ token }: { token: Token }) {
         </Figure>
         <Figure name="Change 24 h">{change == null ? "–" : <span class={change < 0 ? "down" : "up"}>{percent(change / 100)}</span>}</Figure>
         <Figure name="Market cap">
-          <Usd value={market?.market_cap_usd} />
+          {market?.market_cap_usd == null && market?.market_cap_withheld ? <span title={withheld[market.market_cap_withheld]}>none <small>{withheld[market.market_cap_withheld]}</small></span> : <Usd value={market?.market_cap_usd} />}
+        </Figure>
+        <Figure name="Fully diluted">
+          <Usd value={market?.fdv_usd} />
         </Figure>
         <Figure name="Liquidity">
           <Usd value={market?.liquidity_usd} />

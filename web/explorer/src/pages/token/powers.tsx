@@ -16,6 +16,7 @@ const sentences: Partial<Record<Signal, [Tone, string]>> = {
   default_account_state: ["warn", "New accounts may start frozen, until somebody thaws them."],
   permissioned_burn: ["warn", "Burning needs somebody's permission."],
   mint_close_authority: ["warn", "The mint account can be closed once its supply is zero, and made anew with other rules."],
+  thin_market: ["warn", "Its pools hold too little, or too few trade it, for its price to mean much."],
   scaled_ui_amount: ["warn", "Shown amounts are multiplied by a number that one key can change."],
   interest_bearing: ["calm", "Shown amounts grow by an interest rate; no tokens are made by it."],
   confidential_transfer: ["calm", "Amounts of transfers can be hidden."],

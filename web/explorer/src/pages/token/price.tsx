@@ -1,6 +1,6 @@
 // Price and volume: candles with intervals, the interval in the URL.
 import { useLocation } from "preact-iso";
-import type { Candles, Token } from "../../api";
+import type { Candle, Candles, Token, Trade } from "../../api";
 import { count, percent, price, quoted, title, usd } from "../../format";
 import { useGet } from "../../hooks";
 import { Chart } from "../../parts/chart";
@@ -10,17 +10,29 @@ import { Problem, Section } from "../../parts/small";
 const intervals = [["1s", "1 s"], ["1m", "1 min"], ["5m", "5 min"], ["15m", "15 min"], ["1h", "1 h"], ["4h", "4 h"], ["1d", "1 d"], ["1w", "1 w"]] as const;
 type Interval = (typeof intervals)[number][0];
 
-export function PriceCard({ base, token }: { base: string; token: Token }) {
+/** ended is the candles with the token's price as the last point: price_usd is what every page and answer says. */
+function ended(candles: Candle[], token: Token): Candle[] {
+  const now = token.market?.price_usd;
+  const last = candles.findLastIndex((candle) => candle.close != null);
+  if (now == null || last < 0) return candles;
+  const { open, high, low } = candles[last]!;
+  return candles.with(last, { ...candles[last]!, open, high: Math.max(high ?? now, now), low: Math.min(low ?? now, now), close: now });
+}
+
+export function PriceCard({ base, token, latest }: { base: string; token: Token; latest: Trade | undefined }) {
   const { path, query, route } = useLocation();
   const interval: Interval = intervals.find(([key]) => key === query.interval)?.[0] ?? "1m";
   const { data, error } = useGet<Candles>(`${base}/ohlcv?interval=${interval}&limit=300`, 15_000);
-  const candles = data?.candles ?? [];
+  const candles = ended(data?.candles ?? [], token);
   const priced = candles.filter((candle) => candle.open != null && candle.close != null);
   const [first, last] = [priced[0], priced.at(-1)];
-  const change = first?.open && last?.close != null ? last.close / first.open - 1 : null;
+  const now = token.market?.price_usd;
+  const change = first?.open && now != null ? now / first.open - 1 : null;
+  // Between two valuations the page follows the trades.
+  const traded = latest?.price_usd != null && latest.estimated && latest.time > (token.market?.as_of ?? 0) ? latest.price_usd : null;
   const summary =
-    last?.close != null
-      ? `${quoted(title(token))}: ${price(last.close)}, ${change === null ? "" : `${percent(change)} over ${count(priced.length)} candles, `}${usd(candles.reduce((sum, c) => sum + c.volume_usd, 0))} traded`
+    now != null && last?.close != null
+      ? `${quoted(title(token))}: ${price(now)}, ${change === null ? "" : `${percent(change)} over ${count(priced.length)} candles, `}${usd(candles.reduce((sum, c) => sum + c.volume_usd, 0))} traded`
       : "";
   return (
     <Section
@@ -28,9 +40,12 @@ export function PriceCard({ base, token }: { base: string; token: Token }) {
       aside={<Chips label="Interval" value={interval} choices={intervals} choose={(key) => route(`${path}?interval=${key}`, true)} />}
     >
       {error && <Problem>{error}</Problem>}
-      {last?.close != null && (
+      {now != null && (
         <p class="price">
-          <b title={`$${last.close}`}>{price(last.close)}</b>{" "}
+          <b title={`$${now}`}>{price(now)}</b>{" "}
+          {traded !== null && (
+            <small title={`$${traded}: an estimate, until the valuation has seen the trade`}>≈ {price(traded)} in the latest trade </small>
+          )}
           {change !== null && (
             <span class={change < 0 ? "down" : "up"}>
               {percent(change)} <small>in what is drawn</small>
