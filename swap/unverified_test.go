@@ -28,14 +28,16 @@ func TestUnverifiedPoolsAreListed(t *testing.T) {
 		c.Set(swaptest.Named(name), pubkey.MustParse(program), data)
 		return swaptest.Named(name).String()
 	}
+	// A curve of Meteora names its coin, and its config the token in which it is quoted.
 	const dbc = "dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN"
 	curve := []byte{0xd5, 0xe0, 0x05, 0xd1, 0x62, 0x45, 0x77, 0x5c}
-	put("in sol", dbc, nil, 1048, map[int]venue.Key{8: swaptest.WrappedSOL})
-	put("in another", dbc, nil, 1048, map[int]venue.Key{8: other})
+	config := put("in another", dbc, []byte{0x1a, 0x6c, 0x0e, 0x7b, 0x74, 0xe6, 0x81, 0x2b}, 1048, map[int]venue.Key{8: other})
+	c.Edit(pubkey.MustParse(config), func(data []byte) { // one segment, from a price of 1
+		data[280+8], data[392+8], data[408+8], data[424+8] = 2, 1, 2, 1
+	})
 	want := map[string]string{
 		put("launch", "LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj", []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, 429,
 			map[int]venue.Key{205: coin, 237: swaptest.WrappedSOL}): "raydium_launchlab",
-		put("dbc", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in sol"), 136: coin}): "meteora_dbc",
 	}
 	put("of another pair", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in another"), 136: coin})
 	f := start(t, Config{Hubs: []venue.Key{swaptest.WrappedSOL}}, c)

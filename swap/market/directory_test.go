@@ -13,6 +13,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/all"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/dbc"
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 )
 
@@ -128,6 +129,11 @@ func TestEveryVenueWithFiltersIsListedWhole(t *testing.T) {
 	a, b := swaptest.Named("a"), swaptest.Named("b")
 	for _, v := range all.Venues() {
 		for _, f := range v.Lookup(a, b).Filters {
+			// A pool of Meteora's curves names one of its mints: they are listed pair by pair.
+			if v.Name() == dbc.Name {
+				require.Zero(t, f.MintsAt)
+				continue
+			}
 			whole, ok := f.Whole()
 			require.True(t, ok, v.Name())
 			data := make([]byte, max(f.Size, 2000))

@@ -343,6 +343,9 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 	clock := m.clock(slot, read[clockSysvar])
 	for _, r := range b.refs {
 		pool, err := r.Decode(state)
+		if errors.Is(err, venue.ErrAnotherPair) {
+			continue
+		}
 		if err != nil {
 			m.metrics.badPools.WithLabelValues(r.venue).Inc()
 			m.deps.Logger.Debug("pool left out", "venue", r.venue, "pool", r.Address().String(), "err", err)

@@ -3,12 +3,10 @@ package market
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/unverified"
 )
@@ -62,41 +60,11 @@ func (m *Market) listUnverified(ctx context.Context, p pair) (found Unverified) 
 // unverifiedOf returns the pools of a pair on one venue, by their addresses.
 func (m *Market) unverifiedOf(ctx context.Context, v unverified.Venue, p pair) ([]venue.Key, error) {
 	var pools []venue.Key
-	// unsure are pools whose second mint is in another account.
-	type unsure struct{ pool, first, config venue.Key }
-	var open []unsure
-	offset := 0
 	for _, filter := range v.Filters(p.a, p.b) {
-		if err := ProgramAccounts(ctx, m.deps.RPC, Listing{Program: v.Program, Filter: filter, Commitment: Commitment}, func(address venue.Key, data []byte) {
-			config, at, ok := v.Config(data)
-			if !ok {
-				pools = append(pools, address)
-				return
-			}
-			open, offset = append(open, unsure{address, v.First(data), config}), at
+		if err := ProgramAccounts(ctx, m.deps.RPC, Listing{Program: v.Program, Filter: filter, Commitment: Commitment}, func(address venue.Key, _ []byte) {
+			pools = append(pools, address)
 		}); err != nil {
 			return nil, err
-		}
-	}
-	for part := range slices.Chunk(open, solana.MaxAccountsPerCall) {
-		keys := make([]venue.Key, len(part))
-		for i, one := range part {
-			keys[i] = one.config
-		}
-		_, accounts, err := m.deps.RPC.GetMultipleAccounts(ctx, keys, solana.AccountOptions{
-			Commitment: Commitment, DataSlice: &solana.DataSlice{Offset: uint64(offset), Length: uint64(len(venue.Key{}))},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read configurations: %w", err)
-		}
-		for i, one := range part {
-			other := p.a
-			if one.first == p.a {
-				other = p.b
-			}
-			if a := accounts[i]; a != nil && a.Owner == v.Program && bytes.Equal(a.Data, other[:]) {
-				pools = append(pools, one.pool)
-			}
 		}
 	}
 	slices.SortFunc(pools, func(x, y venue.Key) int { return bytes.Compare(x[:], y[:]) })

@@ -168,6 +168,7 @@ func (s *Snapshot) find(l *listed, a, b venue.Key) (*market.Snapshot, error) {
 		switch {
 		case d == nil:
 			return nil, market.ErrNotHeld
+		case errors.Is(d.err, venue.ErrAnotherPair):
 		case d.err != nil:
 			found.Refused = append(found.Refused, market.Refused{Venue: e.venue, Address: e.ref.Address(), Err: d.err})
 		default:

@@ -61,5 +61,9 @@ func RefusalOf(err error) Refusal {
 	return ""
 }
 
+// ErrAnotherPair is the error of a Decode of a pool that trades another pair than the one that was
+// asked for: its account does not name both mints.
+var ErrAnotherPair = errors.New("the pool trades another pair")
+
 // ErrUnread is the error of a Decode that needs an account which State does not have.
 var ErrUnread = errors.New("an account that is needed was not read")

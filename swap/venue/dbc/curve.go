@@ -1,0 +1,221 @@
+package dbc
+
+import (
+	"fmt"
+
+	"github.com/holiman/uint256"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// Liquidity L and square root prices √P are Q64.64; P is the price of the coin in the quote token.
+//
+//	Δbase = L·(√P₁−√P₀)/(√P₀·√P₁)    Δquote = L·(√P₁−√P₀)/2¹²⁸
+//
+// What the pool takes is rounded up, and what it gives is rounded down, in each segment.
+
+// move is a swap without fees.
+type move struct {
+	in, out uint64
+	price   uint256.Int
+}
+
+var (
+	errEnd   = fmt.Errorf("%w: the order goes beyond the end of the curve", venue.ErrNoLiquidity)
+	errLarge = fmt.Errorf("%w: it would move more than 64 bits", venue.ErrTooLarge)
+)
+
+// base returns Δbase between two prices, quote Δquote.
+func base(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
+	var n, d uint256.Int
+	n.Sub(high, low)
+	n.Mul(&n, liquidity)
+	d.Mul(low, high)
+	return quotient(&n, &d, up)
+}
+
+func quote(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
+	var n, d uint256.Int
+	n.Sub(high, low)
+	n.Mul(&n, liquidity)
+	return quotient(&n, d.Lsh(d.SetOne(), 128), up)
+}
+
+func quotient(n, d *uint256.Int, up bool) (amount uint64, ok bool) {
+	var q, rest uint256.Int
+	q.DivMod(n, d, &rest)
+	if up && !rest.IsZero() {
+		q.AddUint64(&q, 1)
+	}
+	return q.Uint64(), q.IsUint64()
+}
+
+// add adds the amounts of a segment to a swap.
+func (m *move) add(in, out uint64, fits bool, next *uint256.Int) error {
+	if !fits || m.in+in < in || m.out+out < out {
+		return errLarge
+	}
+	m.in, m.out, m.price = m.in+in, m.out+out, *next
+	return nil
+}
+
+// sell computes a sale of the coin: of amount, or for amount if exactOut. The price falls segment
+// by segment down to the start of the curve.
+func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move, err error) {
+	m.price = *price
+	for i := c.count - 1; i >= 0 && amount > 0; i-- {
+		low := &c.start
+		if i > 0 {
+			low = &c.curve[i-1].price
+		}
+		if !low.Lt(&m.price) {
+			continue
+		}
+		liquidity := &c.curve[i].liquidity
+		in, fitsIn := base(low, &m.price, liquidity, true)
+		out, fitsOut := quote(low, &m.price, liquidity, false)
+		whole, fits := in, fitsIn
+		if exactOut {
+			whole, fits = out, fitsOut
+		}
+		last := i == 0 && exactOut // the program lets the last segment give all that it has
+		if fits && (amount > whole || amount == whole && !last) {
+			if err = m.add(in, out, fitsIn && fitsOut, low); err != nil {
+				return m, err
+			}
+			amount -= whole
+			continue
+		}
+		var next uint256.Int
+		if exactOut {
+			err = belowForQuote(&next, &m.price, liquidity, amount)
+		} else {
+			belowForBase(&next, &m.price, liquidity, amount)
+		}
+		if err != nil || next.Lt(low) {
+			return m, errEnd
+		}
+		if exactOut {
+			in, fitsIn = base(&next, &m.price, liquidity, true)
+			err = m.add(in, amount, fitsIn, &next)
+		} else {
+			out, fitsOut = quote(&next, &m.price, liquidity, false)
+			err = m.add(amount, out, fitsOut, &next)
+		}
+		return m, err
+	}
+	if amount > 0 {
+		return m, errEnd
+	}
+	return m, nil
+}
+
+// buy computes a purchase of the coin: for amount, or of amount if exactOut. The price rises
+// segment by segment up to that of the migration.
+func (c *config) buy(price *uint256.Int, amount uint64, exactOut bool) (m move, err error) {
+	m.price = *price
+	for i := 0; i < c.count && amount > 0; i++ {
+		high, liquidity := &c.curve[i].price, &c.curve[i].liquidity
+		if !exactOut && high.Gt(&c.migrationPrice) {
+			high = &c.migrationPrice
+		}
+		if !high.Gt(&m.price) {
+			continue
+		}
+		in, fitsIn := quote(&m.price, high, liquidity, true)
+		out, fitsOut := base(&m.price, high, liquidity, false)
+		whole, fits := in, fitsIn
+		if exactOut {
+			whole, fits = out, fitsOut
+		}
+		if fits && amount >= whole {
+			if err = m.add(in, out, fitsIn && fitsOut, high); err != nil {
+				return m, err
+			}
+			amount -= whole
+			continue
+		}
+		var next uint256.Int
+		if exactOut {
+			if err = aboveForBase(&next, &m.price, liquidity, amount); err != nil {
+				return m, err
+			}
+			in, fitsIn = quote(&m.price, &next, liquidity, true)
+			err = m.add(in, amount, fitsIn, &next)
+		} else {
+			aboveForQuote(&next, &m.price, liquidity, amount)
+			out, fitsOut = base(&m.price, &next, liquidity, false)
+			err = m.add(amount, out, fitsOut, &next)
+		}
+		amount = 0
+		if err != nil {
+			return m, err
+		}
+	}
+	if amount > 0 || m.price.Gt(&c.migrationPrice) {
+		return m, errEnd
+	}
+	return m, nil
+}
+
+// belowForBase is ⌈L·√P/(L+amount·√P)⌉. Where the product exceeds 128 bits, the program takes
+// ⌊L/(⌊L/√P⌋+amount)⌋.
+func belowForBase(next, price, liquidity *uint256.Int, amount uint64) {
+	var n, d uint256.Int
+	n.SetUint64(amount)
+	d.Mul(&n, price)
+	if d.BitLen() > 128 {
+		d.Div(liquidity, price)
+		d.Add(&d, &n)
+		next.Div(liquidity, &d)
+		return
+	}
+	d.Add(&d, liquidity)
+	n.Mul(liquidity, price)
+	divideUp(next, &n, &d)
+}
+
+// belowForQuote is √P−⌈amount·2¹²⁸/L⌉.
+func belowForQuote(next, price, liquidity *uint256.Int, amount uint64) error {
+	var n, q uint256.Int
+	n.SetUint64(amount)
+	n.Lsh(&n, 128)
+	divideUp(&q, &n, liquidity)
+	if q.Gt(price) {
+		return errEnd
+	}
+	next.Sub(price, &q)
+	return nil
+}
+
+// aboveForQuote is √P+⌊amount·2¹²⁸/L⌋.
+func aboveForQuote(next, price, liquidity *uint256.Int, amount uint64) {
+	var n uint256.Int
+	n.SetUint64(amount)
+	n.Lsh(&n, 128)
+	n.Div(&n, liquidity)
+	next.Add(price, &n)
+}
+
+// aboveForBase is ⌈L·√P/(L−amount·√P)⌉.
+func aboveForBase(next, price, liquidity *uint256.Int, amount uint64) error {
+	var n, d uint256.Int
+	n.SetUint64(amount)
+	n.Mul(&n, price)
+	if !n.Lt(liquidity) {
+		return errEnd
+	}
+	d.Sub(liquidity, &n)
+	n.Mul(liquidity, price)
+	divideUp(next, &n, &d)
+	return nil
+}
+
+// divideUp is ⌈n/d⌉.
+func divideUp(q, n, d *uint256.Int) {
+	var rest uint256.Int
+	q.DivMod(n, d, &rest)
+	if !rest.IsZero() {
+		q.AddUint64(q, 1)
+	}
+}

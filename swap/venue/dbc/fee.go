@@ -1,0 +1,277 @@
+package dbc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/holiman/uint256"
+
+	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
+)
+
+// feeDivisor is the unit of fees, a billionth. maxFee is the highest fee.
+const (
+	feeDivisor = 1_000_000_000
+	maxFee     = 990_000_000
+)
+
+// Modes of the base fee.
+const (
+	modeLinear      = 0
+	modeExponential = 1
+	// modeLimiter: for a while after the activation, the fee of a purchase grows with its amount.
+	modeLimiter = 2
+)
+
+// baseFee begins at cliff. In modeLinear and modeExponential it falls every second seconds (or
+// slots), first times at most, by third: billionths, or basis points of the fee. In modeLimiter
+// each further third of the amount, for second seconds (or slots), costs first basis points more.
+type baseFee struct {
+	cliff, second, third uint64
+	first                uint16
+	mode                 byte
+}
+
+func decodeBaseFee(data []byte) baseFee {
+	number := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
+	return baseFee{cliff: number(0), second: number(8), third: number(16), first: binary.LittleEndian.Uint16(data[24:]), mode: data[26]}
+}
+
+func (f *baseFee) check() error {
+	switch {
+	case f.mode > modeLimiter:
+		return fmt.Errorf("%w: base fee mode %d", venue.ErrUnverified, f.mode)
+	case f.cliff > maxFee, f.mode == modeExponential && f.third > 10_000:
+		return fmt.Errorf("%w: a fee out of its range", venue.ErrMalformed)
+	case f.mode == modeLimiter && (f.first != 0 || f.second != 0 || f.third != 0) && (f.first == 0 || f.third == 0):
+		return fmt.Errorf("%w: a fee that grows by nothing", venue.ErrMalformed)
+	}
+	return nil
+}
+
+// falls returns the base fee that depends on time alone, in billionths. ok is false if it would be
+// below 0.
+func (f *baseFee) falls(point, activation uint64) (fee uint64, ok bool) {
+	if f.second == 0 || f.mode == modeLimiter {
+		return f.cliff, true
+	}
+	period := min(uint64(f.first), (max(point, activation)-activation)/f.second)
+	if f.mode == modeLinear {
+		hi, lo := bits.Mul64(period, f.third)
+		return f.cliff - lo, hi == 0 && lo <= f.cliff
+	}
+	if period == 0 {
+		return f.cliff, true
+	}
+	return powered(f.cliff, f.third, period), true
+}
+
+// powered returns ⌊cliff·(1−factor/10,000)^period⌋ with a power of Q64.64, of which each
+// multiplication rounds down.
+func powered(cliff, factor, period uint64) uint64 {
+	var square, result uint256.Int
+	square.SetUint64(factor)
+	square.Lsh(&square, 64)
+	square.Div(&square, uint256.NewInt(10_000))
+	result.Lsh(result.SetOne(), 64)
+	square.Sub(&result, &square)
+	for ; period > 0; period >>= 1 {
+		if period&1 == 1 {
+			result.Rsh(result.Mul(&result, &square), 64)
+		}
+		square.Rsh(square.Mul(&square, &square), 64)
+	}
+	result.Mul(&result, uint256.NewInt(cliff))
+	return result.Rsh(&result, 64).Uint64()
+}
+
+// limits returns whether the fee of a purchase depends on its amount at a point in time.
+func (f *baseFee) limits(point, activation uint64, buys bool) bool {
+	if f.mode != modeLimiter || !buys || f.third == 0 {
+		return false
+	}
+	end, over := bits.Add64(activation, f.second, 0)
+	return over != 0 || point <= end
+}
+
+// increment is what each further third costs more, in billionths.
+func (f *baseFee) increment() uint64 { return uint64(f.first) * (feeDivisor / 10_000) }
+
+// steps is after how many of them the fee is maxFee.
+func (f *baseFee) steps() uint64 { return (maxFee - f.cliff) / f.increment() }
+
+// onIncluded returns the fee of an amount from which it is taken, in billionths.
+func (f *baseFee) onIncluded(amount uint64) (uint64, error) {
+	if amount <= f.third {
+		return f.cliff, nil
+	}
+	count, rest := (amount-f.third)/f.third, (amount-f.third)%f.third
+	most := f.steps()
+	below := min(count, most)
+	// The first part costs cliff, the next cliff+increment, and so on: below+1 parts together, and
+	// what is left at the rate of the next one, or at the highest.
+	var whole, more, sum uint256.Int
+	c, i, n := uint256.NewInt(f.cliff), uint256.NewInt(f.increment()), uint256.NewInt(below)
+	whole.Add(c, more.Mul(c, n))
+	more.Mul(i, n)
+	more.Mul(&more, sum.AddUint64(n, 1))
+	whole.Add(&whole, more.Rsh(&more, 1))
+	sum.Mul(&whole, uint256.NewInt(f.third))
+	if count < most {
+		more.Mul(i, whole.AddUint64(n, 1))
+		more.Add(&more, c)
+		more.Mul(&more, uint256.NewInt(rest))
+	} else {
+		more.Mul(uint256.NewInt(count-most), uint256.NewInt(f.third))
+		more.AddUint64(&more, rest)
+		more.Mul(&more, uint256.NewInt(maxFee))
+	}
+	sum.Add(&sum, &more)
+	// ⌈fee⌉, then ⌈fee·10⁹/amount⌉
+	divideUp(&whole, &sum, uint256.NewInt(feeDivisor))
+	more.Mul(&whole, uint256.NewInt(feeDivisor))
+	divideUp(&whole, &more, uint256.NewInt(amount))
+	if !whole.IsUint64() {
+		return 0, errLarge
+	}
+	return whole.Uint64(), nil
+}
+
+// excluded returns what is left of an amount after the fee.
+func (f *baseFee) excluded(amount uint64) (uint64, error) {
+	rate, err := f.onIncluded(amount)
+	if err != nil {
+		return 0, err
+	}
+	fee := feeOf(amount, rate)
+	return amount - min(fee, amount), nil
+}
+
+// onExcluded returns the fee of an amount that is left after it, in billionths.
+func (f *baseFee) onExcluded(left uint64) (uint64, error) {
+	first, err := f.excluded(f.third)
+	if err != nil || left <= first {
+		return f.cliff, err
+	}
+	// Up to this amount the rate grows; beyond, it is the highest.
+	top, over := ^uint64(0), true
+	if hi, lo := bits.Mul64(f.steps()+1, f.third); hi == 0 {
+		top, over = lo, false
+	}
+	leftOfTop, err := f.excluded(top)
+	switch {
+	case err != nil:
+		return 0, err
+	case left == leftOfTop:
+		return f.onIncluded(top)
+	}
+	var whole uint64
+	if left < leftOfTop {
+		whole, err = f.included(left)
+	} else {
+		whole, err = beyond(left-leftOfTop, maxFee, top)
+		if over {
+			err = errLarge
+		}
+	}
+	if err != nil || whole < left || whole == 0 {
+		return 0, errLarge
+	}
+	rate, ok := arith.MulDivUp(whole-left, feeDivisor, whole)
+	if !ok || rate < f.cliff {
+		return 0, errLarge
+	}
+	return rate, nil
+}
+
+// beyond returns amount plus what leaves rest after a fee of rate.
+func beyond(rest, rate, amount uint64) (uint64, error) {
+	if rate >= feeDivisor {
+		return 0, errLarge
+	}
+	more, ok := withFee(rest, rate)
+	if !ok || amount+more < more {
+		return 0, errLarge
+	}
+	return amount + more, nil
+}
+
+// included solves the quadratic equation of the growing fee for the amount that leaves left, rounds
+// it down, and adds what leaves the rest at the rate of that part:
+//
+//	x = (y−√(y²−4·i·z))/(2·i)   y = 2·10⁹·t+i·t−2·c·t   z = 2·left·10⁹·t
+func (f *baseFee) included(left uint64) (uint64, error) {
+	i, t := uint256.NewInt(f.increment()), uint256.NewInt(f.third)
+	var y, z, root uint256.Int
+	y.SetUint64(2*feeDivisor + f.increment() - 2*f.cliff)
+	y.Mul(&y, t)
+	z.Mul(uint256.NewInt(left), uint256.NewInt(2*feeDivisor))
+	z.Mul(&z, t)
+	z.Mul(&z, i)
+	z.Lsh(&z, 2)
+	root.Mul(&y, &y)
+	if root.Lt(&z) {
+		return 0, errLarge
+	}
+	root.Sub(&root, &z)
+	root.Sqrt(&root)
+	y.Sub(&y, &root)
+	y.Div(&y, z.Lsh(i, 1))
+	if !y.IsUint64() {
+		return 0, errLarge
+	}
+	amount := y.Uint64()
+	kept, err := f.excluded(amount)
+	if err != nil || kept > left {
+		return 0, errLarge
+	}
+	return beyond(left-kept, f.cliff+f.increment()*(amount/f.third), amount)
+}
+
+// dynamicDivisor scales the square of the volatility to billionths.
+const dynamicDivisor = 100_000_000_000
+
+// dynamicFee grows with the recent moves of the price, which the pool counts.
+type dynamicFee struct {
+	on      bool
+	control uint32
+	binStep uint16
+}
+
+func decodeDynamicFee(data []byte) dynamicFee {
+	return dynamicFee{on: data[0] != 0, control: binary.LittleEndian.Uint32(data[12:]), binStep: binary.LittleEndian.Uint16(data[16:])}
+}
+
+// fee returns ⌈(accumulator·binStep)²·control/10¹¹⌉, at most feeDivisor. The accumulator is that
+// before the swap.
+func (d *dynamicFee) fee(accumulator *uint256.Int) uint64 {
+	if !d.on {
+		return 0
+	}
+	var v uint256.Int
+	v.Mul(accumulator, uint256.NewInt(uint64(d.binStep)))
+	if v.BitLen() > 100 { // the program never lets it become so large
+		return feeDivisor
+	}
+	v.Mul(&v, &v)
+	v.Mul(&v, uint256.NewInt(uint64(d.control)))
+	v.AddUint64(&v, dynamicDivisor-1)
+	v.Div(&v, uint256.NewInt(dynamicDivisor))
+	if !v.LtUint64(feeDivisor) {
+		return feeDivisor
+	}
+	return v.Uint64()
+}
+
+// feeOf returns the fee on an amount: ⌈amount·rate/10⁹⌉.
+func feeOf(amount, rate uint64) uint64 {
+	fee, _ := arith.MulDivUp(amount, rate, feeDivisor)
+	return fee
+}
+
+// withFee returns the amount of which amount is left after the fee: ⌈amount·10⁹/(10⁹−rate)⌉.
+func withFee(amount, rate uint64) (uint64, bool) {
+	return arith.MulDivUp(amount, feeDivisor, feeDivisor-rate)
+}
