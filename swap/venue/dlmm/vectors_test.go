@@ -322,7 +322,8 @@ func requireInstruction(t *testing.T, f *orders, c *order, p *Pool, q venue.Quot
 		if i >= len(list[0].Accounts) || role == "program" || role == "host_fee_in" || role == "bitmap_extension" {
 			continue
 		}
-		if i >= fixedAccounts-1 && !(c.Has("arrays first 1 of 1") || c.Has("arrays first 2 of 2") || c.Has("arrays first 3 of 3")) {
+		plain := c.Has("arrays first 1 of 1") || c.Has("arrays first 2 of 2") || c.Has("arrays first 3 of 3")
+		if i >= fixedAccounts-1 && !plain {
 			continue
 		}
 		if key, ok := f.States[c.State].Keys[role]; ok {
