@@ -3,6 +3,7 @@ package projector_test
 import (
 	"context"
 	"maps"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -112,6 +113,12 @@ func facts(states map[pubkey.Key]*registry.State) []registry.Fact {
 	return list
 }
 
+// positionOf is the inverse of Position.BigInt.
+func positionOf(n *big.Int) schemas.Position {
+	order := new(big.Int).SetUint64(math.MaxUint64)
+	return schemas.Position{Slot: new(big.Int).Rsh(n, 64).Uint64(), Order: order.And(order, n).Uint64()}
+}
+
 // storedFacts reads the facts as the API loads them.
 func storedFacts(t require.TestingT, conn driver.Conn) []registry.Fact {
 	rows, err := conn.Query(context.Background(), "SELECT mint, facts FROM mintlake.tokens_raw FINAL ORDER BY mint")
@@ -130,7 +137,7 @@ func storedFacts(t require.TestingT, conn driver.Conn) []registry.Fact {
 		for _, fact := range stored {
 			list = append(list, registry.Fact{
 				Mint: pubkey.MustParse(mint), Register: registry.Register(fact.Register), Item: fact.Item,
-				Position: schemas.PositionFromBigInt(&fact.Position), Value: fact.Value,
+				Position: positionOf(&fact.Position), Value: fact.Value,
 			})
 		}
 	}

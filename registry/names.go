@@ -15,15 +15,6 @@ var registerNames = [...]string{ //nolint:gosec // the names of authorities are 
 	RegisterRetraction: "retraction",
 }
 
-// Registers are all registers, ascending.
-func Registers() []Register {
-	all := make([]Register, 0, len(registerNames)-1)
-	for r := RegisterProgram; int(r) < len(registerNames); r++ {
-		all = append(all, r)
-	}
-	return all
-}
-
 // Name returns the register's name in snake case; empty if the number is not a register's.
 func (r Register) Name() string {
 	if int(r) >= len(registerNames) {

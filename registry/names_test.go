@@ -28,14 +28,16 @@ func TestEveryRegisterHasAName(t *testing.T) {
 		}
 		return true
 	})
-	require.Len(t, registry.Registers(), constants)
 	seen := map[string]bool{}
-	for _, register := range registry.Registers() {
+	register := registry.RegisterProgram
+	for range constants {
 		name := register.Name()
 		require.NotEmpty(t, name, "register %d", register)
 		require.False(t, seen[name], name)
 		seen[name] = true
+		register++
 	}
+	require.Empty(t, register.Name(), "as many names as registers")
 	require.Empty(t, registry.Register(0).Name())
 	require.Empty(t, registry.Register(255).Name())
 }

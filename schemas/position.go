@@ -100,16 +100,6 @@ func (p Position) BigInt() *big.Int {
 	return n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(p.Order))
 }
 
-// PositionFromBigInt is the inverse of BigInt; bits above 128 are ignored.
-func PositionFromBigInt(n *big.Int) Position {
-	var raw [16]byte
-	low := new(big.Int).And(n, maxPosition)
-	low.FillBytes(raw[:])
-	return Position{Slot: binary.BigEndian.Uint64(raw[:8]), Order: binary.BigEndian.Uint64(raw[8:])}
-}
-
-var maxPosition = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
-
 // InstructionID identifies an instruction in all its copies, whether or not their sources know the
 // transaction's index. It is the signature's first eight bytes and the place inside the
 // transaction.

@@ -28,7 +28,7 @@ func TestAKeyLivesAndEndsOnEveryNode(t *testing.T) {
 	from := keystest.New()
 	first, second := node(t, from), node(t, from)
 	issuer := NewIssuer(first, nil, from)
-	here, there := gateOf(t, Join(first, &Static{})), gateOf(t, Join(second, &Static{}))
+	here, there := gateOf(t, Metered(first, &Static{}, nil)), gateOf(t, Metered(second, &Static{}, nil))
 	require.True(t, here.Open(), "no key yet, on loopback")
 
 	key, made, err := issuer.Create(t.Context(), "ann", RPC, "alice", "live", Rules{})
@@ -61,7 +61,7 @@ func TestAKeyLivesAndEndsOnEveryNode(t *testing.T) {
 
 	// A node that starts later knows it all before it is loaded.
 	third := node(t, from)
-	require.Equal(t, RuleRevoked, ruleOf(gateOf(t, Join(third, &Static{})), Request{Key: key}))
+	require.Equal(t, RuleRevoked, ruleOf(gateOf(t, Metered(third, &Static{}, nil)), Request{Key: key}))
 	for _, r := range from.Records() {
 		require.NotContains(t, string(r.Value), key)
 		require.NotContains(t, string(r.Value), key[len("ml_rpc_live_"):])
@@ -73,7 +73,7 @@ func TestARotatedKeyOverlapsForItsGrace(t *testing.T) {
 	live := node(t, from)
 	issuer := NewIssuer(live, nil, from)
 	// nothing runs beside the test, which sets its clock
-	g, err := NewGate(Join(live, &Static{}), RPC, "127.0.0.1:1", "--rpc-keys")
+	g, err := NewGate(Metered(live, &Static{}, nil), RPC, "127.0.0.1:1", "--rpc-keys")
 	require.NoError(t, err)
 	now := time.Now()
 	issuer.now = func() time.Time { return now }
@@ -127,7 +127,7 @@ func TestEarlierSecretsAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(key.Secrets), maxSecrets)
 	}
-	require.Contains(t, []string{RuleUnknown, RuleRotated}, ruleOf(gateOf(t, Join(live, &Static{})), Request{Key: first}))
+	require.Contains(t, []string{RuleUnknown, RuleRotated}, ruleOf(gateOf(t, Metered(live, &Static{}, nil)), Request{Key: first}))
 }
 
 // Of changes at the same time one holds, on every node the same; a revocation is never the one that
@@ -162,7 +162,7 @@ func TestOneOfTwoChangesAtTheSameTimeHolds(t *testing.T) {
 	}
 	work.Wait()
 	for _, n := range nodes {
-		g := gateOf(t, Join(n, &Static{}))
+		g := gateOf(t, Metered(n, &Static{}, nil))
 		within(t, patience, "revoked on every node", func() bool { return ruleOf(g, Request{Key: winners[0]}) == RuleRevoked })
 	}
 	a, _ := nodes[0].Key(RPC, "same")
@@ -184,7 +184,7 @@ func TestNothingIsKnownBeforeTheTopicWasRead(t *testing.T) {
 		case <-time.After(time.Minute):
 		}
 		// A node that has read the topic goes on without Kafka, and no change can be made.
-		require.Empty(t, ruleOf(gateOf(t, Join(first, &Static{})), Request{Key: key}))
+		require.Empty(t, ruleOf(gateOf(t, Metered(first, &Static{}, nil)), Request{Key: key}))
 		_, _, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
 		require.ErrorIs(t, err, ErrUnknownOutcome)
 		from.SetAway(false)
@@ -193,7 +193,7 @@ func TestNothingIsKnownBeforeTheTopicWasRead(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("not loaded after Kafka came back")
 		}
-		require.Empty(t, ruleOf(gateOf(t, Join(second, &Static{})), Request{Key: key}))
+		require.Empty(t, ruleOf(gateOf(t, Metered(second, &Static{}, nil)), Request{Key: key}))
 		_, _, err = NewIssuer(first, nil, from).Revoke(t.Context(), "", RPC, "a", "")
 		require.NoError(t, err)
 	})
@@ -222,7 +222,7 @@ func TestWhatIsNoChangeIsLeftOut(t *testing.T) {
 	rules := &eventspb.KeyRules{}
 	rules.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 	put(&eventspb.KeyChange{Product: "rpc", Name: "c", Version: 1, Change: &eventspb.KeyChange_Created{Created: &eventspb.KeyCreated{Sha256: hash[:], Rules: rules}}})
-	g := gateOf(t, Join(live, &Static{}))
+	g := gateOf(t, Metered(live, &Static{}, nil))
 	within(t, patience, "the last record is read", func() bool { return ruleOf(g, Request{Key: "x"}) == RuleNewer })
 	require.Empty(t, ruleOf(g, Request{Key: key}))
 	require.Len(t, live.Keys(), 2)
@@ -269,7 +269,7 @@ func TestRulesRefuse(t *testing.T) {
 	from := keystest.New()
 	live := node(t, from)
 	issuer := NewIssuer(live, nil, from)
-	g := gateOf(t, Join(live, &Static{}))
+	g := gateOf(t, Metered(live, &Static{}, nil))
 	expires := time.Now().Add(time.Hour)
 	key, _, err := issuer.Create(t.Context(), "", RPC, "a", "", Rules{
 		ExpiresAt: expires, Origins: []string{"https://app.example", "*.wild.example", "https://*.tls.example"},
@@ -324,7 +324,7 @@ func TestRulesRefuse(t *testing.T) {
 		t.Fatal("the stream goes on")
 	}
 	lease.Close()
-	late, err := NewGate(Join(live, &Static{}), RPC, "127.0.0.1:1", "--rpc-keys")
+	late, err := NewGate(Metered(live, &Static{}, nil), RPC, "127.0.0.1:1", "--rpc-keys")
 	require.NoError(t, err)
 	late.now = func() time.Time { return expires }
 	require.Equal(t, RuleExpired, ruleOf(late, good))

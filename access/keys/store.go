@@ -63,11 +63,9 @@ type Store interface {
 	Changed() <-chan struct{}
 }
 
-// Join makes one store of the issued keys and the configured ones. If a key is in both, the issued
-// one counts, so its revocation holds.
-func Join(issued *Live, configured *Static) Store { return Metered(issued, configured, nil) }
-
-// Metered is like Join, and gates of the store count the usage of keys with meter.
+// Metered makes one store of the issued keys and the configured ones. If a key is in both, the
+// issued one counts, so its revocation holds. Gates of the store count the usage of keys with
+// meter, unless it is nil.
 func Metered(issued *Live, configured *Static, meter *usage.Meter) Store {
 	return &joined{issued, configured, meter}
 }

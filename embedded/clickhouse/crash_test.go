@@ -84,7 +84,7 @@ func TestKillLosesNothing(t *testing.T) {
 		kills = 3
 	}
 	r := start(t, chengine.Config{})
-	conn, err := clickhouse.Open(t.Context(), r.DSN(), clickhouse.WithMaxOpenConns(8))
+	conn, err := clickhouse.Open(t.Context(), r.DSN())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	require.NoError(t, conn.Exec(t.Context(), "CREATE DATABASE crash ENGINE = Atomic"))

@@ -20,7 +20,7 @@ func rewritten(t testing.TB, slot, folder, form string) *chain.Block {
 	}
 	message := readShared(t, rel+".subscribeupdate.bin")
 	require.Len(t, message[4:], int(binary.BigEndian.Uint32(message)))
-	update, err := parse.GeyserUpdate(message[4:])
+	update, err := parse.Reader{}.GeyserUpdate(message[4:])
 	require.NoError(t, err)
 	return update.Block
 }

@@ -71,7 +71,7 @@ func loadSVM(t testing.TB) []svmFixture {
 // block is the step's transaction in a block of its own.
 func (s *svmStep) block(t testing.TB) *chain.Block {
 	t.Helper()
-	blocks, err := parse.JSON(s.Transaction, nil)
+	blocks, err := parse.Reader{}.JSON(s.Transaction, nil)
 	require.NoError(t, err, s.Name)
 	require.Len(t, blocks, 1)
 	require.Len(t, blocks[0].Transactions, 1)

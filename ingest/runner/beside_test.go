@@ -65,7 +65,7 @@ func liveOf(t testing.TB, c sourcetest.Chain, apart time.Duration) *steps {
 		require.NoError(t, err)
 		s.do = append(s.do, func(ctx context.Context, sink source.Sink) error {
 			time.Sleep(apart)
-			u, err := parse.GeyserUpdate(message)
+			u, err := parse.Reader{}.GeyserUpdate(message)
 			if err != nil {
 				return err
 			}

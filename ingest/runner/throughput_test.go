@@ -35,20 +35,20 @@ func tasks(t testing.TB) []task {
 	for _, b := range sourcetest.RealBlocks(t) {
 		message := encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b.SubscribeUpdateBlock}})
 		confirmed := encode(t, b.Confirmed())
-		geyser.add(b, message, func() (*chain.Block, error) { u, err := parse.GeyserUpdate(message); return u.Block, err },
+		geyser.add(b, message, func() (*chain.Block, error) { u, err := parse.Reader{}.GeyserUpdate(message); return u.Block, err },
 			func() error { return proto.Unmarshal(message, new(pb.SubscribeUpdate)) })
-		stored.add(b, confirmed, func() (*chain.Block, error) { return parse.ConfirmedBlock(confirmed, b.Slot) },
+		stored.add(b, confirmed, func() (*chain.Block, error) { return parse.Reader{}.ConfirmedBlock(confirmed, b.Slot) },
 			func() error { return proto.Unmarshal(confirmed, new(pb.ConfirmedBlock)) })
 		thin := withoutVotes(b)
 		short := encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: thin.SubscribeUpdateBlock}})
-		filtered.add(thin, short, func() (*chain.Block, error) { u, err := parse.GeyserUpdate(short); return u.Block, err },
+		filtered.add(thin, short, func() (*chain.Block, error) { u, err := parse.Reader{}.GeyserUpdate(short); return u.Block, err },
 			func() error { return proto.Unmarshal(short, new(pb.SubscribeUpdate)) })
 		if b.Proto {
-			files.add(b, b.File, func() (*chain.Block, error) { return parse.ConfirmedBlock(b.File, b.Slot) },
+			files.add(b, b.File, func() (*chain.Block, error) { return parse.Reader{}.ConfirmedBlock(b.File, b.Slot) },
 				func() error { return proto.Unmarshal(b.File, new(pb.ConfirmedBlock)) })
 			continue
 		}
-		files.add(b, b.File, func() (*chain.Block, error) { return parse.BlockJSON(b.File, b.Slot) },
+		files.add(b, b.File, func() (*chain.Block, error) { return parse.Reader{}.BlockJSON(b.File, b.Slot) },
 			func() error { return proto.Unmarshal(message, new(pb.SubscribeUpdate)) })
 	}
 	return []task{geyser, stored, files, filtered}

@@ -329,7 +329,7 @@ func (s whole) Run(ctx context.Context, _ source.Ledger, sink source.Sink) error
 		}
 		buffer := accounts.NewBuffer(nil)
 		for _, message := range slices.Concat(b.AccountUpdates(), [][]byte{b.Update()}) {
-			u, err := parse.GeyserUpdate(message)
+			u, err := parse.Reader{}.GeyserUpdate(message)
 			switch {
 			case err != nil:
 				return err

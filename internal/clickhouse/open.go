@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -42,25 +41,10 @@ type Option func(*options)
 // that may not exist yet, open "default".
 func WithDatabase(name string) Option { return func(o *options) { o.driver.Auth.Database = name } }
 
-// WithMaxOpenConns sets the size of the pool; half of it stays open when idle.
-func WithMaxOpenConns(n int) Option {
-	return func(o *options) { o.driver.MaxOpenConns, o.driver.MaxIdleConns = n, max(1, n/2) }
-}
-
 // WithReadTimeout changes how long the server may be silent during a query. Over HTTP nothing
 // arrives before the first row of a result, so a long INSERT … SELECT or a mutation needs more than
 // the default.
 func WithReadTimeout(d time.Duration) Option { return func(o *options) { o.driver.ReadTimeout = d } }
-
-// WithSettings adds settings to every query, for example {"final": 1}.
-func WithSettings(settings map[string]any) Option {
-	return func(o *options) {
-		merged := ch.Settings{}
-		maps.Copy(merged, o.driver.Settings)
-		maps.Copy(merged, settings)
-		o.driver.Settings = merged
-	}
-}
 
 // Open connects to dsn and pings it once. dsn is clickhouse://[user:password@]host:9000/database?…
 // (native) or http://host:8123/database?…. A parameter in dsn wins over the defaults of this

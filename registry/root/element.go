@@ -12,20 +12,15 @@ import (
 // another version, and give other roots.
 const Version = 1
 
-// Encode returns the element of a mint: the canonical encoding of what the chain states about it.
-// It returns false if the mint is not a member of the registry and has no element. Two states of
-// one mint have the same element exactly if they have the same values in the fields below, whatever
-// facts they were made of. Positions do not count, and an empty value is the same as an unknown
-// one.
+// AppendEncode appends the element of a mint to dst: the canonical encoding of what the chain
+// states about it. If the mint is not a member of the registry, it has no element: AppendEncode
+// returns dst unchanged and false. Two states of one mint have the same element exactly if they
+// have the same values in the fields below, whatever facts they were made of. Positions do not
+// count, and an empty value is the same as an unknown one.
 //
 // The encoding is Version, the mint in base58, then the fields by ascending register. A field is
 // the register's number (one byte), the item (only for an extension) and the value. Mint, items and
 // values are preceded by their length (unsigned varint).
-func Encode(mint pubkey.Key, state *registry.State) ([]byte, bool) {
-	return AppendEncode(nil, mint, state)
-}
-
-// AppendEncode appends the element to dst. If there is none, it returns dst unchanged and false.
 func AppendEncode(dst []byte, mint pubkey.Key, state *registry.State) ([]byte, bool) {
 	v := viewOf(mint, state.Facts())
 	if !v.member() {

@@ -85,7 +85,7 @@ func whole() []registry.Fact {
 
 // TestElementBytes pins version 1: whoever changes these bytes makes another version.
 func TestElementBytes(t *testing.T) {
-	element, ok := root.Encode(mintA, stateOf(whole()...))
+	element, ok := root.AppendEncode(nil, mintA, stateOf(whole()...))
 	require.True(t, ok)
 	want := "\x01\x2b" + mintA.String() + "\x01\x2b" + schemas.ProgramToken2022 + "\x02\x016\x03\x03700\x05\x0aauthority1\x06\x0aauthority2" +
 		"\x07\x04Name\x08\x03NAM\x09\x15https://example.org/1\x0a\x0aauthority3\x0b\x03250\x0c\x012" +
@@ -94,13 +94,13 @@ func TestElementBytes(t *testing.T) {
 	require.Equal(t, want, string(element))
 	require.Equal(t, "9fQyY9chXc8WoJ5b8xJUsvtBdjrp9qwdEedePWYZTX4T", byDefinition(map[pubkey.Key][]byte{mintA: element}).String())
 
-	element, ok = root.Encode(mintA, stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")))
+	element, ok = root.AppendEncode(nil, mintA, stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")))
 	require.True(t, ok)
 	require.Equal(t, "012b"+hex.EncodeToString([]byte(mintA.String()))+"010170020139", hex.EncodeToString(element))
 }
 
 func TestEveryFieldOfTheChainCounts(t *testing.T) {
-	before, _ := root.Encode(mintA, stateOf(whole()...))
+	before, _ := root.AppendEncode(nil, mintA, stateOf(whole()...))
 	seen := map[string]registry.Register{string(before): 0}
 	for i, f := range whole() {
 		changed := whole()
@@ -122,7 +122,7 @@ func TestEveryFieldOfTheChainCounts(t *testing.T) {
 		default:
 			changed[i].Value += "x"
 		}
-		after, _ := root.Encode(mintA, stateOf(changed...))
+		after, _ := root.AppendEncode(nil, mintA, stateOf(changed...))
 		if !root.Counts(f.Register) {
 			require.Equal(t, before, after, "register %d is not the chain's word", f.Register)
 			continue
@@ -158,7 +158,7 @@ func TestEveryRegisterIsDecidedUpon(t *testing.T) {
 }
 
 func TestWhatDoesNotCount(t *testing.T) {
-	want, _ := root.Encode(mintA, stateOf(whole()...))
+	want, _ := root.AppendEncode(nil, mintA, stateOf(whole()...))
 	for name, facts := range map[string][]registry.Fact{
 		"a later sighting":             {fact(registry.RegisterProgram, 9, schemas.ProgramToken2022), fact(registry.RegisterDecimals, 9, "6")},
 		"a later read":                 {fact(registry.RegisterSupply, 9, "700"), fact(registry.RegisterMintAuthority, 9, "authority1")},
@@ -174,21 +174,21 @@ func TestWhatDoesNotCount(t *testing.T) {
 		"a delta that is no number":    {item(registry.RegisterSupplyDelta, "c", 8, "five")},
 		"opened again, as a read does": {fact(registry.RegisterClosed, 9, "false")},
 	} {
-		got, _ := root.Encode(mintA, stateOf(append(whole(), facts...)...))
+		got, _ := root.AppendEncode(nil, mintA, stateOf(append(whole(), facts...)...))
 		require.Equal(t, string(want), string(got), name)
 	}
 }
 
 func TestEmptyIsUnknown(t *testing.T) {
 	few := []registry.Fact{fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")}
-	want, ok := root.Encode(mintA, stateOf(few...))
+	want, ok := root.AppendEncode(nil, mintA, stateOf(few...))
 	require.True(t, ok)
 	for _, register := range []registry.Register{
 		registry.RegisterMintAuthority, registry.RegisterFreezeAuthority, registry.RegisterMetaplexName, registry.RegisterMetaplexSymbol,
 		registry.RegisterMetaplexURI, registry.RegisterMetaplexUpdateAuthority, registry.RegisterToken2022Name, registry.RegisterToken2022Symbol,
 		registry.RegisterToken2022URI, registry.RegisterToken2022UpdateAuthority, registry.RegisterMetadataPointer,
 	} {
-		got, _ := root.Encode(mintA, stateOf(append(few, fact(register, 2, ""))...))
+		got, _ := root.AppendEncode(nil, mintA, stateOf(append(few, fact(register, 2, ""))...))
 		require.Equal(t, want, got, "register %d", register)
 	}
 }
@@ -201,7 +201,7 @@ func TestElementIsTheTokensMeaning(t *testing.T) {
 		facts = append(facts, rapid.SliceOfN(rapid.Custom(oddFact), 0, 4).Draw(t, "odd")...)
 		for mint, state := range fold(facts) {
 			row, member := state.Token(mint)
-			element, ok := root.Encode(mint, state)
+			element, ok := root.AppendEncode(nil, mint, state)
 			require.Equal(t, member, ok, "%v", state.Facts())
 			if !ok {
 				require.Nil(t, element)
@@ -321,7 +321,7 @@ func FuzzElement(f *testing.F) {
 		var mint pubkey.Key
 		copy(mint[:], bytes)
 		row, member := state.Token(mint)
-		element, ok := root.Encode(mint, state)
+		element, ok := root.AppendEncode(nil, mint, state)
 		require.Equal(t, member, ok)
 		if !ok {
 			return

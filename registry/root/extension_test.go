@@ -124,13 +124,13 @@ func TestReadingAddsNothingToWhatInstructionsSaid(t *testing.T) {
 }
 
 func TestAttributesCount(t *testing.T) {
-	plain, _ := root.Encode(mintA, stateOf(whole()...))
+	plain, _ := root.AppendEncode(nil, mintA, stateOf(whole()...))
 	for _, attribute := range []string{
 		"transfer_fee_config.newer_transfer_fee_basis_points", "transfer_fee_config.maximum_fee", "interest_bearing_config.rate",
 		"default_account_state.state", "pausable.paused", "token_group.max_size",
 	} {
-		one, _ := root.Encode(mintA, stateOf(append(whole(), item(registry.RegisterExtension, attribute, 6, "1"))...))
-		two, _ := root.Encode(mintA, stateOf(append(whole(), item(registry.RegisterExtension, attribute, 6, "2"))...))
+		one, _ := root.AppendEncode(nil, mintA, stateOf(append(whole(), item(registry.RegisterExtension, attribute, 6, "1"))...))
+		two, _ := root.AppendEncode(nil, mintA, stateOf(append(whole(), item(registry.RegisterExtension, attribute, 6, "2"))...))
 		require.NotEqual(t, plain, one, attribute)
 		require.NotEqual(t, one, two, attribute)
 	}

@@ -43,7 +43,7 @@ func rootOf(facts []registry.Fact, atSlot uint64) root.Root {
 	facts = slices.DeleteFunc(slices.Clone(facts), func(f registry.Fact) bool { return root.SlotOf(&f) > atSlot })
 	elements := map[pubkey.Key][]byte{}
 	for mint, state := range fold(facts) {
-		if element, ok := root.Encode(mint, state); ok {
+		if element, ok := root.AppendEncode(nil, mint, state); ok {
 			elements[mint] = element
 		}
 	}
@@ -78,7 +78,7 @@ func TestReplayWithoutWhatWasTakenBack(t *testing.T) {
 		elements, highest := map[pubkey.Key][]byte{}, uint64(0)
 		for mint, state := range registrytest.Believed(slices.DeleteFunc(facts, func(f registry.Fact) bool { return root.SlotOf(&f) > slot })) {
 			highest = max(highest, root.Highest(state.Facts()))
-			if element, ok := root.Encode(mint, state); ok {
+			if element, ok := root.AppendEncode(nil, mint, state); ok {
 				elements[mint] = element
 			}
 		}

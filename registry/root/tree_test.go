@@ -64,7 +64,7 @@ func numbered(number int) (mint pubkey.Key) {
 // named is a member of the registry with a name, and its element.
 func named(mint pubkey.Key, name string) (*registry.State, []byte) {
 	state := stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "6"), fact(registry.RegisterMetaplexName, 1, name))
-	element, ok := root.Encode(mint, state)
+	element, ok := root.AppendEncode(nil, mint, state)
 	if !ok {
 		panic("no member")
 	}

@@ -1,7 +1,6 @@
 package tokenaccount
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -168,11 +167,6 @@ func option[T any](r *borsh.Reader, read func(*borsh.Reader) T) *T {
 		return nil
 	}
 	return &value
-}
-
-// TrimPadding removes at both ends the NULs and white space with which accounts pad text.
-func TrimPadding(text []byte) []byte {
-	return bytes.Trim(text, "\x00 \t\r\n")
 }
 
 // Fact converts the account to a MetaplexAccount fact. In MetadataSet an absent field means "left

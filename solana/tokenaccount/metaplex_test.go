@@ -77,10 +77,10 @@ func TestMetaplexVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			metadata, err := tokenaccount.ParseMetaplex(join(base, test.trailer))
 			require.NoError(t, err)
-			require.Equal(t, "Mint Lake", string(tokenaccount.TrimPadding(metadata.Name)))
+			require.Equal(t, "Mint Lake", string(bytes.Trim(metadata.Name, "\x00")))
 			require.Len(t, metadata.Name, 32, "padding is kept: trimming happens in the fold")
-			require.Equal(t, "LAKE", string(tokenaccount.TrimPadding(metadata.Symbol)))
-			require.Equal(t, "https://example.com/lake.json", string(tokenaccount.TrimPadding(metadata.URI)))
+			require.Equal(t, "LAKE", string(bytes.Trim(metadata.Symbol, "\x00")))
+			require.Equal(t, "https://example.com/lake.json", string(bytes.Trim(metadata.URI, "\x00")))
 			require.EqualValues(t, 500, metadata.SellerFeeBasisPoints)
 			require.Len(t, metadata.Creators, 2)
 			require.True(t, metadata.IsMutable)

@@ -61,9 +61,6 @@ type Mint struct {
 	TokenMetadata *TokenMetadata
 }
 
-// IsToken2022 reports whether Token-2022 owns the mint.
-func (m *Mint) IsToken2022() bool { return m.Program == ProgramToken2022 }
-
 // ParseMint reads a mint account of either token program. Errors wrap ErrOtherOwner, ErrOtherKind,
 // ErrUninitialized or ErrMalformed. An extension of an unknown type or length is kept as raw bytes:
 // new ones appear on the chain before this package knows them.

@@ -39,7 +39,7 @@ func TestRecordedMints(t *testing.T) {
 		for _, extension := range mint.Extensions {
 			require.NotContains(t, attributes(extension), "raw", "%s of %s is understood", extension.Name, filepath.Base(path))
 		}
-		if !mint.IsToken2022() {
+		if mint.Program != tokenaccount.ProgramToken2022 {
 			require.EqualValues(t, 9, mint.Decimals, "wrapped SOL")
 			require.Zero(t, mint.Supply, "which has no supply of its own")
 		} else {
@@ -48,7 +48,7 @@ func TestRecordedMints(t *testing.T) {
 			require.NotNil(t, mint.TokenMetadata)
 			require.NotEmpty(t, mint.TokenMetadata.URI)
 		}
-		mints[mint.IsToken2022()]++
+		mints[mint.Program == tokenaccount.ProgramToken2022]++
 	}
 	require.Equal(t, map[bool]int{false: 1, true: 1}, mints)
 }

@@ -68,7 +68,7 @@ func TestPYUSD(t *testing.T) {
 	mint, err := tokenaccount.ParseMint(tokenaccount.ProgramToken2022, data)
 	require.NoError(t, err)
 
-	require.True(t, mint.IsToken2022())
+	require.True(t, mint.Program == tokenaccount.ProgramToken2022)
 	require.EqualValues(t, 6, mint.Decimals)
 	require.EqualValues(t, 0x736482_63e92e, mint.Supply)
 	require.Equal(t, "2apBGMsS6ti9RyF5TwQTDswXBWskiJP2LD4cUEDqYJjk", mint.FreezeAuthority.String())
@@ -207,7 +207,7 @@ func TestClassicMint(t *testing.T) {
 	require.EqualValues(t, 9, mint.Decimals)
 	require.Nil(t, mint.MintAuthority)
 	require.Nil(t, mint.FreezeAuthority)
-	require.False(t, mint.IsToken2022())
+	require.False(t, mint.Program == tokenaccount.ProgramToken2022)
 
 	data[0] = 1
 	mint, err = tokenaccount.ParseMint(tokenaccount.ProgramToken, data)

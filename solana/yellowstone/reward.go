@@ -3,8 +3,6 @@ package yellowstone
 import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/mintlake/mintlake/internal/protofields"
 )
 
 // fieldRewardType is a field of our own in Reward: the name of a type that has no number. It is far
@@ -26,21 +24,4 @@ func SetRewardType(r *pb.Reward, name string) {
 	field := protowire.AppendTag(nil, fieldRewardType, protowire.BytesType)
 	field = protowire.AppendString(field, name[:min(len(name), maxRewardType)])
 	r.ProtoReflect().SetUnknown(append(r.ProtoReflect().GetUnknown(), field...))
-}
-
-// RewardTypeName returns the name of a reward's type as nodes write it in JSON; empty if it has
-// none. known is false if the protocol does not number the type, or this code does not know the
-// number.
-func RewardTypeName(r *pb.Reward) (name string, known bool) {
-	if r.GetRewardType() != pb.RewardType_Unspecified {
-		_, known = pb.RewardType_name[int32(r.GetRewardType())]
-		return r.GetRewardType().String(), known
-	}
-	f := protofields.Fields{Rest: r.ProtoReflect().GetUnknown()}
-	for f.Next() {
-		if f.IsBytes(fieldRewardType) {
-			return string(f.Bytes), false
-		}
-	}
-	return "", true
 }

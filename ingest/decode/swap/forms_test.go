@@ -1,6 +1,7 @@
 package swap_test
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"testing"
 
@@ -161,7 +162,7 @@ func TestRouterOfCLMMIsALegEach(t *testing.T) {
 
 // event of PumpSwap: fourteen numbers and keys.
 func pumpSwapEvent(name string, pool pubkey.Key, numbers map[int]uint64, recipient pubkey.Key, tail []byte) []byte {
-	data := []byte(swap.AnchorEvent(name))
+	data := []byte(anchorEvent(name))
 	for i := range 14 {
 		data = binary.LittleEndian.AppendUint64(data, numbers[i])
 	}
@@ -200,7 +201,7 @@ func TestMultiHopSwapReadsPoolHops(t *testing.T) {
 // curveEvent is a TradeEvent of October 2026.
 func curveEvent(mint, quoteMint, recipient pubkey.Key, buy bool, sol, token, fee, creatorFee, buyback, quote uint64) []byte {
 	u64 := binary.LittleEndian.AppendUint64
-	data := append([]byte(swap.AnchorEvent("TradeEvent")), mint[:]...)
+	data := append([]byte(anchorEvent("TradeEvent")), mint[:]...)
 	data = u64(u64(data, sol), token)
 	direction := byte(0)
 	if buy {
@@ -382,4 +383,10 @@ func TestPoolOfALegSortsMints(t *testing.T) {
 	require.Equal(t, forth.GetMintA(), back.GetMintA())
 	require.Equal(t, forth.GetVaultA(), back.GetVaultA())
 	require.Equal(t, "a", string(back.GetVaultA()))
+}
+
+// anchorEvent returns the tag of an Anchor event.
+func anchorEvent(name string) string {
+	sum := sha256.Sum256([]byte("event:" + name))
+	return string(sum[:8])
 }

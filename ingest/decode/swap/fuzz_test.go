@@ -37,7 +37,7 @@ func FuzzEvents(f *testing.F) {
 	all := venues.All()
 	tags := []string{"", "\x03", "\x04"}
 	for _, name := range []string{"SwapEvent", "Traded", "Swap", "EvtSwap", "EvtSwap2", "BuyEvent", "SellEvent", "TradeEvent", "CreateEvent"} {
-		tags = append(tags, swap.AnchorEvent(name))
+		tags = append(tags, anchorEvent(name))
 	}
 	for i := range tags {
 		f.Add(uint8(i), make([]byte, 450))

@@ -10,7 +10,6 @@
 package swap
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 
@@ -233,10 +232,4 @@ func AnchorCreate(name string, minAccounts int, shapes ...Shape) Instruction {
 	ins := Anchor(name, minAccounts, shapes...)
 	ins.Kind = Create
 	return ins
-}
-
-// AnchorEvent returns the tag of an Anchor event.
-func AnchorEvent(name string) string {
-	sum := sha256.Sum256([]byte("event:" + name))
-	return string(sum[:8])
 }

@@ -196,7 +196,7 @@ func TestStamp(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5)
 	message := update(t, sourcetest.NewChain(1000, 1)[0].Update())
 	stamped := parse.Stamp(message, at)
-	u, err := parse.GeyserUpdate(stamped)
+	u, err := parse.Reader{}.GeyserUpdate(stamped)
 	require.NoError(t, err)
 	require.True(t, at.Equal(u.CreatedAt))
 	var generated pb.SubscribeUpdate

@@ -27,17 +27,17 @@ func BenchmarkBlockJSON(b *testing.B) {
 			text = recode(b, data, encoding)
 		}
 		b.Run(encoding, func(b *testing.B) {
-			bench(b, text, func(data []byte) error { _, err := BlockJSON(data, 361774429); return err })
+			bench(b, text, func(data []byte) error { _, err := Reader{}.BlockJSON(data, 361774429); return err })
 		})
 	}
 }
 
 func BenchmarkConfirmedBlock(b *testing.B) {
 	data := sharedBytes(b, "data/blocks/332254855.confirmedblock.pb")
-	bench(b, data, func(data []byte) error { _, err := ConfirmedBlock(data, 332254855); return err })
+	bench(b, data, func(data []byte) error { _, err := Reader{}.ConfirmedBlock(data, 332254855); return err })
 }
 
 func BenchmarkGeyserUpdate(b *testing.B) {
 	message, _ := geyserBlock(b)
-	bench(b, marshal(b, message), func(data []byte) error { _, err := GeyserUpdate(data); return err })
+	bench(b, marshal(b, message), func(data []byte) error { _, err := Reader{}.GeyserUpdate(data); return err })
 }

@@ -9,7 +9,7 @@ import (
 // Every successful transaction's log begins with the invocation of its first program that logs, and
 // there is a balance for each key.
 func TestDetailsOfRealBlocks(t *testing.T) {
-	block, err := ConfirmedBlock(sharedBytes(t, "data/blocks/332254855.confirmedblock.pb"), 332254855)
+	block, err := Reader{}.ConfirmedBlock(sharedBytes(t, "data/blocks/332254855.confirmedblock.pb"), 332254855)
 	require.NoError(t, err)
 	for _, tx := range block.Transactions {
 		if tx.Failed || tx.Vote {

@@ -293,12 +293,12 @@ func tokenInfo(a []string, d []byte) (string, map[string]any) {
 func TestEveryEncodingGivesTheSameBlock(t *testing.T) {
 	for slot, name := range map[uint64]string{254170887: "254170887", 361774429: "361774429"} {
 		data := sharedBytes(t, "data/blocks/"+name+".json.gz")
-		want, err := BlockJSON(data, slot)
+		want, err := Reader{}.BlockJSON(data, slot)
 		require.NoError(t, err)
 		for _, encoding := range []string{"base58", "bare base58", "json", "jsonParsed"} {
 			text := recode(t, data, encoding)
 			require.Equal(t, encoding == "jsonParsed", strings.Count(string(text), `"parsed":`) > 100)
-			got, err := BlockJSON(text, slot)
+			got, err := Reader{}.BlockJSON(text, slot)
 			require.NoError(t, err, encoding)
 			wantFlat, gotFlat := flat(want), flat(got)
 			for i := range wantFlat.Transactions {
@@ -306,10 +306,10 @@ func TestEveryEncodingGivesTheSameBlock(t *testing.T) {
 			}
 			require.Equal(t, wantFlat, gotFlat, encoding)
 		}
-		wrapped, err := BlockJSON([]byte(`{"jsonrpc":"2.0","id":1,"result":`+string(data)+`}`), slot)
+		wrapped, err := Reader{}.BlockJSON([]byte(`{"jsonrpc":"2.0","id":1,"result":`+string(data)+`}`), slot)
 		require.NoError(t, err)
 		require.Equal(t, want, wrapped)
-		notification, err := JSON([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","method":"blockNotification","params":{"result":{"context":{"slot":%d},"value":{"slot":%d,"err":null,"block":%s}},"subscription":1}}`, slot, slot, data)), nil)
+		notification, err := Reader{}.JSON([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","method":"blockNotification","params":{"result":{"context":{"slot":%d},"value":{"slot":%d,"err":null,"block":%s}},"subscription":1}}`, slot, slot, data)), nil)
 		require.NoError(t, err)
 		require.Equal(t, want, notification[0])
 	}
@@ -321,7 +321,7 @@ func TestEveryEncodingGivesTheSameTransaction(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		want, err := JSON(data, nil)
+		want, err := Reader{}.JSON(data, nil)
 		if err != nil {
 			continue
 		}
@@ -339,7 +339,7 @@ func TestEveryEncodingGivesTheSameTransaction(t *testing.T) {
 		for _, shape := range []any{raw, []any{raw}, map[string]any{"jsonrpc": "2.0", "result": raw}, map[string]any{"raw": raw}} {
 			text, err := json.Marshal(shape)
 			require.NoError(t, err)
-			got, err := JSON(text, nil)
+			got, err := Reader{}.JSON(text, nil)
 			require.NoError(t, err, file)
 			require.Len(t, got, 1)
 			require.Equal(t, flat(want[0]), flat(got[0]), file)

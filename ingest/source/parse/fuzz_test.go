@@ -68,7 +68,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		slot := uint64(1000)
 		for _, named := range []*uint64{nil, &slot} {
-			blocks, err := JSON(data, named)
+			blocks, err := Reader{}.JSON(data, named)
 			requireKnown(t, err)
 			for _, b := range blocks {
 				requireSound(t, b, len(data))
@@ -85,7 +85,7 @@ func FuzzConfirmedBlock(f *testing.F) {
 		f.Add(b.ConfirmedBlock(f))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := ConfirmedBlock(data, 1<<40)
+		b, err := Reader{}.ConfirmedBlock(data, 1<<40)
 		requireKnown(t, err)
 		if err == nil {
 			requireSound(t, b, len(data))
@@ -112,7 +112,7 @@ func FuzzGeyserUpdate(f *testing.F) {
 		f.Add(marshal(f, u))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		u, err := GeyserUpdate(data)
+		u, err := Reader{}.GeyserUpdate(data)
 		requireKnown(t, err)
 		require.LessOrEqual(t, u.Slot, uint64(maxSlot))
 		require.Equal(t, u.Kind == Account, u.Account != nil)

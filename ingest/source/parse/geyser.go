@@ -65,9 +65,6 @@ type Update struct {
 
 // GeyserUpdate parses a geyser.SubscribeUpdate (yellowstone-grpc, geyser.proto). The result borrows
 // data.
-func GeyserUpdate(data []byte) (u Update, err error) { return Reader{}.GeyserUpdate(data) }
-
-// GeyserUpdate is like the function of that name.
 func (r Reader) GeyserUpdate(data []byte) (u Update, err error) {
 	r.scanner.Look(data)
 	w := protofields.Fields{Rest: data}

@@ -39,15 +39,15 @@ func forms(t testing.TB, block *pb.SubscribeUpdateBlock, asJSON []byte) map[stri
 	t.Helper()
 	update, err := proto.Marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: block}})
 	require.NoError(t, err)
-	u, err := parse.GeyserUpdate(update)
+	u, err := parse.Reader{}.GeyserUpdate(update)
 	require.NoError(t, err)
 	stored, err := proto.Marshal(sourcetest.RealBlock{SubscribeUpdateBlock: block}.Confirmed())
 	require.NoError(t, err)
-	confirmed, err := parse.ConfirmedBlock(stored, block.Slot)
+	confirmed, err := parse.Reader{}.ConfirmedBlock(stored, block.Slot)
 	require.NoError(t, err)
 	all := map[string]*chain.Block{"geyser": u.Block, "confirmed": confirmed}
 	if asJSON != nil {
-		all["json"], err = parse.BlockJSON(withHeights(t, asJSON, block), block.Slot)
+		all["json"], err = parse.Reader{}.BlockJSON(withHeights(t, asJSON, block), block.Slot)
 		require.NoError(t, err)
 	}
 	return all

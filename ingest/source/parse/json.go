@@ -18,9 +18,6 @@ const maxWrapping = 6
 const maxReasons = 10
 
 // BlockJSON parses the result of getBlock for a slot, with or without its JSON-RPC envelope.
-func BlockJSON(data []byte, slot uint64) (*chain.Block, error) { return Reader{}.BlockJSON(data, slot) }
-
-// BlockJSON is like the function of that name.
 func (r Reader) BlockJSON(data []byte, slot uint64) (*chain.Block, error) {
 	blocks, err := r.JSON(data, &slot)
 	switch {
@@ -53,9 +50,6 @@ func BlockHeaderJSON(data []byte, slot uint64) (*chain.Block, error) {
 // Transactions may have any encoding. Each lone transaction becomes a block of its own with Whole
 // false. slot is the slot in the input's name, or nil; it must agree with the content. If a list
 // has good and bad entries, JSON returns the good ones and an error about the bad ones.
-func JSON(data []byte, slot *uint64) ([]*chain.Block, error) { return Reader{}.JSON(data, slot) }
-
-// JSON is like the function of that name.
 func (r Reader) JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
 	d := document{reader: r, named: slot}
 	walk := jsonwalk.New(data)

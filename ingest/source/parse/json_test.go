@@ -114,7 +114,7 @@ func requireGolden(t *testing.T, b *chain.Block, g golden) {
 
 func TestBlockJSONAgreesWithGoldens(t *testing.T) {
 	for slot, name := range map[uint64]string{254170887: "254170887", 361774429: "361774429"} {
-		b, err := BlockJSON(sharedBytes(t, "data/blocks/"+name+".json.gz"), slot)
+		b, err := Reader{}.BlockJSON(sharedBytes(t, "data/blocks/"+name+".json.gz"), slot)
 		require.NoError(t, err)
 		requireGolden(t, b, readGolden(t, name))
 	}
@@ -132,7 +132,7 @@ func TestTransactionFiles(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		blocks, err := JSON(data, nil)
+		blocks, err := Reader{}.JSON(data, nil)
 		if strings.Contains(file, "getaccountinfo") {
 			require.ErrorIs(t, err, ErrNoTransaction)
 			require.ErrorContains(t, err, "account")

@@ -17,20 +17,20 @@ func TestBlockThatIsItsOwnParent(t *testing.T) {
 		return []byte(`{"blockhash":"` + hash + `","previousBlockhash":"` + other + `","parentSlot":` + parent + `,"blockTime":1700000000,"transactions":[]}`)
 	}
 	for slot, want := range map[uint64]uint64{7: 6, 1: 0} {
-		b, err := BlockJSON(doc(map[uint64]string{7: "7", 1: "1"}[slot]), slot)
+		b, err := Reader{}.BlockJSON(doc(map[uint64]string{7: "7", 1: "1"}[slot]), slot)
 		require.NoError(t, err)
 		require.Equal(t, want, *b.ParentSlot)
 		require.True(t, b.ParentGuessed)
 	}
-	b, err := BlockJSON(doc("5"), 7)
+	b, err := Reader{}.BlockJSON(doc("5"), 7)
 	require.NoError(t, err)
 	require.False(t, b.ParentGuessed)
-	_, err = BlockJSON(doc("8"), 7)
+	_, err = Reader{}.BlockJSON(doc("8"), 7)
 	require.ErrorContains(t, err, "parent slot 8 is not before slot 7")
 	header, err := BlockHeaderJSON(doc("7"), 7)
 	require.NoError(t, err)
 	require.Equal(t, uint64(6), *header.ParentSlot)
-	genesis, err := BlockJSON(doc("0"), 0)
+	genesis, err := Reader{}.BlockJSON(doc("0"), 0)
 	require.NoError(t, err)
 	require.False(t, genesis.ParentGuessed)
 }
@@ -40,7 +40,7 @@ func TestGeyserBlockThatIsItsOwnParent(t *testing.T) {
 	raw, err := proto.Marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{
 		Block: &pb.SubscribeUpdateBlock{Slot: 7, ParentSlot: 7, Blockhash: hash, ParentBlockhash: hash}}})
 	require.NoError(t, err)
-	u, err := GeyserUpdate(raw)
+	u, err := Reader{}.GeyserUpdate(raw)
 	require.NoError(t, err)
 	require.Equal(t, uint64(6), *u.Block.ParentSlot)
 	require.True(t, u.Block.ParentGuessed)
@@ -48,7 +48,7 @@ func TestGeyserBlockThatIsItsOwnParent(t *testing.T) {
 	raw, err = proto.Marshal(&pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{
 		Slot: &pb.SubscribeUpdateSlot{Slot: 7, Parent: &parent, Status: pb.SlotStatus_SLOT_FINALIZED}}})
 	require.NoError(t, err)
-	u, err = GeyserUpdate(raw)
+	u, err = Reader{}.GeyserUpdate(raw)
 	require.NoError(t, err)
 	require.Equal(t, uint64(6), *u.Parent)
 }

@@ -48,7 +48,7 @@ func parsedBlock(entries ...string) []byte {
 
 func readBlock(t testing.TB, data []byte) *chain.Block {
 	t.Helper()
-	b, err := parse.BlockJSON(data, 7)
+	b, err := parse.Reader{}.BlockJSON(data, 7)
 	require.NoError(t, err)
 	return b
 }
@@ -308,7 +308,7 @@ func TestABlockInAnotherFormIsRefused(t *testing.T) {
 		`{"transaction":["AQ==","hex"],"meta":{"err":null}}`,
 		`{"transaction":{"signatures":["` + base58.Encode(make([]byte, 64)) + `"],"message":{"accountKeys":["K1"],"instructions":[]}},"meta":null}`,
 	} {
-		_, err := parse.BlockJSON(parsedBlock(entry, entry), 7)
+		_, err := parse.Reader{}.BlockJSON(parsedBlock(entry, entry), 7)
 		require.ErrorIs(t, err, parse.ErrUnsupported, entry)
 	}
 }

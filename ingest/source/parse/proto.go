@@ -11,11 +11,6 @@ import (
 
 // ConfirmedBlock parses solana.storage.ConfirmedBlock (agave's storage-proto
 // confirmed_block.proto). The message does not contain its slot.
-func ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
-	return Reader{}.ConfirmedBlock(data, slot)
-}
-
-// ConfirmedBlock is like the function of that name.
 func (r Reader) ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	b := r.builder()
 	var parent uint64

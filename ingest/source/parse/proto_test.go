@@ -12,7 +12,7 @@ import (
 )
 
 func TestConfirmedBlockAgreesWithGolden(t *testing.T) {
-	b, err := ConfirmedBlock(sharedBytes(t, "data/blocks/332254855.confirmedblock.pb"), 332254855)
+	b, err := Reader{}.ConfirmedBlock(sharedBytes(t, "data/blocks/332254855.confirmedblock.pb"), 332254855)
 	require.NoError(t, err)
 	requireGolden(t, b, readGolden(t, "332254855"))
 }
@@ -21,7 +21,7 @@ func TestConfirmedBlockAgreesWithGolden(t *testing.T) {
 func geyserBlock(t testing.TB) (*pb.SubscribeUpdate, *chain.Block) {
 	t.Helper()
 	data := sharedBytes(t, "data/blocks/332254855.confirmedblock.pb")
-	want, err := ConfirmedBlock(data, 332254855)
+	want, err := Reader{}.ConfirmedBlock(data, 332254855)
 	require.NoError(t, err)
 	var stored pb.ConfirmedBlock
 	require.NoError(t, proto.Unmarshal(data, &stored))
@@ -43,7 +43,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 
 func TestGeyserBlockIsTheSameBlock(t *testing.T) {
 	message, want := geyserBlock(t)
-	u, err := GeyserUpdate(marshal(t, message))
+	u, err := Reader{}.GeyserUpdate(marshal(t, message))
 	require.NoError(t, err)
 	require.Equal(t, Block, u.Kind)
 	require.EqualValues(t, 1445, u.Executed)
@@ -57,7 +57,7 @@ func TestGeyserBlockIsTheSameBlock(t *testing.T) {
 }
 
 func TestGeyserOtherKinds(t *testing.T) {
-	u, err := GeyserUpdate(sharedBytes(t, "data/streams/subscribe_update_transaction.bin"))
+	u, err := Reader{}.GeyserUpdate(sharedBytes(t, "data/streams/subscribe_update_transaction.bin"))
 	if err != nil || u.Kind != Transaction { // the file is the inner message
 		u = Update{}
 		require.NoError(t, u.transaction(Reader{}.builder(), sharedBytes(t, "data/streams/subscribe_update_transaction.bin")))
@@ -67,13 +67,13 @@ func TestGeyserOtherKinds(t *testing.T) {
 	require.False(t, u.Block.Whole)
 
 	parent := uint64(6)
-	u, err = GeyserUpdate(marshal(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: &pb.SubscribeUpdateSlot{Slot: 7, Parent: &parent, Status: pb.SlotStatus_SLOT_DEAD}}}))
+	u, err = Reader{}.GeyserUpdate(marshal(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Slot{Slot: &pb.SubscribeUpdateSlot{Slot: 7, Parent: &parent, Status: pb.SlotStatus_SLOT_DEAD}}}))
 	require.NoError(t, err)
 	require.Equal(t, Update{Kind: Slot, Slot: 7, Parent: &parent, Status: SlotDead}, u)
-	u, err = GeyserUpdate(marshal(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Ping{Ping: &pb.SubscribeUpdatePing{}}}))
+	u, err = Reader{}.GeyserUpdate(marshal(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Ping{Ping: &pb.SubscribeUpdatePing{}}}))
 	require.NoError(t, err)
 	require.Equal(t, Ping, u.Kind)
-	u, err = GeyserUpdate(marshal(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Pong{Pong: &pb.SubscribeUpdatePong{Id: 3}}}))
+	u, err = Reader{}.GeyserUpdate(marshal(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Pong{Pong: &pb.SubscribeUpdatePong{Id: 3}}}))
 	require.NoError(t, err)
 	require.Equal(t, Pong, u.Kind)
 }
@@ -83,7 +83,7 @@ func TestRecordedStream(t *testing.T) {
 	counts := map[UpdateKind]int{}
 	for len(data) > 0 {
 		n := int(data[0])<<24 | int(data[1])<<16 | int(data[2])<<8 | int(data[3])
-		u, err := GeyserUpdate(data[4 : 4+n])
+		u, err := Reader{}.GeyserUpdate(data[4 : 4+n])
 		require.NoError(t, err)
 		counts[u.Kind]++
 		if u.Kind == BlockMeta {

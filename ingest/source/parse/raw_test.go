@@ -34,13 +34,13 @@ func updates(t *testing.T, b *chain.Block) (list []*pb.SubscribeUpdateTransactio
 // ConfirmedBlock and as a Geyser message; of the first two those alone that touch our programs.
 func TestRawOfRealBlocks(t *testing.T) {
 	for _, b := range sourcetest.RealBlocks(t) {
-		u, err := parse.GeyserUpdate(encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b.SubscribeUpdateBlock}}))
+		u, err := parse.Reader{}.GeyserUpdate(encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b.SubscribeUpdateBlock}}))
 		require.NoError(t, err)
 		want, left := updates(t, u.Block)
 		require.Zero(t, left)
 		fromFile, err := file(b)
 		require.NoError(t, err)
-		stored, err := parse.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
+		stored, err := parse.Reader{}.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
 		require.NoError(t, err)
 		for _, got := range []*chain.Block{fromFile, stored} {
 			require.Equal(t, u.Block.Height, got.Height)
@@ -74,7 +74,7 @@ func TestRawOfAllTransactions(t *testing.T) {
 	for _, b := range sourcetest.RealBlocks(t) {
 		fromFile, err := file(b)
 		require.NoError(t, err)
-		stored, err := parse.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
+		stored, err := parse.Reader{}.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
 		require.NoError(t, err)
 		for _, got := range []*chain.Block{fromFile, stored} {
 			for i := range got.Transactions {
@@ -102,7 +102,7 @@ func touches(info *pb.SubscribeUpdateTransactionInfo) bool {
 func TestRawThatCannotBePassedOn(t *testing.T) {
 	text := `{"blockhash":"11111111111111111111111111111111","previousBlockhash":"11111111111111111111111111111111","parentSlot":4,"blockHeight":3,"transactions":[
 		{"transaction":{"signatures":["` + signatureText + `"],"message":{"accountKeys":["` + schemas.ProgramToken + `"],"instructions":[]}},"meta":{"err":null,"innerInstructions":[]}}]}`
-	b, err := parse.BlockJSON([]byte(text), 5)
+	b, err := parse.Reader{}.BlockJSON([]byte(text), 5)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, *b.Height)
 	require.EqualValues(t, 1, b.Executed)

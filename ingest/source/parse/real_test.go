@@ -23,9 +23,9 @@ func encode(t testing.TB, m proto.Message) []byte {
 // file parses a recorded file.
 func file(b sourcetest.RealBlock) (*chain.Block, error) {
 	if b.Proto {
-		return parse.ConfirmedBlock(b.File, b.Slot)
+		return parse.Reader{}.ConfirmedBlock(b.File, b.Slot)
 	}
-	return parse.BlockJSON(b.File, b.Slot)
+	return parse.Reader{}.BlockJSON(b.File, b.Slot)
 }
 
 // TestRealBlocksInEveryFormat: a recorded block gives the same block as JSON, as ConfirmedBlock and
@@ -34,10 +34,10 @@ func TestRealBlocksInEveryFormat(t *testing.T) {
 	for _, b := range sourcetest.RealBlocks(t) {
 		want, err := file(b)
 		require.NoError(t, err)
-		stored, err := parse.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
+		stored, err := parse.Reader{}.ConfirmedBlock(encode(t, b.Confirmed()), b.Slot)
 		require.NoError(t, err)
 		requireSame(t, want, stored)
-		u, err := parse.GeyserUpdate(encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b.SubscribeUpdateBlock}}))
+		u, err := parse.Reader{}.GeyserUpdate(encode(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Block{Block: b.SubscribeUpdateBlock}}))
 		require.NoError(t, err)
 		requireSame(t, want, u.Block)
 	}

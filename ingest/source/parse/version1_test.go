@@ -20,6 +20,7 @@ import (
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/ingest/source/parse"
+	"github.com/mintlake/mintlake/internal/protofields"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/solana/yellowstone"
@@ -95,7 +96,7 @@ func broken(t testing.TB, at int, short map[string][]byte) map[string]func() (*c
 	t.Helper()
 	fromJSON := func(encoding string, breakIt func(entry map[string]any)) func() (*chain.Block, error) {
 		return func() (*chain.Block, error) {
-			return parse.BlockJSON(edit(t, short[encoding], func(entries []any) []any { breakIt(entries[at].(map[string]any)); return entries }), todaySlot)
+			return parse.Reader{}.BlockJSON(edit(t, short[encoding], func(entries []any) []any { breakIt(entries[at].(map[string]any)); return entries }), todaySlot)
 		}
 	}
 	badKey := func(entry map[string]any) {
@@ -120,8 +121,11 @@ func broken(t testing.TB, at int, short map[string][]byte) map[string]func() (*c
 		"jsonParsed, a key": fromJSON("jsonParsed", func(entry map[string]any) {
 			entry["transaction"].(map[string]any)["message"].(map[string]any)["accountKeys"] = []any{7}
 		}),
-		"geyser, program":        func() (*chain.Block, error) { u, err := parse.GeyserUpdate(updateOf(t, bad)); return u.Block, err },
-		"ConfirmedBlock program": func() (*chain.Block, error) { return parse.ConfirmedBlock(storedOf(t, bad), todaySlot) },
+		"geyser, program": func() (*chain.Block, error) {
+			u, err := parse.Reader{}.GeyserUpdate(updateOf(t, bad))
+			return u.Block, err
+		},
+		"ConfirmedBlock program": func() (*chain.Block, error) { return parse.Reader{}.ConfirmedBlock(storedOf(t, bad), todaySlot) },
 	}
 }
 
@@ -138,7 +142,7 @@ func TestABrokenTransactionLeavesTheOthers(t *testing.T) {
 			if strings.HasPrefix(name, "jsonParsed") { // it lacks some accounts
 				encoding = "jsonParsed"
 			}
-			want, err := parse.BlockJSON(short[encoding], todaySlot)
+			want, err := parse.Reader{}.BlockJSON(short[encoding], todaySlot)
 			require.NoError(t, err)
 			require.True(t, want.Whole)
 			signature := want.Transactions[at].Signature
@@ -205,7 +209,7 @@ func TestAnUnknownVersionInAnyForm(t *testing.T) {
 		entries[3] = map[string]any{"transaction": map[string]any{"new": 1}, "meta": []any{}, "version": json.Number("2")}
 		return entries[:6]
 	})
-	got, err := parse.BlockJSON(data, todaySlot)
+	got, err := parse.Reader{}.BlockJSON(data, todaySlot)
 	require.NoError(t, err)
 	require.Len(t, got.Unread, 1)
 	var version *txwire.VersionError
@@ -216,7 +220,7 @@ func TestAnUnknownVersionInAnyForm(t *testing.T) {
 // TestStreamRecordsOfVersionOne: a block in base64 gives the stream what a Geyser server sends, the
 // configs included.
 func TestStreamRecordsOfVersionOne(t *testing.T) {
-	got, err := parse.BlockJSON(jsonForm(t, "base64"), todaySlot)
+	got, err := parse.Reader{}.BlockJSON(jsonForm(t, "base64"), todaySlot)
 	require.NoError(t, err)
 	list, left := updates(t, got)
 	require.Zero(t, left)
@@ -266,7 +270,7 @@ func TestVectorsOfVersionOne(t *testing.T) {
 	valid := vectors(t, "valid.jsonl")
 	require.Len(t, valid, 73)
 	for _, v := range valid {
-		b, err := parse.BlockJSON(blockOf(v.Base64), 5)
+		b, err := parse.Reader{}.BlockJSON(blockOf(v.Base64), 5)
 		require.NoError(t, err, v.Name)
 		require.True(t, b.Whole, v.Name)
 		raw, err := b.Transactions[0].Raw.AppendUpdate(nil, true)
@@ -283,7 +287,7 @@ func TestVectorsOfVersionOne(t *testing.T) {
 	}
 	limits := 0
 	for _, v := range vectors(t, "invalid.jsonl") {
-		b, err := parse.BlockJSON(blockOf(valid[0].Base64, v.Base64), 5)
+		b, err := parse.Reader{}.BlockJSON(blockOf(valid[0].Base64, v.Base64), 5)
 		require.NoError(t, err, v.Name)
 		if v.Runtime == nil {
 			require.Len(t, b.Transactions, 1, v.Name)
@@ -298,7 +302,7 @@ func TestVectorsOfVersionOne(t *testing.T) {
 		require.NoError(t, err)
 		info := &pb.SubscribeUpdateTransactionInfo{}
 		require.NoError(t, proto.Unmarshal(raw, info))
-		u, err := parse.GeyserUpdate(updateOf(t, &pb.SubscribeUpdateBlock{Slot: 5, ParentSlot: 4, Blockhash: "J4Q851wfSrkE3pcXkRzQwK1Vd9nCc2m8nqUg8hYJ7TGP", Transactions: []*pb.SubscribeUpdateTransactionInfo{info}}))
+		u, err := parse.Reader{}.GeyserUpdate(updateOf(t, &pb.SubscribeUpdateBlock{Slot: 5, ParentSlot: 4, Blockhash: "J4Q851wfSrkE3pcXkRzQwK1Vd9nCc2m8nqUg8hYJ7TGP", Transactions: []*pb.SubscribeUpdateTransactionInfo{info}}))
 		require.NoError(t, err)
 		require.True(t, u.Block.Whole, v.Name)
 		require.Equal(t, 1, u.Block.OverLimit, v.Name)
@@ -318,7 +322,7 @@ func TestVersionOfOldServers(t *testing.T) {
 			unclear++
 		}
 	}
-	u, err := parse.GeyserUpdate(updateOf(t, block))
+	u, err := parse.Reader{}.GeyserUpdate(updateOf(t, block))
 	require.NoError(t, err)
 	require.True(t, u.Block.Whole)
 	require.Positive(t, unclear)
@@ -330,7 +334,7 @@ func TestVersionOfOldServers(t *testing.T) {
 			tx.Transaction.Message.Config = &pb.TransactionConfig{}
 		}
 	}
-	u, err = parse.GeyserUpdate(updateOf(t, both))
+	u, err = parse.Reader{}.GeyserUpdate(updateOf(t, both))
 	require.NoError(t, err)
 	require.NotEmpty(t, u.Block.Unread, "a config and lookups")
 }
@@ -341,7 +345,7 @@ func TestRewardsOfTransactions(t *testing.T) {
 		{"pubkey":"a","lamports":-5,"postBalance":9,"rewardType":"VATDebit","commission":null,"commissionBps":250},
 		{"pubkey":"b","lamports":5,"postBalance":9,"rewardType":"BlockRevenueSharing","commission":7},
 		{"pubkey":"c","lamports":5,"postBalance":9,"rewardType":null}]`), 1)
-	b, err := parse.BlockJSON(data, 5)
+	b, err := parse.Reader{}.BlockJSON(data, 5)
 	require.NoError(t, err)
 	raw, err := b.Transactions[0].Raw.AppendUpdate(nil, true)
 	require.NoError(t, err)
@@ -356,8 +360,23 @@ func TestRewardsOfTransactions(t *testing.T) {
 		name  string
 		known bool
 	}{{"VATDebit", true}, {"BlockRevenueSharing", false}, {"", true}} {
-		name, known := yellowstone.RewardTypeName(rewards[i])
+		name, known := rewardType(rewards[i])
 		require.Equal(t, want.name, name)
 		require.Equal(t, want.known, known)
 	}
+}
+
+// rewardType returns the name of a reward's type, which is in a field of our own where the protocol
+// has no number for it: see yellowstone.SetRewardType.
+func rewardType(r *pb.Reward) (name string, numbered bool) {
+	if r.GetRewardType() != pb.RewardType_Unspecified {
+		return r.GetRewardType().String(), true
+	}
+	f := protofields.Fields{Rest: r.ProtoReflect().GetUnknown()}
+	for f.Next() {
+		if f.IsBytes(20_000) {
+			return string(f.Bytes), false
+		}
+	}
+	return "", true
 }
