@@ -28,8 +28,8 @@ they show that it is whole, not who made it: name the bank hash that a second so
 
 With --balances-mode all or list it takes the token accounts of these mints too: their holders are whole from the snapshot's slot on.
 
-Under --data-dir it needs 40 bytes for each account, and about 300 for each mint; a download is kept there until all is done. After a kill the
-same command goes on.`,
+Under --data-dir it needs 40 bytes for each account, and about 300 for each mint and for its metadata; a download is kept there until all is
+done. After a kill the same command goes on.`,
 		Example: `  mintlake bootstrap validator-snapshot snapshot-400000000-HASH.tar.zst --incremental incremental-snapshot-400000000-400020000-HASH.tar.zst
   mintlake bootstrap validator-snapshot http://validator.example:8899/snapshot.tar.bz2 --incremental http://validator.example:8899/incremental-snapshot.tar.bz2`,
 		Args: cli.Arguments,
