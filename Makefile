@@ -252,6 +252,10 @@ bench-swaps: deps ## Store swap legs from blocks and by way of Kafka, value them
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwapsFromBlocks' -benchtime 1x -timeout 30m ./e2e
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkSwap' -benchtime 1x -timeout 30m -v ./volume
 
+.PHONY: bench-balances
+bench-balances: deps ## Ask for the holders of a mint with 1,000,000 of them and 10,000,000 changes, now and at a slot, beside PostgreSQL 15 (ARGS='-holders 100000 -changes 1000000')
+	$(GO) run -C bench ./balances $(ARGS)
+
 .PHONY: bench-analytics
 bench-analytics: deps ## Ask the questions of docs/analytics.md of 2 to 8 million legs, and say what they would read of a billion (ARGS='-analytics-legs 5,10,20,40')
 	GOMAXPROCS=2 $(GO) test -run '^$$' -bench '^BenchmarkAnalytics$$' -benchtime 1x -timeout 2h ./volume $(if $(ARGS),-args $(ARGS))

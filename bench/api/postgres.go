@@ -2,32 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
-	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	server "github.com/mintlake/mintlake/bench/postgres"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/replica/search"
 )
-
-// postgresSettings tune a server that this program has for itself, for two cores and data that fit
-// into memory. The data need not survive a crash.
-var postgresSettings = map[string]string{
-	"shared_buffers": "2GB", "effective_cache_size": "6GB", "work_mem": "256MB", "maintenance_work_mem": "1GB", "random_page_cost": "1.1", "jit": "off",
-	"max_parallel_workers_per_gather": "2", "max_parallel_maintenance_workers": "2", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-	"max_wal_size": "8GB", "autovacuum": "off", "plan_cache_mode": "force_custom_plan", "listen_addresses": "", "pg_trgm.similarity_threshold": "0.3",
-}
 
 var postgresIndexes = []string{
 	`CREATE UNIQUE INDEX ON tokens (mint)`,
@@ -40,79 +24,21 @@ var postgresIndexes = []string{
 	`CREATE INDEX ON tokens USING gin (name gin_trgm_ops) WITH (fastupdate = off)`,
 }
 
-type postgres struct {
-	server *exec.Cmd
-	pool   *pgxpool.Pool
-}
+type postgres struct{ *server.Server }
 
-// newPostgres starts a server in dir that listens only on a Unix socket. PostgreSQL refuses to run
-// as root, so then the server runs as user postgres.
 func newPostgres(ctx context.Context, bin, dir string) (*postgres, error) {
-	attributes := &syscall.SysProcAttr{Setpgid: true}
-	if os.Getuid() == 0 {
-		owner, err := user.Lookup("postgres")
-		if err != nil {
-			return nil, err
-		}
-		uid, _ := strconv.Atoi(owner.Uid)
-		gid, _ := strconv.Atoi(owner.Gid)
-		if err := os.Chown(dir, uid, gid); err != nil {
-			return nil, err
-		}
-		attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	}
-	data := filepath.Join(dir, "data")
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync") //nolint:gosec // the folder is the user's to name
-	initdb.SysProcAttr, initdb.Dir = attributes, dir
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
-	}
-	args := []string{"-D", data, "-k", dir}
-	for key, value := range postgresSettings {
-		if !strings.Contains(key, ".") {
-			args = append(args, "-c", key+"="+value)
-		}
-	}
-	p := &postgres{server: exec.Command(filepath.Join(bin, "postgres"), args...)} //nolint:gosec // the folder is the user's to name
-	p.server.SysProcAttr, p.server.Dir = attributes, dir
-	if err := p.server.Start(); err != nil {
-		return nil, err
-	}
-	config, err := pgxpool.ParseConfig("host=" + dir + " user=bench dbname=postgres")
-	if err != nil {
-		return nil, errors.Join(err, p.stop())
-	}
-	config.MaxConns = 8
-	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, errors.Join(err, p.stop())
-	}
-	for range 300 {
-		if err = p.pool.Ping(ctx); err == nil {
-			return p, nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	p.close()
-	return nil, err
-}
-
-func (p *postgres) stop() error {
-	err := p.server.Process.Signal(syscall.SIGQUIT)
-	_ = p.server.Wait()
-	return err
+	started, err := server.Start(ctx, bin, dir)
+	return &postgres{started}, err
 }
 
 func (p *postgres) name() string { return "postgres" }
 
 func (p *postgres) notes() []string {
-	notes := []string{"PostgreSQL 15 with pg_trgm and fuzzystrmatch, settings " + fmt.Sprint(postgresSettings)}
+	notes := []string{"PostgreSQL 15 with pg_trgm and fuzzystrmatch, settings " + fmt.Sprint(server.Settings)}
 	return append(notes, postgresIndexes...)
 }
 
-func (p *postgres) close() {
-	p.pool.Close()
-	_ = p.stop()
-}
+func (p *postgres) close() { p.Close() }
 
 func (p *postgres) load(ctx context.Context, c *registrytest.Corpus, tokens int) error {
 	for _, statement := range []string{
@@ -120,7 +46,7 @@ func (p *postgres) load(ctx context.Context, c *registrytest.Corpus, tokens int)
 		`CREATE UNLOGGED TABLE tokens (id int, mint text COLLATE "C", symbol text, name text, volume float8, seen bigint)`,
 		`CREATE TABLE total (tokens bigint)`,
 	} {
-		if _, err := p.pool.Exec(ctx, statement); err != nil {
+		if _, err := p.Pool.Exec(ctx, statement); err != nil {
 			return err
 		}
 	}
@@ -137,11 +63,11 @@ func (p *postgres) load(ctx context.Context, c *registrytest.Corpus, tokens int)
 		}
 		return []any{i - 1, token.Mint.String(), withoutNul(search.Normalise(token.Symbol)), withoutNul(search.Normalise(token.Name)), volume, token.FirstSeen}, nil
 	})
-	if _, err := p.pool.CopyFrom(ctx, pgx.Identifier{"tokens"}, []string{"id", "mint", "symbol", "name", "volume", "seen"}, rows); err != nil {
+	if _, err := p.Pool.CopyFrom(ctx, pgx.Identifier{"tokens"}, []string{"id", "mint", "symbol", "name", "volume", "seen"}, rows); err != nil {
 		return err
 	}
 	for _, statement := range append(append([]string{`INSERT INTO total SELECT count(*) FROM tokens`}, postgresIndexes...), `VACUUM ANALYZE tokens`) {
-		if _, err := p.pool.Exec(ctx, statement); err != nil {
+		if _, err := p.Pool.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
@@ -209,7 +135,7 @@ func postgresArgs(q *query) []any {
 }
 
 func (p *postgres) rows(ctx context.Context, sql string, args ...any) (a answer, err error) {
-	rows, err := p.pool.Query(ctx, sql, args...)
+	rows, err := p.Pool.Query(ctx, sql, args...)
 	if err != nil {
 		return a, err
 	}
