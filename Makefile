@@ -184,7 +184,7 @@ test-containers: deps ## Run the Kafka, ClickHouse and Redis suites and the room
 lint: ## Check style and common mistakes
 	$(GO) vet -C bench ./...
 	$(LINT) run --allow-serial-runners ./...
-	cd tools/soak && $(GO) tool -modfile=../lint/go.mod golangci-lint run --allow-serial-runners ./...
+	for module in soak imagesbom protogen; do (cd tools/$$module && $(GO) tool -modfile=../lint/go.mod golangci-lint run --allow-serial-runners ./...) || exit 1; done
 
 .PHONY: vulnerabilities
 vulnerabilities: ## Look for known vulnerabilities in what the code calls (asks Go's vulnerability database)
@@ -193,7 +193,7 @@ vulnerabilities: ## Look for known vulnerabilities in what the code calls (asks 
 # The modules of ours with code of their own, and the npm packages that are shipped or that pages are tested with.
 .PHONY: update
 update: ## Update dependencies within their major versions, and what is generated from them
-	for module in . bench tools/soak; do $(GO) -C $$module get -u -t ./... && $(GO) -C $$module mod tidy || exit 1; done
+	for module in . bench tools/soak tools/imagesbom tools/protogen; do $(GO) -C $$module get -u -t ./... && $(GO) -C $$module mod tidy || exit 1; done
 	for folder in web/explorer clients/typescript tools/web tools/dashboard; do npm --prefix $$folder update --ignore-scripts --no-audit --no-fund || exit 1; done
 	$(MAKE) --no-print-directory gen
 
@@ -282,8 +282,9 @@ soak: deps build ## Run every room for DURATION (1h) at TPS (1500) of the demo c
 
 .PHONY: gen
 gen: ## Regenerate generated files
-	$(GO) run ./tools/protogen proto mintlake/events/v1/events.proto
-	$(GO) run ./tools/protogen -module github.com/rpcpool/yellowstone-grpc/examples/golang -to third_party/yellowstone-grpc -grpc \
+	$(GO) build -C tools/protogen -o ../../bin/protogen .
+	bin/protogen proto mintlake/events/v1/events.proto
+	bin/protogen -module github.com/rpcpool/yellowstone-grpc/examples/golang -to third_party/yellowstone-grpc -grpc \
 		third_party/yellowstone-grpc solana-storage.proto geyser.proto
 	tools/deps/libchdb.sh --pin >embedded/clickhouse/libchdb.pin
 	$(GO) tool -modfile=tools/clientgen/go.mod oapi-codegen -config tools/clientgen/config.yaml schemas/openapi/openapi.yaml

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mintlake/mintlake/internal/testkit"
 )
 
 const binary = `{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
@@ -81,7 +79,7 @@ func TestImageSBOM(t *testing.T) {
 	}
 	require.Equal(t, rooms, sbom(t, in))
 
-	pin, err := os.ReadFile(filepath.Join(testkit.Root(t), "embedded/clickhouse/libchdb.pin"))
+	pin, err := os.ReadFile(filepath.Join("..", "..", "embedded", "clickhouse", "libchdb.pin"))
 	require.NoError(t, err)
 	in.libchdb = pin
 	engine := sbom(t, in)

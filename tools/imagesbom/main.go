@@ -1,7 +1,7 @@
 // Command imagesbom writes the SBOM of an image: the SBOM of the binary in it, the Debian packages
 // that it stands on, and the embedded engine's library where it has that.
 //
-//	go run ./tools/imagesbom -version v1.2.3 -binary SBOM -status FILE [-libchdb PIN]
+//	go -C tools/imagesbom run . -version v1.2.3 -binary SBOM -status FILE [-libchdb PIN]
 //
 // In: a CycloneDX SBOM of the binary, the image's /var/lib/dpkg/status, the pin of libchdb. Out:
 // a CycloneDX SBOM in JSON. Guarantees: the same input gives the same bytes.

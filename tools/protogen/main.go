@@ -1,9 +1,10 @@
 // Command protogen generates the Go code of the protobuf schemas without a protoc binary:
 // protocompile parses the files and protoc-gen-go's own generator writes them, both at the versions
-// that go.mod pins.
+// that this folder's go.mod pins. It runs in the root of the repository:
 //
-//	go run ./tools/protogen proto mintlake/events/v1/events.proto
-//	go run ./tools/protogen -module MODULE -to FOLDER -grpc FOLDER geyser.proto
+//	go build -C tools/protogen -o ../../bin/protogen .
+//	bin/protogen proto mintlake/events/v1/events.proto
+//	bin/protogen -module MODULE -to FOLDER -grpc FOLDER geyser.proto
 //
 // The first argument is the import root. Generated files go where their go_package says, relative
 // to the root of their module: this one, or that of -module, whose root is the folder -to. With

@@ -34,8 +34,8 @@ images() {
     sbom "$work/$target/mintlake" "$work/$target/binary.cdx.json"
     name=mintlake_${VERSION}_linux_${arch}_$target-image.cdx.json
     local library=()
-    [ "$target" = rooms ] || library=(-libchdb embedded/clickhouse/libchdb.pin)
-    "$GO" run ./tools/imagesbom -version "v$VERSION" -binary "$work/$target/binary.cdx.json" -status "$work/$target/status" \
+    [ "$target" = rooms ] || library=(-libchdb "$PWD/embedded/clickhouse/libchdb.pin")
+    "$GO" -C tools/imagesbom run . -version "v$VERSION" -binary "$work/$target/binary.cdx.json" -status "$work/$target/status" \
       "${library[@]}" >"$dist/$name" || fail "no SBOM of $image"
   done
   # Layers that both have are there once.
