@@ -95,7 +95,7 @@ func (w *world) body(t *testing.T, schema, path string) map[string]any {
 func TestBalances(t *testing.T) {
 	w := newWorld(t)
 	for name, run := range map[string]func(*testing.T, *world){
-		"holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
+		"accounts": accountsRoute, "holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
 	}
@@ -122,6 +122,16 @@ func holdersRoute(t *testing.T, w *world) {
 	require.Len(t, past["items"], 2)
 	require.EqualValues(t, 35, past["as_of_slot"])
 	require.Nil(t, past["supply"], "this node has no history")
+}
+
+func accountsRoute(t *testing.T, w *world) {
+	body := w.body(t, "AccountsResponse", "/tokens/"+w.one+"/accounts?limit=2")
+	items := body["items"].([]any)
+	require.Len(t, items, 2)
+	require.Equal(t, w.alice, items[0].(map[string]any)["owner"])
+	require.Equal(t, "300", items[1].(map[string]any)["amount"])
+	require.Equal(t, "1000", body["supply"])
+	require.Equal(t, true, body["complete"])
 }
 
 func holdersHistoryRoute(t *testing.T, w *world) {
@@ -251,7 +261,7 @@ func TestBalancesOff(t *testing.T) {
 	log := apitest.NewLog()
 	mint := log.Token(1, 10, "ONE", "The One", time.Now())
 	n := startNode(t, log).awaitReady()
-	for _, path := range []string{"/tokens/" + mint + "/holders", "/tokens/" + mint + "/holders/history", "/tokens/" + mint + "/transfers", "/owners/" + mint + "/tokens", "/owners/" + mint + "/transfers"} {
+	for _, path := range []string{"/tokens/" + mint + "/accounts", "/tokens/" + mint + "/holders", "/tokens/" + mint + "/holders/history", "/tokens/" + mint + "/transfers", "/owners/" + mint + "/tokens", "/owners/" + mint + "/transfers"} {
 		require.Equal(t, "this node keeps no balances: the setting balances.mode is off", n.get(path).refused(t, 404))
 	}
 	require.NotContains(t, n.get("/tokens/"+mint+"?market=true").decode(t), "holders")

@@ -71,6 +71,7 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/tokens/:mint/pools", windowLookup, true, s.getPools},
 		{fiber.MethodGet, "/tokens/:mint/trades", windowLookup, true, s.getTrades},
 		{fiber.MethodGet, "/trades/stream", windowGlobal, true, s.getTradesStream},
+		{fiber.MethodGet, "/tokens/:mint/accounts", windowLookup, true, s.keepsBalances(s.getAccounts)},
 		{fiber.MethodGet, "/tokens/:mint/holders", windowLookup, true, s.keepsBalances(s.getHolders)},
 		{fiber.MethodGet, "/tokens/:mint/holders/history", windowLookup, true, s.keepsBalances(s.getHoldersHistory)},
 		{fiber.MethodGet, "/tokens/:mint/transfers", windowLookup, true, s.keepsBalances(s.getTransfers)},

@@ -6,6 +6,15 @@ import (
 	"github.com/mintlake/mintlake/client/rest"
 )
 
+// Accounts is GET /tokens/{mint}/accounts, those with the most first.
+func (c *Client) Accounts(ctx context.Context, mint string, params *rest.GetAccountsParams) (*rest.AccountsResponse, error) {
+	answer, err := c.REST.GetAccountsWithResponse(ctx, mint, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}
+
 // Holders is GET /tokens/{mint}/holders: one page, those with the most first.
 func (c *Client) Holders(ctx context.Context, mint string, params *rest.GetHoldersParams) (*rest.HoldersResponse, error) {
 	answer, err := c.REST.GetHoldersWithResponse(ctx, mint, params)

@@ -137,6 +137,9 @@ var ErrNeedsNow = errors.New("wallets and programs are told apart for the presen
 type Reader interface {
 	// Holders returns a page of holders. Errors: *OutsideHistory, ErrNeedsNow.
 	Holders(ctx context.Context, ranking Ranking) (Ranked, error)
+	// Accounts returns at most limit open accounts of a mint, those with the most first, then the
+	// highest address by its bytes: the order of nodes.
+	Accounts(ctx context.Context, mint pubkey.Key, limit int) ([]Account, error)
 	// Points returns the hours that begin in [from, to) in which holders were counted: at most
 	// limit of them, the newest, sorted from the oldest to the newest.
 	Points(ctx context.Context, mint pubkey.Key, from, to time.Time, limit int) ([]Point, error)

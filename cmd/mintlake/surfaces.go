@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/balances"
 	"github.com/mintlake/mintlake/gateway/das"
 	"github.com/mintlake/mintlake/gateway/fees"
 	"github.com/mintlake/mintlake/gateway/jsonrpc"
@@ -56,7 +57,7 @@ func (s *system) startGateway(ctx context.Context) error {
 }
 
 // localMethods returns the servers of methods that the gateway answers without an upstream: those
-// of DAS.
+// of DAS, and those about balances.
 func (s *system) localMethods() ([]jsonrpc.Local, error) {
 	api := s.cfg.RPC.DASAPI
 	if api == "" {
@@ -69,7 +70,14 @@ func (s *system) localMethods() ([]jsonrpc.Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []jsonrpc.Local{assets}, nil
+	if !s.cfg.RPC.AnswerBalances {
+		return []jsonrpc.Local{assets}, nil
+	}
+	held, err := balances.New(balances.Config{API: api, Token: s.cfg.API.InternalToken}, balances.Deps{Registerer: s.registerer})
+	if err != nil {
+		return nil, err
+	}
+	return []jsonrpc.Local{assets, held}, nil
 }
 
 const (

@@ -20,6 +20,7 @@ export type CandlesResponse = Schemas["CandlesResponse"];
 export type PoolsResponse = Schemas["PoolsResponse"];
 export type TradesResponse = Schemas["TradesResponse"];
 export type Trade = Schemas["Trade"];
+export type AccountsResponse = Schemas["AccountsResponse"];
 export type HoldersResponse = Schemas["HoldersResponse"];
 export type HoldersHistoryResponse = Schemas["HoldersHistoryResponse"];
 export type TransfersResponse = Schemas["TransfersResponse"];
@@ -144,6 +145,11 @@ export class Mintlake {
     for await (const event of events(response, () => {})) {
       if (event.event === "trade") yield JSON.parse(event.data) as Trade;
     }
+  }
+
+  /** GET /tokens/{mint}/accounts, those with the most first. */
+  accounts(mint: string, query: Query<"getAccounts"> = {}, signal?: AbortSignal): Promise<AccountsResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/accounts`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/holders: one page, those with the most first. */

@@ -144,6 +144,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tokens/{mint}/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The token accounts of a mint with the most
+         * @description Open accounts, those with the most first, then by the bytes of the address, descending: the order of getTokenLargestAccounts. All accounts of the mint are read, so a mint with millions of them takes long. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tokens/{mint}/holders": {
         parameters: {
             query?: never;
@@ -1036,6 +1056,27 @@ export interface components {
             trader: string;
             /** @description Aggregator whose route the trade is a part of; null: none known. */
             aggregator: string | null;
+        };
+        AccountsResponse: {
+            mint: string;
+            decimals: number;
+            is_token22: boolean;
+            /** @description Raw supply. */
+            supply: string | null;
+            items: {
+                /** @description Token account, base58. */
+                account: string;
+                /** @description Null where the source did not tell it. */
+                owner: string | null;
+                /** @description Raw amount. */
+                amount: string;
+            }[];
+            /** @description Whether every change from since_slot to as_of_slot is counted. */
+            complete: boolean;
+            /** @description Slot from which every change is known; null when that is not known. */
+            since_slot: number | null;
+            /** @description Slot of the latest change counted; null when there is none. */
+            as_of_slot: number | null;
         };
         HoldersResponse: {
             mint: string;
@@ -2166,6 +2207,49 @@ export interface operations {
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Loading"];
+        };
+    };
+    getAccounts: {
+        parameters: {
+            query?: {
+                /** @description Accounts at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 mint address, of the standard or the extended token program.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: components["parameters"]["mint"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountsResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
         };
     };
     getHolders: {
