@@ -48,7 +48,7 @@ func coldStarts(r *report.Report) error {
 	var drains, fills []float64
 	for range coldTurns {
 		began := time.Now()
-		if err := drain(url, filter.MintsAt); err != nil {
+		if err := drain(url, filter.MintsAt[0]); err != nil {
 			return err
 		}
 		drains = append(drains, time.Since(began).Seconds()*1000)

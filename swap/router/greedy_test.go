@@ -197,10 +197,11 @@ func around(all *Graph, q Question, hubs []venue.Key) *Graph {
 // at most 5 basis points worse in nine of ten, and never below the best direct pool.
 func TestPlansAreAsGoodAsAGreedySplit(t *testing.T) {
 	w, tokens := market(t, 20_000, 7)
+	w.concentrate(0.1, 7)
 	all, hubs := graphOf(w.edges), tokens[:4]
 	random := rand.New(rand.NewPCG(11, 4))
 	var worse, worseSmall []float64
-	longer, splits := 0, 0
+	longer, splits, venues := 0, 0, map[string]int{}
 	for done := 0; done < trades(t, 60); {
 		a, b := tokens[random.IntN(len(tokens))], tokens[random.IntN(len(tokens))]
 		if done%3 == 0 {
@@ -233,6 +234,9 @@ func TestPlansAreAsGoodAsAGreedySplit(t *testing.T) {
 			worseSmall = append(worseSmall, loss(small))
 		}
 		splits += min(len(p.Legs())-1, 1)
+		for _, leg := range p.Legs() {
+			venues[leg.Venue]++
+		}
 		for _, r := range p.Routes {
 			longer += min(len(r.Legs)/3, 1)
 		}
@@ -242,6 +246,8 @@ func TestPlansAreAsGoodAsAGreedySplit(t *testing.T) {
 	at := func(list []float64, part float64) float64 { return list[int(part*float64(len(list)-1))] }
 	t.Logf("%d trades, %d with several swaps, %d with routes of three; worse than the reference in basis points: median %.3f, p90 %.3f, p99 %.3f; in 1,232 bytes without lookup tables: %d trades, median %.3f, p90 %.3f, p99 %.3f",
 		len(worse), splits, longer, at(worse, 0.5), at(worse, 0.9), at(worse, 0.99), len(worseSmall), at(worseSmall, 0.5), at(worseSmall, 0.9), at(worseSmall, 0.99))
+	t.Logf("swaps by venue %v", venues)
+	require.Len(t, venues, 6)
 	require.LessOrEqual(t, at(worse, 0.5), 0.0)
 	require.LessOrEqual(t, at(worse, 0.9), 5.0)
 }
