@@ -243,7 +243,7 @@ bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a w
 	$(GO) test -run '^$$' -bench 'BenchmarkRoutes/batch' ./api
 
 .PHONY: bench-swap
-bench-swap: ## Measure the swap room against its peers (ONLY=division,sdk,memory,route,update,http,latency,restart,cold; sdk needs Node and installs the venues' SDKs into bin/)
+bench-swap: ## Measure the swap room against its peers (ONLY=division,sdk,memory,windows,route,update,http,latency,restart,cold; sdk needs Node and installs the venues' SDKs into bin/)
 	$(GO) build -C bench -o ../bin/bench-swap ./swap
 	@cd bench && ../bin/bench-swap $(if $(ONLY),-only "$(ONLY)") $(ARGS)
 

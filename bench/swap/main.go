@@ -25,6 +25,7 @@ var parts = []part{
 	{"division", divisions},
 	{"sdk", sdks},
 	{"memory", memory},
+	{"windows", windows},
 	{"route", routes},
 	{"update", updates},
 	{"http", overHTTP},
