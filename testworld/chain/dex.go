@@ -95,13 +95,15 @@ func (g *Generator) genesisVenue(d dex, program, authority Key, base, quote *tok
 	g.pools = append(g.pools, p)
 }
 
-// genesisVenues gives each major a second pool, and wrapped SOL with USDC two more.
+// genesisVenues gives each major a second pool, some of them a third, and wrapped SOL with USDC
+// three more.
 func (g *Generator) genesisVenues() {
 	sol, usdc := g.tokens[0], g.tokens[1]
 	g.genesisPumpSwap()
 	const depth = 50_000
 	g.genesisAMMv4(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
 	g.genesisDAMMv2(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
+	g.genesisCLMM(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
 	for i, t := range g.tokens[2:] {
 		res := g.reserves(t.pool)
 		amounts := [2]uint64{res[1-t.pool.quote] / 3, res[t.pool.quote] / 3}
@@ -113,6 +115,7 @@ func (g *Generator) genesisVenues() {
 			g.genesisPumpSwapPool(t, quote, amounts)
 		default:
 			g.genesisDAMMv2(t, quote, amounts)
+			g.genesisCLMM(t, quote, amounts)
 		}
 	}
 }

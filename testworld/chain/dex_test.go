@@ -20,7 +20,7 @@ func TestEveryVenueTrades(t *testing.T) {
 			for _, ix := range tx.Message.Instructions {
 				program := tx.Message.AccountKeys()[ix.Program]
 				switch program {
-				case AMMv4Program, PumpSwapProgram, DAMMv2Program, CPMMProgram:
+				case AMMv4Program, PumpSwapProgram, DAMMv2Program, CPMMProgram, CLMMProgram:
 				default:
 					continue
 				}
@@ -42,7 +42,7 @@ func TestEveryVenueTrades(t *testing.T) {
 		require.Greater(t, n, 50, program)
 		require.Less(t, failed[program], n/2, program)
 	}
-	require.Len(t, swaps, 4)
+	require.Len(t, swaps, 5)
 	require.Positive(t, born)
 	require.Positive(t, drained)
 }

@@ -106,6 +106,7 @@ func newPrograms() map[Key]*program {
 		newProgram(AMMv4Program, false, runAMMv4),
 		newProgram(PumpSwapProgram, false, runPumpSwap),
 		newProgram(DAMMv2Program, false, runDAMMv2),
+		newProgram(CLMMProgram, false, runCLMM),
 	} {
 		out[p.id] = p
 	}

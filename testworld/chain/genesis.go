@@ -109,7 +109,7 @@ func (g *Generator) genesisPrograms() {
 		g.place(k, &Account{Lamports: 1, Owner: NativeLoader, Executable: true, Data: []byte("demo")})
 	}
 	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram, AMMv4Program,
-		PumpSwapProgram, PumpFeeProgram, DAMMv2Program} {
+		PumpSwapProgram, PumpFeeProgram, DAMMv2Program, CLMMProgram} {
 		data := layout.UpgradeableProgram(k)
 		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
 	}
