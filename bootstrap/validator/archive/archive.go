@@ -57,6 +57,11 @@ func Open(compressed io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openTar(stream, closeStream)
+}
+
+// openTar is Open for what was decompressed.
+func openTar(stream io.Reader, closeStream func()) (*Reader, error) {
 	r := &Reader{close: closeStream, stream: stream, tar: tar.NewReader(stream), buf: bufio.NewReaderSize(nil, 256<<10)}
 	if err := r.readHead(); err != nil {
 		r.Close()
