@@ -30,6 +30,8 @@ type delivery struct {
 	// server's.
 	unitPrice *uint64
 	wish      feeWish
+	// sizes asks for the sizes of the transaction.
+	sizes bool
 	// pools are the only ones that may take part; nil: all.
 	pools map[venue.Key]bool
 }
@@ -54,6 +56,7 @@ func (p *parser) delivery(r *request) {
 			p.fail(name, text, "must be legacy, or absent, with "+fieldLegacy)
 		}
 	}
+	d.sizes = p.choice(fieldSizes, ruleBoolean, "true", "false") == "true"
 	d.skipAccounts = p.choice(fieldSkipAccounts, ruleBoolean, "true", "false") == "true"
 	d.dynamicUnits = p.choice(fieldDynamicUnits, ruleBoolean, "true", "false") == "true"
 	d.keepWrapped = p.choice(fieldWrap, ruleBoolean, "true", "false") == "false"

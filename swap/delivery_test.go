@@ -217,4 +217,15 @@ func TestVersionsOfTransactions(t *testing.T) {
 	require.EqualValues(t, 64<<20, *one.Config.LoadedAccountsDataSizeLimit, "without it nodes refuse the transaction")
 	require.Nil(t, one.Config.HeapSize)
 	require.Equal(t, [][]byte{make([]byte, 64)}, one.Signatures)
+
+	for version, size := range map[string]func(*TransactionBytes) int{"0": func(b *TransactionBytes) int { return b.Zero }, "1": func(b *TransactionBytes) int { return b.One }} {
+		sized := f.quoteOK(t, query(swaptest.WrappedSOL, coin, "1000000", fieldUser, wallet.String(), fieldVersion, version, fieldSizes, "true"))
+		wire, err := base64.StdEncoding.DecodeString(sized.Txn)
+		require.NoError(t, err)
+		require.Len(t, wire, size(sized.TransactionBytes))
+	}
+	status, body := f.do(t, http.MethodGet, query(swaptest.WrappedSOL, coin, "1000000", fieldSizes, "true"), "")
+	require.Equal(t, http.StatusOK, status)
+	conforms(t, "Quote", body)
+	require.Contains(t, string(body), `"transaction_bytes":{"0":`)
 }

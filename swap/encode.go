@@ -43,6 +43,10 @@ func (r *Response) appendJSON(dst []byte) []byte {
 	dst = appendList(append(dst, `,"residual":`...), r.Residual, (*Residual).appendJSON)
 	dst = appendList(append(dst, `,"venues":`...), r.Venues, (*VenueReport).appendJSON)
 	dst = jsonappend.Strings(append(dst, `,"warnings":`...), r.Warnings)
+	if b := r.TransactionBytes; b != nil {
+		dst = strconv.AppendInt(append(dst, `,"transaction_bytes":{"0":`...), int64(b.Zero), 10)
+		dst = append(strconv.AppendInt(append(dst, `,"1":`...), int64(b.One), 10), '}')
+	}
 	return append(dst, '}')
 }
 

@@ -44,6 +44,7 @@ const (
 	fieldDynamicUnits = "dynamic_compute_unit_limit"
 	fieldSkipAccounts = "skip_user_accounts_rpc_calls"
 	fieldOffCurve     = "allow_off_curve"
+	fieldSizes        = "sizes"
 )
 
 // aliases are the names that other routers give the parameters. amount is the amount of the side
@@ -61,7 +62,7 @@ var aliases = map[string]string{
 var order = []string{
 	fieldQuote, fieldFormat, fieldSource, fieldTarget, fieldMode, fieldAmount, fieldAmountOut, fieldSlippage, fieldUser, fieldOnlyDirect, fieldOnlyHubs,
 	fieldDexes, fieldExclude, fieldMaxAccounts, fieldPriorityFee, fieldFee, fieldTreasury, fieldMaxAge, fieldVersion, fieldLegacy, fieldPayer, fieldDestination,
-	fieldNative, fieldFeeAccount, fieldWrap, fieldUnitPrice, fieldDynamicUnits, fieldSkipAccounts, fieldOffCurve,
+	fieldNative, fieldFeeAccount, fieldWrap, fieldUnitPrice, fieldDynamicUnits, fieldSkipAccounts, fieldOffCurve, fieldSizes,
 }
 
 // fields are a request's parameters as text, by the name that the client used. An empty text means

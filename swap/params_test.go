@@ -34,7 +34,7 @@ func TestNoBadParameterReachesAPool(t *testing.T) {
 		fieldMaxAccounts: {"0", "65", "x"}, fieldPriorityFee: {"-1", "1000000001", "fast", "{"}, fieldFee: {"501", "-1"}, fieldTreasury: {"x", wallet.String()},
 		fieldMaxAge: {"21", "-1", "1e2", ""}, fieldVersion: {"2", "-1", "v0", "Legacy"}, fieldLegacy: {"1", "TRUE"}, fieldPayer: {"x", cpmm.Authority.String()},
 		fieldDestination: {"x", "0OIl"}, fieldNative: {"x", strings.Repeat("1", 45)}, fieldFeeAccount: {"x"}, fieldWrap: {"0", "no"}, fieldUnitPrice: {"-1", "714285715", "1.5"},
-		fieldDynamicUnits: {"1"}, fieldSkipAccounts: {"yes"},
+		fieldDynamicUnits: {"1"}, fieldSizes: {"1"}, fieldSkipAccounts: {"yes"},
 	}
 	for field, values := range bad {
 		for _, name := range []string{field, aliases[field]} {

@@ -39,6 +39,13 @@ func (s *Server) quote(ctx context.Context, r *request) (*Response, *choice, err
 		}
 	}
 	out := s.response(r, c, began)
+	if r.sizes {
+		zero, one, err := txn.Sizes(s.build(r, c))
+		if err != nil {
+			return nil, nil, err
+		}
+		out.TransactionBytes = &TransactionBytes{zero, one}
+	}
 	if c.made = made; made != nil {
 		out.Transaction, out.Warnings = &made.Transaction, append(out.Warnings, made.warnings...)
 	}

@@ -59,10 +59,19 @@ type Response struct {
 	// Warnings name what a mint's owner can do to its holders, such as "dst_mint:
 	// permanent_delegate". It may be empty, but is never null.
 	Warnings []string `json:"warnings"`
+	// TransactionBytes is there if the request asked for sizes.
+	TransactionBytes *TransactionBytes `json:"transaction_bytes,omitempty"`
 	*Transaction
 	// Simulation is there if the request was a POST and a JSON-RPC server simulated the
 	// transaction.
 	Simulation *Simulation `json:"simulation,omitempty"`
+}
+
+// TransactionBytes is how many bytes the transaction of a quote has, by its version. One of version
+// 0 may have 1,232, one of version 1 4,096.
+type TransactionBytes struct {
+	Zero int `json:"0"`
+	One  int `json:"1"`
 }
 
 // Fee is one fee. Kind is pool, creator, transfer or platform.

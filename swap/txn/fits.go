@@ -51,6 +51,28 @@ func Fits(r Request) error {
 	return fits(&b.Request, b.list)
 }
 
+// Sizes returns how many bytes the transaction of a request has in versions 0 and 1, whether it
+// fits version 0 or not. As for Fits, User, Fee's treasury and Blockhash may be zero.
+func Sizes(r Request) (zero, one int, err error) {
+	r.User, r.HasWrapped = anyUser, false
+	if r.Fee != nil {
+		fee := *r.Fee
+		fee.Treasury, r.Fee = anyTreasury, &fee
+	}
+	b := newBuilder(r, placeholder, nil)
+	if _, err := b.assemble(); err != nil {
+		return 0, 0, err
+	}
+	m := compile(b.payer(), b.Blockhash, b.list)
+	lookUp(&m, r.Tables)
+	t, err := b.wire1(0)
+	if err != nil {
+		return 0, 0, err
+	}
+	wire, err := t.Append(nil)
+	return size(&m), len(wire), err
+}
+
 // fits returns an error if the transaction of these instructions exceeds the limits of the network.
 // Mostly it fits without lookup tables, and then no message is made.
 func fits(r *Request, list []venue.Instruction) error {

@@ -24,6 +24,7 @@ test("a quote is drawn with its route, pools, costs and age", () =>
       return costs.length > 0 && costs.every((cost) => /pool fee [0-9.]+ (LAKE|SOL|USDC) \(0\.25 %\)/.test(cost));
     });
     assert.match(await page.textContent(".age"), /^[0-9.]+ s old/);
+    assert.match(await page.textContent(".figures"), /[0-9,]+ bytes, [0-9,]+ in version 1/);
     await until("the whole share is drawn thick", async () => {
       const thick = await page.$$eval(".way", (all) => all.map((line) => line.getBoundingClientRect().height));
       return thick.length === 4 && thick.every((height) => height > 10);

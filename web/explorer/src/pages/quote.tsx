@@ -39,7 +39,7 @@ export function QuotePage() {
   const { tokens: sides, done, error: unnamed } = useTokens([from, to]);
   const source = sides.get(from);
   const raw = source ? rawOf(question.amount, source.decimals) : null;
-  const path = raw && `/api/v2/quote?${new URLSearchParams({ src_mint: from, dst_mint: to, amount_in: raw, slippage_bps: question.slippage })}`;
+  const path = raw && `/api/v2/quote?${new URLSearchParams({ src_mint: from, dst_mint: to, amount_in: raw, slippage_bps: question.slippage, sizes: "true" })}`;
   const { data: quote, readAt, error, keyed } = useSwap<Quote>(path, key, every);
   const { tokens: middle } = useTokens(quote?.route.flatMap((leg) => [leg.src_mint, leg.dst_mint]) ?? []);
   const tokens = new Map([...middle, ...sides]);
@@ -114,9 +114,17 @@ function Result({ quote, readAt, tokens }: { quote: Quote; readAt: number; token
           <Figure name="State">
             <span class="age">{age.toFixed(1)} s old</span>, of slot {count(quote.slot)}
           </Figure>
+          {quote.transaction_bytes && (
+            <Figure name="Transaction">
+              <span title="at most 1,232 bytes">{count(quote.transaction_bytes["0"])} bytes</span>, <span title="at most 4,096 bytes">{count(quote.transaction_bytes["1"])} in version 1</span>
+            </Figure>
+          )}
           <Figure name="Computed in">{quote.time_taken_ms.toFixed(1)} ms</Figure>
         </dl>
         {quote.warnings.length > 0 && <p class="verdict warn">Take care: {quote.warnings.map((text) => warning(text, quote, tokens)).join(", ")}.</p>}
+        {quote.transaction_bytes && (
+          <p class="found">A wallet that is built on @solana/kit signs version 1. One on @solana/web3.js 1.x reads it and cannot write it: give it version 0.</p>
+        )}
         {quote.residual.map(({ mint, amount_max }) => (
           <p key={mint} class="found">
             Up to <Of raw={amount_max} mint={mint} tokens={tokens} /> stays with you.
