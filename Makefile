@@ -239,7 +239,7 @@ bench-gateway: deps ## Measure the gateway against its peers: stream fan-out, id
 .PHONY: bench-market
 bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a walk over all legs, and batches with market=true with plain ones
 	$(GO) test -run '^$$' -bench '^BenchmarkMarketEqualsBruteForce$$' -benchtime 1x -timeout 30m ./volume
-	MINTLAKE_MARKET_FULL=1 $(GO) test -run '^TestTheMarketEqualsLoopsOverRealLegs$$' -count 1 -v -timeout 3h ./e2e/market
+	MINTLAKE_MARKET_FULL=1 $(GO) test -run '^(TestTheMarketEqualsLoopsOverRealLegs|TestAttacksGetNoMarketCap)$$' -count 1 -v -timeout 3h ./e2e/market
 	$(GO) test -run '^$$' -bench 'BenchmarkRoutes/batch' ./api
 
 .PHONY: bench-swap

@@ -95,7 +95,7 @@ func (w *world) body(t *testing.T, schema, path string) map[string]any {
 func TestBalances(t *testing.T) {
 	w := newWorld(t)
 	for name, run := range map[string]func(*testing.T, *world){
-		"accounts": accountsRoute, "holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
+		"accounts": accountsRoute, "holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "one price": onePrice, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
 	}
