@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -39,25 +38,22 @@ func Limited(l net.Listener, limits Limits) net.Listener {
 			return fmt.Appendf(nil, `{"statusCode":%d,"error":%q,"message":%q}`, status, http.StatusText(status), message)
 		}
 	}
-	bounds := &limited{limits: limits, of: map[netip.Prefix]int{}, refusals: make(chan struct{}, refusalsOpen)}
+	bounds := &limited{limits: limits, open: NewConnections(limits.Most, limits.MostOfOne, limits.Proxies), refusals: make(chan struct{}, refusalsOpen)}
 	return WithReserve(l, bounds.admit)
 }
 
 type limited struct {
 	limits   Limits
+	open     *Connections
 	refusals chan struct{} // has room for refusalsOpen
-
-	mu   sync.Mutex
-	open int
-	of   map[netip.Prefix]int // by the client's network
 }
 
 // admit counts a connection, or returns how it is refused.
 func (l *limited) admit(conn net.Conn) (admitted net.Conn, refuse func()) {
-	client, counted := l.limits.Proxies.NetworkOf(conn.RemoteAddr())
-	status, message := l.enter(client, counted)
+	peer := conn.RemoteAddr()
+	status, message := l.open.Enter(peer)
 	if status == 0 {
-		return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(client, counted) })}, nil
+		return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.open.Leave(peer) })}, nil
 	}
 	return nil, func() {
 		if l.limits.Refused != nil {
@@ -73,36 +69,6 @@ func (l *limited) admit(conn net.Conn) (admitted net.Conn, refuse func()) {
 		default:
 			_ = conn.Close()
 		}
-	}
-}
-
-// enter counts a connection. If it is one too many, enter counts nothing and returns status and
-// message of its refusal.
-func (l *limited) enter(client netip.Prefix, counted bool) (status int, message string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.open >= l.limits.Most:
-		return http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", l.limits.Most)
-	case counted && l.of[client] >= l.limits.MostOfOne:
-		return http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", l.limits.MostOfOne)
-	}
-	l.open++
-	if counted {
-		l.of[client]++
-	}
-	return 0, ""
-}
-
-func (l *limited) leave(client netip.Prefix, counted bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	if !counted {
-		return
-	}
-	if l.of[client]--; l.of[client] == 0 {
-		delete(l.of, client)
 	}
 }
 

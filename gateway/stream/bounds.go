@@ -14,93 +14,68 @@ import (
 	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
-// bounds limits the open connections: of all clients together, and of each client address. An IPv6
-// address counts as its /64 network, because one client usually has a whole one.
+// bounds limits the open connections, and what each client address sends on its own.
 type bounds struct {
-	most, mostOfOne int
-	// shared are trusted proxies. Their clients share the proxy's address, so only the limit for
-	// all connections applies to them.
+	*listen.Connections
+
+	// shared are trusted proxies. Their clients share the proxy's address, so it has no budget.
 	shared proxies.List
 
-	mu        sync.Mutex
-	open      int
-	byAddress map[netip.Prefix]*addressState
-	// sweepAt is the number of addresses at which the next sweep runs.
+	mu sync.Mutex
+	// budgets are by the client's network. One outlives the last connection of its network until it
+	// is full again, so that a client does not get a new one by connecting anew.
+	budgets map[netip.Prefix]*budget
+	// sweepAt is the number of budgets at which the next sweep runs.
 	sweepAt int
 }
 
-// addressState is the state of one address. It outlives the address's last connection until the
-// budget is full again, so that a client does not get a new budget by connecting anew.
-type addressState struct {
-	open   int
-	budget *budget
-}
-
 func newBounds(most, mostOfOne int, shared proxies.List) *bounds {
-	return &bounds{most: most, mostOfOne: mostOfOne, shared: shared, byAddress: map[netip.Prefix]*addressState{}}
+	return &bounds{Connections: listen.NewConnections(most, mostOfOne, shared), shared: shared, budgets: map[netip.Prefix]*budget{}}
 }
 
-// enter counts a connection and returns the budget of its address; nil for a connection that counts
-// for the limit of all connections only. If the connection may not be opened, enter counts nothing
-// and returns why. The caller calls leave once for each connection that was counted.
+// enter counts a connection and returns the budget of its address; nil for that of a trusted proxy.
+// If the connection may not be opened, enter counts nothing and returns why. The caller calls Leave
+// once for each connection that was counted.
 func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
-	client, counted := b.shared.NetworkOf(peer)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open >= b.most {
-		return nil, &refusal{endedFull, http.StatusServiceUnavailable, fmt.Sprintf("the server has as many connections as it may: %d", b.most)}
+	switch status, text := b.Enter(peer); status {
+	case 0:
+	case http.StatusTooManyRequests:
+		return nil, &refusal{endedAddress, status, text}
+	default:
+		return nil, &refusal{endedFull, status, text}
 	}
+	client, counted := b.shared.NetworkOf(peer)
 	if !counted {
-		b.open++
 		return nil, nil
 	}
-	one := b.byAddress[client]
-	if one == nil {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	own := b.budgets[client]
+	if own == nil {
 		b.sweep()
-		one = &addressState{budget: newBudget()}
-		b.byAddress[client] = one
+		own = newBudget()
+		b.budgets[client] = own
 	}
-	if one.open >= b.mostOfOne {
-		return nil, &refusal{endedAddress, http.StatusTooManyRequests, fmt.Sprintf("the server has as many connections of your address as it may: %d", b.mostOfOne)}
-	}
-	b.open++
-	one.open++
-	return one.budget, nil
+	return own, nil
 }
 
-// addressesKept is the number of addresses below which sweep does nothing.
-const addressesKept = 1024
+// budgetsKept is the number of budgets below which sweep does nothing.
+const budgetsKept = 1024
 
-// sweep forgets the addresses that have no connections and a full budget. The caller holds mu. It
-// is called for each new address, but runs only when there are twice as many addresses as the last
-// run left: so the cost per new address stays constant.
+// sweep forgets full budgets of addresses that have no connections. The caller holds mu. It is
+// called for each new address, but runs only when there are twice as many budgets as the last run
+// left: so the cost per new address stays constant.
 func (b *bounds) sweep() {
-	if len(b.byAddress) < max(addressesKept, b.sweepAt) {
+	if len(b.budgets) < max(budgetsKept, b.sweepAt) {
 		return
 	}
 	now := time.Now()
-	for client, one := range b.byAddress {
-		if one.open == 0 && one.budget.full(now) {
-			delete(b.byAddress, client)
+	for client, own := range b.budgets {
+		if own.full(now) && b.OpenOf(client) == 0 {
+			delete(b.budgets, client)
 		}
 	}
-	b.sweepAt = 2 * len(b.byAddress)
-}
-
-func (b *bounds) leave(peer net.Addr) {
-	client, counted := b.shared.NetworkOf(peer)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open--
-	if counted {
-		b.byAddress[client].open--
-	}
-}
-
-func (b *bounds) count() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open
+	b.sweepAt = 2 * len(b.budgets)
 }
 
 // refusal is why a connection is refused, before any key is checked.

@@ -34,21 +34,21 @@ func from(address string) func(ctx context.Context, addr string) (net.Conn, erro
 // hold opens n connections that say nothing. Others than these must be gone soon, or held before.
 func (f *fixture) hold(t *testing.T, address string, n, before int) (conns []net.Conn) {
 	t.Helper()
-	require.Eventually(t, func() bool { return f.open.count() == before }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.open.Open() == before }, patience, time.Millisecond)
 	for range n {
 		conn, err := from(address)(t.Context(), f.Addr())
 		require.NoError(t, err)
 		t.Cleanup(func() { conn.Close() })
 		conns = append(conns, conn)
 	}
-	require.Eventually(t, func() bool { return f.open.count() == before+n }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.open.Open() == before+n }, patience, time.Millisecond)
 	return conns
 }
 
 // awaitRefusals waits until nobody is being told why it is turned away: a few are at one time.
 func (f *fixture) awaitRefusals(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return f.refusals.count() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.refusals.Open() == 0 }, patience, time.Millisecond)
 }
 
 // ask is a gRPC call from an address.
@@ -140,7 +140,7 @@ func TestManyThatAreTurnedAwayCostNothing(t *testing.T) {
 		}()
 	}
 	require.NoError(t, f.ask(t, "127.0.0.3", insecure.NewCredentials()))
-	require.LessOrEqual(t, f.open.count(), 5+1, "the five, and the one that was served")
+	require.LessOrEqual(t, f.open.Open(), 5+1, "the five, and the one that was served")
 }
 
 // TestATrustedProxyHasOnlyTheBoundOfAll: its connections are many clients'.
@@ -165,9 +165,9 @@ func TestAddressesOfIPv6CountByTheirNetwork(t *testing.T) {
 	require.False(t, refused("2001:db8:0:1::1"))
 	require.False(t, refused("::ffff:192.0.2.1"))
 	require.True(t, refused("192.0.2.1"), "the same address, written in two ways")
-	b.leave(at("2001:db8::1"))
+	b.Leave(at("2001:db8::1"))
 	require.False(t, refused("2001:db8::2"))
-	require.Equal(t, 3, b.count())
+	require.Equal(t, 3, b.Open())
 }
 
 // TestAConnectionThatAsksForNothingGoes: although it answers every ping.
@@ -203,5 +203,5 @@ func TestAConnectionThatAsksForNothingGoes(t *testing.T) {
 		}
 	}
 	require.True(t, told)
-	require.Eventually(t, func() bool { return f.open.count() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.open.Open() == 0 }, patience, time.Millisecond)
 }

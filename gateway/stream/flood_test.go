@@ -70,7 +70,7 @@ func TestBudgetsDoNotComeAnewWithAConnection(t *testing.T) {
 	spent, why := b.enter(one)
 	require.Nil(t, why)
 	require.Zero(t, spent.take(now, cost{frames: framesFree}))
-	b.leave(one)
+	b.Leave(one)
 	again, _ := b.enter(one)
 	require.InDelta(t, time.Second, again.take(now, cost{frames: framesPerSecond}), float64(time.Millisecond))
 	fresh, _ := b.enter(other)
@@ -96,16 +96,16 @@ func TestAFloodDoesNotOweMoreAndMore(t *testing.T) {
 func TestAddressesThatAreGoneAreForgotten(t *testing.T) {
 	b := newBounds(10, 5, nil)
 	at := func(n int) net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, byte(n>>8), byte(n))} }
-	for n := range 3 * addressesKept {
+	for n := range 3 * budgetsKept {
 		budget, _ := b.enter(at(n))
 		if n < 100 {
 			budget.take(time.Now().Add(time.Hour), cost{frames: framesFree})
 		}
-		b.leave(at(n))
+		b.Leave(at(n))
 	}
-	require.Less(t, len(b.byAddress), 2*addressesKept)
+	require.Less(t, len(b.budgets), 2*budgetsKept)
 	for n := range 100 {
-		require.Contains(t, b.byAddress, keyOf(t, b, at(n)), "it has spent its budget")
+		require.Contains(t, b.budgets, keyOf(t, b, at(n)), "it has spent its budget")
 	}
 }
 

@@ -125,7 +125,7 @@ func gauges(of *Server) []prometheus.Collector {
 		}, func() float64 { return float64(of.readers.count()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_gateway_stream_connections", Help: "Open connections.",
-		}, func() float64 { return float64(of.open.count()) }),
+		}, func() float64 { return float64(of.open.Open()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "mintlake_gateway_stream_lagged_total", Help: "Subscribers cut off because they fell behind.",
 		}, func() float64 { return float64(h.lagged.Load()) }),

@@ -243,7 +243,7 @@ func (p *peeked) Close() error {
 	p.closing.Do(func() {
 		close(p.gone)
 		if p.counted != nil {
-			p.counted.leave(p.Conn.RemoteAddr())
+			p.counted.Leave(p.Conn.RemoteAddr())
 		}
 	})
 	return p.Conn.Close()
