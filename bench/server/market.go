@@ -17,12 +17,14 @@ type noTrades struct{ market.Reader }
 func (noTrades) Generation(context.Context) (uint64, error) { return 0, nil }
 
 // Candles implements market.Reader.
-func (noTrades) Candles(_ context.Context, _ pubkey.Key, _ market.Interval, from, to time.Time, _ int) ([]market.Candle, error) {
-	if !from.Before(to) {
-		return []market.Candle{}, nil
+func (noTrades) Candles(_ context.Context, question *market.CandleQuestion) (market.Candles, error) {
+	if !question.From.Before(question.To) {
+		return market.Candles{Candles: []market.Candle{}}, nil
 	}
-	price := 1.5
-	return []market.Candle{{Time: from.Unix(), Open: &price, High: &price, Low: &price, Close: &price, VolumeUSD: 7, Trades: 2, Traders: 1}}, nil
+	price, traders := 1.5, uint64(1)
+	return market.Candles{Candles: []market.Candle{{
+		Time: question.From.Unix(), Open: &price, High: &price, Low: &price, Close: &price, VolumeUSD: 7, Trades: 2, Traders: &traders,
+	}}}, nil
 }
 
 // Pools implements market.Reader.
