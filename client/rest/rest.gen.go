@@ -3228,10 +3228,10 @@ type SearchTokensParams struct {
 	// MaxTop10Pct Only tokens of which ten owners have at most so many percent, as counted last.
 	MaxTop10Pct *float64 `form:"max_top10_pct,omitempty" json:"max_top10_pct,omitempty"`
 
-	// Min Only tokens with at least so much of figures that tokens can be sorted by, as FIGURE:NUMBER with commas between. What is unknown does not pass.
+	// Min Only tokens with at least so much of figures that tokens can be sorted by, as FIGURE:NUMBER with commas between, such as volume_1h_usd:1. What is unknown does not pass.
 	Min *[]string `form:"min,omitempty" json:"min,omitempty"`
 
-	// Max As min, but at most so much.
+	// Max As min, but at most so much, such as price_drop_24h:100.
 	Max *[]string `form:"max,omitempty" json:"max,omitempty"`
 
 	// Explain Whether to say of each item in `match` why it is where it is.

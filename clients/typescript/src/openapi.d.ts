@@ -1800,19 +1800,9 @@ export interface operations {
                 min_holders?: number;
                 /** @description Only tokens of which ten owners have at most so many percent, as counted last. */
                 max_top10_pct?: number;
-                /**
-                 * @description Only tokens with at least so much of figures that tokens can be sorted by, as FIGURE:NUMBER with commas between. What is unknown does not pass.
-                 * @example [
-                 *       "volume_1h_usd:1"
-                 *     ]
-                 */
+                /** @description Only tokens with at least so much of figures that tokens can be sorted by, as FIGURE:NUMBER with commas between, such as volume_1h_usd:1. What is unknown does not pass. */
                 min?: string[];
-                /**
-                 * @description As min, but at most so much.
-                 * @example [
-                 *       "price_drop_24h:100"
-                 *     ]
-                 */
+                /** @description As min, but at most so much, such as price_drop_24h:100. */
                 max?: string[];
                 /** @description Whether to say of each item in `match` why it is where it is. */
                 explain?: boolean;

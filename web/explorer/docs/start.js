@@ -14,17 +14,21 @@ const shortened = (value) => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shortened(inner)]));
 };
 
-/** Asks this node for an example of each response. A refused one stays without. */
-const addExamples = async (document, mint) => {
+/** What a node answers that keeps balances. */
+const ofBalances = /^\/owners\/|\/(holders|transfers|accounts)\b/;
+
+/** Asks this node for an example of each response. A refused one stays without. Without an owner the node keeps no balances. */
+const addExamples = async (document, mint, owner) => {
   const asked = Object.entries(document.paths).map(async ([path, { get: operation, post }]) => {
     const content = (operation ?? post)?.responses["200"]?.content?.["application/json"];
-    if (!content || path === "/openapi.json") return;
+    if (!content || path === "/openapi.json" || (!owner && ofBalances.test(path))) return;
     const query = new URLSearchParams();
     const inPath = { mint };
     for (const { in: place, name, required, example } of (operation ?? post).parameters ?? []) {
       if (place === "query" && required) query.set(name, example);
       if (place === "path" && example !== undefined) inPath[name] = example;
     }
+    inPath.owner = owner;
     if (path === "/tokens") query.set("limit", "2");
     const body = post && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ mints: [mint], states: true }) };
     const response = await fetch(`${path.replace(/\{(\w+)\}/g, (_, name) => inPath[name])}?${query}`, body);
@@ -48,10 +52,11 @@ const sendOnlyExamples = (document) => {
 const start = async () => {
   const document_ = await get("/openapi.json");
   document_.servers = [{ url: location.origin, description: "this node" }];
-  const mint = (await get("/tokens?limit=1&fields=mint"))?.items[0]?.mint;
+  const { mint, holders } = (await get("/tokens?limit=1&fields=mint,holders"))?.items[0] ?? {};
   if (mint) {
     document_.components.parameters.mint.example = mint;
-    await addExamples(document_, mint);
+    const owner = holders ? (await get(`/tokens/${mint}/holders?limit=1`))?.items[0]?.owner : undefined;
+    await addExamples(document_, mint, owner);
   }
   sendOnlyExamples(document_);
   Scalar.createApiReference("#reference", {

@@ -21,7 +21,7 @@ export function TokenPage() {
   const mint = params.mint ?? "";
   const base = `/tokens/${encodeURIComponent(mint)}`;
   const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true&windows=true`, 10_000);
-  const live = useLive(mint);
+  const live = useLive(token && mint);
   useTitle(token ? [...new Set([cut(title(token), 30), plain(token.name)])].filter(Boolean).join(" · ") : mint);
   if (!token) {
     return (

@@ -7,13 +7,17 @@ import { Address, Ago, Amount, Called, Price, Problem, Section, Usd } from "../.
 
 const shownTrades = 30;
 
+/** Who goes from token to token opens no streams: a node learns late that one was left, and bounds those of a client. */
+const lingers = 2_000;
+
 /**
- * useLive are the latest trades that the node's stream told. A page that nobody sees has no stream: a browser has six connections to a
- * node for all its pages.
+ * useLive are the latest trades of a mint that the node's stream told. A page that nobody sees has no stream: a browser has six
+ * connections to a node for all its pages.
  */
-export function useLive(mint: string): { trades: Trade[]; live: boolean } {
-  const [state, setState] = useState<{ mint: string; trades: Trade[]; live: boolean }>({ mint, trades: [], live: false });
+export function useLive(mint: string | undefined): { trades: Trade[]; live: boolean } {
+  const [state, setState] = useState<{ mint: string | undefined; trades: Trade[]; live: boolean }>({ mint, trades: [], live: false });
   useEffect(() => {
+    if (!mint) return;
     let source: EventSource | undefined;
     const close = () => {
       source?.close();
@@ -31,9 +35,12 @@ export function useLive(mint: string): { trades: Trade[]; live: boolean } {
         setState((now) => ({ mint, live: true, trades: [trade, ...now.trades.filter(({ id }) => id !== trade.id)].slice(0, shownTrades) }));
       });
     };
-    open();
-    document.addEventListener("visibilitychange", open);
+    const opens = setTimeout(() => {
+      open();
+      document.addEventListener("visibilitychange", open);
+    }, lingers);
     return () => {
+      clearTimeout(opens);
       document.removeEventListener("visibilitychange", open);
       close();
     };
