@@ -21,6 +21,7 @@ var notInDemo = map[string]string{
 	"mintlake_api_shared_limits_up":           "nothing in it is shared",
 	"mintlake_api_shared_limits_errors_total": "nothing in it is shared",
 	"mintlake_api_shared_limits_seconds":      "nothing in it is shared",
+	"mintlake_gateway_balances_total":         "it does not answer balances itself",
 }
 
 // pageMetrics are the lines of the table, by name.
