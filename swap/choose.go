@@ -232,36 +232,60 @@ func (r *request) allows(name string) bool {
 // choose returns the best plan that fits a transaction. If none fits, it returns the error of the
 // best one. It is also an error if the plan breaks the promise of a quote that was sent back.
 func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, error) {
-	amount := r.amount
-	if r.exactOut { // the platform's fee comes on top
-		amount = addFee(amount, r.fee)
-	}
 	if err := s.turn(ctx); err != nil {
 		return nil, away(err)
 	}
 	defer s.turns.give()
-	began := time.Now()
-	over := func() bool { return time.Since(began) > s.cfg.routing }
-	answer, err := router.Find(over, v.graph, router.Question{
-		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
-		MaxSwaps: mostSwaps(r.version), Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: s.rent().Of(tokenAccountSize), Native: mint.WrappedSOL,
-	})
+	answer, err := s.search(r, v.graph)
 	v.beyond = answer.Beyond
 	reports := s.reportsOf(r, v, answer)
 	if err != nil {
 		return nil, refused(r, v, reports, err)
 	}
+	c, err := s.fitting(r, v, answer.Plans)
+	if errors.Is(err, txn.ErrTooLarge) {
+		// Swaps with arrays name the most accounts: a route without them may fit.
+		if smaller, none := s.search(r, v.without(s.arrayed)); none == nil {
+			if c, none = s.fitting(r, v, smaller.Plans); none == nil {
+				err = nil
+			}
+		}
+	}
+	if err != nil {
+		return nil, s.would(r, v, answer, err)
+	}
+	c.venues = reports
+	return c, c.keeps(r)
+}
+
+// search finds the plans for a request.
+func (s *Server) search(r *request, graph *router.Graph) (*router.Answer, error) {
+	amount := r.amount
+	if r.exactOut { // the platform's fee comes on top
+		amount = addFee(amount, r.fee)
+	}
+	began := time.Now()
+	over := func() bool { return time.Since(began) > s.cfg.routing }
+	return router.Find(over, graph, router.Question{
+		In: r.source, Out: r.target, Amount: amount, ExactOut: r.exactOut, OnlyDirect: r.onlyDirect,
+		MaxSwaps: mostSwaps(r.version), Slack: max(r.slippage/2, leastSlack), UnitPrice: s.unitPrice(r), Rent: s.rent().Of(tokenAccountSize), Native: mint.WrappedSOL,
+	})
+}
+
+// fitting returns the first of the plans that fits a transaction. If none does, it returns the
+// error of the first.
+func (s *Server) fitting(r *request, v *view, plans []router.Plan) (*choice, error) {
 	var without error
-	for _, plan := range answer.Plans {
-		c := &choice{view: v, plan: plan, venues: reports}
+	for _, plan := range plans {
+		c := &choice{view: v, plan: plan}
 		c.settle(r)
 		// A client that gets no transaction need not wait until one is built.
 		if r.user == nil && r.payer == nil && r.wish.tip == 0 && surelyFits(r, &c.plan) {
-			return c, c.keeps(r)
+			return c, nil
 		}
 		err := txn.Fits(s.build(r, c))
 		if err == nil {
-			return c, c.keeps(r)
+			return c, nil
 		}
 		// A venue may have stopped since it gave its quote.
 		if !errors.Is(err, txn.ErrTooLarge) && !errors.Is(err, venue.ErrStopped) {
@@ -269,7 +293,17 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 		}
 		without = cmp.Or(without, err)
 	}
-	return nil, s.would(r, v, answer, without)
+	return nil, without
+}
+
+// without returns the graph of the pools whose venues are not among these names.
+func (v *view) without(venues map[string]bool) *router.Graph {
+	pairs := make([]router.Pair, len(v.pairs))
+	for i, pair := range v.pairs {
+		pair.Edges = slices.DeleteFunc(slices.Clone(pair.Edges), func(e router.Edge) bool { return venues[e.Venue] })
+		pairs[i] = pair
+	}
+	return router.NewGraph(pairs)
 }
 
 // would adds to the error of plans that do not fit a transaction, whether one of version 1 would

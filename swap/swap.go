@@ -176,6 +176,8 @@ type Server struct {
 	metrics  *metrics
 	// covered are the names of the venues that are quoted.
 	covered map[string]bool
+	// arrayed are those of them whose pools keep their liquidity in arrays.
+	arrayed map[string]bool
 	openapi []byte
 	// requests are those in flight, streams those that are open.
 	requests, streams *shares.Counts
@@ -215,11 +217,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, deps: deps, gate: gate, requests: shares.New(shares.Dynamic(cfg.maxInFlight, tooMany(), tooManyOfOne())), streams: shares.New(streamLimit),
-		turns: newTurns(runtime.GOMAXPROCS(0)), Bound: listen.NewBound(), covered: map[string]bool{}, stopping: make(chan struct{}),
+		turns: newTurns(runtime.GOMAXPROCS(0)), Bound: listen.NewBound(), covered: map[string]bool{}, arrayed: map[string]bool{}, stopping: make(chan struct{}),
 	}
 	s.computed.Store(&[]venue.Key{mint.WrappedSOL, usdc})
 	for _, v := range cfg.venues {
 		s.covered[v.Name()] = true
+		_, s.arrayed[v.Name()] = v.(venue.Arrayed)
 	}
 	if s.guard, err = guard.New(cfg.venues, guard.Deps{Logger: deps.Logger, Registerer: deps.Registerer, Now: deps.Now}); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
