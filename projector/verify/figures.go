@@ -30,7 +30,7 @@ func figureSpecs() []spec {
 	of := func(table, key, column string, length time.Duration) spec {
 		return spec{
 			table: table, key: key, slot: "toUInt64(toUnixTimestamp(" + column + "))", order: "0",
-			without: []string{"generation", "trader_set"}, buckets: &buckets{length: length, reach: priceReach},
+			without: []string{"generation", "trader_set", "buyer_set", "seller_set"}, buckets: &buckets{length: length, reach: priceReach},
 		}
 	}
 	const ofMint, ofPool = "bucket, mint", "bucket, pool, mint_a, mint_b"
@@ -42,6 +42,7 @@ func figureSpecs() []spec {
 		of("pool_volume_1m_raw", ofPool, "bucket", time.Minute),
 		of("volume_1h_raw", ofMint, "bucket", time.Hour),
 		of("pool_volume_1h_raw", ofPool, "bucket", time.Hour),
+		of("pool_held_1h_raw", ofPool, "bucket", time.Hour),
 		of("volume_1d_raw", ofMint, "bucket", day),
 		of("pool_volume_1d_raw", ofPool, "bucket", day),
 		of("venue_volume_1m_raw", "bucket", "bucket", time.Minute),
