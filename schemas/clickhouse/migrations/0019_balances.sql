@@ -238,6 +238,8 @@ FROM (
 )
 WHERE total > 0;
 
+ALTER TABLE {{.Database}}.holders_at {{onCluster}} MODIFY COMMENT 'The holders of a mint at the end of a slot: holders_at(mint = …, slot = …)';
+
 CREATE OR REPLACE VIEW {{.Database}}.wallet {{onCluster}}
 (
     owner      String                    COMMENT 'Wallet, base58',
@@ -264,6 +266,8 @@ FROM (
 WHERE last.1 AND last.2 = base58Decode({owner:String})
 GROUP BY mint
 HAVING amount > 0;
+
+ALTER TABLE {{.Database}}.wallet_at {{onCluster}} MODIFY COMMENT 'What a wallet held at the end of a slot, by mint: wallet_at(owner = …, slot = …)';
 
 CREATE OR REPLACE VIEW {{.Database}}.transfers {{onCluster}}
 (
