@@ -75,6 +75,8 @@ test("the page of each token", () =>
     look(`/token/${some[0]}`, async (page) => {
       // Each has a history, of the same texts, but it takes longest to read: some are enough.
       let whole = true;
+      // Nobody goes through so many: each that lingers would have a stream, of which a client may have eight.
+      await page.route(/\/trades\/stream\?/, (route) => route.fulfill({ contentType: "text/event-stream", body: "retry: 3600000\n\n" }));
       await page.route(/\/tokens\/\w+\/(history|ohlcv)\?/, (route) => (whole ? route.continue() : route.fulfill({ json: { items: [], next: null, candles: [] } })));
       for (const mint of some) {
         whole = some.indexOf(mint) % 8 === 0 || bidirectional.includes(payloads[mints.indexOf(mint)]);
