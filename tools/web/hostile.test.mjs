@@ -183,7 +183,7 @@ test("the reference shows them in its examples, and what a request answers", () 
     const shown = [payloads.indexOf('<img/src="x"/onerror=pwned()//'), payloads.indexOf("\u202eCDSU"), payloads.indexOf("[open](javascript:pwned())")].map((n) => mints[n]);
     const items = await Promise.all(shown.map((mint) => get(`/tokens/${mint}`)));
     // The token that trades most is the example; here it is one of these.
-    await page.route("**/tokens?limit=1&fields=mint", (route) => route.fulfill({ json: { items: [{ mint: shown[0] }] } }));
+    await page.route("**/tokens?limit=1&fields=mint,holders", (route) => route.fulfill({ json: { items: [{ mint: shown[0] }] } }));
     await page.route("**/tokens?limit=2", (route) => route.fulfill({ json: { items: items.slice(1), total: 2 } }));
     await page.goto(`${base}/docs`);
     await page.waitForSelector("text=Search the registry");
