@@ -54,9 +54,9 @@ type Mint struct {
 type Store interface {
 	// Changed lists mints with facts that no count has seen.
 	Changed(ctx context.Context) ([]Mint, error)
-	// Born lists mints whose creation came to the tables after their count: another projector
-	// writes it.
-	Born(ctx context.Context) ([]Mint, error)
+	// Late lists mints whose creation, or a pool, came to the tables after their count: other
+	// projectors write them.
+	Late(ctx context.Context) ([]Mint, error)
 	// Whole returns the slot from which there is no gap in the balances; if no slot has balances,
 	// it is after every slot.
 	Whole(ctx context.Context) (uint64, error)
@@ -86,8 +86,8 @@ type Holders struct {
 	metrics *metrics
 	// due is when a mint may be counted again; those that may at once are not in it.
 	due map[string]time.Time
-	// born is when creations that came late are looked for again, reach when gaps are.
-	born, reach time.Time
+	// again is when what came late is looked for again, reach when gaps are.
+	again, reach time.Time
 	// whole and floor are what was found last.
 	whole, floor uint64
 	now          func() time.Time
@@ -182,18 +182,18 @@ func (h *Holders) look(ctx context.Context) error {
 	return nil
 }
 
-// late returns mints whose creation came after their count. Looking for them takes a twentieth of
-// the time at most.
+// late returns mints about which something came after their count. Looking for them takes a
+// twentieth of the time at most.
 func (h *Holders) late(ctx context.Context) ([]Mint, error) {
 	began := h.now()
-	if began.Before(h.born) {
+	if began.Before(h.again) {
 		return nil, nil
 	}
-	mints, err := h.deps.Store.Born(ctx)
+	mints, err := h.deps.Store.Late(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for mints that were created: %w", err)
+		return nil, fmt.Errorf("look for what came late: %w", err)
 	}
-	h.born = h.now().Add(h.now().Sub(began) * pauses)
+	h.again = h.now().Add(h.now().Sub(began) * pauses)
 	return mints, nil
 }
 

@@ -92,7 +92,7 @@ type count struct {
 func (w *tables) count(mint string) (c count) {
 	w.t.Helper()
 	clear(w.room.due) // a machine that is busy counts slowly
-	w.room.reach, w.room.born = time.Time{}, time.Time{}
+	w.room.reach, w.room.again = time.Time{}, time.Time{}
 	require.NoError(w.t, w.room.Once(w.t.Context()))
 	require.NoError(w.t, w.conn.QueryRow(w.t.Context(),
 		"SELECT holders, accounts, toUInt64(balance), toUInt64(top10), holes, since_slot, complete FROM mintlake.holder_counts WHERE mint = ?", mint).
@@ -117,7 +117,9 @@ func TestCounts(t *testing.T) {
 	w.change(mint, key(15), 110, none, held{pool, 85})
 	require.Equal(t, count{holders: 3, accounts: 6, balance: 100, top10: 100, since: 105, complete: true}, w.count(mint))
 
+	// A pool that comes after the count is left out of the ten, although nothing else changed.
 	w.exec("INSERT INTO mintlake.pools_raw (pool, mint_a, mint_b, venue, vault_a) VALUES (?, ?, ?, 'v', ?)", key(20), mint, key(30), key(15))
+	require.Equal(t, count{holders: 3, accounts: 6, balance: 100, top10: 15, since: 105, complete: true}, w.count(mint))
 	w.change(mint, key(12), 111, held{bob, 3}, none)
 	require.Equal(t, count{holders: 2, accounts: 5, balance: 97, top10: 12, since: 105, complete: true}, w.count(mint))
 	require.NoError(t, w.room.Once(t.Context()))
@@ -204,6 +206,16 @@ func TestLater(t *testing.T) {
 	require.False(t, w.count(mint).complete)
 	w.slots(106, 106, 1)
 	require.True(t, w.count(mint).complete)
+
+	// A creation without a slot is no reason to count again and again.
+	lone := key(9)
+	w.created(lone, 0)
+	w.exec("INSERT INTO mintlake.created_mints_raw (mint, slot) VALUES (?, 0)", lone)
+	w.change(lone, key(11), 110, none, held{key(2), 10})
+	require.False(t, w.count(lone).complete)
+	late, err := w.room.deps.Store.Late(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, late)
 }
 
 // TestOldHistory: once changes are no longer held, a mint stays complete if it was.

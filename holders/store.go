@@ -49,11 +49,13 @@ LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts,
 WHERE b.touched != h.touched`)
 }
 
-// Born implements Store.
-func (c *ClickHouse) Born(ctx context.Context) ([]Mint, error) {
-	return c.mints(ctx, `SELECT h.mint, h.touched, h.accounts
-FROM (SELECT DISTINCT mint FROM `+c.database+`.created_mints_raw) AS m
-JOIN (SELECT mint, touched, accounts FROM `+c.database+`.holder_counts_raw FINAL WHERE created_slot = 0) AS h ON h.mint = m.mint`)
+// Late implements Store.
+func (c *ClickHouse) Late(ctx context.Context) ([]Mint, error) {
+	query, err := c.statement("late")
+	if err != nil {
+		return nil, err
+	}
+	return c.mints(ctx, query)
 }
 
 // mints returns the rows of a query, at most maxChanged.

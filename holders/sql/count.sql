@@ -1,13 +1,13 @@
 -- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot of the changes that are held; {whole}, the slot
 -- from which there is no gap. Whether a mint is complete is for the view holder_counts to say: a gap may come, or be filled, after the count.
 INSERT INTO {database}.holder_counts_raw
-    (mint, holders, accounts, balance, top, top10, holes, unopened, created_slot, based_slot, proved_since, as_of_slot, touched, counted_at)
+    (mint, holders, accounts, balance, top, top10, holes, unopened, created_slot, based_slot, pools, proved_since, as_of_slot, touched, counted_at)
 WITH
     books AS (
         SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, max(based) AS based FROM {database}.balance_mints_raw WHERE mint IN ({mints}) GROUP BY mint
     ),
     born AS (
-        SELECT mint, min(slot) AS slot FROM {database}.token_events_raw WHERE mint IN ({mints}) AND kind = 'initialize_mint' GROUP BY mint
+        SELECT e.mint AS mint, min(e.slot) AS slot FROM {database}.token_events_raw AS e WHERE e.mint IN ({mints}) AND kind = 'initialize_mint' AND e.slot > 0 GROUP BY mint
     ),
     pools AS (
         SELECT mint, toFixedString(base58Decode(address), 32) AS key
@@ -57,7 +57,7 @@ WITH
 SELECT books.mint AS mint, counts.holders, counts.accounts, counts.balance,
     arrayMap(o -> (o.2, bitNot(o.1), o.3, o.4), counts.highest) AS top,
     arraySum(arrayMap(o -> bitNot(o.1), counts.held)) AS top10,
-    holes.inside, holes.first, born.slot, books.based,
+    holes.inside, holes.first, born.slot, books.based, listed.keys,
     multiIf((multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
     latest.slot AS as_of_slot, books.upto, now64(3)
 FROM books
@@ -65,4 +65,5 @@ LEFT JOIN counts ON counts.mint = books.mint
 LEFT JOIN born ON born.mint = books.mint
 LEFT JOIN latest ON latest.mint = books.mint
 LEFT JOIN holes ON holes.mint = books.mint
+LEFT JOIN (SELECT mint, uniqExact(key) AS keys FROM pools GROUP BY mint) AS listed ON listed.mint = books.mint
 LEFT JOIN before ON before.mint = books.mint

@@ -136,6 +136,7 @@ CREATE TABLE IF NOT EXISTS {{.Database}}.holder_counts_raw {{onCluster}}
     unopened     UInt64                COMMENT 'Accounts whose first change does not open them' CODEC(ZSTD(1)),
     created_slot UInt64                COMMENT 'Slot of its creation; 0 when that is not known' CODEC(ZSTD(1)),
     based_slot   UInt64                COMMENT 'Slot at which all its accounts were read last; 0 for never' CODEC(ZSTD(1)),
+    pools        UInt64                COMMENT 'Accounts of pools, and vaults, that were known of the mint' CODEC(ZSTD(1)),
     proved_since UInt64                COMMENT 'Slot from which it was complete while all changes since were held; 0 for never' CODEC(ZSTD(1)),
     as_of_slot   UInt64                COMMENT 'Slot of the latest change counted' CODEC(ZSTD(1)),
     touched      Int64                 COMMENT 'What balance_mints_raw.touched was then' CODEC(ZSTD(1)),
