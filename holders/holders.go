@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
 const (
@@ -276,6 +274,3 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	return m, nil
 }
-
-// retryable is the judgement of a real store.
-func retryable(err error) bool { return clickhouse.Retryable(err) }

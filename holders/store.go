@@ -39,7 +39,7 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 }
 
 // Retryable reports whether the server may do the same later.
-func (c *ClickHouse) Retryable(err error) bool { return retryable(err) }
+func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
 // Changed implements Store.
 func (c *ClickHouse) Changed(ctx context.Context) ([]Mint, error) {
@@ -60,20 +60,13 @@ func (c *ClickHouse) Late(ctx context.Context) ([]Mint, error) {
 
 // mints returns the rows of a query, at most maxChanged.
 func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
-	rows, err := c.conn.Query(ctx, query+" LIMIT "+strconv.Itoa(maxChanged))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's
-	var changed []Mint
-	for rows.Next() {
-		var m Mint
-		if err := rows.Scan(&m.Mint, &m.Touched, &m.Accounts); err != nil {
-			return nil, err
-		}
-		changed = append(changed, m)
-	}
-	return changed, rows.Err()
+	var list []Mint
+	err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
+		list = append(list, Mint{})
+		last := &list[len(list)-1]
+		return rows.Scan(&last.Mint, &last.Touched, &last.Accounts)
+	}, query+" LIMIT "+strconv.Itoa(maxChanged))
+	return list, err
 }
 
 // Whole implements Store.
@@ -123,23 +116,19 @@ const quiet = "150"
 
 // Differ implements Store.
 func (c *ClickHouse) Differ(ctx context.Context, limit int) (compared int, differ []string, err error) {
-	rows, err := c.conn.Query(ctx, "SELECT mint, ifNull(missing, 0) != 0 FROM "+c.database+".supply_conservation WHERE complete AND NOT is_confidential AND isNotNull(missing) AND as_of_slot + "+quiet+" < (SELECT max(slot) FROM "+c.database+".slots_raw) ORDER BY rand() LIMIT "+strconv.Itoa(limit))
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's
-	for rows.Next() {
+	err = clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
 		var mint string
 		var differs uint8
 		if err := rows.Scan(&mint, &differs); err != nil {
-			return 0, nil, err
+			return err
 		}
 		compared++
 		if differs != 0 {
 			differ = append(differ, mint)
 		}
-	}
-	return compared, differ, rows.Err()
+		return nil
+	}, "SELECT mint, ifNull(missing, 0) != 0 FROM "+c.database+".supply_conservation WHERE complete AND NOT is_confidential AND isNotNull(missing) AND as_of_slot + "+quiet+" < (SELECT max(slot) FROM "+c.database+".slots_raw) ORDER BY rand() LIMIT "+strconv.Itoa(limit))
+	return compared, differ, err
 }
 
 // statement returns sql/NAME.sql with its placeholders replaced.

@@ -3,7 +3,6 @@ package balances
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -47,17 +46,7 @@ func (c *ClickHouse) Close() error { return errors.Join(c.public.Close(), c.coun
 // read calls each for every row of the answer. {db} in the query is the database.
 func (c *ClickHouse) read(ctx context.Context, questions *clickhouse.Questions, each func(driver.Rows) error, query string, args ...any) error {
 	return questions.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
-		rows, err := conn.Query(ctx, strings.ReplaceAll(query, "{db}", c.database), args...)
-		if err != nil {
-			return fmt.Errorf("query: %w", err)
-		}
-		defer rows.Close() //nolint:errcheck // Err tells what went wrong
-		for rows.Next() {
-			if err := each(rows); err != nil {
-				return fmt.Errorf("read row: %w", err)
-			}
-		}
-		return rows.Err()
+		return clickhouse.Each(ctx, conn, each, strings.ReplaceAll(query, "{db}", c.database), args...)
 	})
 }
 

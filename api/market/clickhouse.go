@@ -3,7 +3,6 @@ package market
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -41,17 +40,7 @@ func (c *ClickHouse) Close() error { return errors.Join(c.public.Close(), c.figu
 // read calls each for every row of the answer.
 func read(ctx context.Context, questions *clickhouse.Questions, each func(driver.Rows) error, query string, args ...any) error {
 	return questions.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
-		rows, err := conn.Query(ctx, query, args...)
-		if err != nil {
-			return fmt.Errorf("query: %w", err)
-		}
-		defer rows.Close() //nolint:errcheck // Err tells what went wrong
-		for rows.Next() {
-			if err := each(rows); err != nil {
-				return fmt.Errorf("read row: %w", err)
-			}
-		}
-		return rows.Err()
+		return clickhouse.Each(ctx, conn, each, query, args...)
 	})
 }
 

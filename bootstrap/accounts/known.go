@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
@@ -41,44 +42,39 @@ func (t *Tables) Program(ctx context.Context, mint pubkey.Key) (program pubkey.K
 
 // Balances implements Known.
 func (t *Tables) Balances(ctx context.Context, mint pubkey.Key) (map[pubkey.Key]Balance, error) {
-	rows, err := t.conn.Query(ctx, "SELECT account, owner, amount FROM (SELECT * FROM "+t.database+".token_accounts_raw FINAL WHERE mint = ?) WHERE open", mint.String())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's
 	known := map[pubkey.Key]Balance{}
-	for rows.Next() {
+	err := clickhouse.Each(ctx, t.conn, func(rows driver.Rows) error {
 		var account, owner string
 		var held Balance
 		if err := rows.Scan(&account, &owner, &held.Amount); err != nil {
-			return nil, err
+			return err
 		}
 		copy(held.Owner[:], owner)
 		var key pubkey.Key
 		copy(key[:], account)
 		known[key] = held
-	}
-	return known, rows.Err()
+		return nil
+	}, "SELECT account, owner, amount FROM (SELECT * FROM "+t.database+".token_accounts_raw FINAL WHERE mint = ?) WHERE open", mint.String())
+	return known, err
 }
 
 // Top returns the mints with the highest volume of the last 24 hours, at most limit.
 func (t *Tables) Top(ctx context.Context, limit int) ([]pubkey.Key, error) {
-	rows, err := t.conn.Query(ctx, "SELECT mint FROM "+t.database+".tokens ORDER BY daily_volume_usd DESC NULLS LAST, mint LIMIT ?", limit)
-	if err != nil {
-		return nil, fmt.Errorf("read the mints with the highest volume: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's
 	var top []pubkey.Key
-	for rows.Next() {
+	err := clickhouse.Each(ctx, t.conn, func(rows driver.Rows) error {
 		var text string
 		if err := rows.Scan(&text); err != nil {
-			return nil, err
+			return err
 		}
 		mint, err := pubkey.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("mint %q: %w", text, err)
+			return fmt.Errorf("mint %q: %w", text, err)
 		}
 		top = append(top, mint)
+		return nil
+	}, "SELECT mint FROM "+t.database+".tokens ORDER BY daily_volume_usd DESC NULLS LAST, mint LIMIT ?", limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the mints with the highest volume: %w", err)
 	}
-	return top, rows.Err()
+	return top, nil
 }

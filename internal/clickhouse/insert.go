@@ -25,6 +25,19 @@ func Insert(ctx context.Context, conn driver.Conn, table string, columns []strin
 	return nil
 }
 
+// InsertRows does the same for a table of a database; fill calls add for each of count rows.
+// Without rows it does nothing. Errors name the table.
+func InsertRows(ctx context.Context, conn driver.Conn, database, table string, columns []Column, count int, fill func(add func(...any) error) error) error {
+	if count == 0 {
+		return nil
+	}
+	err := Insert(ctx, conn, database+"."+table, Names(columns), func(rows driver.Batch) error { return fill(rows.Append) })
+	if err != nil {
+		return fmt.Errorf("insert %s: %w", table, err)
+	}
+	return nil
+}
+
 // Names returns the names of columns, in their order.
 func Names(columns []Column) []string {
 	names := make([]string, len(columns))

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -119,7 +120,7 @@ func (b *Batch) addBalances(record *kafka.Record) error {
 	if len(message.GetMint()) != pubkey.Size {
 		return fmt.Errorf("balances: the mint has %d bytes instead of 32", len(message.GetMint()))
 	}
-	mint, at := pubkey.Key(message.GetMint()), blockTime(message.GetBlockTime())
+	mint, at := pubkey.Key(message.GetMint()), delivery.BlockTime(message.GetBlockTime())
 	changes := make([]change, 0, len(message.GetChanges()))
 	for i, c := range message.GetChanges() {
 		if len(c.GetAccount()) != pubkey.Size {
@@ -209,7 +210,7 @@ func (b *Batch) addTransfers(record *kafka.Record) error {
 	for _, t := range message.GetTransfers() {
 		b.transfers = append(b.transfers, moved{
 			mint: mint, decimals: uint8(message.GetDecimals()), position: schemas.Position{Slot: message.GetSlot(), Order: t.GetPlace()},
-			time: blockTime(message.GetBlockTime()), Transfer: t,
+			time: delivery.BlockTime(message.GetBlockTime()), Transfer: t,
 		})
 	}
 	return nil
@@ -238,13 +239,4 @@ func optionalKey(raw []byte) (pubkey.Key, error) {
 		return pubkey.Key(raw), nil
 	}
 	return pubkey.Key{}, fmt.Errorf("a key has %d bytes instead of 32", len(raw))
-}
-
-// blockTime returns 1970-01-01 for a time that the source did not state, or that ClickHouse's
-// DateTime (seconds in 32 bits) cannot hold.
-func blockTime(seconds int64) time.Time {
-	if seconds <= 0 || seconds > 1<<32-1 {
-		seconds = 0
-	}
-	return time.Unix(seconds, 0).UTC()
 }

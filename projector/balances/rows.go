@@ -20,16 +20,16 @@ const (
 func tables() map[string][]clickhouse.Column {
 	const key, low, time = "FixedString(32)", "LowCardinality(String)", "DateTime('UTC')"
 	return map[string][]clickhouse.Column{
-		tableChanges: columns("mint", "String", "account", key, "slot", "UInt64", "place", "UInt64", "block_time", time, "is_read", "Bool",
+		tableChanges: clickhouse.Columns("mint", "String", "account", key, "slot", "UInt64", "place", "UInt64", "block_time", time, "is_read", "Bool",
 			"open", "Bool", "owner", key, "amount", "UInt64", "open_before", "Bool", "owner_before", key, "amount_before", "UInt64"),
-		tableAccounts: columns("mint", "String", "account", key, "owner", key, "amount", "UInt64", "open", "Bool", "on_curve", "Bool",
+		tableAccounts: clickhouse.Columns("mint", "String", "account", key, "owner", key, "amount", "UInt64", "open", "Bool", "on_curve", "Bool",
 			"position", "UInt128", "block_time", time),
-		tableHoldings: columns("owner", "String", "mint", "String", "account", key, "amount", "UInt64", "open", "Bool", "position", "UInt128", "block_time", time),
-		tableTransfers: columns("mint", "String", "slot", "UInt64", "place", "UInt64", "block_time", time, "signature", "FixedString(64)", "kind", low,
+		tableHoldings: clickhouse.Columns("owner", "String", "mint", "String", "account", key, "amount", "UInt64", "open", "Bool", "position", "UInt128", "block_time", time),
+		tableTransfers: clickhouse.Columns("mint", "String", "slot", "UInt64", "place", "UInt64", "block_time", time, "signature", "FixedString(64)", "kind", low,
 			"from_account", key, "from_owner", key, "to_account", key, "to_owner", key, "amount", "Nullable(UInt64)", "fee", "Nullable(UInt64)", "decimals", "UInt8"),
-		tableWalletTransfers: columns("owner", "String", "slot", "UInt64", "place", "UInt64", "signature", "FixedString(64)", "is_in", "Bool", "mint", "String",
+		tableWalletTransfers: clickhouse.Columns("owner", "String", "slot", "UInt64", "place", "UInt64", "signature", "FixedString(64)", "is_in", "Bool", "mint", "String",
 			"block_time", time, "kind", low, "account", key, "other", key, "amount", "Nullable(UInt64)", "fee", "Nullable(UInt64)", "decimals", "UInt8"),
-		tableMints: columns("mint", "String", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)",
+		tableMints: clickhouse.Columns("mint", "String", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)",
 			"first", "SimpleAggregateFunction(min, UInt64)", "based", "SimpleAggregateFunction(max, UInt64)"),
 	}
 }

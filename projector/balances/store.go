@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -121,24 +120,7 @@ func (c curve) has(owner pubkey.Key) bool {
 
 // insert sends rows as one block.
 func (c *ClickHouse) insert(ctx context.Context, table string, count int, fill func(add func(...any) error) error) error {
-	if count == 0 {
-		return nil
-	}
-	columns := clickhouse.Names(tables()[table])
-	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, columns, func(rows driver.Batch) error { return fill(rows.Append) })
-	if err != nil {
-		return fmt.Errorf("insert %s: %w", table, err)
-	}
-	return nil
-}
-
-// columns makes columns from pairs of name and type.
-func columns(pairs ...string) []clickhouse.Column {
-	list := make([]clickhouse.Column, 0, len(pairs)/2)
-	for pair := range slices.Chunk(pairs, 2) {
-		list = append(list, clickhouse.Column{Name: pair[0], Type: pair[1]})
-	}
-	return list
+	return clickhouse.InsertRows(ctx, c.conn, c.database, table, tables()[table], count, fill)
 }
 
 // number returns a latest state's position as ClickHouse's UInt128.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -96,7 +97,7 @@ func (b *Batch) addLeg(record *kafka.Record) error {
 	}
 	b.Legs = append(b.Legs, leg)
 	b.addPoolOfLeg(leg)
-	if at := blockTime(leg.GetBlockTime()); at.Unix() != 0 {
+	if at := delivery.BlockTime(leg.GetBlockTime()); at.Unix() != 0 {
 		minute := touchedMinute{at.Truncate(time.Minute), record.Partition}
 		b.touched[minute] = max(b.touched[minute], record.Offset+1)
 		for _, mint := range []pubkey.Key{keyIn(leg.GetMintIn()), keyIn(leg.GetMintOut())} {
@@ -135,13 +136,4 @@ func keyIn(raw []byte) pubkey.Key {
 		return pubkey.Key{}
 	}
 	return pubkey.Key(raw)
-}
-
-// blockTime returns 1970-01-01 for a time that the source did not state, or that ClickHouse's
-// DateTime (seconds in 32 bits) cannot hold.
-func blockTime(seconds int64) time.Time {
-	if seconds <= 0 || seconds > 1<<32-1 {
-		seconds = 0
-	}
-	return time.Unix(seconds, 0).UTC()
 }

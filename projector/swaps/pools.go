@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -100,7 +101,7 @@ func higher(held *uint8, said *uint32) *uint8 {
 // addPoolOfLeg adds what a leg shows of its pool. Reserves count only if the leg has both.
 func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 	position := schemas.PositionOf(leg.GetPosition(), leg.GetSignature())
-	at := blockTime(leg.GetBlockTime())
+	at := delivery.BlockTime(leg.GetBlockTime())
 	key := poolKey{keyIn(leg.GetPool()), keyIn(leg.GetMintIn()), keyIn(leg.GetMintOut())}
 	vaultA, vaultB := keyIn(leg.GetVaultIn()), keyIn(leg.GetVaultOut())
 	decimalsA, decimalsB := leg.DecimalsIn, leg.DecimalsOut
@@ -146,7 +147,7 @@ func (b *Batch) addPool(record *kafka.Record) error {
 	if err := checkKeys("pool", pool.GetPool()); err != nil {
 		return err
 	}
-	position, at := schemas.PositionOf(pool.GetPosition(), pool.GetSignature()), blockTime(pool.GetBlockTime())
+	position, at := schemas.PositionOf(pool.GetPosition(), pool.GetSignature()), delivery.BlockTime(pool.GetBlockTime())
 	key := poolKey{keyIn(pool.GetPool()), keyIn(pool.GetMintA()), keyIn(pool.GetMintB())}
 	vaultA, vaultB, decimalsA, decimalsB := keyIn(pool.GetVaultA()), keyIn(pool.GetVaultB()), pool.DecimalsA, pool.DecimalsB
 	// The event sorts mints by their bytes, the table by their text.

@@ -2,10 +2,10 @@ package swaps
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -22,18 +22,9 @@ const (
 	versionKnown = 1 << 63
 )
 
-// columns makes columns from pairs of name and type.
-func columns(pairs ...string) []clickhouse.Column {
-	list := make([]clickhouse.Column, 0, len(pairs)/2)
-	for pair := range slices.Chunk(pairs, 2) {
-		list = append(list, clickhouse.Column{Name: pair[0], Type: pair[1]})
-	}
-	return list
-}
-
 func swapColumns() []clickhouse.Column {
 	const low = "LowCardinality(String)"
-	return columns("slot", "UInt64", "block_time", "DateTime('UTC')", "transaction_index", "Int32", "instruction_index", "UInt16",
+	return clickhouse.Columns("slot", "UInt64", "block_time", "DateTime('UTC')", "transaction_index", "Int32", "instruction_index", "UInt16",
 		"inner_instruction_index", "Int16", "batch_index", "Int16", "signature_head", "FixedString(12)", "signature_rest", "FixedString(52)", "venue", low,
 		"program_id", low, "pool", "String", "mint_a", "String", "mint_b", "String", "in_is_a", "Bool", "amount_in", "UInt64", "amount_out", "UInt64", "decimals_in", "Nullable(UInt8)",
 		"decimals_out", "Nullable(UInt8)", "trader", "String", "agreed", "UInt8", "disagreed", "UInt8", "aggregator", low, "instruction", low, "version", "UInt64")
@@ -56,7 +47,7 @@ func (c *ClickHouse) insertSwaps(ctx context.Context, batch *Batch, cache texts)
 			if !inIsA {
 				mintA, mintB = mintB, mintA
 			}
-			if err := add(leg.GetPosition().GetSlot(), blockTime(leg.GetBlockTime()), place.transaction, place.outer, place.inner, place.batch,
+			if err := add(leg.GetPosition().GetSlot(), delivery.BlockTime(leg.GetBlockTime()), place.transaction, place.outer, place.inner, place.batch,
 				signature[:signatureHead], signature[signatureHead:], leg.GetVenue(),
 				cache.of(leg.GetProgramId()), cache.of(leg.GetPool()), mintA, mintB, inIsA,
 				leg.GetAmountIn(), leg.GetAmountOut(), higher(nil, leg.DecimalsIn), higher(nil, leg.DecimalsOut), cache.of(leg.GetTrader()),
@@ -91,7 +82,7 @@ func placeOf(p *eventspb.Position) place {
 
 func routeColumns() []clickhouse.Column {
 	const low = "LowCardinality(String)"
-	return columns("slot", "UInt64", "block_time", "DateTime('UTC')", "transaction_index", "Int32", "instruction_index", "UInt16",
+	return clickhouse.Columns("slot", "UInt64", "block_time", "DateTime('UTC')", "transaction_index", "Int32", "instruction_index", "UInt16",
 		"inner_instruction_index", "Int16", "signature", "String", "aggregator", low, "program_id", low, "trader", "String",
 		"mint_in", "String", "mint_out", "String", "amount_in", "UInt64", "amount_out", "UInt64", "legs", "UInt16",
 		"hops", "Array(Tuple(amm String, mint_in String, mint_out String, amount_in UInt64, amount_out UInt64))", "version", "UInt8")
@@ -108,7 +99,7 @@ func (c *ClickHouse) insertRoutes(ctx context.Context, batch *Batch, cache texts
 			for _, hop := range route.GetHops() {
 				hops = append(hops, []any{cache.of(hop.GetAmm()), cache.of(hop.GetMintIn()), cache.of(hop.GetMintOut()), hop.GetAmountIn(), hop.GetAmountOut()})
 			}
-			if err := add(route.GetPosition().GetSlot(), blockTime(route.GetBlockTime()), place.transaction, place.outer, place.inner,
+			if err := add(route.GetPosition().GetSlot(), delivery.BlockTime(route.GetBlockTime()), place.transaction, place.outer, place.inner,
 				signatureText(route.GetSignature()), route.GetAggregator(), cache.of(route.GetProgramId()), cache.of(route.GetTrader()),
 				cache.of(route.GetMintIn()), cache.of(route.GetMintOut()), route.GetAmountIn(), route.GetAmountOut(),
 				uint16(min(route.GetLegs(), 1<<16-1)), hops, version); err != nil {
@@ -120,7 +111,7 @@ func (c *ClickHouse) insertRoutes(ctx context.Context, batch *Batch, cache texts
 }
 
 func poolColumns() []clickhouse.Column {
-	return columns("pool", "String", "mint_a", "String", "mint_b", "String", "venue", "SimpleAggregateFunction(max, String)",
+	return clickhouse.Columns("pool", "String", "mint_a", "String", "mint_b", "String", "venue", "SimpleAggregateFunction(max, String)",
 		"program_id", "SimpleAggregateFunction(max, String)", "vault_a", "SimpleAggregateFunction(max, String)", "vault_b", "SimpleAggregateFunction(max, String)",
 		"decimals_a", "SimpleAggregateFunction(max, Nullable(UInt8))", "decimals_b", "SimpleAggregateFunction(max, Nullable(UInt8))",
 		"first", "SimpleAggregateFunction(min, Tuple(position UInt128, block_time DateTime('UTC')))",
@@ -133,9 +124,9 @@ func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
 		for key, row := range batch.pools { // in any order: each row is of another pool
 			if err := add(keyText(key.pool), keyText(key.mintA), keyText(key.mintB), row.venue,
 				keyText(row.program), keyText(row.vaultA), keyText(row.vaultB), row.decimalsA, row.decimalsB,
-				[]any{positionNumber(row.first), orEpoch(row.firstTime)},
-				[]any{positionNumber(row.created), orEpoch(row.createdTime), signatureText(row.signature), keyText(row.creator)},
-				[]any{positionNumber(row.last.position), orEpoch(row.last.time), row.last.a, row.last.b}); err != nil {
+				[]any{row.first.BigInt(), orEpoch(row.firstTime)},
+				[]any{row.created.BigInt(), orEpoch(row.createdTime), signatureText(row.signature), keyText(row.creator)},
+				[]any{row.last.position.BigInt(), orEpoch(row.last.time), row.last.a, row.last.b}); err != nil {
 				return err
 			}
 		}
@@ -146,20 +137,20 @@ func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
 // orEpoch replaces the zero time, which ClickHouse's DateTime cannot hold, by 1970-01-01.
 func orEpoch(t time.Time) time.Time {
 	if t.IsZero() {
-		return blockTime(0)
+		return delivery.BlockTime(0)
 	}
 	return t
 }
 
 func poolReserveColumns() []clickhouse.Column {
-	return columns("minute", "DateTime('UTC')", "pool", "String", "mint_a", "String", "mint_b", "String",
+	return clickhouse.Columns("minute", "DateTime('UTC')", "pool", "String", "mint_a", "String", "mint_b", "String",
 		"last", "SimpleAggregateFunction(max, Tuple(position UInt128, reserve_a UInt64, reserve_b UInt64))")
 }
 
 func (c *ClickHouse) insertPoolReserves(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tablePoolReserves, poolReserveColumns(), len(batch.reserves), func(add func(...any) error) error {
 		for key, last := range batch.reserves {
-			if err := add(key.minute, keyText(key.pool), keyText(key.mintA), keyText(key.mintB), []any{positionNumber(last.position), last.a, last.b}); err != nil {
+			if err := add(key.minute, keyText(key.pool), keyText(key.mintA), keyText(key.mintB), []any{last.position.BigInt(), last.a, last.b}); err != nil {
 				return err
 			}
 		}
@@ -168,7 +159,7 @@ func (c *ClickHouse) insertPoolReserves(ctx context.Context, batch *Batch) error
 }
 
 func lastTradeColumns() []clickhouse.Column {
-	return columns("mint", "String", "last_trade_at", "SimpleAggregateFunction(max, DateTime('UTC'))")
+	return clickhouse.Columns("mint", "String", "last_trade_at", "SimpleAggregateFunction(max, DateTime('UTC'))")
 }
 
 func (c *ClickHouse) insertLastTrades(ctx context.Context, batch *Batch) error {
@@ -183,7 +174,7 @@ func (c *ClickHouse) insertLastTrades(ctx context.Context, batch *Batch) error {
 }
 
 func swapMinuteColumns() []clickhouse.Column {
-	return columns("minute", "DateTime('UTC')", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)")
+	return clickhouse.Columns("minute", "DateTime('UTC')", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)")
 }
 
 func (c *ClickHouse) insertSwapMinutes(ctx context.Context, batch *Batch) error {

@@ -3,7 +3,6 @@ package swaps
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
-	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -140,20 +138,7 @@ func keyText(key pubkey.Key) string {
 
 // insert sends rows as one block.
 func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickhouse.Column, rows int, fill func(add func(values ...any) error) error) error {
-	if rows == 0 {
-		return nil
-	}
-	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, clickhouse.Names(columns), func(rows driver.Batch) error { return fill(rows.Append) })
-	if err != nil {
-		return fmt.Errorf("insert %s: %w", table, err)
-	}
-	return nil
-}
-
-// positionNumber returns a position as ClickHouse's UInt128.
-func positionNumber(p schemas.Position) *big.Int {
-	number := new(big.Int).SetUint64(p.Slot)
-	return number.Or(number.Lsh(number, 64), new(big.Int).SetUint64(p.Order))
+	return clickhouse.InsertRows(ctx, c.conn, c.database, table, columns, rows, fill)
 }
 
 func signatureText(signature []byte) string {

@@ -1,0 +1,33 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Each calls visit with every row of a query's answer, in order, until one call fails.
+func Each(ctx context.Context, conn driver.Conn, visit func(driver.Rows) error, query string, args ...any) error {
+	rows, err := conn.Query(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // Err tells what went wrong
+	for rows.Next() {
+		if err := visit(rows); err != nil {
+			return fmt.Errorf("read row: %w", err)
+		}
+	}
+	return rows.Err()
+}
+
+// Columns makes columns from pairs of name and type.
+func Columns(pairs ...string) []Column {
+	list := make([]Column, 0, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		list = append(list, Column{Name: pair[0], Type: pair[1]})
+	}
+	return list
+}
