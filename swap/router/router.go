@@ -66,50 +66,6 @@ func (q *Question) order(e *Edge, in venue.Key, amount uint64, exactOut bool) ve
 	return venue.Order{In: in, Amount: amount, ExactOut: exactOut, Clock: e.Clock}
 }
 
-// Leg is one swap of a route.
-type Leg struct {
-	Edge
-	Quote venue.Quote
-	// Most is the most of a mint in the middle that an exact-out swap may take: what the swaps
-	// before it buy. 0 for any other swap.
-	Most uint64
-}
-
-// Route is one swap, or several that share mints in the middle: what some of them buy, later ones
-// sell.
-type Route struct {
-	// Legs are in the order of the transaction.
-	Legs []Leg
-	// Chained says that its two swaps are one instruction of their venue: see venue.Chained.
-	Chained bool
-	// AmountIn and AmountOut are those of the whole route.
-	AmountIn, AmountOut uint64
-	// Residual is the most of each mint in the middle that may stay with the user.
-	Residual []Amount
-}
-
-// Amount of a mint, in raw units.
-type Amount struct {
-	Mint  venue.Key
-	Units uint64
-}
-
-// Plan is a way to make the trade.
-type Plan struct {
-	// Routes run side by side: one, or the parts of a split.
-	Routes []Route
-	// AmountIn and AmountOut are what the plan takes and gives.
-	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade it executes, fees aside; rounded
-	// up.
-	ImpactBps uint64
-	// ComputeUnits is how many its swaps may use.
-	ComputeUnits uint32
-	// net is AmountOut less the costs, or for exact-out AmountIn plus the costs. worth is the same,
-	// but with what is left over: plans are compared by it.
-	net, worth uint64
-}
-
 // Refused is a pool that could not take part, and why.
 type Refused struct {
 	Edge
@@ -296,23 +252,6 @@ func (s *search) credited(p *Plan) uint64 {
 	return mulDiv(whole, max(s.q.Amount, p.AmountIn), p.AmountIn)
 }
 
-// sold returns what units of a mint in the middle would give, at the price at which the route sells
-// it.
-func (r *Route) sold(mint venue.Key, units uint64, out venue.Key) uint64 {
-	if mint == out {
-		return units
-	}
-	var in, gives uint64
-	for i := range r.Legs {
-		quote := &r.Legs[i].Quote
-		if quote.Order.In == mint {
-			in += quote.AmountIn
-			gives += r.sold(quote.Out, quote.AmountOut, out)
-		}
-	}
-	return mulDiv(units, gives, in)
-}
-
 // rents returns how many accounts for mints in the middle are opened.
 func (s *search) rents(routes []Route) uint64 {
 	var mints []venue.Key
@@ -325,35 +264,6 @@ func (s *search) rents(routes []Route) uint64 {
 		}
 	}
 	return uint64(len(mints))
-}
-
-// impact returns the price impact of a route. Each leg leaves a part of the price of what it sells;
-// legs that buy the same mint are weighted by what they give.
-func impact(r *Route) uint64 {
-	last := r.Legs[len(r.Legs)-1].Quote.Out
-	return wholeBps - r.left(last, len(r.Legs))
-}
-
-// left returns how much of the price is left when the legs before one have bought a mint, in basis
-// points.
-func (r *Route) left(mint venue.Key, before int) uint64 {
-	var bought, weighted uint64
-	for i := range r.Legs[:before] {
-		if r.Legs[i].Quote.Out == mint {
-			bought += min(r.Legs[i].Quote.AmountOut, ^uint64(0)-bought)
-		}
-	}
-	if bought == 0 {
-		return wholeBps
-	}
-	for i := range r.Legs[:before] {
-		quote := &r.Legs[i].Quote
-		if quote.Out == mint {
-			left := r.left(quote.Order.In, i) * (wholeBps - min(quote.ImpactBps, wholeBps)) / wholeBps
-			weighted += mulDiv(left, quote.AmountOut, bought)
-		}
-	}
-	return min(weighted, wholeBps)
 }
 
 // compare orders plans: those that give less than the best direct pool are last. Then by worth,
@@ -382,21 +292,4 @@ func (s *search) compare(a, b Plan) int {
 		}
 	}
 	return 0
-}
-
-// Ends returns the mint that the plan sells and the one that it buys.
-func (p *Plan) Ends() (in, out venue.Key) {
-	legs := p.Routes[0].Legs
-	return legs[0].Quote.Order.In, legs[len(legs)-1].Quote.Out
-}
-
-// Legs returns all swaps of the plan, in the order of the transaction.
-func (p *Plan) Legs() []*Leg {
-	var list []*Leg
-	for _, r := range p.Routes {
-		for i := range r.Legs {
-			list = append(list, &r.Legs[i])
-		}
-	}
-	return list
 }
