@@ -184,6 +184,7 @@ func TestVenuesCanBeChosen(t *testing.T) {
 	require.Equal(t, statusProved, status2["orca_whirlpool"])
 	require.Equal(t, statusProved, status2["meteora_dlmm"])
 	require.Equal(t, statusStopped, status2["byreal_clmm"], "only swaps on the chain can prove it")
+	require.Equal(t, statusStopped, status2["raydium_launchlab"], "only swaps on the chain can prove it")
 	require.Equal(t, statusUnverified, status2["meteora_damm_v1"])
 
 	var pools struct{ Pools []ListedPool }

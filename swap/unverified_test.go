@@ -36,8 +36,8 @@ func TestUnverifiedPoolsAreListed(t *testing.T) {
 		data[280+8], data[392+8], data[408+8], data[424+8] = 2, 1, 2, 1
 	})
 	want := map[string]string{
-		put("launch", "LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj", []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, 429,
-			map[int]venue.Key{205: coin, 237: swaptest.WrappedSOL}): "raydium_launchlab",
+		put("shares", "Eo7WjKq67rjJQSZxS6z3YkapzY3eMj6Xy8X5EQVn5UaB", []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}, 944,
+			map[int]venue.Key{40: coin, 72: swaptest.WrappedSOL}): "meteora_damm_v1",
 	}
 	put("of another pair", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in another"), 136: coin})
 	f := start(t, Config{Hubs: []venue.Key{swaptest.WrappedSOL}}, c)

@@ -9,6 +9,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/dammv2"
 	"github.com/mintlake/mintlake/swap/venue/dbc"
 	"github.com/mintlake/mintlake/swap/venue/dlmm"
+	"github.com/mintlake/mintlake/swap/venue/launchlab"
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 	"github.com/mintlake/mintlake/swap/venue/whirlpool"
@@ -19,6 +20,6 @@ func Venues() venue.List {
 	return venue.List{
 		cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}, dammv2.Venue{},
 		whirlpool.Venue{}, dlmm.Venue{}, clmm.Raydium, clmm.PancakeSwap, clmm.Byreal, clmm.Stabble,
-		dbc.Venue{},
+		dbc.Venue{}, launchlab.Venue{},
 	}
 }

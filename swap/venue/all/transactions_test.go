@@ -24,6 +24,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
 	"github.com/mintlake/mintlake/swap/venue/dammv2"
+	"github.com/mintlake/mintlake/swap/venue/launchlab"
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 	"github.com/mintlake/mintlake/swap/venue/pumpswap"
 )
@@ -152,6 +153,10 @@ type real struct {
 	others             func(t *testing.T, c call, chain *swaptest.Chain)
 	mints, vaults      [2]int
 	programs           [2]int // 0 for SPL Token
+	// gives is what the swap gave, if the state before it is known; 0 if not.
+	gives uint64
+	// hidden is an account that follows from what the transaction does not tell; 0: there is none.
+	hidden int
 }
 
 // TestRealTransactions: for the pool and the user of a real swap, our instruction has its data and
@@ -190,6 +195,9 @@ func TestRealTransactions(t *testing.T) {
 			amount, limit := binary.LittleEndian.Uint64(c.data[at:]), binary.LittleEndian.Uint64(c.data[at+8:])
 			q, err := pool.Quote(venue.Order{In: mints[r.in], Amount: amount, Clock: svmtest.Now})
 			require.NoError(t, err)
+			if r.gives != 0 {
+				require.Equal(t, r.gives, q.AmountOut)
+			}
 			list, err := pool.Instructions(q, limit, venue.UserAccounts{Owner: c.accounts[r.user], Source: c.accounts[r.source], Destination: c.accounts[r.dest]})
 			require.NoError(t, err)
 			got := list[len(list)-1]
@@ -203,6 +211,10 @@ func TestRealTransactions(t *testing.T) {
 				Pool: address, User: c.accounts[r.user], Source: c.accounts[r.source], Destination: c.accounts[r.dest], Amount: amount,
 			}, trade)
 			for i, m := range got.Accounts {
+				if i > 0 && i == r.hidden {
+					require.True(t, m.Writable)
+					continue
+				}
 				require.Equal(t, c.accounts[i].String(), m.Key.String(), "account %d", i)
 				require.True(t, c.writable[m.Key] || !m.Writable, "account %d is writable", i)
 			}
@@ -240,6 +252,7 @@ func reals() []real {
 		dammV2("361774429/4mg1UGj4RKCyiQUjxXns", 0), dammV2("361774429/3fSH53CwS8yXkSwvoqmB", 0), dammV2("361774429/4MjvrfnUHTFeZUkM8H7a", 0),
 		pumpSwap("swap_okx_dex_1", 24, 1, 23),
 		pumpSwap("swap_exa6gyh_via_pumpswap_1", 24, 0, 21),
+		launchLab(),
 	}
 }
 
@@ -256,6 +269,42 @@ func dammV2(name string, skip int) real {
 			return data
 		},
 	}
+}
+
+// launchLab is of April 2026. Its event tells the curve before the swap, and fees of 0.25, 0.75 and
+// 0.05 %. Who created the coin, and gets the last one, it does not tell.
+func launchLab() real {
+	return real{
+		name: "swap_raydium_launchpad_1", venue: launchlab.Venue{}, accounts: 18, user: 0, source: 5, dest: 6, pool: 4,
+		mints: [2]int{9, 10}, vaults: [2]int{7, 8}, programs: [2]int{11, 12}, gives: 3_761_047, hidden: 17,
+		account: func(c call) []byte {
+			data := make([]byte, 429)
+			copy(data, []byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46})
+			copy(data[29:69], c.events[0][16+32:]) // the curve, before the swap
+			svmtest.KeysAt(data, map[int]venue.Key{141: c.accounts[2], 173: c.accounts[3], 205: c.accounts[9], 237: c.accounts[10], 269: c.accounts[7], 301: c.accounts[8]})
+			return data
+		},
+		others: func(t *testing.T, c call, chain *swaptest.Chain) {
+			t.Helper()
+			require.Len(t, c.events, 1)
+			event := c.events[0][8:]
+			require.Equal(t, []uint64{3_761_047, 9_504, 28_507, 1_900, 0}, numbers(event[40+8*8:40+13*8]))
+			config := append([]byte{0x95, 0x08, 0x9c, 0xca, 0xa0, 0xfc, 0xb0, 0xd9}, make([]byte, 363)...)
+			svmtest.NumbersAt(config, map[int]uint64{27: 2_500})
+			svmtest.KeysAt(config, map[int]venue.Key{83: c.accounts[10]})
+			chain.Set(c.accounts[2], launchlab.Program, config)
+			site := append([]byte{0xa0, 0x4e, 0x80, 0x00, 0xf8, 0x53, 0xe6, 0xa0}, make([]byte, 936)...)
+			svmtest.NumbersAt(site, map[int]uint64{104: 7_500, 720: 500})
+			chain.Set(c.accounts[3], launchlab.Program, site)
+		},
+	}
+}
+
+func numbers(data []byte) (list []uint64) {
+	for ; len(data) >= 8; data = data[8:] {
+		list = append(list, binary.LittleEndian.Uint64(data))
+	}
+	return list
 }
 
 // pumpSwap is of April 2026, before trades paid a part of the fee for buying back: without that

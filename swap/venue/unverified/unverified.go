@@ -27,13 +27,9 @@ type Venue struct {
 // Err is why these pools are not quoted.
 var Err = fmt.Errorf("%w: nothing proves the venue's arithmetic here yet", venue.ErrUnverified)
 
-// Venues are all of them. Layouts: damm-v1-sdk; raydium_launchpad by the IDL.
+// Venues are all of them. Layout: damm-v1-sdk.
 func Venues() []Venue {
 	return []Venue{
-		{
-			Name: "raydium_launchlab", Program: pubkey.MustParse("LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj"),
-			discriminator: [8]byte{0xf7, 0xed, 0xe3, 0xf5, 0xd7, 0xc3, 0xde, 0x46}, first: 205, second: 237,
-		},
 		{
 			Name: "meteora_damm_v1", Program: pubkey.MustParse("Eo7WjKq67rjJQSZxS6z3YkapzY3eMj6Xy8X5EQVn5UaB"),
 			discriminator: [8]byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}, first: 40, second: 72,
