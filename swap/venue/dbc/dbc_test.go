@@ -110,6 +110,28 @@ func TestACurveOfAnotherPairIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, venue.ErrAnotherPair)
 }
 
+// TestCoinsWithATransferHookAreRefused, by name, and their pools found with the others.
+func TestCoinsWithATransferHookAreRefused(t *testing.T) {
+	pool, config := account(t, "fee_in_quote_pool.bin"), account(t, "fee_in_quote_config.bin")
+	copy(pool, hookPoolDiscriminator[:])
+	copy(config, hookConfigDiscriminator[:])
+	config = append(config, make([]byte, 80)...) // the hook's program, and room
+	s, err := decodeState(pool)
+	require.NoError(t, err)
+	quoted := venue.Key(config[configQuoteMint:])
+	c := swaptest.New()
+	c.Set(swaptest.Named("pool"), Program, pool)
+	c.Set(s.config, Program, config)
+	_, err = c.Pool(t, Venue{}, [2]venue.Key{s.coin, quoted})
+	require.ErrorIs(t, err, venue.ErrUnverified)
+	require.ErrorContains(t, err, "a coin with a transfer hook")
+	_, err = c.Pool(t, Venue{}, [2]venue.Key{s.coin, swaptest.Named("another")})
+	require.ErrorIs(t, err, venue.ErrAnotherPair)
+	c.Edit(s.config, func(data []byte) { data[0]++ })
+	_, err = c.Pool(t, Venue{}, [2]venue.Key{s.coin, quoted})
+	require.ErrorIs(t, err, venue.ErrMalformed)
+}
+
 // FuzzDecode: accounts are hostile.
 func FuzzDecode(f *testing.F) {
 	f.Add(make([]byte, poolSize), make([]byte, configSize), uint64(5))

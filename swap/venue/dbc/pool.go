@@ -37,9 +37,12 @@ var (
 
 	poolDiscriminator   = [8]byte{0xd5, 0xe0, 0x05, 0xd1, 0x62, 0x45, 0x77, 0x5c}
 	configDiscriminator = [8]byte{0x1a, 0x6c, 0x0e, 0x7b, 0x74, 0xe6, 0x81, 0x2b}
+	// The accounts of coins with a transfer hook begin like the others.
+	hookPoolDiscriminator   = [8]byte{0xed, 0xdb, 0xb8, 0x17, 0x2a, 0xbd, 0xa9, 0x23}
+	hookConfigDiscriminator = [8]byte{0x28, 0xdc, 0xc2, 0xfb, 0x29, 0xc7, 0x7b, 0xfd}
 )
 
-// Layout of a VirtualPool.
+// Layout of a VirtualPool, and of a TransferHookPool.
 const (
 	poolSize = 424
 
@@ -54,7 +57,7 @@ const (
 	poolMigrated     = 305
 )
 
-// Layout of a PoolConfig.
+// Layout of a PoolConfig. A ConfigWithTransferHook is longer.
 const (
 	configSize = 1048
 
@@ -87,10 +90,10 @@ func (Venue) Name() string { return Name }
 func (Venue) Program() venue.Key { return Program }
 
 // Lookup implements venue.Venue. A pool names its coin; the token in which it is quoted stands in
-// its config.
+// its config. Both kinds of pools have the coin at one place, so one filter finds them.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(coin venue.Key) venue.Filter {
-		return venue.Filter{Size: poolSize, Parts: []venue.Part{{Offset: 0, Bytes: poolDiscriminator[:]}, {Offset: poolBaseMint, Bytes: coin[:]}}}
+		return venue.Filter{Size: poolSize, Parts: []venue.Part{{Offset: poolBaseMint, Bytes: coin[:]}}}
 	}
 	return venue.Lookup{Filters: []venue.Filter{filter(a), filter(b)}}
 }
@@ -103,14 +106,15 @@ func (Venue) Open(address venue.Key, data []byte, mints ...venue.Key) (venue.Ref
 	}
 	for i, coin := range mints {
 		if coin == s.coin && len(mints) == 2 && mints[1-i] != coin {
-			return &ref{address, s.config, [2]venue.Key{coin, mints[1-i]}, s.quoteReserve}, nil
+			return &ref{address, s.config, [2]venue.Key{coin, mints[1-i]}, s.quoteReserve, s.hooked}, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: the curve of another coin", venue.ErrMalformed)
 }
 
-// state is a VirtualPool.
+// state is a VirtualPool. hooked says that it is a TransferHookPool.
 type state struct {
+	hooked                    bool
 	config, coin              venue.Key
 	vaults                    [2]venue.Key
 	baseReserve, quoteReserve uint64
@@ -120,13 +124,13 @@ type state struct {
 }
 
 func decodeState(data []byte) (state, error) {
-	if len(data) < poolSize || [8]byte(data) != poolDiscriminator {
+	if len(data) < poolSize || [8]byte(data) != poolDiscriminator && [8]byte(data) != hookPoolDiscriminator {
 		return state{}, fmt.Errorf("%w: a pool of %d bytes", venue.ErrMalformed, len(data))
 	}
 	key := func(at int) venue.Key { return venue.Key(data[at : at+32]) }
 	number := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
 	return state{
-		config: key(poolConfig), coin: key(poolBaseMint), vaults: [2]venue.Key{key(poolVaults), key(poolVaults + 32)},
+		hooked: [8]byte(data) == hookPoolDiscriminator, config: key(poolConfig), coin: key(poolBaseMint), vaults: [2]venue.Key{key(poolVaults), key(poolVaults + 32)},
 		baseReserve: number(poolBaseReserve), quoteReserve: number(poolQuoteReserve),
 		accumulator: wide(data[poolAccumulator:]), price: wide(data[poolPrice:]), activation: number(poolActivation), migrated: data[poolMigrated] != 0,
 	}, nil
@@ -179,6 +183,16 @@ func decodeConfig(data []byte) (*config, error) {
 	return c, c.base.check()
 }
 
+// hookConfig is a ConfigWithTransferHook.
+type hookConfig struct{ quoteMint venue.Key }
+
+func decodeHookConfig(data []byte) (*hookConfig, error) {
+	if len(data) < configSize || [8]byte(data) != hookConfigDiscriminator {
+		return nil, fmt.Errorf("%w: a config of %d bytes", venue.ErrMalformed, len(data))
+	}
+	return &hookConfig{venue.Key(data[configQuoteMint : configQuoteMint+32])}, nil
+}
+
 // wide reads a u128.
 func wide(data []byte) uint256.Int {
 	return uint256.Int{binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])}
@@ -189,6 +203,7 @@ type ref struct {
 	address, config venue.Key
 	mints           [2]venue.Key
 	depth           uint64
+	hooked          bool
 }
 
 // Address implements venue.Ref.
@@ -215,7 +230,26 @@ func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	return p, nil
 }
 
+// errHook is the refusal of a coin whose transfers call another program: its swaps are another
+// instruction, and no run of the program proves them.
+var errHook = fmt.Errorf("%w: a coin with a transfer hook", venue.ErrUnverified)
+
+// refuseHooked returns why a TransferHookPool is not decoded.
+func (r *ref) refuseHooked(accounts venue.State) error {
+	c, err := venue.Config(accounts, r.config, Program, decodeHookConfig)
+	switch {
+	case err != nil:
+		return err
+	case c.quoteMint != r.mints[1]:
+		return fmt.Errorf("%w: %w", venue.ErrMalformed, venue.ErrAnotherPair)
+	}
+	return errHook
+}
+
 func (r *ref) decode(accounts venue.State) (*Pool, error) {
+	if r.hooked {
+		return nil, r.refuseHooked(accounts)
+	}
 	data, err := venue.Owned(accounts, r.address, Program)
 	if err != nil {
 		return nil, err
@@ -228,6 +262,8 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 		return nil, err
 	}
 	switch {
+	case p.state.hooked:
+		return nil, errHook
 	case p.state.config != r.config || p.state.coin != r.mints[0] || p.config.quoteMint != r.mints[1]:
 		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, venue.ErrAnotherPair)
 	case p.state.price.Lt(&p.config.start) || p.state.price.Gt(&p.config.curve[p.config.count-1].price):
