@@ -81,6 +81,8 @@ const (
 	TypeSwapLegOut = "swap_leg.out"
 	// TypeRoute is an aggregator's Route on TopicSwaps. It never counts as volume.
 	TypeRoute = "route"
+	// TypeLiquidity is a LiquidityChange on TopicSwaps.
+	TypeLiquidity = "liquidity"
 	// TypePool is a Pool on TopicPools.
 	TypePool = "pool"
 	// TypeBalances is a BalanceChanges on TopicBalances.
@@ -127,7 +129,7 @@ const day = 24 * time.Hour
 func Topics() []Topic {
 	return []Topic{
 		{TopicTokenEvents, 4, 0, "token events by mint: the source of truth"},
-		{TopicSwaps, 4, 30 * day, "swap legs, one record per leg and mint; aggregators' routes"},
+		{TopicSwaps, 4, 30 * day, "swap legs, one record per leg and mint; aggregators' routes; liquidity added and removed"},
 		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
 		{TopicBalances, 4, 7 * day, "changes of token accounts, by mint"},
 		{TopicTransfers, 4, 7 * day, "movements of tokens, by mint"},

@@ -119,6 +119,11 @@ func Read(t testing.TB, folder string) (transactions [][]proto.Message) {
 					told = append(told, pool)
 				}
 			}
+			for _, change := range found.Liquidity {
+				if len(change.GetMintB()) == 32 {
+					told = append(told, change)
+				}
+			}
 			for _, event := range decoder.Decode(&block.Transactions[i], block.Slot, block.BlockTime) {
 				told = append(told, event)
 			}
@@ -149,6 +154,10 @@ func (o *Oracle) Add(message proto.Message) {
 		a, b := base58.Encode(m.GetMintA()), base58.Encode(m.GetMintB())
 		key := pooled{base58.Encode(m.GetPool()), min(a, b), max(a, b)}
 		o.creations[key] = append(o.creations[key], creation{placeOf(m.GetPosition()), time.Unix(m.GetBlockTime(), 0).UTC(), m.GetCreated()})
+	case *eventspb.LiquidityChange:
+		a, b := base58.Encode(m.GetMintA()), base58.Encode(m.GetMintB())
+		key := pooled{base58.Encode(m.GetPool()), min(a, b), max(a, b)}
+		o.creations[key] = append(o.creations[key], creation{placeOf(m.GetPosition()), time.Unix(m.GetBlockTime(), 0).UTC(), false})
 	case *eventspb.TokenEvent:
 		o.event(m)
 	case *eventspb.Enrichment:

@@ -119,6 +119,8 @@ func TestTablesOfVenues(t *testing.T) {
 			require.Contains(t, []int{0, 1, 8}, len(ins.Tag), what)
 			require.True(t, len(ins.Tag) > 0 || v.Name == "humidifi", what)
 			require.True(t, len(ins.Shapes) > 0 || ins.Find != nil || ins.ByEvent, what)
+			require.Less(t, ins.LPMint, ins.MinAccounts, what)
+			require.True(t, ins.Kind == swap.Swap || ins.Kind == swap.Create || ins.Find == nil && !ins.ByEvent, what)
 			for _, s := range ins.Shapes {
 				for _, place := range []int{s.Pool, s.VaultA, s.VaultB, s.Owner, s.MintA, s.MintB} {
 					require.Less(t, place, ins.MinAccounts, what)

@@ -27,6 +27,7 @@ type metrics struct {
 	legs          *prometheus.CounterVec
 	routes        *prometheus.CounterVec
 	pools         *prometheus.CounterVec
+	liquidity     *prometheus.CounterVec
 	changes       prometheus.Counter
 	transfers     *prometheus.CounterVec
 	untold        prometheus.Counter
@@ -61,6 +62,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		slots:        vector("slots_total", "Slot records acknowledged, by status.", "status"),
 		legs:         vector("swap_legs_total", "Swap legs decoded, by venue and by how many sources state their amounts: two (or more), one, none, or disagree.", "venue", "sources"),
 		routes:       vector("swap_routes_total", "Aggregators' routes decoded, by aggregator.", "aggregator"),
+		liquidity:    vector("liquidity_total", "Changes of pools' liquidity decoded, by venue.", "venue"),
 		pools:        vector("pools_total", "Pool records written, by venue: created ones and those seen first.", "venue"),
 		changes:      counter("balance_changes_total", "Changes of token accounts written."),
 		transfers:    vector("transfers_total", "Transfers written, by kind.", "kind"),
@@ -83,7 +85,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.changes, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
+		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.liquidity, m.changes, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register ingest metrics: %w", err)
@@ -116,6 +118,7 @@ func (m *metrics) preset() {
 	counters.Preset(m.legs, venueNames, []string{"two", "one", "none", "disagree"})
 	counters.Preset(m.routes, aggregators)
 	counters.Preset(m.pools, venueNames)
+	counters.Preset(m.liquidity, venueNames)
 	counters.Preset(m.transfers, schemas.TransferKinds())
 }
 

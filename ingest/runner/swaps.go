@@ -36,6 +36,15 @@ func (r *Runner) swaps(out *output, found swap.Result, receivedAt time.Time) err
 		out.records = append(out.records, record)
 		r.metrics.routes.WithLabelValues(route.GetAggregator()).Inc()
 	}
+	for _, change := range found.Liquidity {
+		position := schemas.PositionOf(change.GetPosition(), change.GetSignature())
+		record, err := swapRecord(change, schemas.TopicSwaps, schemas.TypeLiquidity, change.GetPool(), &position, receivedAt)
+		if err != nil {
+			return err
+		}
+		out.records = append(out.records, record)
+		r.metrics.liquidity.WithLabelValues(change.GetVenue()).Inc()
+	}
 	for _, pool := range found.Pools {
 		record, err := poolRecord(pool, receivedAt)
 		if err != nil {

@@ -19,6 +19,8 @@ import (
 type Batch struct {
 	Legs   []*eventspb.SwapLeg
 	Routes []*eventspb.Route
+	// Changes are the changes of liquidity.
+	Changes []change
 
 	pools    map[poolKey]*poolRow
 	reserves map[poolMinute]reserves
@@ -50,6 +52,8 @@ func (b *Batch) Add(record *kafka.Record) error {
 		return b.addLeg(record)
 	case schemas.TypeRoute:
 		return b.addRoute(record.Value)
+	case schemas.TypeLiquidity:
+		return b.addLiquidity(record)
 	default:
 		return fmt.Errorf("unexpected type %q", kind)
 	}
@@ -62,6 +66,9 @@ func (b *Batch) Keep(wanted func(table string) bool) {
 	}
 	if !wanted(tableRoutes) {
 		b.Routes = nil
+	}
+	if !wanted(tableLiquidity) {
+		b.Changes = nil
 	}
 	if !wanted(tablePools) {
 		clear(b.pools)

@@ -23,7 +23,7 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, err)
 	rows := func(b *Batch) map[string]int {
 		return map[string]int{
-			tableSwaps: len(b.Legs), tableRoutes: len(b.Routes), tablePools: len(b.pools), tablePoolReserves: len(b.reserves),
+			tableSwaps: len(b.Legs), tableRoutes: len(b.Routes), tableLiquidity: len(b.Changes), tablePools: len(b.pools), tablePoolReserves: len(b.reserves),
 			tableLastTrades: len(b.trades), tableSwapMinutes: len(b.touched),
 		}
 	}
@@ -33,6 +33,7 @@ func TestKeep(t *testing.T) {
 			Topic: schemas.TopicSwaps, Value: leg, Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(schemas.TypeSwapLegIn)}},
 		}))
 		b.Routes = append(b.Routes, &eventspb.Route{})
+		b.Changes = append(b.Changes, change{})
 		return b
 	}
 	all := rows(filled())

@@ -52,6 +52,7 @@ type poolRow struct {
 	createdTime          time.Time
 	signature            []byte // of the creation
 	creator              pubkey.Key
+	lpMint               pubkey.Key
 	last                 reserves
 }
 
@@ -158,6 +159,7 @@ func (b *Batch) addPool(record *kafka.Record) error {
 	row := b.pool(key)
 	row.seen(position, at, pool.GetVenue(), keyIn(pool.GetProgramId()))
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
+	row.lpMint = later(row.lpMint, keyIn(pool.GetLpMint()))
 	if pool.GetCreated() && position.Compare(row.created) < 0 {
 		row.created, row.createdTime = position, at
 		row.signature, row.creator = pool.GetSignature(), keyIn(pool.GetCreator())

@@ -12,6 +12,7 @@ import (
 const (
 	tableSwaps        = "swaps_raw"
 	tableRoutes       = "routes_raw"
+	tableLiquidity    = "liquidity_raw"
 	tablePools        = "pools_raw"
 	tablePoolReserves = "pool_reserves_raw"
 	tableLastTrades   = "last_trades_raw"
@@ -116,7 +117,8 @@ func poolColumns() []clickhouse.Column {
 		"decimals_a", "SimpleAggregateFunction(max, Nullable(UInt8))", "decimals_b", "SimpleAggregateFunction(max, Nullable(UInt8))",
 		"first", "SimpleAggregateFunction(min, Tuple(position UInt128, block_time DateTime('UTC')))",
 		"creation", "SimpleAggregateFunction(min, Tuple(position UInt128, block_time DateTime('UTC'), signature String, creator String))",
-		"last", "SimpleAggregateFunction(max, Tuple(position UInt128, block_time DateTime('UTC'), reserve_a UInt64, reserve_b UInt64))")
+		"last", "SimpleAggregateFunction(max, Tuple(position UInt128, block_time DateTime('UTC'), reserve_a UInt64, reserve_b UInt64))",
+		"lp_mint", "SimpleAggregateFunction(max, String)")
 }
 
 func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
@@ -126,7 +128,7 @@ func (c *ClickHouse) insertPools(ctx context.Context, batch *Batch) error {
 				keyText(row.program), keyText(row.vaultA), keyText(row.vaultB), row.decimalsA, row.decimalsB,
 				[]any{row.first.BigInt(), orEpoch(row.firstTime)},
 				[]any{row.created.BigInt(), orEpoch(row.createdTime), signatureText(row.signature), keyText(row.creator)},
-				[]any{row.last.position.BigInt(), orEpoch(row.last.time), row.last.a, row.last.b}); err != nil {
+				[]any{row.last.position.BigInt(), orEpoch(row.last.time), row.last.a, row.last.b}, keyText(row.lpMint)); err != nil {
 				return err
 			}
 		}

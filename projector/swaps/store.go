@@ -38,7 +38,7 @@ func (c *ClickHouse) Check(ctx context.Context) error {
 
 func tables() map[string][]clickhouse.Column {
 	return map[string][]clickhouse.Column{
-		tableSwaps: swapColumns(), tableRoutes: routeColumns(), tablePools: poolColumns(),
+		tableSwaps: swapColumns(), tableRoutes: routeColumns(), tableLiquidity: liquidityColumns(), tablePools: poolColumns(),
 		tablePoolReserves: poolReserveColumns(), tableLastTrades: lastTradeColumns(), tableSwapMinutes: swapMinuteColumns(),
 	}
 }
@@ -91,7 +91,7 @@ func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	tables, beside := errgroup.WithContext(ctx)
 	for _, insert := range []func(context.Context, *Batch) error{
-		c.insertLegsAndRoutes, c.insertPools, c.insertPoolReserves, c.insertLastTrades,
+		c.insertLegsAndRoutes, c.insertLiquidity, c.insertPools, c.insertPoolReserves, c.insertLastTrades,
 	} {
 		tables.Go(func() error { return insert(beside, batch) })
 	}

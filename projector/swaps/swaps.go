@@ -1,11 +1,12 @@
-// Package swaps turns swap legs, aggregators' routes and pools into ClickHouse rows.
+// Package swaps turns swap legs, aggregators' routes, changes of liquidity and pools into
+// ClickHouse rows.
 //
-// In: records of chain.swaps.v1 and chain.pools.v1. Out: rows of swaps_raw, routes_raw, pools_raw,
-// pool_reserves_raw and last_trades_raw; in swap_minutes_raw, the minutes that wait for their
-// valuation; dead letters for records that are not messages of their topic. Guarantees: an offset
-// is committed only after the rows are stored. Storing a record twice, or in another order, leaves
-// the same rows. It has its own consumer group, so swaps and token events do not wait for each
-// other.
+// In: records of chain.swaps.v1 and chain.pools.v1. Out: rows of swaps_raw, routes_raw,
+// liquidity_raw, pools_raw, pool_reserves_raw and last_trades_raw; in swap_minutes_raw, the minutes
+// that wait for their valuation; dead letters for records that are not messages of their topic.
+// Guarantees: an offset is committed only after the rows are stored. Storing a record twice, or in
+// another order, leaves the same rows. It has its own consumer group, so swaps and token events do
+// not wait for each other.
 package swaps
 
 import (
@@ -102,5 +103,6 @@ func (p *Projector) project(ctx context.Context, records []kafka.Record) (err er
 	}
 	p.metrics.legs.Add(float64(len(batch.Legs)))
 	p.metrics.routes.Add(float64(len(batch.Routes)))
+	p.metrics.liquidity.Add(float64(len(batch.Changes)))
 	return nil
 }

@@ -56,6 +56,10 @@ func TestAProjectionWritesItsTablesAlone(t *testing.T) {
 		record(schemas.TypeRoute, &eventspb.Route{
 			Position: &eventspb.Position{Slot: 7}, BlockTime: 1_700_000_000, Signature: make([]byte, 64), MintIn: key(3), MintOut: key(4), AmountIn: 1, AmountOut: 2,
 		}),
+		record(schemas.TypeLiquidity, &eventspb.LiquidityChange{
+			Position: &eventspb.Position{Slot: 7}, BlockTime: 1_700_000_000, Signature: make([]byte, 64), Venue: "v", ProgramId: key(1), Pool: key(2),
+			MintA: key(3), MintB: key(4), AmountA: 1, Added: true,
+		}),
 	}
 	written := func(tables ...string) []string {
 		conn := &inserts{}

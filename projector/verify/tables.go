@@ -76,10 +76,13 @@ func specs() []spec {
 		},
 		{table: "routes_raw", key: "slot, signature, instruction_index, inner_instruction_index", slot: "slot", order: "version"},
 		{
+			table: "liquidity_raw", key: "pool, slot, signature, instruction_index, inner_instruction_index, batch_index", slot: "slot", order: "version",
+		},
+		{
 			table: "pools_raw", key: "pool, mint_a, mint_b", slot: slotOf("first.1"),
 			// Each of these only grows as records are merged into a row. first and creation shrink.
 			order: "(last, bitNot(first.1), bitNot(toUnixTimestamp(first.2)), bitNot(creation.1), bitNot(toUnixTimestamp(creation.2)), " +
-				"venue, program_id, vault_a, vault_b, ifNull(decimals_a + 1, 0), ifNull(decimals_b + 1, 0))",
+				"venue, program_id, vault_a, vault_b, ifNull(decimals_a + 1, 0), ifNull(decimals_b + 1, 0), lp_mint)",
 		},
 		{table: "pool_reserves_raw", key: "minute, pool, mint_a, mint_b", slot: slotOf("last.1"), order: "last"},
 		{table: "last_trades_raw", key: "mint", slot: "toUInt64(0)", order: "last_trade_at"},

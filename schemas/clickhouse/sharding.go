@@ -16,7 +16,7 @@ func Sharding() map[string]string {
 		"last_trades_raw": byMint, "prices_1m_raw": byMint, "daily_volumes_raw": byMint,
 		"volume_1m_raw": byMint, "volume_1h_raw": byMint, "volume_1d_raw": byMint,
 		"slots_raw": bySlot, "swaps_raw": bySlot, "routes_raw": bySlot,
-		"pools_raw": byPool, "pool_reserves_raw": byPool, "pool_minutes_raw": byPool, "pool_held_1h_raw": byPool,
+		"pools_raw": byPool, "liquidity_raw": byPool, "pool_reserves_raw": byPool, "pool_minutes_raw": byPool, "pool_held_1h_raw": byPool,
 		"pool_volume_1m_raw": byPool, "pool_volume_1h_raw": byPool, "pool_volume_1d_raw": byPool,
 		"swap_minutes_raw": "cityHash64(minute)", "venue_volume_1m_raw": "cityHash64(bucket)", "trade_pools_1m_raw": "cityHash64(bucket)",
 		"balance_changes_raw": byMint, "token_accounts_raw": byMint, "transfers_raw": byMint, "balance_mints_raw": byMint,

@@ -2356,8 +2356,11 @@ type Pool struct {
 	DecimalsB *uint32 `protobuf:"varint,12,opt,name=decimals_b,json=decimalsB,proto3,oneof" json:"decimals_b,omitempty"`
 	Created   bool    `protobuf:"varint,13,opt,name=created,proto3" json:"created,omitempty"`
 	// Of a created one: the account that the instruction names as its creator.
-	Creator       []byte `protobuf:"bytes,14,opt,name=creator,proto3" json:"creator,omitempty"`
-	Instruction   string `protobuf:"bytes,15,opt,name=instruction,proto3" json:"instruction,omitempty"`
+	Creator     []byte `protobuf:"bytes,14,opt,name=creator,proto3" json:"creator,omitempty"`
+	Instruction string `protobuf:"bytes,15,opt,name=instruction,proto3" json:"instruction,omitempty"`
+	// The mint of the pool's liquidity tokens; empty where it has none, or where the instruction does
+	// not name it.
+	LpMint        []byte `protobuf:"bytes,16,opt,name=lp_mint,json=lpMint,proto3" json:"lp_mint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2497,6 +2500,269 @@ func (x *Pool) GetInstruction() string {
 	return ""
 }
 
+func (x *Pool) GetLpMint() []byte {
+	if x != nil {
+		return x.LpMint
+	}
+	return nil
+}
+
+// LiquidityChange is tokens that somebody put into a pool, or took out of it, for a share of the
+// pool: never a swap. Topic chain.swaps.v1, type liquidity, key: the pool in base58.
+type LiquidityChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the venue's instruction. One that adds of one token and removes of the other makes
+	// two changes and numbers them in batch_index.
+	Position *Position `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"`
+	// Unix seconds; 0 when the source does not say.
+	BlockTime int64  `protobuf:"varint,2,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
+	Signature []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	// The venue's program.
+	ProgramId []byte `protobuf:"bytes,4,opt,name=program_id,json=programId,proto3" json:"program_id,omitempty"`
+	// As in SwapLeg.
+	Venue string `protobuf:"bytes,5,opt,name=venue,proto3" json:"venue,omitempty"`
+	Pool  []byte `protobuf:"bytes,6,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Tokens came into the pool; else they left it.
+	Added bool `protobuf:"varint,7,opt,name=added,proto3" json:"added,omitempty"`
+	// mint_a sorts before mint_b by bytes; vault, amount and so on belong to their mint. mint_b is
+	// empty where the instruction names one of the pool's two sides only.
+	MintA  []byte `protobuf:"bytes,8,opt,name=mint_a,json=mintA,proto3" json:"mint_a,omitempty"`
+	MintB  []byte `protobuf:"bytes,9,opt,name=mint_b,json=mintB,proto3" json:"mint_b,omitempty"`
+	VaultA []byte `protobuf:"bytes,10,opt,name=vault_a,json=vaultA,proto3" json:"vault_a,omitempty"`
+	VaultB []byte `protobuf:"bytes,11,opt,name=vault_b,json=vaultB,proto3" json:"vault_b,omitempty"`
+	// Raw units: what the vault received, net of a Token-2022 transfer fee, or all that left it.
+	AmountA uint64 `protobuf:"varint,12,opt,name=amount_a,json=amountA,proto3" json:"amount_a,omitempty"`
+	AmountB uint64 `protobuf:"varint,13,opt,name=amount_b,json=amountB,proto3" json:"amount_b,omitempty"`
+	// Absent where the transaction's token balances do not say.
+	DecimalsA *uint32 `protobuf:"varint,14,opt,name=decimals_a,json=decimalsA,proto3,oneof" json:"decimals_a,omitempty"`
+	DecimalsB *uint32 `protobuf:"varint,15,opt,name=decimals_b,json=decimalsB,proto3,oneof" json:"decimals_b,omitempty"`
+	// Swap fees of the position that left together with what was removed and are in the amounts, as
+	// the program's event says; absent where no event was read, 0 where it says that there are none.
+	FeesA *uint64 `protobuf:"varint,16,opt,name=fees_a,json=feesA,proto3,oneof" json:"fees_a,omitempty"`
+	FeesB *uint64 `protobuf:"varint,17,opt,name=fees_b,json=feesB,proto3,oneof" json:"fees_b,omitempty"`
+	// The wallet that provides: the instruction's user where that one signed, else as SwapLeg.trader.
+	Provider []byte `protobuf:"bytes,18,opt,name=provider,proto3" json:"provider,omitempty"`
+	// The mint of the pool's liquidity tokens, and how many were minted or burned; empty and absent
+	// where the pool has none.
+	LpMint   []byte  `protobuf:"bytes,19,opt,name=lp_mint,json=lpMint,proto3" json:"lp_mint,omitempty"`
+	LpAmount *uint64 `protobuf:"varint,20,opt,name=lp_amount,json=lpAmount,proto3,oneof" json:"lp_amount,omitempty"`
+	// Balances of the vaults after the change; absent as in SwapLeg.
+	ReserveA *uint64 `protobuf:"varint,21,opt,name=reserve_a,json=reserveA,proto3,oneof" json:"reserve_a,omitempty"`
+	ReserveB *uint64 `protobuf:"varint,22,opt,name=reserve_b,json=reserveB,proto3,oneof" json:"reserve_b,omitempty"`
+	// Sets of LegSource bits, as in SwapLeg.
+	Agreed    uint32 `protobuf:"varint,23,opt,name=agreed,proto3" json:"agreed,omitempty"`
+	Disagreed uint32 `protobuf:"varint,24,opt,name=disagreed,proto3" json:"disagreed,omitempty"`
+	// The instruction's published name, e.g. add_liquidity.
+	Instruction   string `protobuf:"bytes,25,opt,name=instruction,proto3" json:"instruction,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiquidityChange) Reset() {
+	*x = LiquidityChange{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiquidityChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiquidityChange) ProtoMessage() {}
+
+func (x *LiquidityChange) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiquidityChange.ProtoReflect.Descriptor instead.
+func (*LiquidityChange) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *LiquidityChange) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetBlockTime() int64 {
+	if x != nil {
+		return x.BlockTime
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetProgramId() []byte {
+	if x != nil {
+		return x.ProgramId
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetVenue() string {
+	if x != nil {
+		return x.Venue
+	}
+	return ""
+}
+
+func (x *LiquidityChange) GetPool() []byte {
+	if x != nil {
+		return x.Pool
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetAdded() bool {
+	if x != nil {
+		return x.Added
+	}
+	return false
+}
+
+func (x *LiquidityChange) GetMintA() []byte {
+	if x != nil {
+		return x.MintA
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetMintB() []byte {
+	if x != nil {
+		return x.MintB
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetVaultA() []byte {
+	if x != nil {
+		return x.VaultA
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetVaultB() []byte {
+	if x != nil {
+		return x.VaultB
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetAmountA() uint64 {
+	if x != nil {
+		return x.AmountA
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetAmountB() uint64 {
+	if x != nil {
+		return x.AmountB
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetDecimalsA() uint32 {
+	if x != nil && x.DecimalsA != nil {
+		return *x.DecimalsA
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetDecimalsB() uint32 {
+	if x != nil && x.DecimalsB != nil {
+		return *x.DecimalsB
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetFeesA() uint64 {
+	if x != nil && x.FeesA != nil {
+		return *x.FeesA
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetFeesB() uint64 {
+	if x != nil && x.FeesB != nil {
+		return *x.FeesB
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetProvider() []byte {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetLpMint() []byte {
+	if x != nil {
+		return x.LpMint
+	}
+	return nil
+}
+
+func (x *LiquidityChange) GetLpAmount() uint64 {
+	if x != nil && x.LpAmount != nil {
+		return *x.LpAmount
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetReserveA() uint64 {
+	if x != nil && x.ReserveA != nil {
+		return *x.ReserveA
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetReserveB() uint64 {
+	if x != nil && x.ReserveB != nil {
+		return *x.ReserveB
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetAgreed() uint32 {
+	if x != nil {
+		return x.Agreed
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetDisagreed() uint32 {
+	if x != nil {
+		return x.Disagreed
+	}
+	return 0
+}
+
+func (x *LiquidityChange) GetInstruction() string {
+	if x != nil {
+		return x.Instruction
+	}
+	return ""
+}
+
 // SlotRecord is one line of the slot ledger. It is written after every event of the block is
 // acknowledged, so its presence proves that the block's events are in the log. Topic
 // chain.slots.v1, key: the slot in decimal.
@@ -2523,7 +2789,7 @@ type SlotRecord struct {
 
 func (x *SlotRecord) Reset() {
 	*x = SlotRecord{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2801,7 @@ func (x *SlotRecord) String() string {
 func (*SlotRecord) ProtoMessage() {}
 
 func (x *SlotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[21]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2814,7 @@ func (x *SlotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRecord.ProtoReflect.Descriptor instead.
 func (*SlotRecord) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SlotRecord) GetSlot() uint64 {
@@ -2653,7 +2919,7 @@ type StreamBlock struct {
 
 func (x *StreamBlock) Reset() {
 	*x = StreamBlock{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2931,7 @@ func (x *StreamBlock) String() string {
 func (*StreamBlock) ProtoMessage() {}
 
 func (x *StreamBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[22]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2944,7 @@ func (x *StreamBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamBlock.ProtoReflect.Descriptor instead.
 func (*StreamBlock) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamBlock) GetSlot() uint64 {
@@ -2756,7 +3022,7 @@ type StreamStatus struct {
 
 func (x *StreamStatus) Reset() {
 	*x = StreamStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +3034,7 @@ func (x *StreamStatus) String() string {
 func (*StreamStatus) ProtoMessage() {}
 
 func (x *StreamStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[23]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +3047,7 @@ func (x *StreamStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamStatus.ProtoReflect.Descriptor instead.
 func (*StreamStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StreamStatus) GetSlot() uint64 {
@@ -2814,7 +3080,7 @@ type ChainIdentity struct {
 
 func (x *ChainIdentity) Reset() {
 	*x = ChainIdentity{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +3092,7 @@ func (x *ChainIdentity) String() string {
 func (*ChainIdentity) ProtoMessage() {}
 
 func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[24]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +3105,7 @@ func (x *ChainIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChainIdentity.ProtoReflect.Descriptor instead.
 func (*ChainIdentity) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChainIdentity) GetGenesisHash() []byte {
@@ -2888,7 +3154,7 @@ type ValidatorSnapshot struct {
 
 func (x *ValidatorSnapshot) Reset() {
 	*x = ValidatorSnapshot{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +3166,7 @@ func (x *ValidatorSnapshot) String() string {
 func (*ValidatorSnapshot) ProtoMessage() {}
 
 func (x *ValidatorSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[25]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +3179,7 @@ func (x *ValidatorSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidatorSnapshot.ProtoReflect.Descriptor instead.
 func (*ValidatorSnapshot) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ValidatorSnapshot) GetName() string {
@@ -2990,7 +3256,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3268,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[26]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3281,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SourceStatus) GetKind() string {
@@ -3110,7 +3376,7 @@ type EnrichmentRequest struct {
 
 func (x *EnrichmentRequest) Reset() {
 	*x = EnrichmentRequest{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3388,7 @@ func (x *EnrichmentRequest) String() string {
 func (*EnrichmentRequest) ProtoMessage() {}
 
 func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3401,7 @@ func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrichmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrichmentRequest) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EnrichmentRequest) GetMint() []byte {
@@ -3218,7 +3484,7 @@ type Enrichment struct {
 
 func (x *Enrichment) Reset() {
 	*x = Enrichment{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3496,7 @@ func (x *Enrichment) String() string {
 func (*Enrichment) ProtoMessage() {}
 
 func (x *Enrichment) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3509,7 @@ func (x *Enrichment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enrichment.ProtoReflect.Descriptor instead.
 func (*Enrichment) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Enrichment) GetMint() []byte {
@@ -3471,7 +3737,7 @@ type MintAccount struct {
 
 func (x *MintAccount) Reset() {
 	*x = MintAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3749,7 @@ func (x *MintAccount) String() string {
 func (*MintAccount) ProtoMessage() {}
 
 func (x *MintAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3762,7 @@ func (x *MintAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MintAccount.ProtoReflect.Descriptor instead.
 func (*MintAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MintAccount) GetProgramId() []byte {
@@ -3564,7 +3830,7 @@ type MetaplexAccount struct {
 
 func (x *MetaplexAccount) Reset() {
 	*x = MetaplexAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +3842,7 @@ func (x *MetaplexAccount) String() string {
 func (*MetaplexAccount) ProtoMessage() {}
 
 func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +3855,7 @@ func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaplexAccount.ProtoReflect.Descriptor instead.
 func (*MetaplexAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MetaplexAccount) GetMetadata() *MetadataSet {
@@ -3622,7 +3888,7 @@ type OffchainMetadata struct {
 
 func (x *OffchainMetadata) Reset() {
 	*x = OffchainMetadata{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3900,7 @@ func (x *OffchainMetadata) String() string {
 func (*OffchainMetadata) ProtoMessage() {}
 
 func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3913,7 @@ func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffchainMetadata.ProtoReflect.Descriptor instead.
 func (*OffchainMetadata) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OffchainMetadata) GetUri() []byte {
@@ -3749,7 +4015,7 @@ type DocumentCheck struct {
 
 func (x *DocumentCheck) Reset() {
 	*x = DocumentCheck{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3761,7 +4027,7 @@ func (x *DocumentCheck) String() string {
 func (*DocumentCheck) ProtoMessage() {}
 
 func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3774,7 +4040,7 @@ func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentCheck.ProtoReflect.Descriptor instead.
 func (*DocumentCheck) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DocumentCheck) GetUri() []byte {
@@ -3861,7 +4127,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +4139,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +4152,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Logo) GetUrl() string {
@@ -4040,7 +4306,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4318,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4331,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -4115,7 +4381,7 @@ type Retraction struct {
 
 func (x *Retraction) Reset() {
 	*x = Retraction{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4127,7 +4393,7 @@ func (x *Retraction) String() string {
 func (*Retraction) ProtoMessage() {}
 
 func (x *Retraction) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4140,7 +4406,7 @@ func (x *Retraction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retraction.ProtoReflect.Descriptor instead.
 func (*Retraction) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Retraction) GetVersion() uint64 {
@@ -4182,7 +4448,7 @@ type SlotRange struct {
 
 func (x *SlotRange) Reset() {
 	*x = SlotRange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4460,7 @@ func (x *SlotRange) String() string {
 func (*SlotRange) ProtoMessage() {}
 
 func (x *SlotRange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4473,7 @@ func (x *SlotRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRange.ProtoReflect.Descriptor instead.
 func (*SlotRange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SlotRange) GetFrom() uint64 {
@@ -4233,7 +4499,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4511,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4524,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -4293,7 +4559,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4305,7 +4571,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4318,7 +4584,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -4423,7 +4689,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4435,7 +4701,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4448,7 +4714,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -4546,7 +4812,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4558,7 +4824,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4571,7 +4837,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -4597,7 +4863,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4875,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4888,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -4690,7 +4956,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4702,7 +4968,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4715,7 +4981,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Unknown) GetKind() string {
@@ -4825,7 +5091,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4837,7 +5103,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4850,7 +5116,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -4981,7 +5247,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +5259,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +5272,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -5047,7 +5313,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5325,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5338,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -5095,7 +5361,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5107,7 +5373,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5120,7 +5386,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -5154,7 +5420,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5166,7 +5432,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5179,7 +5445,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -5212,7 +5478,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5224,7 +5490,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5237,7 +5503,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -5324,7 +5590,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5336,7 +5602,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5349,7 +5615,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Usage) GetNode() string {
@@ -5469,7 +5735,7 @@ type BalanceChanges struct {
 
 func (x *BalanceChanges) Reset() {
 	*x = BalanceChanges{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5481,7 +5747,7 @@ func (x *BalanceChanges) String() string {
 func (*BalanceChanges) ProtoMessage() {}
 
 func (x *BalanceChanges) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5494,7 +5760,7 @@ func (x *BalanceChanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceChanges.ProtoReflect.Descriptor instead.
 func (*BalanceChanges) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BalanceChanges) GetSlot() uint64 {
@@ -5571,7 +5837,7 @@ type BalanceChange struct {
 
 func (x *BalanceChange) Reset() {
 	*x = BalanceChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5583,7 +5849,7 @@ func (x *BalanceChange) String() string {
 func (*BalanceChange) ProtoMessage() {}
 
 func (x *BalanceChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5596,7 +5862,7 @@ func (x *BalanceChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceChange.ProtoReflect.Descriptor instead.
 func (*BalanceChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BalanceChange) GetPlace() uint64 {
@@ -5639,7 +5905,7 @@ type BalanceState struct {
 
 func (x *BalanceState) Reset() {
 	*x = BalanceState{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5651,7 +5917,7 @@ func (x *BalanceState) String() string {
 func (*BalanceState) ProtoMessage() {}
 
 func (x *BalanceState) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5664,7 +5930,7 @@ func (x *BalanceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceState.ProtoReflect.Descriptor instead.
 func (*BalanceState) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BalanceState) GetAmount() uint64 {
@@ -5700,7 +5966,7 @@ type Transfers struct {
 
 func (x *Transfers) Reset() {
 	*x = Transfers{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5712,7 +5978,7 @@ func (x *Transfers) String() string {
 func (*Transfers) ProtoMessage() {}
 
 func (x *Transfers) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5725,7 +5991,7 @@ func (x *Transfers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfers.ProtoReflect.Descriptor instead.
 func (*Transfers) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Transfers) GetSlot() uint64 {
@@ -5787,7 +6053,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5799,7 +6065,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5812,7 +6078,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Transfer) GetPlace() uint64 {
@@ -6072,7 +6338,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\bmint_out\x18\x03 \x01(\fR\amintOut\x12\x1b\n" +
 	"\tamount_in\x18\x04 \x01(\x04R\bamountIn\x12\x1d\n" +
 	"\n" +
-	"amount_out\x18\x05 \x01(\x04R\tamountOut\"\xe2\x03\n" +
+	"amount_out\x18\x05 \x01(\x04R\tamountOut\"\xfb\x03\n" +
 	"\x04Pool\x128\n" +
 	"\bposition\x18\x01 \x01(\v2\x1c.mintlake.events.v1.PositionR\bposition\x12\x1d\n" +
 	"\n" +
@@ -6093,9 +6359,51 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"decimals_b\x18\f \x01(\rH\x01R\tdecimalsB\x88\x01\x01\x12\x18\n" +
 	"\acreated\x18\r \x01(\bR\acreated\x12\x18\n" +
 	"\acreator\x18\x0e \x01(\fR\acreator\x12 \n" +
-	"\vinstruction\x18\x0f \x01(\tR\vinstructionB\r\n" +
+	"\vinstruction\x18\x0f \x01(\tR\vinstruction\x12\x17\n" +
+	"\alp_mint\x18\x10 \x01(\fR\x06lpMintB\r\n" +
 	"\v_decimals_aB\r\n" +
-	"\v_decimals_b\"\x8e\x03\n" +
+	"\v_decimals_b\"\xce\x06\n" +
+	"\x0fLiquidityChange\x128\n" +
+	"\bposition\x18\x01 \x01(\v2\x1c.mintlake.events.v1.PositionR\bposition\x12\x1d\n" +
+	"\n" +
+	"block_time\x18\x02 \x01(\x03R\tblockTime\x12\x1c\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\x12\x1d\n" +
+	"\n" +
+	"program_id\x18\x04 \x01(\fR\tprogramId\x12\x14\n" +
+	"\x05venue\x18\x05 \x01(\tR\x05venue\x12\x12\n" +
+	"\x04pool\x18\x06 \x01(\fR\x04pool\x12\x14\n" +
+	"\x05added\x18\a \x01(\bR\x05added\x12\x15\n" +
+	"\x06mint_a\x18\b \x01(\fR\x05mintA\x12\x15\n" +
+	"\x06mint_b\x18\t \x01(\fR\x05mintB\x12\x17\n" +
+	"\avault_a\x18\n" +
+	" \x01(\fR\x06vaultA\x12\x17\n" +
+	"\avault_b\x18\v \x01(\fR\x06vaultB\x12\x19\n" +
+	"\bamount_a\x18\f \x01(\x04R\aamountA\x12\x19\n" +
+	"\bamount_b\x18\r \x01(\x04R\aamountB\x12\"\n" +
+	"\n" +
+	"decimals_a\x18\x0e \x01(\rH\x00R\tdecimalsA\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"decimals_b\x18\x0f \x01(\rH\x01R\tdecimalsB\x88\x01\x01\x12\x1a\n" +
+	"\x06fees_a\x18\x10 \x01(\x04H\x02R\x05feesA\x88\x01\x01\x12\x1a\n" +
+	"\x06fees_b\x18\x11 \x01(\x04H\x03R\x05feesB\x88\x01\x01\x12\x1a\n" +
+	"\bprovider\x18\x12 \x01(\fR\bprovider\x12\x17\n" +
+	"\alp_mint\x18\x13 \x01(\fR\x06lpMint\x12 \n" +
+	"\tlp_amount\x18\x14 \x01(\x04H\x04R\blpAmount\x88\x01\x01\x12 \n" +
+	"\treserve_a\x18\x15 \x01(\x04H\x05R\breserveA\x88\x01\x01\x12 \n" +
+	"\treserve_b\x18\x16 \x01(\x04H\x06R\breserveB\x88\x01\x01\x12\x16\n" +
+	"\x06agreed\x18\x17 \x01(\rR\x06agreed\x12\x1c\n" +
+	"\tdisagreed\x18\x18 \x01(\rR\tdisagreed\x12 \n" +
+	"\vinstruction\x18\x19 \x01(\tR\vinstructionB\r\n" +
+	"\v_decimals_aB\r\n" +
+	"\v_decimals_bB\t\n" +
+	"\a_fees_aB\t\n" +
+	"\a_fees_bB\f\n" +
+	"\n" +
+	"_lp_amountB\f\n" +
+	"\n" +
+	"_reserve_aB\f\n" +
+	"\n" +
+	"_reserve_b\"\x8e\x03\n" +
 	"\n" +
 	"SlotRecord\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12$\n" +
@@ -6484,7 +6792,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -6514,42 +6822,43 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*Route)(nil),                  // 25: mintlake.events.v1.Route
 	(*RouteHop)(nil),               // 26: mintlake.events.v1.RouteHop
 	(*Pool)(nil),                   // 27: mintlake.events.v1.Pool
-	(*SlotRecord)(nil),             // 28: mintlake.events.v1.SlotRecord
-	(*StreamBlock)(nil),            // 29: mintlake.events.v1.StreamBlock
-	(*StreamStatus)(nil),           // 30: mintlake.events.v1.StreamStatus
-	(*ChainIdentity)(nil),          // 31: mintlake.events.v1.ChainIdentity
-	(*ValidatorSnapshot)(nil),      // 32: mintlake.events.v1.ValidatorSnapshot
-	(*SourceStatus)(nil),           // 33: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 34: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 35: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 36: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 37: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 38: mintlake.events.v1.OffchainMetadata
-	(*DocumentCheck)(nil),          // 39: mintlake.events.v1.DocumentCheck
-	(*Logo)(nil),                   // 40: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 41: mintlake.events.v1.LogoOverride
-	(*Retraction)(nil),             // 42: mintlake.events.v1.Retraction
-	(*SlotRange)(nil),              // 43: mintlake.events.v1.SlotRange
-	(*NotAMint)(nil),               // 44: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 45: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 46: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 47: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 48: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 49: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 50: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 51: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 52: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 53: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 54: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 55: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 56: mintlake.events.v1.Usage
-	(*BalanceChanges)(nil),         // 57: mintlake.events.v1.BalanceChanges
-	(*BalanceChange)(nil),          // 58: mintlake.events.v1.BalanceChange
-	(*BalanceState)(nil),           // 59: mintlake.events.v1.BalanceState
-	(*Transfers)(nil),              // 60: mintlake.events.v1.Transfers
-	(*Transfer)(nil),               // 61: mintlake.events.v1.Transfer
-	nil,                            // 62: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 63: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*LiquidityChange)(nil),        // 28: mintlake.events.v1.LiquidityChange
+	(*SlotRecord)(nil),             // 29: mintlake.events.v1.SlotRecord
+	(*StreamBlock)(nil),            // 30: mintlake.events.v1.StreamBlock
+	(*StreamStatus)(nil),           // 31: mintlake.events.v1.StreamStatus
+	(*ChainIdentity)(nil),          // 32: mintlake.events.v1.ChainIdentity
+	(*ValidatorSnapshot)(nil),      // 33: mintlake.events.v1.ValidatorSnapshot
+	(*SourceStatus)(nil),           // 34: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 35: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 36: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 37: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 38: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 39: mintlake.events.v1.OffchainMetadata
+	(*DocumentCheck)(nil),          // 40: mintlake.events.v1.DocumentCheck
+	(*Logo)(nil),                   // 41: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 42: mintlake.events.v1.LogoOverride
+	(*Retraction)(nil),             // 43: mintlake.events.v1.Retraction
+	(*SlotRange)(nil),              // 44: mintlake.events.v1.SlotRange
+	(*NotAMint)(nil),               // 45: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 46: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 47: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 48: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 49: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 50: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 51: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 52: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 53: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 54: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 55: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 56: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 57: mintlake.events.v1.Usage
+	(*BalanceChanges)(nil),         // 58: mintlake.events.v1.BalanceChanges
+	(*BalanceChange)(nil),          // 59: mintlake.events.v1.BalanceChange
+	(*BalanceState)(nil),           // 60: mintlake.events.v1.BalanceState
+	(*Transfers)(nil),              // 61: mintlake.events.v1.Transfers
+	(*Transfer)(nil),               // 62: mintlake.events.v1.Transfer
+	nil,                            // 63: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 64: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	7,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -6575,43 +6884,44 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	7,  // 20: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
 	26, // 21: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
 	7,  // 22: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
-	2,  // 23: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
-	3,  // 24: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
-	4,  // 25: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	36, // 26: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	37, // 27: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	38, // 28: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	40, // 29: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	44, // 30: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	46, // 31: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	47, // 32: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	41, // 33: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	39, // 34: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
-	42, // 35: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
-	15, // 36: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	12, // 37: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	12, // 38: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	62, // 39: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	5,  // 40: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	43, // 41: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
-	63, // 42: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	48, // 43: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	51, // 44: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	52, // 45: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	53, // 46: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	54, // 47: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	55, // 48: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	55, // 49: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	58, // 50: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
-	59, // 51: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
-	59, // 52: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
-	61, // 53: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
-	6,  // 54: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	7,  // 23: mintlake.events.v1.LiquidityChange.position:type_name -> mintlake.events.v1.Position
+	2,  // 24: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
+	3,  // 25: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
+	4,  // 26: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
+	37, // 27: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	38, // 28: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	39, // 29: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	41, // 30: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	45, // 31: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	47, // 32: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	48, // 33: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	42, // 34: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	40, // 35: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
+	43, // 36: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
+	15, // 37: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	12, // 38: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	12, // 39: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	63, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	5,  // 41: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
+	44, // 42: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
+	64, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	49, // 44: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	52, // 45: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	53, // 46: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	54, // 47: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	55, // 48: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	56, // 49: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	56, // 50: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	59, // 51: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
+	60, // 52: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
+	60, // 53: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
+	62, // 54: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
+	6,  // 55: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -6642,7 +6952,8 @@ func file_mintlake_events_v1_events_proto_init() {
 	file_mintlake_events_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[28].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[29].OneofWrappers = []any{
 		(*Enrichment_MintAccount)(nil),
 		(*Enrichment_MetaplexAccount)(nil),
 		(*Enrichment_Offchain)(nil),
@@ -6654,22 +6965,22 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_DocumentCheck)(nil),
 		(*Enrichment_Retraction)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[43].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[44].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
 		(*KeyChange_Revoked)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[54].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

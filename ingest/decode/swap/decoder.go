@@ -10,8 +10,8 @@ import (
 
 // Observer is called for swaps without a leg. Its method may be called concurrently.
 type Observer interface {
-	// Ignored is called for an instruction of a venue that exchanged nothing, or whose leg could
-	// not be read.
+	// Ignored is called for an instruction of a venue that exchanged nothing, or whose leg or
+	// change of liquidity could not be read.
 	Ignored(venue, reason string)
 }
 
@@ -41,6 +41,8 @@ type Result struct {
 	Routes []*eventspb.Route
 	// Pools are the pools that the transaction creates.
 	Pools []*eventspb.Pool
+	// Liquidity is what was put into pools, or taken out, for a share of them.
+	Liquidity []*eventspb.LiquidityChange
 }
 
 // Decoder finds swaps. It holds no state between transactions, and its methods may be called
@@ -119,13 +121,27 @@ func (w *walk) instruction(at int, v *Venue) {
 		case ins.Kind == Create:
 			for j := range ins.Shapes {
 				w.create(at, v, ins, &ins.Shapes[j])
+				if ins.Adds {
+					w.changes(at, v, ins, &ins.Shapes[j])
+				}
 			}
+		case ins.Kind != Swap:
+			w.liquidity(at, v, ins)
 		case ins.ByEvent:
 			w.byEvents(at, v, ins)
 		default:
 			w.shapes(at, v, ins)
 		}
 		return
+	}
+}
+
+// liquidity makes the changes of an instruction that adds or removes liquidity.
+func (w *walk) liquidity(at int, v *Venue, ins *Instruction) {
+	for i := range ins.Shapes {
+		if reason := w.changes(at, v, ins, &ins.Shapes[i]); reason != "" && w.decoder.observer != nil {
+			w.decoder.observer.Ignored(v.Name, reason)
+		}
 	}
 }
 

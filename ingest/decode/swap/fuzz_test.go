@@ -35,8 +35,10 @@ func (d details) Lamports(pre, post []uint64) ([]uint64, []uint64) {
 // FuzzEvents gives every venue's event reader any bytes, with each of the tags that begin one.
 func FuzzEvents(f *testing.F) {
 	all := venues.All()
-	tags := []string{"", "\x03", "\x04"}
-	for _, name := range []string{"SwapEvent", "Traded", "Swap", "EvtSwap", "EvtSwap2", "BuyEvent", "SellEvent", "TradeEvent", "CreateEvent"} {
+	tags := []string{"", "\x00", "\x01", "\x02", "\x03", "\x04"}
+	for _, name := range []string{"SwapEvent", "Traded", "Swap", "EvtSwap", "EvtSwap2", "BuyEvent", "SellEvent", "TradeEvent", "CreateEvent",
+		"LpChangeEvent", "CreatePersonalPositionEvent", "IncreaseLiquidityEvent", "DecreaseLiquidityEvent", "LiquidityIncreased", "LiquidityDecreased",
+		"AddLiquidity", "RemoveLiquidity", "BootstrapLiquidity", "EvtLiquidityChange", "EvtAddLiquidity", "EvtRemoveLiquidity", "DepositEvent", "WithdrawEvent"} {
 		tags = append(tags, anchorEvent(name))
 	}
 	for i := range tags {
@@ -49,6 +51,10 @@ func FuzzEvents(f *testing.F) {
 			if all[i].Event != nil {
 				var e swap.Event
 				all[i].Event(whole, &e)
+			}
+			if all[i].Change != nil {
+				var c swap.Change
+				all[i].Change(whole, &c)
 			}
 		}
 		swap.JupiterHops(whole, nil)
@@ -69,6 +75,11 @@ func FuzzTransactions(f *testing.F) {
 		first := d.Swaps(tx, 1, 1)
 		require.Equal(t, first, d.Swaps(tx, 1, 1), "nothing is left of the transaction before")
 		require.LessOrEqual(t, len(first.Legs), 64*len(tx.Instructions)*(1+len(tx.Instructions[0].Inner)))
+		require.LessOrEqual(t, len(first.Liquidity), 2*len(tx.Instructions)*(1+len(tx.Instructions[0].Inner)))
+		for _, m := range first.Liquidity {
+			require.NotZero(t, m.GetAmountA()|m.GetAmountB())
+			require.True(t, len(m.GetMintB()) == 0 || string(m.GetMintA()) < string(m.GetMintB()))
+		}
 	})
 }
 
@@ -106,3 +117,5 @@ func hostile(t *testing.T, v *swap.Venue, in *swap.Instruction, data, accounts [
 	}
 	return tx
 }
+
+func encoded(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

@@ -24,6 +24,7 @@ func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 	if creator, ok := l.tx.Account(call, s.Owner); ok {
 		pool.Creator = creator.Bytes()
 	}
+	pool.LpMint = w.lpMint(call, ins)
 	pool.MintA, pool.VaultA, pool.DecimalsA = w.created(call, s.MintA, s.VaultA)
 	pool.MintB, pool.VaultB, pool.DecimalsB = w.created(call, s.MintB, s.VaultB)
 	if ins.QuoteSOL {

@@ -2,11 +2,12 @@
 //
 // In: a transaction, and the tables of the venues (package venues): which accounts of an
 // instruction are pool, vaults and user, and how to read the venue's event. Out: swap legs,
-// aggregators' routes, created pools. Guarantees: pure and deterministic. A leg's amounts are the
-// token transfers into and out of the pool's vaults inside the instruction's own subtree, so two
-// swaps of one pool never mix. Events, logs and balances check them, and the leg tells which of
-// these agree. Events of aggregators are never legs. Failed and vote transactions contribute
-// nothing. Hostile input never panics, and its cost is bounded by its length.
+// aggregators' routes, created pools, liquidity added and removed. Guarantees: pure and
+// deterministic. A leg's amounts are the token transfers into and out of the pool's vaults inside
+// the instruction's own subtree, so two swaps of one pool never mix. Events, logs and balances
+// check them, and the leg tells which of these agree. Events of aggregators are never legs. Failed
+// and vote transactions contribute nothing. Hostile input never panics, and its cost is bounded by
+// its length.
 package swap
 
 import (
@@ -24,12 +25,16 @@ type Venue struct {
 	Name string
 	// Program is the program's address, base58.
 	Program string
-	// Instructions are those that swap or create pools. All others are ignored.
+	// Instructions are those that swap, create pools, add or remove liquidity. All others are
+	// ignored.
 	Instructions []Instruction
 	// Events is where the program emits the events of its swaps.
 	Events EventPlace
 	// Event reads one event or log line of the program. It is nil if Events is NoEvents.
 	Event func(data []byte, e *Event) bool
+	// Change reads one event or log line of the program about liquidity. It is nil if none tells
+	// it.
+	Change func(data []byte, c *Change) bool
 	// SharedVaults means that a vault also holds the tokens of other pools, so its balance is not
 	// the pool's reserve.
 	SharedVaults bool
@@ -44,6 +49,12 @@ const (
 	Swap Kind = iota
 	// Create makes a pool.
 	Create
+	// Add puts tokens into a pool for a share of it.
+	Add
+	// Remove takes them out.
+	Remove
+	// Rebalance moves a position: of each token it may add or remove.
+	Rebalance
 )
 
 // Instruction describes how one instruction is recognised and read.
@@ -64,6 +75,13 @@ type Instruction struct {
 	Shapes []Shape
 	// Find replaces Shapes if the accounts have no fixed places.
 	Find func(in *Input, shapes []Shape) []Shape
+	// LPMint is the place of the mint of the pool's liquidity tokens; 0 if the instruction names
+	// none. It is never the first account.
+	LPMint int
+	// Adds means that a Create also puts in the first liquidity.
+	Adds bool
+	// Idle reports that the instruction, by its data, changes no liquidity. It is nil if each does.
+	Idle func(data []byte) bool
 	// Address returns the curve of a mint, for instructions ByEvent without Shapes.
 	Address func(mint pubkey.Key) (pubkey.Key, bool)
 	// ByEvent means that the amounts come from the program's own event, since lamports move without
@@ -78,7 +96,8 @@ type Instruction struct {
 const None = -1
 
 // Shape has the places of one leg's accounts among the instruction's. VaultA and VaultB may be in
-// either order: the transfers tell which one received.
+// either order: the transfers tell which one received. VaultB is None where an instruction that
+// adds liquidity names one side of the pool only.
 type Shape struct {
 	Pool, VaultA, VaultB int
 	// Owner is the account that pays and signs; None if there is none. In a Create it is the
@@ -231,5 +250,20 @@ func Anchor(name string, minAccounts int, shapes ...Shape) Instruction {
 func AnchorCreate(name string, minAccounts int, shapes ...Shape) Instruction {
 	ins := Anchor(name, minAccounts, shapes...)
 	ins.Kind = Create
+	return ins
+}
+
+// AnchorLiquidity is Anchor for an instruction that adds or removes liquidity. lpMint is the place
+// of the mint of the pool's liquidity tokens; 0 for none.
+func AnchorLiquidity(name string, kind Kind, minAccounts, lpMint int, shape Shape) Instruction {
+	ins := Anchor(name, minAccounts, shape)
+	ins.Kind, ins.LPMint = kind, lpMint
+	return ins
+}
+
+// Funded is AnchorCreate for an instruction that also puts in the first liquidity.
+func Funded(name string, minAccounts, lpMint int, shape Shape) Instruction {
+	ins := AnchorCreate(name, minAccounts, shape)
+	ins.Adds, ins.LPMint = true, lpMint
 	return ins
 }

@@ -19,9 +19,10 @@ const pumpSwapName = "pumpswap"
 // which keeps the protocol's and the creator's fee in the vault.
 func pumpSwap() swap.Venue {
 	trade := swap.Shape{Pool: 0, VaultA: 7, VaultB: 8, Owner: 1, MintA: 3, MintB: 4}
+	shares := swap.Shape{Pool: 0, VaultA: 9, VaultB: 10, Owner: 2, MintA: 3, MintB: 4}
 	route := swap.Anchor("multi_hop_swap", 21)
 	v := swap.Venue{
-		Name: pumpSwapName, Program: "pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA", Events: swap.SelfCall, Event: pumpSwapEvent,
+		Name: pumpSwapName, Program: "pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA", Events: swap.SelfCall, Event: pumpSwapEvent, Change: pumpSwapChange,
 		Instructions: []swap.Instruction{
 			swap.Anchor("buy", 17, trade),
 			swap.Anchor("sell", 17, trade),
@@ -30,7 +31,9 @@ func pumpSwap() swap.Venue {
 			swap.Anchor("sell_v2", 17, trade),
 			swap.Anchor("buy_exact_quote_in_v2", 17, trade),
 			route,
-			swap.AnchorCreate("create_pool", 18, swap.Shape{Pool: 0, VaultA: 9, VaultB: 10, Owner: 2, MintA: 3, MintB: 4}),
+			swap.AnchorLiquidity("deposit", swap.Add, 15, 5, shares),
+			swap.AnchorLiquidity("withdraw", swap.Remove, 15, 5, shares),
+			swap.Funded("create_pool", 18, 5, shares),
 		},
 	}
 	asked := v // pumpSwapHops reads the pools' events with it
@@ -124,4 +127,22 @@ func pumpSwapBuybackOfBuy(data []byte) uint64 {
 	}
 	fee, _ := swap.U64(data, name+4+length+3*8)
 	return fee
+}
+
+// pumpSwapChange reads DepositEvent and WithdrawEvent: time, liquidity tokens, two limits, balances
+// of the user and of the pool, amounts of base and quote, supply of liquidity tokens, pool.
+func pumpSwapChange(data []byte, c *swap.Change) bool {
+	const (
+		deposited = "\x78\xf8\x3d\x53\x1f\x8e\x6b\x90"
+		withdrawn = "\x16\x09\x85\x1a\xa0\x2c\x47\xc0"
+		amounts   = 8 + 8*8
+		pool      = amounts + 3*8
+	)
+	if c.Added = instruction.HasTag(data, deposited); !c.Added && !instruction.HasTag(data, withdrawn) || len(data) < pool+32 {
+		return false
+	}
+	c.Pool = swap.Key(data, pool)
+	c.A, _ = swap.U64(data, amounts)
+	c.B, _ = swap.U64(data, amounts+8)
+	return true
 }

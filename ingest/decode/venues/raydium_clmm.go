@@ -9,8 +9,9 @@ import (
 // raydiumCLMM reads Raydium's CLMM and the programs forked from it: PancakeSwap and Byreal.
 //
 // Layouts: raydium-io/raydium-clmm programs/amm/src/instructions (accounts), states/pool.rs
-// (SwapEvent). Amounts: transfers into and out of the vaults; checked by balances and by the event
-// in the log, which a node may have cut off. swap_router_base_in gives a leg for each of its pools.
+// (SwapEvent), states/personal_position.rs (events of positions). Amounts: transfers into and out
+// of the vaults; checked by balances and by the event in the log, which a node may have cut off.
+// swap_router_base_in gives a leg for each of its pools.
 func raydiumCLMM() []swap.Venue {
 	return []swap.Venue{
 		raydiumCLMMVenue("raydium_clmm", "CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK"),
@@ -20,15 +21,23 @@ func raydiumCLMM() []swap.Venue {
 }
 
 func raydiumCLMMVenue(name, program string) swap.Venue {
+	const none = swap.None
 	create := swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 0, MintA: 3, MintB: 4}
 	router := swap.Anchor("swap_router_base_in", 13)
 	router.Find = raydiumCLMMHops
 	return swap.Venue{
-		Name: name, Program: program, Events: swap.ProgramData, Event: raydiumCLMMEvent,
+		Name: name, Program: program, Events: swap.ProgramData, Event: raydiumCLMMEvent, Change: raydiumCLMMChange,
 		Instructions: []swap.Instruction{
 			swap.Anchor("swap_v2", 13, swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 0, MintA: 11, MintB: 12}),
 			swap.Anchor("swap", 10, swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 0, MintA: swap.None, MintB: swap.None}),
 			router,
+			swap.AnchorLiquidity("open_position", swap.Add, 19, 0, swap.Shape{Pool: 5, VaultA: 12, VaultB: 13, Owner: 0, MintA: none, MintB: none}),
+			swap.AnchorLiquidity("open_position_v2", swap.Add, 22, 0, swap.Shape{Pool: 5, VaultA: 12, VaultB: 13, Owner: 0, MintA: 20, MintB: 21}),
+			swap.AnchorLiquidity("open_position_with_token22_nft", swap.Add, 20, 0, swap.Shape{Pool: 4, VaultA: 11, VaultB: 12, Owner: 0, MintA: 18, MintB: 19}),
+			swap.AnchorLiquidity("increase_liquidity", swap.Add, 12, 0, swap.Shape{Pool: 2, VaultA: 9, VaultB: 10, Owner: 0, MintA: none, MintB: none}),
+			swap.AnchorLiquidity("increase_liquidity_v2", swap.Add, 15, 0, swap.Shape{Pool: 2, VaultA: 9, VaultB: 10, Owner: 0, MintA: 13, MintB: 14}),
+			raydiumCLMMRemove("decrease_liquidity", 12, swap.Shape{Pool: 3, VaultA: 5, VaultB: 6, Owner: 0, MintA: none, MintB: none}),
+			raydiumCLMMRemove("decrease_liquidity_v2", 16, swap.Shape{Pool: 3, VaultA: 5, VaultB: 6, Owner: 0, MintA: 14, MintB: 15}),
 			swap.AnchorCreate("create_pool", 13, create),
 			swap.AnchorCreate("create_customizable_pool", 13, create),
 		},
@@ -69,5 +78,49 @@ func raydiumCLMMEvent(data []byte, e *swap.Event) bool {
 	if data[amounts+32] == 0 {
 		e.In, e.Out, e.InFee, e.OutFee = e.Out, e.In, e.OutFee, e.InFee
 	}
+	return true
+}
+
+// raydiumCLMMRemove returns an instruction that removes liquidity. One that removes none collects
+// the position's fees.
+func raydiumCLMMRemove(name string, accounts int, shape swap.Shape) swap.Instruction {
+	ins := swap.AnchorLiquidity(name, swap.Remove, accounts, 0, shape)
+	ins.Idle = func(data []byte) bool {
+		low, _ := swap.U64(data, 8) // liquidity: u128
+		high, whole := swap.U64(data, 16)
+		return whole && low|high == 0
+	}
+	return ins
+}
+
+// raydiumCLMMChange reads CreatePersonalPositionEvent (pool, minter, owner, two ticks, liquidity,
+// amounts, Token-2022 fees), IncreaseLiquidityEvent (position, liquidity, amounts, Token-2022 fees)
+// and DecreaseLiquidityEvent (position, liquidity, amounts, swap fees, three rewards, Token-2022
+// fees).
+func raydiumCLMMChange(data []byte, c *swap.Change) bool {
+	const (
+		opened    = "\x64\x1e\x57\xf9\xc4\xdf\x9a\xce"
+		increased = "\x31\x4f\x69\xd4\x20\x22\x1e\x54"
+		decreased = "\x3a\xde\x56\x3a\x44\x32\x55\x38"
+		openedAt  = 8 + 3*32 + 2*4 + 16
+		changedAt = 8 + 32 + 16
+	)
+	at, tax := changedAt, changedAt+16
+	switch {
+	case instruction.HasTag(data, opened) && len(data) >= openedAt+4*8:
+		at, tax, c.Pool, c.Added = openedAt, openedAt+16, swap.Key(data, 8), true
+	case instruction.HasTag(data, increased) && len(data) >= changedAt+4*8:
+		c.Added = true
+	case instruction.HasTag(data, decreased) && len(data) >= changedAt+9*8:
+		tax, c.HasFees = changedAt+7*8, true
+		c.FeesA, _ = swap.U64(data, changedAt+16)
+		c.FeesB, _ = swap.U64(data, changedAt+24)
+	default:
+		return false
+	}
+	c.A, _ = swap.U64(data, at)
+	c.B, _ = swap.U64(data, at+8)
+	c.TaxA, _ = swap.U64(data, tax)
+	c.TaxB, _ = swap.U64(data, tax+8)
 	return true
 }

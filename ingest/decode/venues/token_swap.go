@@ -17,12 +17,26 @@ func tokenSwap() []swap.Venue {
 
 func tokenSwapVenue(name, program string) swap.Venue {
 	const length = 1 + 2*8 // tag, amount in, least amount out
+	const three = 1 + 3*8  // tag, liquidity tokens, two limits
 	return swap.Venue{
 		Name: name, Program: program,
 		Instructions: []swap.Instruction{
 			{Name: "swap", Tag: swap.Tag("01"), MinAccounts: 10, DataLength: length, Shapes: []swap.Shape{
 				{Pool: 0, VaultA: 4, VaultB: 5, Owner: 2, MintA: swap.None, MintB: swap.None},
 			}},
+			tokenSwapLiquidity("deposit_all_token_types", "02", swap.Add, 9, three, 7, 5),
+			tokenSwapLiquidity("withdraw_all_token_types", "03", swap.Remove, 9, three, 3, 5),
+			tokenSwapLiquidity("deposit_single_token_type_exact_amount_in", "04", swap.Add, 8, length, 6, 4),
+			tokenSwapLiquidity("withdraw_single_token_type_exact_amount_out", "05", swap.Remove, 8, length, 3, 5),
 		},
+	}
+}
+
+// tokenSwapLiquidity returns an instruction that adds or removes liquidity. vault is the place of
+// the first of two vaults.
+func tokenSwapLiquidity(name, tag string, kind swap.Kind, accounts, length, lpMint, vault int) swap.Instruction {
+	return swap.Instruction{
+		Name: name, Kind: kind, Tag: swap.Tag(tag), MinAccounts: accounts, DataLength: length, LPMint: lpMint,
+		Shapes: []swap.Shape{{Pool: 0, VaultA: vault, VaultB: vault + 1, Owner: 2, MintA: swap.None, MintB: swap.None}},
 	}
 }
