@@ -2,6 +2,7 @@ package chain
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/mintlake/mintlake/testworld/layout"
 )
@@ -213,11 +214,13 @@ func planOddity(g *Generator, r *rand.Rand) *plan {
 			return nil
 		}
 		src := g.ata(w.Key, t)
-		ixs := []Instruction{ixApprove(t.program, src, to.Key, w.Key, have)}
+		p := &plan{payer: w, ixs: []Instruction{ixApprove(t.program, src, to.Key, w.Key, have)}}
 		if r.IntN(2) == 0 {
-			ixs = append(ixs, ixRevoke(t.program, src, w.Key))
+			p.ixs = append(p.ixs, ixRevoke(t.program, src, w.Key))
+		} else {
+			g.spend(p, t, src, to, have)
 		}
-		return &plan{payer: w, ixs: ixs}
+		return p
 	case 1:
 		t := g.choose(r, func(t *token) bool { return t.mintAuth != nil && t.program == TokenProgram })
 		if t == nil || g.lamports(t.mintAuth.Key) < lamportsPerSOL {
@@ -240,6 +243,23 @@ func planOddity(g *Generator, r *rand.Rand) *plan {
 		}
 		return &plan{payer: w, ixs: ixs}
 	}
+}
+
+// spend lets a delegate spend of what it was approved: all, half, or nothing. It draws nothing from
+// the generator's randomness.
+func (g *Generator) spend(p *plan, t *token, src Key, delegate *Signer, approved uint64) {
+	amount := []uint64{approved, approved / 2, 0}[approved%3]
+	at := slices.IndexFunc(t.holders, func(h uint32) bool {
+		k := g.ata(g.wallets[h].Key, t)
+		a := g.st.get(k)
+		return k != src && a != nil && layout.IsTokenAccount(a.Data) && a.Data[layout.AccountStateAt] == layout.StateInitialized
+	})
+	if at < 0 || amount == 0 {
+		return
+	}
+	dst := g.ata(g.wallets[t.holders[at]].Key, t)
+	p.ixs = append(p.ixs, ixTransferChecked(t.program, src, t.mint, dst, delegate.Key, amount, t.decimals))
+	p.signers = append(p.signers, delegate)
 }
 
 // planFailure makes transactions that fail: their events must count nowhere.

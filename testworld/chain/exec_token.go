@@ -233,11 +233,8 @@ func tokenTransfer(x *machine, f *frame, checked bool, body []byte, stated *uint
 	if err := transferChecks(x, f, s, x.acc(dst).Data, amount, checked, body); err != nil {
 		return err
 	}
-	if layout.OwnerOf(s) != x.key(auth) {
-		return failCustom(tokOwnerMismatch)
-	}
-	if !auth.signer {
-		return fail(ErrMissingRequiredSignature)
+	if err := tokenSpend(x, src, auth, amount, src.idx != dst.idx); err != nil {
+		return err
 	}
 	fee := uint64(0)
 	if checked {

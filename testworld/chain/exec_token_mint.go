@@ -37,7 +37,11 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 	if checked && x.acc(mint).Data[layout.MintDecimalsAt] != body[8] {
 		return failCustom(tokDecimalsMismatch)
 	}
-	if err := supplyAuthority(x, mint, dst, auth, mintTo); err != nil {
+	if mintTo {
+		if err := mintingAuthority(x, mint, auth); err != nil {
+			return err
+		}
+	} else if err := tokenSpend(x, dst, auth, amount, true); err != nil {
 		return err
 	}
 	md, dd := x.mutable(mint).Data, x.mutable(dst).Data
@@ -72,15 +76,11 @@ func supplyChecks(x *machine, mint, dst ref, amount uint64, mintTo bool) error {
 	return nil
 }
 
-// supplyAuthority checks who signs: the mint authority to mint, the account's owner to burn.
-func supplyAuthority(x *machine, mint, dst, auth ref, mintTo bool) error {
-	want := layout.OwnerOf(x.acc(dst).Data)
-	if mintTo {
-		k, ok := layout.ReadOption(x.acc(mint).Data)
-		if !ok {
-			return failCustom(tokFixedSupply)
-		}
-		want = k
+// mintingAuthority checks that the mint authority signs.
+func mintingAuthority(x *machine, mint, auth ref) error {
+	want, ok := layout.ReadOption(x.acc(mint).Data)
+	if !ok {
+		return failCustom(tokFixedSupply)
 	}
 	if want != x.key(auth) {
 		return failCustom(tokOwnerMismatch)
@@ -133,6 +133,7 @@ func tokenSetAuthority(x *machine, f *frame, body []byte) error {
 		return failCustom(tokInvalidInstr)
 	}
 	copy(x.mutable(r).Data[layout.AccountOwnerAt:], next[:])
+	noDelegate(x, r)
 	return nil
 }
 

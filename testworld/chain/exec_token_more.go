@@ -7,7 +7,7 @@ import (
 )
 
 // tokenApprove sets a delegate and the amount it may move (accounts: source, delegate, owner), or
-// removes both (source, owner). Only owners sign transfers, so no allowance is ever spent.
+// removes both (source, owner).
 func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 	x.used += 120
 	n := 2
@@ -34,12 +34,44 @@ func tokenApprove(x *machine, f *frame, approve bool, body []byte) error {
 		return fail(ErrMissingRequiredSignature)
 	}
 	if !approve {
-		x.setOption(src, layout.AccountDelegateAt, Key{}, false)
-		binary.LittleEndian.PutUint64(x.mutable(src).Data[layout.AccountDelegatedAmountAt:], 0)
+		noDelegate(x, src)
 		return nil
 	}
 	x.setOption(src, layout.AccountDelegateAt, x.key(f.accs[1]), true)
 	copy(x.mutable(src).Data[layout.AccountDelegatedAmountAt:], body[:8])
+	return nil
+}
+
+// noDelegate lets nobody but the owner spend.
+func noDelegate(x *machine, account ref) {
+	x.setOption(account, layout.AccountDelegateAt, Key{}, false)
+	binary.LittleEndian.PutUint64(x.mutable(account).Data[layout.AccountDelegatedAmountAt:], 0)
+}
+
+// tokenSpend checks that the delegate or the owner signs, and lowers what the delegate may spend if
+// moves says that the account loses the amount. A delegate that spent all is none anymore.
+func tokenSpend(x *machine, account, auth ref, amount uint64, moves bool) error {
+	d := x.acc(account).Data
+	delegate, any := layout.ReadOption(d[layout.AccountDelegateAt:])
+	isDelegate := any && delegate == x.key(auth)
+	if !isDelegate && layout.OwnerOf(d) != x.key(auth) {
+		return failCustom(tokOwnerMismatch)
+	}
+	if !auth.signer {
+		return fail(ErrMissingRequiredSignature)
+	}
+	if !isDelegate {
+		return nil
+	}
+	left := binary.LittleEndian.Uint64(d[layout.AccountDelegatedAmountAt:])
+	switch {
+	case left < amount:
+		return failCustom(tokInsufficientFunds)
+	case moves && left == amount:
+		noDelegate(x, account)
+	case moves:
+		binary.LittleEndian.PutUint64(x.mutable(account).Data[layout.AccountDelegatedAmountAt:], left-amount)
+	}
 	return nil
 }
 
@@ -102,12 +134,6 @@ func tokenUnwrap(x *machine, f *frame, body []byte) error {
 	if !layout.IsNative(d) {
 		return failCustom(tokNonNative)
 	}
-	if layout.OwnerOf(d) != x.key(auth) {
-		return failCustom(tokOwnerMismatch)
-	}
-	if !auth.signer {
-		return fail(ErrMissingRequiredSignature)
-	}
 	amount := layout.Amount(d)
 	if body[0] == 1 {
 		n := binary.LittleEndian.Uint64(body[1:])
@@ -115,6 +141,9 @@ func tokenUnwrap(x *machine, f *frame, body []byte) error {
 			return failCustom(tokInsufficientFunds)
 		}
 		amount = n
+	}
+	if err := tokenSpend(x, src, auth, amount, true); err != nil {
+		return err
 	}
 	if amount == 0 || src.idx == dst.idx {
 		return nil
