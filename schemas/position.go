@@ -81,6 +81,13 @@ func EndOf(p *eventspb.Position, signature []byte) Position {
 	return position
 }
 
+// StartOfTransaction is the position of the first instruction of the transaction that p is in or at
+// the end of. It is not for the end of a slot.
+func (p Position) StartOfTransaction() Position {
+	p.Order &^= inTransaction
+	return p
+}
+
 // Compare returns -1, 0 or +1 if p is before, at or after q.
 func (p Position) Compare(q Position) int {
 	if c := cmp.Compare(p.Slot, q.Slot); c != 0 {

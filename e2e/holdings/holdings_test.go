@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/e2e/oracle"
 	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/ingest/chain"
+	"github.com/mintlake/mintlake/ingest/decode/transfer"
 	"github.com/mintlake/mintlake/ingest/source/file"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
@@ -82,6 +83,32 @@ func TestTransfersEqualASecondReading(t *testing.T) {
 	}
 	require.Greater(t, transfers, 1000)
 	require.LessOrEqual(t, untold*1000, transfers, "of %d transfers", transfers)
+}
+
+// TestStatesEqualASecondReading: what is told of delegates and frozen accounts is what loops over
+// the instructions find.
+func TestStatesEqualASecondReading(t *testing.T) {
+	decoder, found, spent := transfer.New(), 0, 0
+	names := map[transfer.StateKind]string{transfer.Approved: "approved", transfer.Revoked: "revoked", transfer.Frozen: "frozen", transfer.Thawed: "thawed"}
+	for _, block := range recorded(t) {
+		for i := range block.Transactions {
+			tx := &block.Transactions[i]
+			var got []string
+			for _, s := range decoder.Decode(tx, 0).States {
+				require.False(t, s.Mint.IsZero(), "%x: %+v", tx.Signature, s)
+				switch {
+				case names[s.Kind] != "":
+					found++
+					got = append(got, fmt.Sprint([3]int{s.Place.Outer, s.Place.Inner, s.Place.Batch}, names[s.Kind], s.Account, s.Delegate, s.Amount))
+				case s.Kind == transfer.Spent:
+					spent++
+				}
+			}
+			require.ElementsMatch(t, oracle.States(tx), got, "%x", tx.Signature)
+		}
+	}
+	t.Logf("%d changes of states, %d movements that owners did not make", found, spent)
+	require.NotZero(t, found)
 }
 
 func key(raw []byte) pubkey.Key {

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/chain"
 	"github.com/mintlake/mintlake/schemas"
@@ -90,4 +91,57 @@ func movement(tx *chain.Transaction, accounts, data []byte) (m Moved, ok bool) {
 		return tx.Keys[accounts[at]]
 	}
 	return Moved{Kind: form.kind, From: key(form.from), To: key(form.toAt), Amount: binary.LittleEndian.Uint64(data[form.amount:])}, true
+}
+
+// stateTags are the instructions that change an account's delegate, or whether it is frozen.
+var stateTags = map[byte]string{4: "approved", 5: "revoked", 10: "frozen", 11: "thawed", 13: "approved"}
+
+// States reads them, and changes of owners, as text: place, kind, account, delegate, amount.
+func States(tx *chain.Transaction) (all []string) {
+	if tx.Failed || tx.Vote {
+		return nil
+	}
+	for i := range tx.Instructions {
+		outer := &tx.Instructions[i]
+		all = append(all, states(tx, &outer.Call, [3]int{i, -1, -1})...)
+		for j := range outer.Inner {
+			all = append(all, states(tx, &outer.Inner[j], [3]int{i, j, -1})...)
+		}
+	}
+	return all
+}
+
+func states(tx *chain.Transaction, call *chain.Call, place [3]int) (all []string) {
+	program, ok := tx.Program(call)
+	if !ok || program != pubkey.MustParse(schemas.ProgramToken) && program != pubkey.MustParse(schemas.ProgramToken2022) || len(call.Data) == 0 {
+		return nil
+	}
+	if call.Data[0] != batchTag {
+		return stateText(tx, call.Accounts, call.Data, place)
+	}
+	data, accounts := call.Data[1:], call.Accounts
+	for part := 0; len(data) >= 2 && int(data[0]) <= len(accounts) && 2+int(data[1]) <= len(data); part++ {
+		all = append(all, stateText(tx, accounts[:data[0]], data[2:2+data[1]], [3]int{place[0], place[1], part})...)
+		data, accounts = data[2+int(data[1]):], accounts[data[0]:]
+	}
+	return all
+}
+
+func stateText(tx *chain.Transaction, accounts, data []byte, place [3]int) []string {
+	if len(data) == 0 || len(accounts) == 0 {
+		return nil
+	}
+	kind, delegate, amount := stateTags[data[0]], pubkey.Key{}, uint64(0)
+	switch {
+	case data[0] == 6 && len(data) > 2 && data[1] == 2 && data[2] == 1:
+		kind = "revoked"
+	case kind == "approved":
+		delegate, amount = tx.Keys[accounts[1]], binary.LittleEndian.Uint64(data[1:])
+		if data[0] == 13 {
+			delegate = tx.Keys[accounts[2]]
+		}
+	case kind == "":
+		return nil
+	}
+	return []string{fmt.Sprint(place, kind, tx.Keys[accounts[0]], delegate, amount)}
 }

@@ -1,4 +1,5 @@
-// Package balances makes the records of who holds what: changes of token accounts, and transfers.
+// Package balances makes the records of who holds what: changes of token accounts, and transfers;
+// and of who may spend from accounts, and which are frozen.
 //
 // In: blocks. Out: messages of chain.balances.v1 and chain.transfers.v1, grouped by mint.
 // Guarantees: pure and deterministic. The changes of a block are those that its node reports, each
@@ -25,6 +26,7 @@ const (
 	maxBytes = 512 << 10
 	// changeBytes and transferBytes are more than one of them can have on the wire: keys with two
 	// bytes of framing, amounts of ten bytes, a signature.
+	// A change of an account's state has less than a change of its balance.
 	changeBytes   = 192
 	transferBytes = 288
 	maxChanges    = maxBytes/changeBytes - 1
@@ -35,10 +37,12 @@ const (
 type Facts struct {
 	Balances  []*eventspb.BalanceChanges
 	Transfers []*eventspb.Transfers
-	// Changes counts the changes in Balances. Moved counts the transfers by kind.
-	Changes int
-	Moved   map[transfer.Kind]int
-	// Untold counts the transfers of which the transaction does not tell the mint, or a wallet.
+	// Changes counts the changes in Balances, States those of delegates and frozen accounts. Moved
+	// counts the transfers by kind.
+	Changes, States int
+	Moved           map[transfer.Kind]int
+	// Untold counts the transfers of which the transaction does not tell the mint, or a wallet, and
+	// the changes of states of which it does not tell the mint: these are left out.
 	Untold int
 	// Unexplained counts the accounts whose balance the transfers do not lead to.
 	Unexplained int
@@ -91,6 +95,9 @@ func (m *Maker) Of(block *chain.Block) Facts {
 		for j := range moved.Transfers {
 			b.transfer(tx, &moved.Transfers[j])
 		}
+		for j := range moved.States {
+			b.state(tx, &moved.States[j])
+		}
 	}
 	return b.facts
 }
@@ -117,19 +124,42 @@ func (b *builder) change(tx *chain.Transaction, change *balance.Change) {
 	if !b.wants(change.Mint) {
 		return
 	}
-	message := b.balances[change.Mint]
-	if message == nil || len(message.GetChanges()) >= maxChanges {
-		message = &eventspb.BalanceChanges{
-			Slot: b.block.Slot, BlockTime: b.block.BlockTime, Mint: change.Mint[:], Program: keyBytes(&change.Program), Decimals: uint32(change.Decimals),
-		}
-		b.balances[change.Mint] = message
-		b.facts.Balances = append(b.facts.Balances, message)
-	}
+	message := b.message(change.Mint, &change.Program, change.Decimals)
 	message.Changes = append(message.Changes, &eventspb.BalanceChange{
 		Place: schemas.EndOf(position(b.block.Slot, tx), tx.Signature[:]).Order, Account: change.Account[:],
 		Before: state(&change.Before), After: state(&change.After),
 	})
 	b.facts.Changes++
+}
+
+// message returns a message of the mint's changes that has room for one more.
+func (b *builder) message(mint pubkey.Key, program *pubkey.Key, decimals uint8) *eventspb.BalanceChanges {
+	message := b.balances[mint]
+	if message == nil || len(message.GetChanges())+len(message.GetStates()) >= maxChanges {
+		message = &eventspb.BalanceChanges{
+			Slot: b.block.Slot, BlockTime: b.block.BlockTime, Mint: mint[:], Program: keyBytes(program), Decimals: uint32(decimals),
+		}
+		b.balances[mint] = message
+		b.facts.Balances = append(b.facts.Balances, message)
+	}
+	return message
+}
+
+func (b *builder) state(tx *chain.Transaction, change *transfer.StateChange) {
+	if change.Mint.IsZero() {
+		b.facts.Untold++
+		return
+	}
+	if !b.wants(change.Mint) {
+		return
+	}
+	program, decimals := mintOf(tx, change.Mint)
+	message := b.message(change.Mint, program, decimals)
+	message.States = append(message.States, &eventspb.AccountStateChange{
+		Place: schemas.PositionOf(place(b.block.Slot, tx, change.Place), tx.Signature[:]).Order, Account: change.Account[:],
+		Kind: change.Kind.Wire(), Delegate: keyBytes(&change.Delegate), Amount: change.Amount,
+	})
+	b.facts.States++
 }
 
 func (b *builder) transfer(tx *chain.Transaction, moved *transfer.Transfer) {
@@ -145,9 +175,8 @@ func (b *builder) transfer(tx *chain.Transaction, moved *transfer.Transfer) {
 	}
 	message := b.transfers[moved.Mint]
 	if message == nil || len(message.GetTransfers()) >= maxTransfers {
-		message = &eventspb.Transfers{
-			Slot: b.block.Slot, BlockTime: b.block.BlockTime, Mint: keyBytes(&moved.Mint), Decimals: uint32(decimalsOf(tx, moved.Mint)),
-		}
+		_, decimals := mintOf(tx, moved.Mint)
+		message = &eventspb.Transfers{Slot: b.block.Slot, BlockTime: b.block.BlockTime, Mint: keyBytes(&moved.Mint), Decimals: uint32(decimals)}
 		b.transfers[moved.Mint] = message
 		b.facts.Transfers = append(b.facts.Transfers, message)
 	}
@@ -171,16 +200,17 @@ func untold(moved *transfer.Transfer) bool {
 	return moved.Mint.IsZero() || side(&moved.From) || side(&moved.To)
 }
 
-// decimalsOf returns the mint's decimals as the transaction's balances have them; 0 if none does.
-func decimalsOf(tx *chain.Transaction, mint pubkey.Key) uint8 {
+// mintOf returns the mint's program and decimals as the transaction's balances have them; zero if
+// none does.
+func mintOf(tx *chain.Transaction, mint pubkey.Key) (program *pubkey.Key, decimals uint8) {
 	for _, balances := range [][]chain.TokenBalance{tx.PostBalances, tx.PreBalances} {
 		for i := range balances {
 			if balances[i].Mint == mint {
-				return balances[i].Decimals
+				return &balances[i].Program, balances[i].Decimals
 			}
 		}
 	}
-	return 0
+	return &pubkey.Key{}, 0
 }
 
 // position is that of a transaction's first instruction.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // unknownMint is the key of transfers whose mint the transaction does not tell.
@@ -21,7 +22,7 @@ func (r *Runner) addBalances(out *output, j *job) error {
 	}
 	facts := r.deps.Balances.Of(j.block)
 	for _, changes := range facts.Balances {
-		position := schemas.Position{Slot: changes.GetSlot(), Order: changes.GetChanges()[0].GetPlace()}
+		position := schemas.Position{Slot: changes.GetSlot(), Order: firstPlace(changes)}
 		record, err := holdingRecord(changes, schemas.TopicBalances, schemas.TypeBalances, changes.GetMint(), &position, j.receivedAt)
 		if err != nil {
 			return err
@@ -41,6 +42,14 @@ func (r *Runner) addBalances(out *output, j *job) error {
 	}
 	r.metrics.holdings(&facts)
 	return nil
+}
+
+// firstPlace is the place of a message's first change.
+func firstPlace(m *eventspb.BalanceChanges) uint64 {
+	if len(m.GetChanges()) > 0 {
+		return m.GetChanges()[0].GetPlace()
+	}
+	return m.GetStates()[0].GetPlace()
 }
 
 func holdingRecord(m proto.Message, topic, kind string, mint []byte, position *schemas.Position, receivedAt time.Time) (kafka.Record, error) {

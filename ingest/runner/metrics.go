@@ -29,6 +29,7 @@ type metrics struct {
 	pools         *prometheus.CounterVec
 	liquidity     *prometheus.CounterVec
 	changes       prometheus.Counter
+	states        prometheus.Counter
 	transfers     *prometheus.CounterVec
 	untold        prometheus.Counter
 	unexplained   prometheus.Counter
@@ -65,6 +66,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		liquidity:    vector("liquidity_total", "Changes of pools' liquidity decoded, by venue.", "venue"),
 		pools:        vector("pools_total", "Pool records written, by venue: created ones and those seen first.", "venue"),
 		changes:      counter("balance_changes_total", "Changes of token accounts written."),
+		states:       counter("account_states_total", "Changes of delegates of token accounts, and of whether they are frozen, written."),
 		transfers:    vector("transfers_total", "Transfers written, by kind.", "kind"),
 		untold:       counter("transfers_untold_total", "Transfers of which the transaction does not tell the mint, or a wallet."),
 		unexplained:  counter("balances_unexplained_total", "Changes of token accounts that the transaction's transfers do not lead to."),
@@ -85,7 +87,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.liquidity, m.changes, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
+		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.liquidity, m.changes, m.states, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register ingest metrics: %w", err)
@@ -125,6 +127,7 @@ func (m *metrics) preset() {
 // holdings counts a block's balances and transfers.
 func (m *metrics) holdings(facts *balances.Facts) {
 	m.changes.Add(float64(facts.Changes))
+	m.states.Add(float64(facts.States))
 	for kind, n := range facts.Moved {
 		m.transfers.WithLabelValues(kind.String()).Add(float64(n))
 	}

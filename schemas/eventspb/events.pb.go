@@ -365,6 +365,78 @@ func (LogoStatus) EnumDescriptor() ([]byte, []int) {
 	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
+type AccountStateKind int32
+
+const (
+	AccountStateKind_ACCOUNT_STATE_KIND_UNSPECIFIED AccountStateKind = 0
+	// InitializeAccount, after the same transaction closed the account: it has no delegate.
+	AccountStateKind_ACCOUNT_STATE_KIND_OPENED AccountStateKind = 1
+	// FreezeAccount, ThawAccount.
+	AccountStateKind_ACCOUNT_STATE_KIND_FROZEN AccountStateKind = 2
+	AccountStateKind_ACCOUNT_STATE_KIND_THAWED AccountStateKind = 3
+	// Approve, ApproveChecked: delegate may spend amount.
+	AccountStateKind_ACCOUNT_STATE_KIND_APPROVED AccountStateKind = 4
+	// Revoke, or another owner: nobody may spend.
+	AccountStateKind_ACCOUNT_STATE_KIND_REVOKED AccountStateKind = 5
+	// Somebody else than the owner moved amount out of the account. If it was the delegate, so much
+	// less may be spent; when nothing is left, nobody may.
+	AccountStateKind_ACCOUNT_STATE_KIND_SPENT AccountStateKind = 6
+	// Nobody can tell from here on who may spend how much: the owner is the delegate, or an amount
+	// that was spent is not told.
+	AccountStateKind_ACCOUNT_STATE_KIND_UNCLEAR AccountStateKind = 7
+)
+
+// Enum value maps for AccountStateKind.
+var (
+	AccountStateKind_name = map[int32]string{
+		0: "ACCOUNT_STATE_KIND_UNSPECIFIED",
+		1: "ACCOUNT_STATE_KIND_OPENED",
+		2: "ACCOUNT_STATE_KIND_FROZEN",
+		3: "ACCOUNT_STATE_KIND_THAWED",
+		4: "ACCOUNT_STATE_KIND_APPROVED",
+		5: "ACCOUNT_STATE_KIND_REVOKED",
+		6: "ACCOUNT_STATE_KIND_SPENT",
+		7: "ACCOUNT_STATE_KIND_UNCLEAR",
+	}
+	AccountStateKind_value = map[string]int32{
+		"ACCOUNT_STATE_KIND_UNSPECIFIED": 0,
+		"ACCOUNT_STATE_KIND_OPENED":      1,
+		"ACCOUNT_STATE_KIND_FROZEN":      2,
+		"ACCOUNT_STATE_KIND_THAWED":      3,
+		"ACCOUNT_STATE_KIND_APPROVED":    4,
+		"ACCOUNT_STATE_KIND_REVOKED":     5,
+		"ACCOUNT_STATE_KIND_SPENT":       6,
+		"ACCOUNT_STATE_KIND_UNCLEAR":     7,
+	}
+)
+
+func (x AccountStateKind) Enum() *AccountStateKind {
+	p := new(AccountStateKind)
+	*p = x
+	return p
+}
+
+func (x AccountStateKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AccountStateKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_mintlake_events_v1_events_proto_enumTypes[6].Descriptor()
+}
+
+func (AccountStateKind) Type() protoreflect.EnumType {
+	return &file_mintlake_events_v1_events_proto_enumTypes[6]
+}
+
+func (x AccountStateKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AccountStateKind.Descriptor instead.
+func (AccountStateKind) EnumDescriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{6}
+}
+
 // TransferKind is what moved tokens.
 type TransferKind int32
 
@@ -437,11 +509,11 @@ func (x TransferKind) String() string {
 }
 
 func (TransferKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_mintlake_events_v1_events_proto_enumTypes[6].Descriptor()
+	return file_mintlake_events_v1_events_proto_enumTypes[7].Descriptor()
 }
 
 func (TransferKind) Type() protoreflect.EnumType {
-	return &file_mintlake_events_v1_events_proto_enumTypes[6]
+	return &file_mintlake_events_v1_events_proto_enumTypes[7]
 }
 
 func (x TransferKind) Number() protoreflect.EnumNumber {
@@ -450,7 +522,7 @@ func (x TransferKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TransferKind.Descriptor instead.
 func (TransferKind) EnumDescriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 // Position is a place on the chain: the order of facts, never a clock.
@@ -5728,7 +5800,9 @@ type BalanceChanges struct {
 	IsRead bool `protobuf:"varint,7,opt,name=is_read,json=isRead,proto3" json:"is_read,omitempty"`
 	// This message is the last one of a read of all accounts of the mint. Accounts that were known
 	// and are no more are among the changes, as closed.
-	IsWhole       bool `protobuf:"varint,8,opt,name=is_whole,json=isWhole,proto3" json:"is_whole,omitempty"`
+	IsWhole bool `protobuf:"varint,8,opt,name=is_whole,json=isWhole,proto3" json:"is_whole,omitempty"`
+	// What instructions did to delegates of accounts, and to whether accounts are frozen.
+	States        []*AccountStateChange `protobuf:"bytes,9,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5819,6 +5893,13 @@ func (x *BalanceChanges) GetIsWhole() bool {
 	return false
 }
 
+func (x *BalanceChanges) GetStates() []*AccountStateChange {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
 // BalanceChange is what one transaction made of one token account. An account that was closed and
 // opened for another mint has one in the changes of each mint.
 type BalanceChange struct {
@@ -5898,9 +5979,14 @@ type BalanceState struct {
 	// Raw amount.
 	Amount uint64 `protobuf:"varint,1,opt,name=amount,proto3" json:"amount,omitempty"`
 	// The wallet; empty when the source does not say.
-	Owner         []byte `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Owner []byte `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Only in a read: whether the account is frozen, who may spend from it (empty: nobody), and how
+	// much.
+	IsFrozen        bool   `protobuf:"varint,3,opt,name=is_frozen,json=isFrozen,proto3" json:"is_frozen,omitempty"`
+	Delegate        []byte `protobuf:"bytes,4,opt,name=delegate,proto3" json:"delegate,omitempty"`
+	DelegatedAmount uint64 `protobuf:"varint,5,opt,name=delegated_amount,json=delegatedAmount,proto3" json:"delegated_amount,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *BalanceState) Reset() {
@@ -5947,6 +6033,108 @@ func (x *BalanceState) GetOwner() []byte {
 	return nil
 }
 
+func (x *BalanceState) GetIsFrozen() bool {
+	if x != nil {
+		return x.IsFrozen
+	}
+	return false
+}
+
+func (x *BalanceState) GetDelegate() []byte {
+	if x != nil {
+		return x.Delegate
+	}
+	return nil
+}
+
+func (x *BalanceState) GetDelegatedAmount() uint64 {
+	if x != nil {
+		return x.DelegatedAmount
+	}
+	return 0
+}
+
+// AccountStateChange is what one instruction did to a token account, beside its balance. That an
+// account was opened follows from the changes of balances, unless the same transaction closed it.
+type AccountStateChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lower half of the position as one number (docs/events.md).
+	Place   uint64           `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Account []byte           `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	Kind    AccountStateKind `protobuf:"varint,3,opt,name=kind,proto3,enum=mintlake.events.v1.AccountStateKind" json:"kind,omitempty"`
+	// Who may spend, or who spent.
+	Delegate []byte `protobuf:"bytes,4,opt,name=delegate,proto3" json:"delegate,omitempty"`
+	// How much may be spent, or was. Raw.
+	Amount        uint64 `protobuf:"varint,5,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountStateChange) Reset() {
+	*x = AccountStateChange{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountStateChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountStateChange) ProtoMessage() {}
+
+func (x *AccountStateChange) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountStateChange.ProtoReflect.Descriptor instead.
+func (*AccountStateChange) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *AccountStateChange) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *AccountStateChange) GetAccount() []byte {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
+func (x *AccountStateChange) GetKind() AccountStateKind {
+	if x != nil {
+		return x.Kind
+	}
+	return AccountStateKind_ACCOUNT_STATE_KIND_UNSPECIFIED
+}
+
+func (x *AccountStateChange) GetDelegate() []byte {
+	if x != nil {
+		return x.Delegate
+	}
+	return nil
+}
+
+func (x *AccountStateChange) GetAmount() uint64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
 // Transfers are movements of one mint's tokens in one block, in the order of the chain. A block
 // whose transfers of a mint are many has several.
 // Topic chain.transfers.v1, key: the mint in base58; "unknown" where the transaction does not tell
@@ -5966,7 +6154,7 @@ type Transfers struct {
 
 func (x *Transfers) Reset() {
 	*x = Transfers{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5978,7 +6166,7 @@ func (x *Transfers) String() string {
 func (*Transfers) ProtoMessage() {}
 
 func (x *Transfers) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5991,7 +6179,7 @@ func (x *Transfers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfers.ProtoReflect.Descriptor instead.
 func (*Transfers) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Transfers) GetSlot() uint64 {
@@ -6053,7 +6241,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6065,7 +6253,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6078,7 +6266,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Transfer) GetPlace() uint64 {
@@ -6688,7 +6876,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	" \x01(\x04R\x05bytes\x12\x14\n" +
 	"\x05units\x18\v \x01(\x04R\x05units\x12\x18\n" +
 	"\astreams\x18\f \x01(\x04R\astreams\x12\x1c\n" +
-	"\taddresses\x18\r \x01(\x04R\taddresses\"\xfe\x01\n" +
+	"\taddresses\x18\r \x01(\x04R\taddresses\"\xbe\x02\n" +
 	"\x0eBalanceChanges\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
 	"\n" +
@@ -6698,15 +6886,25 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\bdecimals\x18\x05 \x01(\rR\bdecimals\x12;\n" +
 	"\achanges\x18\x06 \x03(\v2!.mintlake.events.v1.BalanceChangeR\achanges\x12\x17\n" +
 	"\ais_read\x18\a \x01(\bR\x06isRead\x12\x19\n" +
-	"\bis_whole\x18\b \x01(\bR\aisWhole\"\xb1\x01\n" +
+	"\bis_whole\x18\b \x01(\bR\aisWhole\x12>\n" +
+	"\x06states\x18\t \x03(\v2&.mintlake.events.v1.AccountStateChangeR\x06states\"\xb1\x01\n" +
 	"\rBalanceChange\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\x04R\x05place\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\fR\aaccount\x128\n" +
 	"\x06before\x18\x03 \x01(\v2 .mintlake.events.v1.BalanceStateR\x06before\x126\n" +
-	"\x05after\x18\x04 \x01(\v2 .mintlake.events.v1.BalanceStateR\x05after\"<\n" +
+	"\x05after\x18\x04 \x01(\v2 .mintlake.events.v1.BalanceStateR\x05after\"\xa0\x01\n" +
 	"\fBalanceState\x12\x16\n" +
 	"\x06amount\x18\x01 \x01(\x04R\x06amount\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\fR\x05owner\"\xaa\x01\n" +
+	"\x05owner\x18\x02 \x01(\fR\x05owner\x12\x1b\n" +
+	"\tis_frozen\x18\x03 \x01(\bR\bisFrozen\x12\x1a\n" +
+	"\bdelegate\x18\x04 \x01(\fR\bdelegate\x12)\n" +
+	"\x10delegated_amount\x18\x05 \x01(\x04R\x0fdelegatedAmount\"\xb2\x01\n" +
+	"\x12AccountStateChange\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\x04R\x05place\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\fR\aaccount\x128\n" +
+	"\x04kind\x18\x03 \x01(\x0e2$.mintlake.events.v1.AccountStateKindR\x04kind\x12\x1a\n" +
+	"\bdelegate\x18\x04 \x01(\fR\bdelegate\x12\x16\n" +
+	"\x06amount\x18\x05 \x01(\x04R\x06amount\"\xaa\x01\n" +
 	"\tTransfers\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
 	"\n" +
@@ -6763,7 +6961,16 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"LogoStatus\x12\x1b\n" +
 	"\x17LOGO_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eLOGO_STATUS_OK\x10\x01\x12\x16\n" +
-	"\x12LOGO_STATUS_BROKEN\x10\x02*\xcf\x02\n" +
+	"\x12LOGO_STATUS_BROKEN\x10\x02*\x92\x02\n" +
+	"\x10AccountStateKind\x12\"\n" +
+	"\x1eACCOUNT_STATE_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19ACCOUNT_STATE_KIND_OPENED\x10\x01\x12\x1d\n" +
+	"\x19ACCOUNT_STATE_KIND_FROZEN\x10\x02\x12\x1d\n" +
+	"\x19ACCOUNT_STATE_KIND_THAWED\x10\x03\x12\x1f\n" +
+	"\x1bACCOUNT_STATE_KIND_APPROVED\x10\x04\x12\x1e\n" +
+	"\x1aACCOUNT_STATE_KIND_REVOKED\x10\x05\x12\x1c\n" +
+	"\x18ACCOUNT_STATE_KIND_SPENT\x10\x06\x12\x1e\n" +
+	"\x1aACCOUNT_STATE_KIND_UNCLEAR\x10\a*\xcf\x02\n" +
 	"\fTransferKind\x12\x1d\n" +
 	"\x19TRANSFER_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TRANSFER_KIND_MOVE\x10\x01\x12\x16\n" +
@@ -6791,8 +6998,8 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 	return file_mintlake_events_v1_events_proto_rawDescData
 }
 
-var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -6800,128 +7007,132 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(StreamSlotStatus)(0),          // 3: mintlake.events.v1.StreamSlotStatus
 	(RequestReason)(0),             // 4: mintlake.events.v1.RequestReason
 	(LogoStatus)(0),                // 5: mintlake.events.v1.LogoStatus
-	(TransferKind)(0),              // 6: mintlake.events.v1.TransferKind
-	(*Position)(nil),               // 7: mintlake.events.v1.Position
-	(*TokenEvent)(nil),             // 8: mintlake.events.v1.TokenEvent
-	(*InitializeMint)(nil),         // 9: mintlake.events.v1.InitializeMint
-	(*AmountChange)(nil),           // 10: mintlake.events.v1.AmountChange
-	(*SetAuthority)(nil),           // 11: mintlake.events.v1.SetAuthority
-	(*MetadataSet)(nil),            // 12: mintlake.events.v1.MetadataSet
-	(*Creator)(nil),                // 13: mintlake.events.v1.Creator
-	(*AdditionalField)(nil),        // 14: mintlake.events.v1.AdditionalField
-	(*ExtensionSet)(nil),           // 15: mintlake.events.v1.ExtensionSet
-	(*Attribute)(nil),              // 16: mintlake.events.v1.Attribute
-	(*CloseMint)(nil),              // 17: mintlake.events.v1.CloseMint
-	(*AccountFreeze)(nil),          // 18: mintlake.events.v1.AccountFreeze
-	(*WithdrawExcessLamports)(nil), // 19: mintlake.events.v1.WithdrawExcessLamports
-	(*RawInstruction)(nil),         // 20: mintlake.events.v1.RawInstruction
-	(*Sighting)(nil),               // 21: mintlake.events.v1.Sighting
-	(*Launch)(nil),                 // 22: mintlake.events.v1.Launch
-	(*Graduate)(nil),               // 23: mintlake.events.v1.Graduate
-	(*SwapLeg)(nil),                // 24: mintlake.events.v1.SwapLeg
-	(*Route)(nil),                  // 25: mintlake.events.v1.Route
-	(*RouteHop)(nil),               // 26: mintlake.events.v1.RouteHop
-	(*Pool)(nil),                   // 27: mintlake.events.v1.Pool
-	(*LiquidityChange)(nil),        // 28: mintlake.events.v1.LiquidityChange
-	(*SlotRecord)(nil),             // 29: mintlake.events.v1.SlotRecord
-	(*StreamBlock)(nil),            // 30: mintlake.events.v1.StreamBlock
-	(*StreamStatus)(nil),           // 31: mintlake.events.v1.StreamStatus
-	(*ChainIdentity)(nil),          // 32: mintlake.events.v1.ChainIdentity
-	(*ValidatorSnapshot)(nil),      // 33: mintlake.events.v1.ValidatorSnapshot
-	(*SourceStatus)(nil),           // 34: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 35: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 36: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 37: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 38: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 39: mintlake.events.v1.OffchainMetadata
-	(*DocumentCheck)(nil),          // 40: mintlake.events.v1.DocumentCheck
-	(*Logo)(nil),                   // 41: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 42: mintlake.events.v1.LogoOverride
-	(*Retraction)(nil),             // 43: mintlake.events.v1.Retraction
-	(*SlotRange)(nil),              // 44: mintlake.events.v1.SlotRange
-	(*NotAMint)(nil),               // 45: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 46: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 47: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 48: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 49: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 50: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 51: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 52: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 53: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 54: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 55: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 56: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 57: mintlake.events.v1.Usage
-	(*BalanceChanges)(nil),         // 58: mintlake.events.v1.BalanceChanges
-	(*BalanceChange)(nil),          // 59: mintlake.events.v1.BalanceChange
-	(*BalanceState)(nil),           // 60: mintlake.events.v1.BalanceState
-	(*Transfers)(nil),              // 61: mintlake.events.v1.Transfers
-	(*Transfer)(nil),               // 62: mintlake.events.v1.Transfer
-	nil,                            // 63: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 64: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(AccountStateKind)(0),          // 6: mintlake.events.v1.AccountStateKind
+	(TransferKind)(0),              // 7: mintlake.events.v1.TransferKind
+	(*Position)(nil),               // 8: mintlake.events.v1.Position
+	(*TokenEvent)(nil),             // 9: mintlake.events.v1.TokenEvent
+	(*InitializeMint)(nil),         // 10: mintlake.events.v1.InitializeMint
+	(*AmountChange)(nil),           // 11: mintlake.events.v1.AmountChange
+	(*SetAuthority)(nil),           // 12: mintlake.events.v1.SetAuthority
+	(*MetadataSet)(nil),            // 13: mintlake.events.v1.MetadataSet
+	(*Creator)(nil),                // 14: mintlake.events.v1.Creator
+	(*AdditionalField)(nil),        // 15: mintlake.events.v1.AdditionalField
+	(*ExtensionSet)(nil),           // 16: mintlake.events.v1.ExtensionSet
+	(*Attribute)(nil),              // 17: mintlake.events.v1.Attribute
+	(*CloseMint)(nil),              // 18: mintlake.events.v1.CloseMint
+	(*AccountFreeze)(nil),          // 19: mintlake.events.v1.AccountFreeze
+	(*WithdrawExcessLamports)(nil), // 20: mintlake.events.v1.WithdrawExcessLamports
+	(*RawInstruction)(nil),         // 21: mintlake.events.v1.RawInstruction
+	(*Sighting)(nil),               // 22: mintlake.events.v1.Sighting
+	(*Launch)(nil),                 // 23: mintlake.events.v1.Launch
+	(*Graduate)(nil),               // 24: mintlake.events.v1.Graduate
+	(*SwapLeg)(nil),                // 25: mintlake.events.v1.SwapLeg
+	(*Route)(nil),                  // 26: mintlake.events.v1.Route
+	(*RouteHop)(nil),               // 27: mintlake.events.v1.RouteHop
+	(*Pool)(nil),                   // 28: mintlake.events.v1.Pool
+	(*LiquidityChange)(nil),        // 29: mintlake.events.v1.LiquidityChange
+	(*SlotRecord)(nil),             // 30: mintlake.events.v1.SlotRecord
+	(*StreamBlock)(nil),            // 31: mintlake.events.v1.StreamBlock
+	(*StreamStatus)(nil),           // 32: mintlake.events.v1.StreamStatus
+	(*ChainIdentity)(nil),          // 33: mintlake.events.v1.ChainIdentity
+	(*ValidatorSnapshot)(nil),      // 34: mintlake.events.v1.ValidatorSnapshot
+	(*SourceStatus)(nil),           // 35: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 36: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 37: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 38: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 39: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 40: mintlake.events.v1.OffchainMetadata
+	(*DocumentCheck)(nil),          // 41: mintlake.events.v1.DocumentCheck
+	(*Logo)(nil),                   // 42: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 43: mintlake.events.v1.LogoOverride
+	(*Retraction)(nil),             // 44: mintlake.events.v1.Retraction
+	(*SlotRange)(nil),              // 45: mintlake.events.v1.SlotRange
+	(*NotAMint)(nil),               // 46: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 47: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 48: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 49: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 50: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 51: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 52: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 53: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 54: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 55: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 56: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 57: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 58: mintlake.events.v1.Usage
+	(*BalanceChanges)(nil),         // 59: mintlake.events.v1.BalanceChanges
+	(*BalanceChange)(nil),          // 60: mintlake.events.v1.BalanceChange
+	(*BalanceState)(nil),           // 61: mintlake.events.v1.BalanceState
+	(*AccountStateChange)(nil),     // 62: mintlake.events.v1.AccountStateChange
+	(*Transfers)(nil),              // 63: mintlake.events.v1.Transfers
+	(*Transfer)(nil),               // 64: mintlake.events.v1.Transfer
+	nil,                            // 65: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 66: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
-	7,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
-	9,  // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
-	10, // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
-	10, // 3: mintlake.events.v1.TokenEvent.burn:type_name -> mintlake.events.v1.AmountChange
-	11, // 4: mintlake.events.v1.TokenEvent.set_authority:type_name -> mintlake.events.v1.SetAuthority
-	12, // 5: mintlake.events.v1.TokenEvent.metadata_set:type_name -> mintlake.events.v1.MetadataSet
-	15, // 6: mintlake.events.v1.TokenEvent.extension_set:type_name -> mintlake.events.v1.ExtensionSet
-	17, // 7: mintlake.events.v1.TokenEvent.close_mint:type_name -> mintlake.events.v1.CloseMint
-	18, // 8: mintlake.events.v1.TokenEvent.freeze_account:type_name -> mintlake.events.v1.AccountFreeze
-	18, // 9: mintlake.events.v1.TokenEvent.thaw_account:type_name -> mintlake.events.v1.AccountFreeze
-	19, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
-	20, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
-	21, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
-	22, // 13: mintlake.events.v1.TokenEvent.launch:type_name -> mintlake.events.v1.Launch
-	23, // 14: mintlake.events.v1.TokenEvent.graduate:type_name -> mintlake.events.v1.Graduate
+	8,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
+	10, // 1: mintlake.events.v1.TokenEvent.initialize_mint:type_name -> mintlake.events.v1.InitializeMint
+	11, // 2: mintlake.events.v1.TokenEvent.mint_to:type_name -> mintlake.events.v1.AmountChange
+	11, // 3: mintlake.events.v1.TokenEvent.burn:type_name -> mintlake.events.v1.AmountChange
+	12, // 4: mintlake.events.v1.TokenEvent.set_authority:type_name -> mintlake.events.v1.SetAuthority
+	13, // 5: mintlake.events.v1.TokenEvent.metadata_set:type_name -> mintlake.events.v1.MetadataSet
+	16, // 6: mintlake.events.v1.TokenEvent.extension_set:type_name -> mintlake.events.v1.ExtensionSet
+	18, // 7: mintlake.events.v1.TokenEvent.close_mint:type_name -> mintlake.events.v1.CloseMint
+	19, // 8: mintlake.events.v1.TokenEvent.freeze_account:type_name -> mintlake.events.v1.AccountFreeze
+	19, // 9: mintlake.events.v1.TokenEvent.thaw_account:type_name -> mintlake.events.v1.AccountFreeze
+	20, // 10: mintlake.events.v1.TokenEvent.withdraw_excess_lamports:type_name -> mintlake.events.v1.WithdrawExcessLamports
+	21, // 11: mintlake.events.v1.TokenEvent.raw:type_name -> mintlake.events.v1.RawInstruction
+	22, // 12: mintlake.events.v1.TokenEvent.sighting:type_name -> mintlake.events.v1.Sighting
+	23, // 13: mintlake.events.v1.TokenEvent.launch:type_name -> mintlake.events.v1.Launch
+	24, // 14: mintlake.events.v1.TokenEvent.graduate:type_name -> mintlake.events.v1.Graduate
 	0,  // 15: mintlake.events.v1.MetadataSet.metadata_program:type_name -> mintlake.events.v1.MetadataProgram
-	13, // 16: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
-	14, // 17: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
-	16, // 18: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
-	7,  // 19: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
-	7,  // 20: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
-	26, // 21: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
-	7,  // 22: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
-	7,  // 23: mintlake.events.v1.LiquidityChange.position:type_name -> mintlake.events.v1.Position
+	14, // 16: mintlake.events.v1.MetadataSet.creators:type_name -> mintlake.events.v1.Creator
+	15, // 17: mintlake.events.v1.MetadataSet.additional_fields:type_name -> mintlake.events.v1.AdditionalField
+	17, // 18: mintlake.events.v1.ExtensionSet.attributes:type_name -> mintlake.events.v1.Attribute
+	8,  // 19: mintlake.events.v1.SwapLeg.position:type_name -> mintlake.events.v1.Position
+	8,  // 20: mintlake.events.v1.Route.position:type_name -> mintlake.events.v1.Position
+	27, // 21: mintlake.events.v1.Route.hops:type_name -> mintlake.events.v1.RouteHop
+	8,  // 22: mintlake.events.v1.Pool.position:type_name -> mintlake.events.v1.Position
+	8,  // 23: mintlake.events.v1.LiquidityChange.position:type_name -> mintlake.events.v1.Position
 	2,  // 24: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
 	3,  // 25: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
 	4,  // 26: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	37, // 27: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	38, // 28: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	39, // 29: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	41, // 30: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	45, // 31: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	47, // 32: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	48, // 33: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	42, // 34: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	40, // 35: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
-	43, // 36: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
-	15, // 37: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
-	12, // 38: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
-	12, // 39: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	63, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	38, // 27: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	39, // 28: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	40, // 29: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	42, // 30: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	46, // 31: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	48, // 32: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	49, // 33: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	43, // 34: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	41, // 35: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
+	44, // 36: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
+	16, // 37: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
+	13, // 38: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
+	13, // 39: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
+	65, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	5,  // 41: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	44, // 42: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
-	64, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	49, // 44: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	52, // 45: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	53, // 46: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	54, // 47: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	55, // 48: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	56, // 49: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	56, // 50: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	59, // 51: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
-	60, // 52: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
-	60, // 53: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
-	62, // 54: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
-	6,  // 55: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	45, // 42: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
+	66, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	50, // 44: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	53, // 45: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	54, // 46: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	55, // 47: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	56, // 48: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	57, // 49: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	57, // 50: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	60, // 51: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
+	62, // 52: mintlake.events.v1.BalanceChanges.states:type_name -> mintlake.events.v1.AccountStateChange
+	61, // 53: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
+	61, // 54: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
+	6,  // 55: mintlake.events.v1.AccountStateChange.kind:type_name -> mintlake.events.v1.AccountStateKind
+	64, // 56: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
+	7,  // 57: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -6973,14 +7184,14 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*KeyChange_Rotated)(nil),
 		(*KeyChange_Revoked)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   58,
+			NumEnums:      8,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

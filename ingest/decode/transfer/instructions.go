@@ -12,11 +12,16 @@ import (
 const (
 	tagInitializeAccount  = 1
 	tagTransfer           = 3
+	tagApprove            = 4
+	tagRevoke             = 5
 	tagSetAuthority       = 6
 	tagMintTo             = 7
 	tagBurn               = 8
 	tagCloseAccount       = 9
+	tagFreezeAccount      = 10
+	tagThawAccount        = 11
 	tagTransferChecked    = 12
+	tagApproveChecked     = 13
 	tagMintToChecked      = 14
 	tagBurnChecked        = 15
 	tagInitializeAccount2 = 16
@@ -70,7 +75,7 @@ func (w *walk) tokens(call *chain.Call, place Place, is22 bool) {
 // token reads one instruction that is not a Batch.
 func (w *walk) token(call *chain.Call, place Place, is22 bool) {
 	c := borsh.NewReader(call.Data[1:])
-	f := flow{place: place, from: None, to: None, known: true, feeKnown: true}
+	f := flow{place: place, from: None, to: None, authority: None, known: true, feeKnown: true}
 	switch call.Data[0] {
 	case tagTransfer:
 		w.move(call, f, c.U64(), 0, 1, None, is22)
@@ -80,14 +85,16 @@ func (w *walk) token(call *chain.Call, place Place, is22 bool) {
 		f.kind, f.to, f.amount = Mint, w.at(account(call, 1)), c.U64()
 		w.add(f, w.key(call, 0))
 	case tagBurn, tagBurnChecked:
-		f.kind, f.from, f.amount = Burn, w.at(account(call, 0)), c.U64()
+		f.kind, f.from, f.amount, f.authority = Burn, w.at(account(call, 0)), c.U64(), account(call, 2)
 		w.add(f, w.key(call, 1))
+	case tagApprove, tagApproveChecked, tagRevoke, tagFreezeAccount, tagThawAccount:
+		w.state(call, place, c)
 	case tagInitializeAccount:
 		w.initialize(call, f, w.key(call, 2))
 	case tagInitializeAccount2, tagInitializeAccount3:
 		w.initialize(call, f, c.Key())
 	case tagSetAuthority:
-		w.setOwner(call, c)
+		w.setOwner(call, place, c)
 	case tagCloseAccount:
 		w.closeAccount(call, f)
 	case tagSyncNative:
@@ -129,7 +136,7 @@ func (w *walk) extension(call *chain.Call, f flow, c *borsh.Reader) {
 		f.kind, f.to, f.amount = Withdraw, w.at(account(call, 0)), c.U64()
 		w.add(f, w.key(call, 1))
 	case [2]byte{tagPermissionedBurn, permissionedPlain}, [2]byte{tagPermissionedBurn, permissionedChecked}:
-		f.kind, f.from, f.amount = Burn, w.at(account(call, 0)), c.U64()
+		f.kind, f.from, f.amount, f.authority = Burn, w.at(account(call, 0)), c.U64(), account(call, 3)
 		w.add(f, w.key(call, 1))
 	}
 }
@@ -139,7 +146,7 @@ func (w *walk) extension(call *chain.Call, f flow, c *borsh.Reader) {
 // instruction does not state.
 func (w *walk) move(call *chain.Call, f flow, amount uint64, from, to, mint int, withholds bool) {
 	f.kind, f.amount = Move, amount
-	f.from, f.to = w.at(account(call, from)), w.at(account(call, to))
+	f.from, f.to, f.authority = w.at(account(call, from)), w.at(account(call, to)), account(call, to+1)
 	// A transfer of an account to itself changes nothing, and no fee is withheld.
 	f.feeKnown = !withholds || f.from == f.to
 	w.add(f, w.key(call, mint))
@@ -188,7 +195,11 @@ func (w *walk) learn(at int, mint pubkey.Key) {
 // initialize opens an account.
 func (w *walk) initialize(call *chain.Call, f flow, owner pubkey.Key) {
 	mint := w.key(call, 1)
+	again := w.wasClosed(account(call, 0))
 	at := w.open(account(call, 0), mint, owner)
+	if again {
+		w.note(f.place, Opened, at, pubkey.Key{}, 0)
+	}
 	if at == None || !isNative(&mint) {
 		return
 	}
@@ -206,11 +217,12 @@ func (w *walk) associated(call *chain.Call) {
 	}
 }
 
-// setOwner notes the new owner of an account.
-func (w *walk) setOwner(call *chain.Call, c *borsh.Reader) {
+// setOwner notes the new owner of an account, for whom nobody may spend.
+func (w *walk) setOwner(call *chain.Call, place Place, c *borsh.Reader) {
 	if kind, next := c.U8(), c.OptionKey(); kind == authorityOwner && next != nil && c.Err() == nil {
 		if at := w.at(account(call, 0)); at != None {
 			w.lives[at].owner = *next
+			w.note(place, Revoked, at, pubkey.Key{}, 0)
 		}
 	}
 }
@@ -241,7 +253,7 @@ func (w *walk) sync(call *chain.Call, f flow) {
 // unwrap pays an amount out, or all of it.
 func (w *walk) unwrap(call *chain.Call, f flow, c *borsh.Reader) {
 	w.lamports.unclear(account(call, 1))
-	f.kind, f.from = Unwrap, w.at(account(call, 0))
+	f.kind, f.from, f.authority = Unwrap, w.at(account(call, 0)), account(call, 2)
 	if f.known = c.Bool(); f.known {
 		f.amount = c.U64()
 	}

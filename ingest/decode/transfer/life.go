@@ -12,6 +12,8 @@ type life struct {
 	// start and finish are the amounts at its start and its end, if they are known.
 	start, finish     uint64
 	started, finished bool
+	// closed means that an instruction ended it.
+	closed bool
 	// in and out are the sums of the movements whose amounts are known. A sum that exceeds 64 bits
 	// sets over.
 	in, out uint64
@@ -60,6 +62,6 @@ func (w *walk) open(account int, mint, owner pubkey.Key) int {
 // shut ends the life of an account.
 func (w *walk) shut(at int) {
 	l := &w.lives[at]
-	l.finish, l.finished = 0, true
+	l.finish, l.finished, l.closed = 0, true, true
 	w.current[l.account] = None
 }

@@ -2,7 +2,8 @@
 //
 // In: transactions of blocks, from any source. Out: one Transfer for each instruction of the token
 // programs that moves, makes or removes tokens, at any depth and in Batches, in the order of
-// execution. Guarantees: pure and deterministic. Failed and vote transactions contribute nothing.
+// execution; and one StateChange for each that changes who may spend from an account, or whether it
+// is frozen. Guarantees: pure and deterministic. Failed and vote transactions contribute nothing.
 // Hostile input never panics. What a transaction does not tell stays unknown: it is never guessed.
 package transfer
 
@@ -82,6 +83,8 @@ type Transfer struct {
 // Result is what one transaction moved.
 type Result struct {
 	Transfers []Transfer
+	// States are the changes of accounts beside their balances.
+	States []StateChange
 	// Unexplained counts the accounts whose balance the transfers do not lead to.
 	Unexplained int
 }
@@ -117,7 +120,7 @@ func (d *Decoder) Decode(tx *chain.Transaction, rent uint64) Result {
 	}
 	w.end()
 	unexplained := w.settle()
-	result := Result{Transfers: w.transfers(), Unexplained: unexplained}
+	result := Result{Transfers: w.transfers(), States: w.states(), Unexplained: unexplained}
 	w.tx = nil
 	return result
 }

@@ -44,8 +44,11 @@ type flow struct {
 	from, to int
 	// fromOwner and toOwner are the owners of that moment.
 	fromOwner, toOwner pubkey.Key
-	amount             uint64
-	known              bool
+	// authority is the place among the keys of who moved the tokens; None if the instruction needs
+	// the owner.
+	authority int
+	amount    uint64
+	known     bool
 	// hint is the amount that the lamports tell, which are not always complete.
 	hint   uint64
 	hinted bool
@@ -64,6 +67,7 @@ type walk struct {
 	current  [maxKeys]int
 	flows    []flow
 	lamports lamports
+	noted    []noted
 }
 
 // begin prepares the walk for a transaction. It returns false if no token program is among its
@@ -79,6 +83,7 @@ func (w *walk) begin(tx *chain.Transaction, rent uint64) bool {
 	}
 	w.tx, w.rent = tx, rent
 	w.lives, w.flows = w.lives[:0], w.flows[:0]
+	w.noted = w.noted[:0]
 	w.lamports = lamports{}
 	for i := range w.current {
 		w.current[i] = None
