@@ -132,6 +132,21 @@ func accountsRoute(t *testing.T, w *world) {
 	require.Equal(t, "300", items[1].(map[string]any)["amount"])
 	require.Equal(t, "1000", body["supply"])
 	require.Equal(t, true, body["complete"])
+	require.Nil(t, items[0].(map[string]any)["is_frozen"])
+	require.Nil(t, items[0].(map[string]any)["delegated_amount"])
+
+	// Of the account of bob, who holds 300, everything was read; 12 of 50 are spent.
+	bob := items[1].(map[string]any)["account"].(string)
+	w.exec(t, `INSERT INTO mintlake.balance_reach_raw (name, whole, at) VALUES ('balances', 1, now64(3) + 1)`)
+	w.exec(t, `INSERT INTO mintlake.account_states_raw (mint, account, opened, frozen, approved) VALUES
+		('%s', base58Decode('%s'), bitShiftLeft(toUInt128(5), 64), (bitShiftLeft(toUInt128(5), 64), true), (bitShiftLeft(toUInt128(6), 64), true, base58Decode('%s'), 50))`, w.one, bob, w.alice)
+	w.exec(t, `INSERT INTO mintlake.delegate_spends_raw (mint, account, slot, place, delegate, amount) SELECT '%s', base58Decode('%s'), 5 + number, 7, base58Decode('%s'), 12 FROM numbers(2)`, w.one, bob, w.alice)
+	body = w.body(t, "AccountsResponse", "/tokens/"+w.one+"/accounts?limit=3")
+	second := body["items"].([]any)[1].(map[string]any)
+	require.Equal(t, true, second["is_frozen"])
+	require.Equal(t, w.alice, second["delegate"])
+	require.Equal(t, "38", second["delegated_amount"], "what was spent before the approval does not count")
+	require.Nil(t, body["items"].([]any)[0].(map[string]any)["is_frozen"])
 }
 
 func holdersHistoryRoute(t *testing.T, w *world) {

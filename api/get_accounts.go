@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -24,6 +25,20 @@ type tokenAccount struct {
 	Account pubkey.Key  `json:"account"`
 	Owner   *pubkey.Key `json:"owner"`
 	Amount  string      `json:"amount"`
+	// IsFrozen is nil if it is not known.
+	IsFrozen *bool `json:"is_frozen"`
+	// Delegate is nil if nobody may spend, or it is not known: DelegatedAmount is nil then.
+	Delegate        *pubkey.Key `json:"delegate"`
+	DelegatedAmount *string     `json:"delegated_amount"`
+}
+
+func accountRow(a *balances.Account) tokenAccount {
+	row := tokenAccount{Account: a.Account, Owner: optionalKey(a.Owner), Amount: a.Amount, IsFrozen: a.Frozen}
+	if a.Delegate != nil && a.DelegatedAmount != nil {
+		amount := strconv.FormatUint(*a.DelegatedAmount, 10)
+		row.Delegate, row.DelegatedAmount = optionalKey(*a.Delegate), &amount
+	}
+	return row
 }
 
 // getAccounts is GET /tokens/{mint}/accounts: the token accounts with the most. It reads
@@ -52,8 +67,7 @@ func (s *Server) getAccounts(c *fiber.Ctx) error {
 	}
 	response := accountsResponse{Mint: mint, Decimals: token.Decimals, IsToken22: token.IsToken22, Supply: token.Supply, Items: make([]tokenAccount, 0, len(accounts)), State: states[mint]}
 	for i := range accounts {
-		a := &accounts[i]
-		response.Items = append(response.Items, tokenAccount{a.Account, optionalKey(a.Owner), a.Amount})
+		response.Items = append(response.Items, accountRow(&accounts[i]))
 	}
 	return c.JSON(response)
 }

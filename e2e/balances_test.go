@@ -27,6 +27,7 @@ func (i *instance) dumpBalances() map[string][]string {
 	i.t.Helper()
 	i.awaitCounts()
 	return map[string][]string{
+		"account_states":   i.query("SELECT * EXCEPT (account_key) FROM mintlake.account_states ORDER BY mint, account FORMAT TSV"),
 		"balance_changes":  i.query("SELECT * FROM mintlake.balance_changes ORDER BY mint, account, position FORMAT TSV"),
 		"token_accounts":   i.query("SELECT * FROM mintlake.token_accounts ORDER BY mint, account FORMAT TSV"),
 		"wallet":           i.query("SELECT * FROM mintlake.wallet ORDER BY owner, mint, account FORMAT TSV"),
@@ -53,8 +54,9 @@ func (i *instance) awaitCounts() {
 // held is what a token account holds, by account, as the chain or the tables have it.
 type held map[string]string
 
-// accountsOnChain asks a node for all token accounts, by mint.
-func accountsOnChain(t *testing.T, rpc string) map[string]held {
+// accountsOnChain asks a node for all token accounts, by mint. If states is not nil, it gets by
+// account whether it is frozen, who may spend from it, and how much.
+func accountsOnChain(t *testing.T, rpc string, states map[string][]string) map[string]held {
 	t.Helper()
 	all := map[string]held{}
 	for _, program := range []string{schemas.ProgramToken, schemas.ProgramToken2022} {
@@ -83,6 +85,13 @@ func accountsOnChain(t *testing.T, rpc string) map[string]held {
 				all[mint] = held{}
 			}
 			all[mint][a.Pubkey] = fmt.Sprintf("%s %d", base58.Encode(data[32:64]), little.LittleEndian.Uint64(data[64:]))
+			if states != nil {
+				delegate := ""
+				if data[72] == 1 {
+					delegate = base58.Encode(data[76:108])
+				}
+				states[a.Pubkey] = []string{fmt.Sprint(data[108] == 2), delegate, fmt.Sprint(little.LittleEndian.Uint64(data[121:]))}
+			}
 		}
 	}
 	return all
@@ -141,7 +150,8 @@ func TestBalancesEqualTheChain(t *testing.T) {
 		return s.Source.Slot >= last && s.Pipeline.LagRecords != nil && *s.Pipeline.LagRecords == 0
 	}, 100*time.Millisecond)
 	up.awaitCounts()
-	chain := accountsOnChain(t, node.RPCURL())
+	states := map[string][]string{}
+	chain := accountsOnChain(t, node.RPCURL(), states)
 	complete := up.query("SELECT mint FROM mintlake.holder_counts WHERE complete ORDER BY mint")
 	require.Greater(t, len(complete), 20)
 	for _, mint := range old {
@@ -153,6 +163,43 @@ func TestBalancesEqualTheChain(t *testing.T) {
 		}
 		require.Equal(t, chain[mint], up.accountsInTables(mint), mint)
 	}
+	up.requireStates(complete, states)
 	require.Empty(t, up.query("SELECT * FROM mintlake.supply_conservation WHERE complete AND missing != 0"))
 	require.Zero(t, up.stop(), up.log())
+}
+
+// requireStates compares who may spend from accounts, and which are frozen, with the chain. Of open
+// accounts of complete mints all delegates are known, and hardly one whether it is frozen is not.
+func (i *instance) requireStates(complete []string, chain map[string][]string) {
+	i.t.Helper()
+	rows := i.query(`SELECT mint, account, ifNull(toString(is_frozen), '?'), ifNull(delegate, '?'), ifNull(toString(delegated_amount), '?') FROM mintlake.account_states
+		WHERE (mint, account) IN (SELECT mint, account FROM mintlake.token_accounts) FORMAT TSV`)
+	known, unknown, frozen, delegated := 0, 0, 0, 0
+	for _, row := range rows {
+		got := strings.Split(row, "\t")
+		want := chain[got[1]]
+		require.NotNil(i.t, want, row)
+		if got[2] == "?" {
+			unknown++
+		} else {
+			known++
+			require.Equal(i.t, want[0], got[2], row)
+		}
+		if slices.Contains(complete, got[0]) {
+			require.NotEqual(i.t, "?", got[3], row)
+		}
+		if got[3] != "?" {
+			require.Equal(i.t, want[1:], got[3:], row)
+		}
+		if want[0] == "true" {
+			frozen++
+		}
+		if want[1] != "" {
+			delegated++
+		}
+	}
+	i.t.Logf("%d accounts, of %d it is not known whether they are frozen; %d are frozen, %d have a delegate", len(rows), unknown, frozen, delegated)
+	require.Greater(i.t, known, 10*unknown)
+	require.NotZero(i.t, frozen)
+	require.NotZero(i.t, delegated)
 }

@@ -20,6 +20,8 @@ import (
 type Balance struct {
 	Owner  pubkey.Key
 	Amount uint64
+	// State is nil of what the tables know.
+	State *tokenaccount.State
 }
 
 // Known is what the tables know of a mint.
@@ -69,7 +71,6 @@ const (
 	accountMintField  = 0
 	accountOwnerField = 32
 	accountAmount     = 64
-	accountState      = 108
 	accountTypeToken  = 2
 )
 
@@ -142,11 +143,13 @@ func balanceOf(program, mint pubkey.Key, a *account) (Balance, bool, error) {
 		return Balance{}, false, nil // the Token-2022 program has accounts of other kinds
 	case a.owner != program || pubkey.Key(a.data[accountMintField:accountOwnerField]) != mint:
 		return Balance{}, false, fmt.Errorf("%w: account %s is not of the mint", errMalformed, a.pubkey)
-	case a.data[accountState] == 0:
+	}
+	state, ok := tokenaccount.StateOf(a.data)
+	if !ok {
 		return Balance{}, false, nil
 	}
 	return Balance{
-		Owner: pubkey.Key(a.data[accountOwnerField:accountAmount]), Amount: binary.LittleEndian.Uint64(a.data[accountAmount:]),
+		Owner: pubkey.Key(a.data[accountOwnerField:accountAmount]), Amount: binary.LittleEndian.Uint64(a.data[accountAmount:]), State: &state,
 	}, true, nil
 }
 
@@ -171,7 +174,11 @@ func baseOf(read, known map[pubkey.Key]Balance) (changes []*eventspb.BalanceChan
 }
 
 func stateOf(b Balance) *eventspb.BalanceState {
-	return &eventspb.BalanceState{Amount: b.Amount, Owner: b.Owner.Bytes()}
+	state := &eventspb.BalanceState{Amount: b.Amount, Owner: b.Owner.Bytes()}
+	if b.State != nil {
+		b.State.Enter(state)
+	}
+	return state
 }
 
 // baseRecord is how many accounts a record has: some 300 KB.

@@ -106,6 +106,8 @@ func TestBaseOfAMint(t *testing.T) {
 		require.Equal(t, want.before, stateText(change.GetBefore()))
 		require.Equal(t, want.after, stateText(change.GetAfter()))
 	}
+	require.True(t, facts.GetChanges()[0].GetAfter().GetIsFrozen())
+	require.False(t, facts.GetChanges()[1].GetAfter().GetIsFrozen())
 	require.True(t, last.GetIsWhole())
 	require.Empty(t, last.GetChanges())
 }

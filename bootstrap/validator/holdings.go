@@ -20,18 +20,17 @@ import (
 )
 
 // Layout of a token account of both programs (spl-token-2022-interface, state.rs): mint, owner,
-// amount, and whether it is initialised (1) or frozen (2). With extensions the account's type
-// follows.
+// amount, and what tokenaccount.StateOf reads. With extensions the account's type follows.
 const (
 	tokenAccountLength = 165
 	ownerAt            = 32
 	amountAt           = 64
-	stateAt            = 108
 	accountTypeHolding = 2
 )
 
-// held is what is staged of a token account: mint, account, owner, amount.
-const heldBytes = 32 + 32 + 32 + 8
+// heldBytes is what is staged of a token account: its address, and its layout up to the delegated
+// amount.
+const heldBytes = 32 + tokenaccount.StateEnd
 
 const (
 	// heldGroup is how many token accounts are gathered, so that those of a mint share a record.
@@ -48,12 +47,10 @@ func (l *Loader) holding(out []byte, a *lattice.Account) []byte {
 	if len(a.Data) > tokenAccountLength && (a.Owner == tokenaccount.ProgramToken || a.Data[accountTypeAt] != accountTypeHolding) {
 		return nil
 	}
-	if state := a.Data[stateAt]; state != 1 && state != 2 || !l.deps.Follow(pubkey.Key(a.Data)) {
+	if _, ok := tokenaccount.StateOf(a.Data); !ok || !l.deps.Follow(pubkey.Key(a.Data)) {
 		return nil
 	}
-	out = append(append(out, a.Data[:32]...), a.Address[:]...)
-	out = append(out, a.Data[ownerAt:ownerAt+32]...)
-	return append(out, a.Data[amountAt:amountAt+8]...)
+	return append(append(out, a.Address[:]...), a.Data[:tokenaccount.StateEnd]...)
 }
 
 // publishHoldings writes the staged token accounts that count, as reads at the end of the slot, and
@@ -79,11 +76,16 @@ func (l *Loader) publishHoldings(ctx context.Context, replaced *replaced) error 
 			return fmt.Errorf("the staged balances are damaged at byte %d: begin anew with --restart", s.end)
 		}
 		if !replaced.has(s.rank, s.place) {
-			mint := pubkey.Key(s.value)
-			group[mint] = append(group[mint], &eventspb.BalanceChange{
-				Place: math.MaxUint64, Account: bytes.Clone(s.value[32:64]),
-				After: &eventspb.BalanceState{Owner: bytes.Clone(s.value[64:96]), Amount: binary.LittleEndian.Uint64(s.value[96:])},
-			})
+			data := s.value[32:]
+			mint := pubkey.Key(data)
+			change := &eventspb.BalanceChange{
+				Place: math.MaxUint64, Account: bytes.Clone(s.value[:32]),
+				After: &eventspb.BalanceState{Owner: bytes.Clone(data[ownerAt : ownerAt+32]), Amount: binary.LittleEndian.Uint64(data[amountAt:])},
+			}
+			if state, ok := tokenaccount.StateOf(data); ok {
+				state.Enter(change.After)
+			}
+			group[mint] = append(group[mint], change)
 			count++
 		}
 		if count < heldGroup {

@@ -1691,6 +1691,15 @@ type AccountsResponse struct {
 		// Amount Raw amount.
 		Amount string `json:"amount"`
 
+		// Delegate Who may spend from the account, base58; null when nobody may, and when that is not known.
+		Delegate *string `json:"delegate"`
+
+		// DelegatedAmount How much the delegate may spend, raw; null when that is not known.
+		DelegatedAmount *string `json:"delegated_amount"`
+
+		// IsFrozen Whether the account is frozen; null when that is not known.
+		IsFrozen *bool `json:"is_frozen"`
+
 		// Owner Null where the source did not tell it.
 		Owner *string `json:"owner"`
 	} `json:"items"`

@@ -3,6 +3,7 @@ package balances
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -74,11 +75,13 @@ type Batch struct {
 	accounts  map[account]latest
 	holdings  map[holding]latest
 	mints     map[mintPart]book
+	states    map[account]facts
+	spends    []spend
 }
 
 // NewBatch returns an empty batch.
 func NewBatch() *Batch {
-	return &Batch{accounts: map[account]latest{}, holdings: map[holding]latest{}, mints: map[mintPart]book{}}
+	return &Batch{accounts: map[account]latest{}, holdings: map[holding]latest{}, mints: map[mintPart]book{}, states: map[account]facts{}}
 }
 
 // Keep drops the rows of tables that are not wanted.
@@ -97,6 +100,12 @@ func (b *Batch) Keep(wanted func(table string) bool) {
 	}
 	if !wanted(tableMints) {
 		clear(b.mints)
+	}
+	if !wanted(tableStates) {
+		clear(b.states)
+	}
+	if !wanted(tableSpends) {
+		b.spends = nil
 	}
 }
 
@@ -135,16 +144,23 @@ func (b *Batch) addBalances(record *kafka.Record) error {
 			time: at, isRead: message.GetIsRead(), before: before, after: after,
 		})
 	}
+	if err := checkStates(message); err != nil {
+		return fmt.Errorf("balances: %w", err)
+	}
 	for i := range changes {
 		b.add(&changes[i])
+		b.stateOfChange(message, i, &changes[i])
 	}
+	b.addStates(message, mint)
 	b.changes = append(b.changes, changes...)
 	part := mintPart{mint, record.Partition}
 	known, ok := b.mints[part]
 	if !ok {
-		known.first = message.GetSlot()
+		known.first = math.MaxUint64
 	}
-	known.touched, known.first = max(known.touched, record.Offset+1), min(known.first, message.GetSlot())
+	if known.touched = max(known.touched, record.Offset+1); len(changes) > 0 || message.GetIsWhole() {
+		known.first = min(known.first, message.GetSlot())
+	}
 	if message.GetIsWhole() {
 		known.based = max(known.based, message.GetSlot())
 	}

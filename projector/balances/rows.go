@@ -15,6 +15,8 @@ const (
 	tableTransfers       = "transfers_raw"
 	tableWalletTransfers = "wallet_transfers_raw"
 	tableMints           = "balance_mints_raw"
+	tableStates          = "account_states_raw"
+	tableSpends          = "delegate_spends_raw"
 )
 
 func tables() map[string][]clickhouse.Column {
@@ -31,6 +33,10 @@ func tables() map[string][]clickhouse.Column {
 			"block_time", time, "kind", low, "account", key, "other", key, "amount", "Nullable(UInt64)", "fee", "Nullable(UInt64)", "decimals", "UInt8"),
 		tableMints: clickhouse.Columns("mint", "String", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)",
 			"first", "SimpleAggregateFunction(min, UInt64)", "based", "SimpleAggregateFunction(max, UInt64)"),
+		tableStates: clickhouse.Columns("mint", "String", "account", key, "opened", "SimpleAggregateFunction(max, UInt128)",
+			"frozen", "SimpleAggregateFunction(max, Tuple(position UInt128, is_frozen Bool))",
+			"approved", "SimpleAggregateFunction(max, Tuple(position UInt128, is_known Bool, delegate FixedString(32), amount UInt64))"),
+		tableSpends: clickhouse.Columns("mint", "String", "account", key, "slot", "UInt64", "place", "UInt64", "delegate", key, "amount", "UInt64"),
 	}
 }
 

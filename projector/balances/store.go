@@ -56,7 +56,7 @@ func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err
 func (c *ClickHouse) Insert(ctx context.Context, batch *Batch) error {
 	inserts, beside := errgroup.WithContext(ctx)
 	for _, insert := range []func(context.Context, *Batch) error{
-		c.insertChanges, c.insertAccounts, c.insertHoldings, c.insertTransfers, c.insertWalletTransfers,
+		c.insertChanges, c.insertAccounts, c.insertHoldings, c.insertTransfers, c.insertWalletTransfers, c.insertStates, c.insertSpends,
 	} {
 		inserts.Go(func() error { return insert(beside, batch) })
 	}

@@ -91,6 +91,9 @@ func specs() []spec {
 		{table: "balance_changes_raw", key: "mint, account, slot, place", slot: "slot", order: "0"},
 		{table: "token_accounts_raw", key: "mint, account", slot: slotOf("position"), order: "position"},
 		{table: "wallet_accounts_raw", key: "owner, mint, account", slot: slotOf("position"), order: "position"},
+		// Each of these only grows as facts are merged into a row.
+		{table: "account_states_raw", key: "mint, account", slot: slotOf("greatest(opened, frozen.1, approved.1)"), order: "(opened, frozen, approved)"},
+		{table: "delegate_spends_raw", key: "mint, account, slot, place", slot: "slot", order: "0"},
 		{table: "transfers_raw", key: "mint, slot, place, signature", slot: "slot", order: "0"},
 		{table: "wallet_transfers_raw", key: "owner, slot, place, signature, is_in", slot: "slot", order: "0"},
 		// Each of these only grows, or shrinks, as records are merged into a row.

@@ -20,6 +20,7 @@ func Sharding() map[string]string {
 		"pool_volume_1m_raw": byPool, "pool_volume_1h_raw": byPool, "pool_volume_1d_raw": byPool,
 		"swap_minutes_raw": "cityHash64(minute)", "venue_volume_1m_raw": "cityHash64(bucket)", "trade_pools_1m_raw": "cityHash64(bucket)",
 		"balance_changes_raw": byMint, "token_accounts_raw": byMint, "transfers_raw": byMint, "balance_mints_raw": byMint,
+		"account_states_raw": byMint, "delegate_spends_raw": byMint,
 		"holder_counts_raw": byMint, "holder_counts_1h_raw": byMint,
 		"balance_reach_raw":   "cityHash64(name)",
 		"wallet_accounts_raw": "cityHash64(owner)", "wallet_transfers_raw": "cityHash64(owner)",

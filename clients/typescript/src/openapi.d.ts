@@ -1070,6 +1070,12 @@ export interface components {
                 owner: string | null;
                 /** @description Raw amount. */
                 amount: string;
+                /** @description Whether the account is frozen; null when that is not known. */
+                is_frozen: boolean | null;
+                /** @description Who may spend from the account, base58; null when nobody may, and when that is not known. */
+                delegate: string | null;
+                /** @description How much the delegate may spend, raw; null when that is not known. */
+                delegated_amount: string | null;
             }[];
             /** @description Whether every change from since_slot to as_of_slot is counted. */
             complete: boolean;

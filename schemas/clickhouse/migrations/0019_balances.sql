@@ -171,6 +171,37 @@ PARTITION BY toYYYYMM(hour)
 ORDER BY (mint, hour)
 COMMENT 'Holders of each mint by hour, several rows each until merges join them: read holders_over_time';
 
+-- Who may spend from an account, and whether it is frozen: the latest fact of each kind. Each column outside the key is a join, so facts may come in any
+-- order and several times. What an account is follows from the facts that are not before its last opening.
+CREATE TABLE IF NOT EXISTS {{.Database}}.account_states_raw {{onCluster}}
+(
+    mint     String          COMMENT 'Mint, base58' CODEC(ZSTD(1)),
+    account  FixedString(32) COMMENT 'Token account, raw' CODEC(ZSTD(1)),
+    opened   SimpleAggregateFunction(max, UInt128) COMMENT 'Position at which it was opened last, or read; 0 for neither' CODEC(ZSTD(1)),
+    frozen   SimpleAggregateFunction(max, Tuple(position UInt128, is_frozen Bool)) COMMENT 'Whether it is frozen, and the position from which that is so; 0 for never told' CODEC(ZSTD(1)),
+    approved SimpleAggregateFunction(max, Tuple(position UInt128, is_known Bool, delegate FixedString(32), amount UInt64))
+        COMMENT 'Who may spend how much from that position on, not counting what was spent since; zeros for nobody; is_known is false when nobody can tell' CODEC(ZSTD(1))
+)
+ENGINE = {{engine "AggregatingMergeTree"}}
+ORDER BY (mint, account)
+SETTINGS index_granularity = 2048
+COMMENT 'Facts about delegates and frozen accounts, several rows each until merges join them: read account_states';
+
+-- What others than the owners moved out of accounts: it lowers what a delegate may spend.
+CREATE TABLE IF NOT EXISTS {{.Database}}.delegate_spends_raw {{onCluster}}
+(
+    mint     String          COMMENT 'Mint, base58' CODEC(ZSTD(1)),
+    account  FixedString(32) COMMENT 'Token account, raw' CODEC(ZSTD(1)),
+    slot     UInt64          COMMENT 'Slot of the block' CODEC(Delta, ZSTD(1)),
+    place    UInt64          COMMENT 'Order of the position of the instruction' CODEC(ZSTD(1)),
+    delegate FixedString(32) COMMENT 'Who moved the tokens, raw' CODEC(ZSTD(1)),
+    amount   UInt64          COMMENT 'Raw amount' CODEC(T64, ZSTD(1))
+)
+ENGINE = {{engine "ReplacingMergeTree"}}
+ORDER BY (mint, account, slot, place)
+SETTINGS index_granularity = 2048
+COMMENT 'Movements that the owner of an account did not make: account_states is made of them';
+
 CREATE OR REPLACE VIEW {{.Database}}.balance_changes {{onCluster}}
 (
     mint          String                    COMMENT 'Mint, base58',
@@ -208,6 +239,42 @@ AS SELECT mint, base58Encode(account) AS account, if(owner = toFixedString('', 3
 FROM (SELECT * FROM {{.Database}}.token_accounts_raw FINAL WHERE open);
 
 ALTER TABLE {{.Database}}.token_accounts {{onCluster}} MODIFY COMMENT 'One row a token account that is open, as the latest fact has it';
+
+CREATE OR REPLACE VIEW {{.Database}}.account_states {{onCluster}}
+(
+    mint             String           COMMENT 'Mint, base58',
+    account          String           COMMENT 'Token account, base58',
+    account_key      FixedString(32)  COMMENT 'The same, raw: a filter by it reads little',
+    is_frozen        Nullable(Bool)   COMMENT 'Whether it is frozen; null when that is not known',
+    delegate         Nullable(String) COMMENT 'Who may spend, base58; empty for nobody, null when that is not known',
+    delegated_amount Nullable(UInt64) COMMENT 'How much they may spend, raw; null when that is not known'
+)
+AS WITH (SELECT (max(whole), count()) FROM {{.Database}}.balance_reach_raw FINAL) AS reach,
+    -- What is known from a position on is known if no slot is missing since.
+    (at) -> reach.2 > 0 AND at > 0 AND toUInt64(bitShiftRight(at, 64)) >= reach.1 AS is_reached,
+    arrayFilter(s -> s.1 > approved.1 AND s.2 = approved.3, spends) AS spent,
+    approved.1 > 0 AND approved.1 >= opened AS is_approved,
+    is_reached(greatest(opened, approved.1)) AND (approved.2 OR NOT is_approved) AS is_known,
+    is_approved AND approved.3 != toFixedString('', 32) AND (empty(spent) OR arraySum(s -> s.3, spent) < approved.4) AS has_delegate
+SELECT mint, base58Encode(key) AS account, key AS account_key,
+    if(frozen.1 >= opened AND is_reached(frozen.1), toNullable(frozen.2), NULL) AS is_frozen,
+    multiIf(NOT is_known, NULL, has_delegate, base58Encode(approved.3), '') AS delegate,
+    multiIf(NOT is_known, NULL, has_delegate, approved.4 - arraySum(s -> s.3, spent), 0) AS delegated_amount
+FROM (
+    SELECT mint, key, max(o) AS opened, max(f) AS frozen, max(a) AS approved, groupUniqArrayArray(s) AS spends
+    FROM (
+        SELECT mint, account AS key, toUInt128(opened) AS o, (toUInt128(frozen.1), frozen.2) AS f,
+            (toUInt128(approved.1), approved.2, approved.3, approved.4) AS a, CAST([], 'Array(Tuple(UInt128, FixedString(32), UInt64))') AS s
+        FROM {{.Database}}.account_states_raw
+        UNION ALL
+        SELECT mint, account, toUInt128(0), (toUInt128(0), false), (toUInt128(0), false, toFixedString('', 32), toUInt64(0)),
+            [(bitOr(bitShiftLeft(toUInt128(slot), 64), toUInt128(place)), delegate, amount)]
+        FROM {{.Database}}.delegate_spends_raw
+    )
+    GROUP BY mint, key
+);
+
+ALTER TABLE {{.Database}}.account_states {{onCluster}} MODIFY COMMENT 'One row a token account that is open or was: who may spend from it, and whether it is frozen';
 
 CREATE OR REPLACE VIEW {{.Database}}.holders {{onCluster}}
 (
