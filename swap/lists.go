@@ -91,7 +91,7 @@ const (
 )
 
 // getPools is GET /api/v2/pools: the pools of a mint with another mint, or with the hubs. unlisted
-// are the unverified venues whose pools the JSON-RPC server did not list.
+// was for venues that were listed without being quoted. All are quoted now, so it is empty.
 func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if s.market == nil {
 		return noUpstream()
@@ -100,8 +100,7 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	snapshots, listed := make([]*market.Snapshot, len(others)), make([]market.Unverified, len(others))
-	untradable := make([]error, len(others))
+	snapshots, untradable := make([]*market.Snapshot, len(others)), make([]error, len(others))
 	group, reading := errgroup.WithContext(ctx)
 	for i, other := range others {
 		group.Go(func() (err error) {
@@ -111,10 +110,6 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 			}
 			return err
 		})
-		group.Go(func() (err error) {
-			listed[i], err = s.market.Unverified(reading, key, other)
-			return err
-		})
 	}
 	if err := group.Wait(); err != nil {
 		return away(err)
@@ -122,7 +117,7 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if !slices.Contains(untradable, nil) {
 		return untradable[0]
 	}
-	list, unlisted := []ListedPool{}, []string{}
+	list := []ListedPool{}
 	for i, snapshot := range snapshots {
 		if snapshot == nil {
 			continue
@@ -134,17 +129,12 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 		for _, p := range snapshot.Pools {
 			list = append(list, ListedPool{p.Venue, p.Address().String(), mints, p.Slot, nil})
 		}
-		for _, name := range listed[i].Unlisted {
-			if !slices.Contains(unlisted, name) {
-				unlisted = append(unlisted, name)
-			}
-		}
-		for _, p := range append(slices.Clone(snapshot.Refused), listed[i].Pools...) {
+		for _, p := range snapshot.Refused {
 			address := p.Address.String()
 			list = append(list, ListedPool{p.Venue, address, mints, snapshot.Slot, &PoolRefusal{address, codeOf(p.Err), p.Err.Error()}})
 		}
 	}
-	return c.JSON(fiber.Map{"pools": list, "unlisted": unlisted})
+	return c.JSON(fiber.Map{"pools": list, "unlisted": []string{}})
 }
 
 // poolsQuery reads the parameters: a mint, and the mints with which its pools are listed.

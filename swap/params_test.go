@@ -166,7 +166,8 @@ func TestThePlatformsFeeComesOffTheOutput(t *testing.T) {
 func TestVenuesCanBeChosen(t *testing.T) {
 	f := start(t, Config{}, onePool())
 	f.quoteOK(t, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "Raydium CP,orca_whirlpool"))
-	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "meteora_damm_v1"), "", http.StatusNotFound, "none of the venues")
+	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldDexes, "meteora_damm_v1"), "", http.StatusNotFound, "no pool trades")
+	require.ErrorContains(t, (&request{dexes: map[string]bool{"meteora_damm_v1": true}}).covered(map[string]bool{"raydium_cpmm": true}), "none of the venues")
 	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000", fieldExclude, "raydium_cpmm"), "", http.StatusNotFound, "no pool trades")
 
 	var venues struct{ Venues []ListedVenue }
@@ -185,7 +186,7 @@ func TestVenuesCanBeChosen(t *testing.T) {
 	require.Equal(t, statusProved, status2["meteora_dlmm"])
 	require.Equal(t, statusStopped, status2["byreal_clmm"], "only swaps on the chain can prove it")
 	require.Equal(t, statusStopped, status2["raydium_launchlab"], "only swaps on the chain can prove it")
-	require.Equal(t, statusUnverified, status2["meteora_damm_v1"])
+	require.Equal(t, statusProved, status2["meteora_damm_v1"])
 
 	var pools struct{ Pools []ListedPool }
 	status, body = f.do(t, http.MethodGet, "/api/v2/pools?mint="+coin.String(), "")

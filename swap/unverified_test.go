@@ -2,7 +2,6 @@ package swap
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"testing"
 
@@ -11,11 +10,10 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/venue"
-	"github.com/mintlake/mintlake/swap/venue/unverified"
 )
 
-// TestUnverifiedPoolsAreListed: pools of venues that nothing proves are told, with the code, and
-// not quoted.
+// TestUnverifiedPoolsAreListed: pools with a feature that nothing proves are told, with the code,
+// and not quoted. Pools of another pair are not told.
 func TestUnverifiedPoolsAreListed(t *testing.T) {
 	c := chain()
 	other := swaptest.Named("other")
@@ -39,6 +37,10 @@ func TestUnverifiedPoolsAreListed(t *testing.T) {
 		put("shares", "Eo7WjKq67rjJQSZxS6z3YkapzY3eMj6Xy8X5EQVn5UaB", []byte{0xf1, 0x9a, 0x6d, 0x04, 0x11, 0xb1, 0x6d, 0xbc}, 944,
 			map[int]venue.Key{40: coin, 72: swaptest.WrappedSOL}): "meteora_damm_v1",
 	}
+	// Fees of 1, and a curve of an unknown kind.
+	c.Edit(swaptest.Named("shares"), func(data []byte) {
+		data[338], data[354], data[874] = 1, 1, 2
+	})
 	put("of another pair", dbc, curve, 424, map[int]venue.Key{72: swaptest.Named("in another"), 136: coin})
 	f := start(t, Config{Hubs: []venue.Key{swaptest.WrappedSOL}}, c)
 	status, body := f.do(t, http.MethodGet, routePools+"?mint="+coin.String(), "")
@@ -55,18 +57,5 @@ func TestUnverifiedPoolsAreListed(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Empty(t, list.Unlisted)
-	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000"), "", http.StatusNotFound, "no pool trades")
-}
-
-// TestServersThatListNothing: the venues whose accounts a server does not list are named.
-func TestServersThatListNothing(t *testing.T) {
-	c := chain()
-	f := start(t, Config{}, c)
-	found, err := f.market.Unverified(t.Context(), coin, swaptest.Named("x"))
-	require.NoError(t, err)
-	require.Empty(t, found.Unlisted)
-	c.Fail(errors.New("excluded from account secondary indexes"))
-	found, err = f.market.Unverified(t.Context(), coin, swaptest.Named("y"))
-	require.NoError(t, err)
-	require.Len(t, found.Unlisted, len(unverified.Venues()))
+	f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "1000"), "", http.StatusNotFound, "a curve of kind 2")
 }

@@ -139,11 +139,8 @@ type Market struct {
 	deps   Deps
 	pools  *lru.Cache[pair, kept[[]located]]
 	states *lru.Cache[pair, kept[*Snapshot]]
-	// unverified has pools that are only listed.
-	unverified *lru.Cache[pair, kept[Unverified]]
-	// reading and listing let those who ask for one pair share a call.
+	// reading lets those who ask for one pair share a call.
 	reading sharedcall.Group[*Snapshot]
-	listing sharedcall.Group[Unverified]
 	tip     tip
 	metrics *metrics
 }
@@ -160,10 +157,9 @@ func New(cfg Config, deps Deps) (*Market, error) {
 		deps.Now = time.Now
 	}
 	m := &Market{cfg: cfg.withDefaults(), deps: deps}
-	var errs [4]error
+	var errs [3]error
 	m.pools, errs[0] = lru.New[pair, kept[[]located]](m.cfg.maxPairs)
 	m.states, errs[1] = lru.New[pair, kept[*Snapshot]](m.cfg.maxPairs)
-	m.unverified, errs[3] = lru.New[pair, kept[Unverified]](m.cfg.maxPairs)
 	venues := make([]string, len(deps.Venues))
 	for i, v := range deps.Venues {
 		venues[i] = v.Name()

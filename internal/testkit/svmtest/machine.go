@@ -120,8 +120,14 @@ func (m *Machine) ask(line map[string]any, answer any) {
 func (m *Machine) Load(dir string) {
 	m.t.Helper()
 	for name, program := range Programs {
-		m.ask(map[string]any{"t": "program", "key": program.String(), "file": filepath.Join(dir, name)}, &struct{}{})
+		m.Program(program, filepath.Join(dir, name))
 	}
+}
+
+// Program loads a program from a file, in place of one loaded before.
+func (m *Machine) Program(program venue.Key, file string) {
+	m.t.Helper()
+	m.ask(map[string]any{"t": "program", "key": program.String(), "file": file}, &struct{}{})
 }
 
 // Set adds or replaces accounts.

@@ -6,6 +6,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
 	"github.com/mintlake/mintlake/swap/venue/clmm"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/dammv1"
 	"github.com/mintlake/mintlake/swap/venue/dammv2"
 	"github.com/mintlake/mintlake/swap/venue/dbc"
 	"github.com/mintlake/mintlake/swap/venue/dlmm"
@@ -20,6 +21,6 @@ func Venues() venue.List {
 	return venue.List{
 		cpmm.Venue{}, ammv4.Venue{}, pumpswap.Venue{}, pumpcurve.Venue{}, dammv2.Venue{},
 		whirlpool.Venue{}, dlmm.Venue{}, clmm.Raydium, clmm.PancakeSwap, clmm.Byreal, clmm.Stabble,
-		dbc.Venue{}, launchlab.Venue{},
+		dbc.Venue{}, launchlab.Venue{}, dammv1.Venue{},
 	}
 }

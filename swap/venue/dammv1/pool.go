@@ -1,0 +1,139 @@
+package dammv1
+
+import (
+	"fmt"
+
+	"github.com/mintlake/mintlake/swap/mint"
+	"github.com/mintlake/mintlake/swap/venue"
+)
+
+// ref implements venue.Ref.
+type ref struct {
+	address venue.Key
+	mints   [2]venue.Key
+	own     []venue.Key
+	vaults  [2]addresses
+	// stake has the price of token b; zero if none is needed.
+	stake  venue.Key
+	locked uint64
+}
+
+// Address implements venue.Ref.
+func (r *ref) Address() venue.Key { return r.address }
+
+// Mints implements venue.Ref.
+func (r *ref) Mints() [2]venue.Key { return r.mints }
+
+// Rank implements venue.Ref. A pool's account does not tell what it has, but how many of its LP
+// tokens are locked, as those of launched coins are.
+func (r *ref) Rank() uint64 { return r.locked }
+
+// Accounts implements venue.Ref: the pool and its shares of two vaults, then each vault with its
+// tokens and the mint of its shares, then the account with the price of token b, if there is one.
+func (r *ref) Accounts() []venue.Key {
+	keys := append(make([]venue.Key, 0, 10), r.own...)
+	for _, v := range r.vaults {
+		keys = append(keys, v.vault, v.tokens, v.shareMint)
+	}
+	if r.stake != (venue.Key{}) {
+		keys = append(keys, r.stake)
+	}
+	return keys
+}
+
+// Own implements venue.Ref. Vaults are not among them: they are of all pools with the token.
+func (r *ref) Own() []venue.Key { return r.own }
+
+// Decode implements venue.Ref.
+func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
+	p, err := r.decode(accounts)
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", r.address.String(), err)
+	}
+	return p, nil
+}
+
+func (r *ref) decode(accounts venue.State) (*Pool, error) {
+	data, err := venue.Owned(accounts, r.address, Program)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{address: r.address, vaults: r.vaults, stake: r.stake}
+	if p.state, err = decodeState(data); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.state.mints != r.mints:
+		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, venue.ErrAnotherPair)
+	case p.state.err != nil:
+		return nil, p.state.err
+	}
+	for side := range p.sides {
+		if p.sides[side], err = r.side(accounts, &p.state, side); err != nil {
+			return nil, err
+		}
+	}
+	if r.stake != (venue.Key{}) {
+		account, held := accounts.Account(r.stake)
+		if !held {
+			return nil, fmt.Errorf("%w: %s", venue.ErrUnread, r.stake.String())
+		}
+		p.stakePrice = p.state.curve.depeg.priceOf(account)
+	}
+	return p, nil
+}
+
+// side reads what a pool has of one token.
+func (r *ref) side(accounts venue.State, s *state, side int) (h half, err error) {
+	at := &r.vaults[side]
+	if h.mint, err = venue.Mint(accounts, r.mints[side]); err != nil {
+		return h, err
+	}
+	if h.mint.Program != mint.Token {
+		return h, fmt.Errorf("%w: a vault has no Token-2022", venue.ErrMint)
+	}
+	if h.vault, err = venue.Config(accounts, at.vault, VaultProgram, decodeVault); err != nil {
+		return h, err
+	}
+	switch v := h.vault; {
+	case s.vaults[side] != at.vault, s.shares[side] != r.own[1+side], v.mint != r.mints[side], v.tokens != at.tokens:
+		return h, fmt.Errorf("%w: the vault of another pool", venue.ErrMalformed)
+	case v.shareMint != at.shareMint:
+		return h, fmt.Errorf("%w: a vault whose shares are not at a known address", venue.ErrUnverified)
+	}
+	shares, err := venue.Mint(accounts, at.shareMint)
+	if err != nil {
+		return h, err
+	}
+	h.supply = shares.Supply
+	if h.tokens, err = venue.Vault(accounts, at.tokens, r.mints[side], mint.Token); err != nil {
+		return h, err
+	}
+	h.shares, err = venue.Vault(accounts, s.shares[side], at.shareMint, mint.Token)
+	return h, err
+}
+
+// half is what a pool has of one token.
+type half struct {
+	mint  *mint.Mint
+	vault *vault
+	// tokens are what the vault has not lent. shares are the pool's of supply.
+	tokens, shares, supply uint64
+}
+
+// Pool is a pool's state at one slot.
+type Pool struct {
+	address venue.Key
+	vaults  [2]addresses
+	state   state
+	sides   [2]half
+	// stake has the price of token b, which is stakePrice; 0 if it has none.
+	stake      venue.Key
+	stakePrice uint64
+}
+
+// Address implements venue.Pool.
+func (p *Pool) Address() venue.Key { return p.address }
+
+// Mints implements venue.Pool.
+func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
