@@ -41,6 +41,8 @@ type Config struct {
 	RateLimits RateLimits `koanf:"-"`
 	Enrichment Enrichment `koanf:"enrichment_requests"`
 	Streams    Streams    `koanf:"streams"`
+	// ChainExplorer is for the explorer's links; the API itself does not call it.
+	ChainExplorer string `koanf:"chain_explorer" usage:"explorer of the chain to which the pages' links lead, as https://explorer.solana.com: one whose pages are /address/ADDRESS and /tx/SIGNATURE; none = no such links; empty = explorer.solana.com, and none for the demo chain"`
 	// SwapURL is for the explorer's page of quotes; the API itself does not call it.
 	SwapURL string `koanf:"swap_url" usage:"swap quote API as browsers reach it, as https://swap.example, for the explorer's page of quotes; empty = the one in the same process, if it listens on loopback; its swap.allowed_origins must hold the explorer's origin"`
 	// Response shapes for which clients already have code.
@@ -152,6 +154,9 @@ func (c *Config) Validate() error {
 	}
 	if c.SwapURL != "" && !originURL.MatchString(c.SwapURL) {
 		refuse("swap_url", fmt.Sprintf("%.100q", c.SwapURL), "must be http(s)://host:port without a path")
+	}
+	if c.ChainExplorer != "" && c.ChainExplorer != "none" && !originURL.MatchString(c.ChainExplorer) {
+		refuse("chain_explorer", fmt.Sprintf("%.100q", c.ChainExplorer), "must be http(s)://host:port without a path, or none")
 	}
 	if c.DrainTime < 0 {
 		refuse("drain_time", c.DrainTime, "must not be negative")

@@ -5,9 +5,9 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
-// explorerPaths are the paths of the explorer's pages, and of the files that they load.
+// explorerPaths are the paths of the explorer's pages but a token's, and of the files that they load.
 func explorerPaths() []string {
-	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/token/:mint", "/owner/:owner", "/explorer/*"}
+	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/owner/:owner", "/explorer/*"}
 }
 
 // addExplorer adds the explorer's routes, if the node has an explorer.
@@ -16,6 +16,7 @@ func (s *Server) addExplorer() {
 		return
 	}
 	s.explorer = adaptor.HTTPHandler(s.deps.Explorer)
+	s.routes = append(s.routes, &route{fiber.MethodGet, "/token/:mint", windowGlobal, false, s.getTokenPage})
 	for _, path := range explorerPaths() {
 		s.routes = append(s.routes, &route{fiber.MethodGet, path, windowGlobal, false, s.explorer})
 	}

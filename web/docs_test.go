@@ -36,7 +36,7 @@ func TestTheReferenceShowsThisNode(t *testing.T) {
 		case r.URL.Path == "/docs":
 			docs.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/explorer/"):
-			web.Handler(nil).ServeHTTP(w, r)
+			web.Handler(web.Links{}).ServeHTTP(w, r)
 		case r.URL.Path == "/openapi.json":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(document)

@@ -31,16 +31,28 @@ func contentSecurityPolicy(swapURL string) string {
 		"; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
-// swapMeta is the text in the page after which Handler inserts the URL of the swap API.
-const swapMeta = `<meta name="mintlake-swap" content="`
+// The texts in the page after which Handler inserts URLs.
+const (
+	swapMeta  = `<meta name="mintlake-swap" content="`
+	chainMeta = `<meta name="mintlake-chain" content="`
+)
+
+// Links are the addresses of others that the pages name: scheme, host and port only.
+type Links struct {
+	// Swap returns the swap API's address for browsers, or "" if there is none. It may be nil.
+	Swap func() string
+	// Chain is an explorer of the chain, whose pages are /address/ADDRESS and /tx/SIGNATURE.
+	// Without one, nothing leads there.
+	Chain string
+}
 
 // prefix is the path of the files that the pages load.
 const prefix = "/explorer/"
 
 // Handler serves the explorer: its files under /explorer/, and its one HTML document at every other
-// path. swapURL returns the swap API's address for browsers: scheme, host and port only. It may be
-// nil, or return "", if there is none.
-func Handler(swapURL func() string) http.Handler {
+// path.
+func Handler(links Links) http.Handler {
+	swapURL := links.Swap
 	if swapURL == nil {
 		swapURL = func() string { return "" }
 	}
@@ -52,6 +64,7 @@ func Handler(swapURL func() string) http.Handler {
 	if err != nil {
 		page = placeholder
 	}
+	page = bytes.Replace(page, []byte(chainMeta), []byte(chainMeta+links.Chain), 1)
 	server := http.StripPrefix(prefix, http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

@@ -21,7 +21,7 @@ import (
 func get(t *testing.T, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	web.Handler(nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	web.Handler(web.Links{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	return recorder
 }
 
@@ -107,7 +107,7 @@ func TestNothingBecomesMarkup(t *testing.T) {
 // other.
 func TestThePagesMayAskTheSwapAPI(t *testing.T) {
 	url := "" // not known before the room listens
-	pages := web.Handler(func() string { return url })
+	pages := web.Handler(web.Links{Swap: func() string { return url }, Chain: "https://chain.example"})
 	ask := func() (policy, body string) {
 		recorder := httptest.NewRecorder()
 		pages.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/quote", nil))
@@ -120,5 +120,6 @@ func TestThePagesMayAskTheSwapAPI(t *testing.T) {
 	require.Contains(t, policy, "connect-src 'self' http://127.0.0.1:8081;")
 	if built(t) {
 		require.Contains(t, body, `<meta name="mintlake-swap" content="http://127.0.0.1:8081">`)
+		require.Contains(t, body, `<meta name="mintlake-chain" content="https://chain.example">`)
 	}
 }

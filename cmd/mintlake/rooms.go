@@ -239,7 +239,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		History:  past,
 		Market:   trade,
 		Trades:   legs,
-		Explorer: web.Handler(s.swapOrigin),
+		Explorer: web.Handler(web.Links{Swap: s.swapOrigin, Chain: s.chainExplorer()}),
 		Docs:     web.Docs(),
 		Damage:   s.damage,
 		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,

@@ -142,6 +142,18 @@ func (s *system) swapOrigin() string {
 	return url
 }
 
+// chainExplorer returns the explorer to which the pages' links lead; empty if there is none. No
+// other explorer knows the demo chain.
+func (s *system) chainExplorer() string {
+	switch {
+	case s.cfg.API.ChainExplorer == "none", s.cfg.API.ChainExplorer == "" && slices.ContainsFunc(s.cfg.Source, isDemo):
+		return ""
+	case s.cfg.API.ChainExplorer == "":
+		return "https://explorer.solana.com"
+	}
+	return s.cfg.API.ChainExplorer
+}
+
 // bounds returns how much is held from the stream.
 func (s *system) bounds() state.FoldConfig {
 	return state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs, MaxPools: s.cfg.Swap.MaxPools, LeastDepth: uint64(s.cfg.Swap.LeastDepth)}

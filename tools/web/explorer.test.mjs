@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { base, browser, clean, dark, get, open, phone, picture, until } from "./browser.mjs";
 
 const lake = "2jkr4DGiCE9faYHcjYijNhn95EQ4nWqWYwTypfuUZzg9"; // of the demo's genesis, and traded throughout
+const nowhere = "Sysvar1nstructions1111111111111111111111111"; // an address at which the chain has no mint
 const rows = "main .tokens a.row";
 
 before(async () => {
@@ -315,7 +316,9 @@ for (const [name, options] of Object.entries({ "a phone in the light": phone, "a
       "/",
       async (page) => {
         await page.waitForSelector(rows);
-        for (const label of ["Mint", "Price", "Volume 24 h", "Market cap", "First seen"]) assert.ok(await page.isVisible(`${rows} >> nth=0 >> [data-label='${label}']`), label);
+        for (const label of ["Price", "Volume 24 h", "Market cap", "First seen"]) assert.ok(await page.isVisible(`${rows} >> nth=0 >> [data-label='${label}']`), label);
+        const seen = await page.$$eval(rows, (all) => all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length);
+        assert.ok(seen >= 8, `${seen} tokens are seen at once`);
         const wide = () => page.evaluate(() => document.documentElement.scrollWidth - screen.width);
         assert.ok((await wide()) <= 0, "nothing stands out at the side");
         await clean(page);
@@ -356,8 +359,30 @@ test("a path without a page is told", () =>
     await page.waitForSelector(rows);
   }, { expected: /status of 404/ }));
 
-test("what is not there is told", () =>
+test("what is not there can be asked for", () =>
   open("/token/notamint", async (page) => {
-    await page.waitForSelector(".problem:has-text('not in the registry')");
+    await page.waitForSelector("h2:has-text('does not have this mint')");
     await clean(page);
+    await page.click("text=Ask the chain");
+    await page.waitForSelector("text=This is no address");
+    await page.goto(`${base}/token/${nowhere}`);
+    await page.click("text=Ask the chain");
+    await page.waitForSelector("text=The chain has no mint at this address");
+    await page.click("text=Look at it as a wallet");
+    await page.waitForSelector(`h1:has-text('Wallet')`);
   }, { expected: /status of 404/ }));
+
+test("a link to a token has a title and a picture", async () => {
+  const page = await (await fetch(`${base}/token/${lake}`)).text();
+  const { symbol } = await get(`/tokens/${lake}`);
+  assert.ok(page.includes(`<meta property="og:title" content="${symbol} `));
+  const [, image] = page.match(/<meta property="og:image" content="([^"]+)">/);
+  assert.match((await fetch(image)).headers.get("content-type"), /^image\//);
+});
+
+test("a token's page leads to a quote", () =>
+  open(`/token/${lake}`, async (page) => {
+    await page.click(".tags >> text=Quote");
+    await page.waitForSelector("h1:has-text('quote')");
+    assert.equal(new URL(page.url()).searchParams.get("to"), lake);
+  }));

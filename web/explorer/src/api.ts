@@ -11,6 +11,7 @@ export type StatusPast = Schemas["StatusPast"];
 export type Candles = Schemas["CandlesResponse"];
 export type Candle = Schemas["Candle"];
 export type Batch = Omit<Schemas["BatchResponse"], "items"> & { items: Token[] };
+export type MintState = Schemas["MintState"];
 export type Pool = Schemas["Pool"];
 export type Venues = Schemas["VenuesResponse"];
 export type Pools = Schemas["PoolsResponse"];

@@ -1,6 +1,6 @@
 // Hooks that several pages use.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Batch, Cache, type Token, cancelled, get, post, seen, words } from "./api";
+import { APIError, type Batch, Cache, type Token, cancelled, get, post, seen, words } from "./api";
 import { cut, plain } from "./format";
 
 const answers = new Cache<unknown>(200);
@@ -9,6 +9,8 @@ export interface Answer<T> {
   data: T | undefined;
   /** error is what to tell people; data of before stays beside it. */
   error: string | undefined;
+  /** missing says that there is no such thing, as far as the node knows. */
+  missing?: boolean;
 }
 
 /**
@@ -29,7 +31,7 @@ export function useGet<T>(path: string | null, every = 0): Answer<T> {
         setAnswer({ path, data, error: undefined });
       } catch (error) {
         if (cancelled(error)) return;
-        setAnswer({ path, data: answers.get(path) as T | undefined, error: words(error) });
+        setAnswer({ path, data: answers.get(path) as T | undefined, error: words(error), missing: error instanceof APIError && error.status === 404 });
       }
       if (every > 0 && !abort.signal.aborted) timer = setTimeout(ask, every);
     };

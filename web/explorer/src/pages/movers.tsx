@@ -87,7 +87,7 @@ function Row({ token, window, named }: { token: Token; window: "5m" | "1h" | "6h
       <span class={`cell number ${change != null && change < 0 ? "down" : "up"}`} data-label={`Change ${named}`}>
         {change == null ? "–" : percent(change / 100)}
       </span>
-      <span class="cell number" data-label={`Volume ${named}`}>
+      <span class="cell number" data-label={`Volume ${named}`} data-short="vol">
         <Usd value={token.market?.[`volume_${window}_usd`]} />
       </span>
     </a>

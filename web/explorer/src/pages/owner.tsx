@@ -5,7 +5,7 @@ import { count, short, usd } from "../format";
 import { useTitle, useTokens } from "../hooks";
 import { TransfersTable, Whole } from "../parts/balances";
 import { usePages } from "../parts/pages";
-import { Address, Amount, Called, Copy, Price, Problem, Section, Usd } from "../parts/small";
+import { Address, Amount, Called, Copy, OnChain, Price, Problem, Section, Usd } from "../parts/small";
 
 export function OwnerPage() {
   const { params } = useRoute();
@@ -19,6 +19,7 @@ export function OwnerPage() {
           <p class="mint">
             <code>{owner}</code>
             <Copy text={owner} what="the address" />
+            <OnChain value={owner} what="the address" />
           </p>
         </div>
       </header>

@@ -1,5 +1,6 @@
 // One token: /token/MINT.
 import { useRoute } from "preact-iso";
+import { useState } from "preact/hooks";
 import type { Token } from "../api";
 import { cut, plain, title } from "../format";
 import { useGet, useTitle } from "../hooks";
@@ -12,6 +13,7 @@ import { Namesakes } from "./token/namesakes";
 import { PoolsCard } from "./token/pools";
 import { Powers } from "./token/powers";
 import { PriceCard } from "./token/price";
+import { Unknown } from "./token/unknown";
 import { WindowsCard } from "./token/windows";
 import { TradesCard, useLive } from "./token/trades";
 import { TransfersCard } from "./token/transfers";
@@ -20,14 +22,15 @@ export function TokenPage() {
   const { params } = useRoute();
   const mint = params.mint ?? "";
   const base = `/tokens/${encodeURIComponent(mint)}`;
-  const { data: token, error } = useGet<Token>(`${base}?evidence=true&market=true&windows=true`, 10_000);
+  const [asked, setAsked] = useState("");
+  const { data: token, error, missing } = useGet<Token>(`${base}?evidence=true&market=true&windows=true`, asked === mint ? 2_000 : 10_000);
   const live = useLive(token && mint);
   useTitle(token ? [...new Set([cut(title(token), 30), plain(token.name)])].filter(Boolean).join(" · ") : mint);
   if (!token) {
     return (
       <>
         <h1 class="hidden">Token {mint}</h1>
-        {error ? <Problem>{error}</Problem> : <p class="empty">…</p>}
+        {missing ? <Unknown key={mint} mint={mint} onAsk={() => setAsked(mint)} /> : error ? <Problem>{error}</Problem> : <p class="empty">…</p>}
       </>
     );
   }

@@ -8,6 +8,7 @@ export function VolumePage() {
   const { data, error } = useGet<Venues>("/venues", 30_000);
   useTitle("Volume by venue");
   const total = data?.venues.reduce((sum, venue) => sum + venue.volume_usd, 0) ?? 0;
+  const largest = Math.max(0, ...(data?.venues ?? []).map((venue) => venue.volume_usd)) || 1; // the longest bar; a maximum of 0 is none
   return (
     <>
       <div class="title">
@@ -43,7 +44,10 @@ export function VolumePage() {
                         <Usd value={venue.volume_usd} />
                       </td>
                       <td class="number">
-                        <progress max={1} value={share} aria-label={`Share of ${venueName(venue.venue)}`} /> {(share * 100).toFixed(1)} %
+                        <span class="share">
+                          <progress max={largest} value={venue.volume_usd} aria-label={`Share of ${venueName(venue.venue)}`} />
+                          <span>{(share * 100).toFixed(1)} %</span>
+                        </span>
                       </td>
                       <td class="number">
                         <Usd value={venue.aggregated_usd} />

@@ -70,12 +70,27 @@ export function Copy({ text, what }: { text: string; what: string }) {
   );
 }
 
+/** chain is an explorer of the chain that this node names; empty where there is none. */
+const chain = document.querySelector<HTMLMetaElement>("meta[name=mintlake-chain]")?.content ?? "";
+
+/** OnChain leads to the same thing in an explorer of the chain. */
+export function OnChain({ value, what }: { value: string; what: string }) {
+  if (chain === "") return null;
+  const kind = what === "the signature" ? "tx" : "address";
+  return (
+    <a class="out" href={`${chain}/${kind}/${encodeURIComponent(value)}`} rel="noopener noreferrer" target="_blank" aria-label={`Look at ${what} at ${new URL(chain).host}`} title={`Look at ${what} at ${new URL(chain).host}`}>
+      ↗
+    </a>
+  );
+}
+
 /** Address is a key, shortened, whole in its tooltip, with a button that copies it. */
 export function Address({ value, what }: { value: string; what: string }) {
   return (
     <span class="address">
       <code title={value}>{short(value)}</code>
       <Copy text={value} what={what} />
+      {what !== "the root" && <OnChain value={value} what={what} />}
     </span>
   );
 }

@@ -56,10 +56,10 @@ function Row({ token }: { token: Token }) {
       <span class="cell number" data-label="Price">
         <Price value={token.market?.price_usd} />
       </span>
-      <span class="cell number" data-label="Market cap">
+      <span class="cell number" data-label="Market cap" data-short="cap">
         <Usd value={token.market?.market_cap_usd} />
       </span>
-      <span class="cell number" data-label="Volume 24 h">
+      <span class="cell number" data-label="Volume 24 h" data-short="vol">
         <Usd value={token.daily_volume_usd} />
       </span>
       <span class="cell number" data-label="First seen">

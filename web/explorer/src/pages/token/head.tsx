@@ -2,8 +2,11 @@
 import type { ComponentChildren } from "preact";
 import type { Token } from "../../api";
 import { count, cut, launchpadName, percent, plain, short, title } from "../../format";
-import { Address, Ago, Amount, Copy, Logo, Price, Text, Usd } from "../../parts/small";
+import { Address, Ago, Amount, Copy, Logo, OnChain, Price, Text, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
+import { swapURL } from "../quote/swap";
+
+const sol = "So11111111111111111111111111111111111111112";
 
 /** safe keeps links that lead to the page that they name: what they are comes from whoever made the token. */
 function safe(url: string | null | undefined): URL | null {
@@ -53,8 +56,14 @@ export function Head({ token }: { token: Token }) {
           <p class="mint">
             <code>{token.mint}</code>
             <Copy text={token.mint} what="the mint" />
+            <OnChain value={token.mint} what="the mint" />
           </p>
           <p class="tags">
+            {swapURL !== "" && token.market?.price_usd != null && (
+              <a class="chip" href={`/quote?${new URLSearchParams(token.mint === sol ? { from: token.mint } : { from: sol, to: token.mint })}`}>
+                Quote
+              </a>
+            )}
             <span class="badge">{token.is_token22 ? "Token-2022" : "SPL Token"}</span>
             {token.launchpad && (
               <a class="badge" href={`/?${new URLSearchParams({ launchpad: token.launchpad })}`}>

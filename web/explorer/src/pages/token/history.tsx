@@ -46,8 +46,8 @@ export function HistoryCard({ base, token }: { base: string; token: Token }) {
       <Section title="History">
         {error && <Problem>{error}</Problem>}
         <ol class="history">
-          {items.map((entry, place) => (
-            <Entry key={items.length - place} entry={entry} decimals={token.decimals} />
+          {folded(items).map((run, place) => (
+            <Run key={place} run={run} decimals={token.decimals} />
           ))}
         </ol>
         {next && (
@@ -57,6 +57,35 @@ export function HistoryCard({ base, token }: { base: string; token: Token }) {
         )}
       </Section>
     </>
+  );
+}
+
+/** folded puts reads that found nothing new and follow one another together; everything else stands alone. */
+function folded(items: HistoryEntry[]): HistoryEntry[][] {
+  const runs: HistoryEntry[][] = [];
+  const empty = (entry: HistoryEntry | undefined) => entry !== undefined && !entry.instruction && entry.changes.length === 0;
+  for (const entry of items) {
+    const last = runs.at(-1);
+    if (last && empty(entry) && empty(last[0])) last.push(entry);
+    else runs.push([entry]);
+  }
+  return runs;
+}
+
+function Run({ run, decimals }: { run: HistoryEntry[]; decimals: number }) {
+  const [first] = run;
+  if (first && run.length === 1) return <Entry entry={first} decimals={decimals} />;
+  return (
+    <li>
+      <details>
+        <summary>{count(run.length)} reads that found nothing new</summary>
+        <ol>
+          {run.map((entry, place) => (
+            <Entry key={place} entry={entry} decimals={decimals} />
+          ))}
+        </ol>
+      </details>
+    </li>
   );
 }
 
