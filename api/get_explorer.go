@@ -5,7 +5,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
-// explorerPaths are the paths of the explorer's pages but a token's, and of the files that they load.
+// explorerPaths are the paths of the explorer's pages but a token's, and of their files.
 func explorerPaths() []string {
 	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/owner/:owner", "/explorer/*"}
 }
