@@ -48,6 +48,14 @@ type Mint struct {
 	Accounts uint64
 }
 
+// Difference is a mint whose balances, counted up to a slot, are not its supply.
+type Difference struct {
+	Mint string
+	AsOf uint64
+	// Missing is the supply less balances and withheld fees, raw.
+	Missing string
+}
+
 // Store is ClickHouse with the room's statements.
 type Store interface {
 	// Changed lists mints with facts that no count has seen.
@@ -64,9 +72,9 @@ type Store interface {
 	Reach(ctx context.Context, whole, floor uint64) error
 	// Count counts the holders of mints, up to Touched at least.
 	Count(ctx context.Context, mints []Mint, whole, floor uint64) error
-	// Differ compares complete mints, at most limit of them, with their supply. It returns how many
-	// were compared, and those that differ.
-	Differ(ctx context.Context, limit int) (compared int, differ []string, err error)
+	// Differ compares complete mints, at most limit of them and those of again first, with their
+	// supply. It returns how many were compared, and those that differ.
+	Differ(ctx context.Context, limit int, again []Difference) (compared int, differ []Difference, err error)
 	// Retryable reports whether the same call may succeed later.
 	Retryable(err error) bool
 }
@@ -82,6 +90,8 @@ type Deps struct {
 type Holders struct {
 	deps    Deps
 	metrics *metrics
+	// suspects are the mints that differed at the last comparison.
+	suspects []Difference
 	// due is when a mint may be counted again; those that may at once are not in it.
 	due map[string]time.Time
 	// again is when what came late is looked for again, reach when gaps are.
@@ -227,16 +237,19 @@ func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	return nil
 }
 
-// compare compares balances with supplies.
+// compare compares balances with supplies. Another projector writes supplies, and either may be
+// behind: a mint is told when it differs by the same, counted up to the same slot, twice.
 func (h *Holders) compare(ctx context.Context) error {
-	compared, differ, err := h.deps.Store.Differ(ctx, sample)
+	compared, suspects, err := h.deps.Store.Differ(ctx, sample, h.suspects)
 	if err != nil {
 		return fmt.Errorf("compare balances with supplies: %w", err)
 	}
+	differ := slices.DeleteFunc(slices.Clone(suspects), func(d Difference) bool { return !slices.Contains(h.suspects, d) })
+	h.suspects = suspects
 	h.metrics.compared.Add(float64(compared))
 	h.metrics.differ.Set(float64(len(differ)))
 	if len(differ) > 0 {
-		h.deps.Logger.Warn("balances of complete mints are not their supply", "mints", len(differ), "first", differ[0])
+		h.deps.Logger.Warn("balances of complete mints are not their supply", "mints", len(differ), "first", differ[0].Mint, "missing", differ[0].Missing)
 	}
 	return nil
 }
@@ -259,7 +272,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		errors:   counter("errors_total", "Rounds of counting that ClickHouse refused; they are done again."),
 		compared: counter("compared_total", "Complete mints whose balances were compared with their supply."),
 		waiting:  gauge("waiting", "Mints whose holders changed and are counted now."),
-		differ:   gauge("differ", "Mints of the last comparison whose balances are not their supply."),
+		differ:   gauge("differ", "Mints whose balances were not their supply at the last two comparisons."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "mintlake_holders_seconds", Help: "Time of one statement that counts holders.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
 		}),

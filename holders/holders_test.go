@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
@@ -249,10 +250,22 @@ func TestDiffer(t *testing.T) {
 	w.exec("INSERT INTO mintlake.transfers_raw (mint, slot, place, kind, amount, fee) VALUES (?, 101, 1, 'transfer', 10, 3), (?, 102, 1, 'withdraw_withheld', 1, 0)", right, right)
 	w.exec("INSERT INTO mintlake.tokens_raw (mint, supply, is_member) VALUES (?, 12, true), (?, 12, true)", right, wrong)
 	require.True(t, w.count(right).complete)
-	compared, differ, err := w.room.deps.Store.Differ(t.Context(), 10)
+	compared, differ, err := w.room.deps.Store.Differ(t.Context(), 10, nil)
 	require.NoError(t, err)
 	require.Equal(t, 2, compared)
-	require.Equal(t, []string{wrong}, differ)
+	require.Equal(t, []Difference{{Mint: wrong, AsOf: 101, Missing: "2"}}, differ)
+	_, differ, err = w.room.deps.Store.Differ(t.Context(), 1, differ)
+	require.NoError(t, err)
+	require.Len(t, differ, 1, "it is looked at again")
+
+	// It is told the second time: until then, either side may be behind.
+	require.NoError(t, w.room.compare(t.Context()))
+	require.Zero(t, testutil.ToFloat64(w.room.metrics.differ))
+	require.NoError(t, w.room.compare(t.Context()))
+	require.Equal(t, 1.0, testutil.ToFloat64(w.room.metrics.differ))
+	w.exec("INSERT INTO mintlake.tokens_raw (mint, supply, is_member) VALUES (?, 10, true)", wrong)
+	require.NoError(t, w.room.compare(t.Context()))
+	require.Zero(t, testutil.ToFloat64(w.room.metrics.differ))
 }
 
 // TestManyMints: a statement takes as many mints as there are in a chunk.

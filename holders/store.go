@@ -115,19 +115,22 @@ func (c *ClickHouse) Count(ctx context.Context, mints []Mint, whole, floor uint6
 const quiet = "150"
 
 // Differ implements Store.
-func (c *ClickHouse) Differ(ctx context.Context, limit int) (compared int, differ []string, err error) {
+func (c *ClickHouse) Differ(ctx context.Context, limit int, again []Difference) (compared int, differ []Difference, err error) {
+	first := []string{"''"}
+	for _, d := range again {
+		first = append(first, clickhouse.Literal(d.Mint))
+	}
 	err = clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
-		var mint string
-		var differs uint8
-		if err := rows.Scan(&mint, &differs); err != nil {
+		var d Difference
+		if err := rows.Scan(&d.Mint, &d.AsOf, &d.Missing); err != nil {
 			return err
 		}
 		compared++
-		if differs != 0 {
-			differ = append(differ, mint)
+		if d.Missing != "0" {
+			differ = append(differ, d)
 		}
 		return nil
-	}, "SELECT mint, ifNull(missing, 0) != 0 FROM "+c.database+".supply_conservation WHERE complete AND NOT is_confidential AND isNotNull(missing) AND as_of_slot + "+quiet+" < (SELECT max(slot) FROM "+c.database+".slots_raw) ORDER BY rand() LIMIT "+strconv.Itoa(limit))
+	}, "SELECT mint, as_of_slot, toString(assumeNotNull(missing)) FROM "+c.database+".supply_conservation WHERE complete AND NOT is_confidential AND isNotNull(missing) AND as_of_slot + "+quiet+" < (SELECT max(slot) FROM "+c.database+".slots_raw) ORDER BY mint IN ("+strings.Join(first, ", ")+") DESC, rand() LIMIT "+strconv.Itoa(limit))
 	return compared, differ, err
 }
 
