@@ -100,8 +100,11 @@ func (p *parser) recipients(r *request) {
 }
 
 // paysAnywhere are the venues whose programs pay into whatever account of the bought token the
-// instruction names. The others pay the account of the user alone, or nobody has looked.
-var paysAnywhere = map[string]bool{"raydium_amm_v4": true, "raydium_cpmm": true, "meteora_damm_v2": true}
+// instruction names, as runs of them show. The others pay the account of the user alone, or no run
+// of them is to be had.
+var paysAnywhere = map[string]bool{
+	"raydium_amm_v4": true, "raydium_cpmm": true, "raydium_clmm": true, "orca_whirlpool": true, "meteora_dlmm": true, "meteora_damm_v2": true, "meteora_dbc": true,
+}
 
 // paysLamports are the venues that move SOL from and to the wallet itself.
 var paysLamports = map[string]bool{"pump_curve": true}

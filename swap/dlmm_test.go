@@ -13,10 +13,11 @@ import (
 	"github.com/mintlake/mintlake/testworld/layout"
 )
 
-// TestDLMMPoolsAreQuoted: from bins in both directions, over a gap between arrays.
-func TestDLMMPoolsAreQuoted(t *testing.T) {
-	c := chain()
-	address, mints := swaptest.Named("bins"), [2]venue.Key{coin, swaptest.WrappedSOL}
+// binned puts a DLMM pool of coin and SOL on a chain, with both tokens in the bin of price 1, and
+// an empty array on the other side of a gap.
+func binned(t *testing.T, c *swaptest.Chain) (address venue.Key, mints [2]venue.Key) {
+	t.Helper()
+	address, mints = swaptest.Named("bins"), [2]venue.Key{coin, swaptest.WrappedSOL}
 	const step, held = 25, 1_000_000
 	// The prices follow from the program's own arithmetic: of bin 0 exactly 1.
 	pair := layout.DLMMPair{Mints: mints, Reserves: [2]venue.Key{swaptest.Named("x"), swaptest.Named("y")}, Oracle: swaptest.Named("oracle"), BaseFactor: 10_000, Step: step}
@@ -31,6 +32,13 @@ func TestDLMMPoolsAreQuoted(t *testing.T) {
 		c.Set(key, dlmm.Program, layout.DLMMArray(address, index, bins))
 	}
 	c.Set(address, dlmm.Program, pair.Bytes())
+	return address, mints
+}
+
+// TestDLMMPoolsAreQuoted: from bins in both directions, over a gap between arrays.
+func TestDLMMPoolsAreQuoted(t *testing.T) {
+	c := chain()
+	_, mints := binned(t, c)
 	f := start(t, Config{Hubs: []venue.Key{}}, c)
 	for _, in := range []int{0, 1} {
 		r := f.quoteOK(t, query(mints[in], mints[1-in], "1000"))
