@@ -368,7 +368,7 @@ func TestSwapsEndToEnd(t *testing.T) {
 	require.Positive(t, seen.hops)
 	require.Positive(t, seen.splits)
 	require.Positive(t, seen.tables)
-	require.Len(t, seen.venues, 5)
+	require.Len(t, seen.venues, 7)
 	require.Len(t, seen.versions, 3)
 	requireReplayed(t, up, seen.venues)
 }

@@ -21,12 +21,16 @@ type demoSwap struct {
 }
 
 // demoPools are the places of the pool among the accounts.
-var demoPools = map[chain.Key]int{chain.CPMMProgram: 3, chain.AMMv4Program: 1, chain.PumpSwapProgram: 0, chain.DAMMv2Program: 1, chain.CLMMProgram: 2}
+var demoPools = map[chain.Key]int{
+	chain.CPMMProgram: 3, chain.AMMv4Program: 1, chain.PumpSwapProgram: 0, chain.DAMMv2Program: 1, chain.CLMMProgram: 2, chain.WhirlpoolProgram: 4,
+	chain.DLMMProgram: 0,
+}
 
 // swapOf reads the swap of outer instruction i; ok is false if it is none.
 func swapOf(tx *chain.Tx, i int) (s demoSwap, ok bool) {
 	ix := tx.Message.Instructions[i]
-	place, known := demoPools[tx.Message.AccountKeys()[ix.Program]]
+	program := tx.Message.AccountKeys()[ix.Program]
+	place, known := demoPools[program]
 	if !known || len(ix.Data) < 17 {
 		return s, false
 	}
@@ -34,11 +38,13 @@ func swapOf(tx *chain.Tx, i int) (s demoSwap, ok bool) {
 	at := 8
 	switch string(ix.Data[:min(8, len(ix.Data))]) {
 	case "\x8f\xbe\x5a\xda\xc4\x1e\x33\xde", "\xc6\x2e\x15\x52\xb4\xd9\xe8\x70", "\x33\xe6\x85\xa4\x01\x7f\x83\xad", "\xf8\xc6\x9e\x91\xe1\x75\x87\xc8":
-	case "\x66\x06\x3d\x12\x01\xda\xeb\xea", "\x41\x4b\x3f\x4c\xeb\x5b\x5b\x88":
+	case "\x66\x06\x3d\x12\x01\xda\xeb\xea":
 		s.out = true
+	case "\x41\x4b\x3f\x4c\xeb\x5b\x5b\x88": // swap2 of both programs of Meteora
+		s.out = program == chain.DAMMv2Program
 	case "\x2b\x04\xed\x0b\x1a\xc9\x1e\x62":
 		s.out = ix.Data[40] == 0
-	case "\x37\xd9\x62\x56\xa3\x4a\xb4\xad":
+	case "\x37\xd9\x62\x56\xa3\x4a\xb4\xad", "\x2b\xd7\xf7\x84\x89\x3c\xf3\x51":
 		s.out, at = true, 16
 	default:
 		switch {
@@ -63,7 +69,7 @@ func (s *demoSwap) moved(tx *chain.Tx, i int) bool {
 		transfer := func(n int) uint64 { return binary.LittleEndian.Uint64(inner.Instructions[n].Data[1:]) }
 		s.in, s.got = transfer(0), transfer(1)
 		ix := tx.Message.Instructions[i]
-		if place := demoPools[tx.Message.AccountKeys()[ix.Program]]; place == 0 && string(ix.Data[:8]) != "\x33\xe6\x85\xa4\x01\x7f\x83\xad" {
+		if tx.Message.AccountKeys()[ix.Program] == chain.PumpSwapProgram && string(ix.Data[:8]) != "\x33\xe6\x85\xa4\x01\x7f\x83\xad" {
 			s.in += transfer(2)
 		}
 		return true
@@ -130,7 +136,7 @@ func TestDemoSwapsAreTheVenues(t *testing.T) {
 	held := map[venue.Key]*account{}
 	apply(held, g.Genesis())
 	equal := map[string]int{}
-	for range 60 {
+	for range 70 {
 		s, _ := g.Next(nil)
 		if s.Kind != chain.Live {
 			continue
@@ -150,7 +156,7 @@ func TestDemoSwapsAreTheVenues(t *testing.T) {
 			apply(held, tx.Writes)
 		}
 	}
-	require.Len(t, equal, 5)
+	require.Len(t, equal, 7)
 	for name, n := range equal {
 		require.Greater(t, n, 100, name)
 	}

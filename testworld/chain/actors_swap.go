@@ -3,7 +3,6 @@ package chain
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 func planSwap(g *Generator, r *rand.Rand) *plan { return g.swap(r, false) }
@@ -171,63 +170,5 @@ func planPool(g *Generator, r *rand.Rand) *plan {
 		if last := len(g.pools) - 1; rank > 0 && rank < last {
 			g.pools[rank], g.pools[last] = g.pools[last], g.pools[rank]
 		}
-	}}
-}
-
-// maxShortLived is how many short-lived pools are ever made: the accounts of a drained one stay.
-const maxShortLived = 2_000
-
-// planShortLived makes a PumpSwap pool of a plain token and wrapped SOL, or drains such a pool.
-func planShortLived(g *Generator, r *rand.Rand) *plan {
-	if n := len(g.shortLived); n > 3 && r.IntN(2) == 0 || g.shortLivedMade >= maxShortLived {
-		if n == 0 {
-			return nil
-		}
-		return g.planDrain(g.shortLived[r.IntN(n)])
-	}
-	sol := g.tokens[0]
-	t := g.choose(r, func(t *token) bool {
-		return t.program == TokenProgram && len(t.holders) > 0 && t.mint != NativeMint && t.mint != USDCMint
-	})
-	if t == nil {
-		return nil
-	}
-	w, _, have := g.holder(r, t)
-	if w == nil || have < 1_000_000 || g.lamports(w.Key) < 5*lamportsPerSOL {
-		return nil
-	}
-	funds := g.balance(g.ata(w.Key, sol))
-	p := &pool{dex: pumpDex{}, tokens: [2]*token{t, sol}, quote: 1, creator: w}
-	p.key = pumpPoolKey(0, w.Key, t.mint, sol.mint)
-	if funds < 20*lamportsPerSOL || g.st.get(p.key) != nil {
-		return nil
-	}
-	p.lp, _ = pda(PumpSwapProgram, []byte("pool_lp_mint"), p.key[:])
-	for i, t := range p.tokens {
-		p.vaults[i] = AssociatedAddress(p.key, t.mint, t.program)
-	}
-	amounts := [2]uint64{have / 4, funds / 20}
-	ix := ixPumpCreate(w.Key, p, [2]Key{g.ata(w.Key, t), g.ata(w.Key, sol)}, AssociatedAddress(w.Key, p.lp, Token2022Program), amounts)
-	return &plan{payer: w, ixs: append(budget(r, 250_000), ix), v0: true, done: func() {
-		p.setTarget(amounts)
-		g.pools = append(g.pools, p)
-		g.shortLived = append(g.shortLived, p)
-		g.shortLivedMade++
-	}}
-}
-
-// planDrain takes all liquidity of its creator out of a short-lived pool.
-func (g *Generator) planDrain(p *pool) *plan {
-	w := p.creator
-	lp := AssociatedAddress(w.Key, p.lp, Token2022Program)
-	accounts := [2]Key{g.ata(w.Key, p.tokens[0]), g.ata(w.Key, p.tokens[1])}
-	amount := g.balance(lp)
-	if amount == 0 || g.st.get(accounts[0]) == nil || g.st.get(accounts[1]) == nil {
-		return nil
-	}
-	return &plan{payer: w, v0: true, ixs: []Instruction{ixPumpWithdraw(w.Key, p, accounts, lp, amount)}, done: func() {
-		gone := func(q *pool) bool { return q == p }
-		g.pools = slices.DeleteFunc(g.pools, gone)
-		g.shortLived = slices.DeleteFunc(g.shortLived, gone)
 	}}
 }

@@ -57,7 +57,7 @@ type checkpointFrozen struct {
 }
 
 // dexes is never changed but by new ones at its end: checkpoints have indexes into it.
-var dexes = [...]dex{cpmmDex{}, v4Dex{}, pumpDex{}, dammDex{}, clmmDex{}}
+var dexes = [...]dex{cpmmDex{}, v4Dex{}, pumpDex{}, dammDex{}, clmmDex{}, whirlDex{}, dlmmDex{}}
 
 // until returns the configuration as far as it decides the slots before next.
 func (c Config) until(next uint64) string {

@@ -95,15 +95,19 @@ func (g *Generator) genesisVenue(d dex, program, authority Key, base, quote *tok
 	g.pools = append(g.pools, p)
 }
 
-// genesisVenues gives each major a second pool, some of them a third, and wrapped SOL with USDC
-// three more.
+// genesisVenues gives each major a second pool and one of concentrated liquidity, and wrapped SOL
+// with USDC one on each venue.
 func (g *Generator) genesisVenues() {
 	sol, usdc := g.tokens[0], g.tokens[1]
 	g.genesisPumpSwap()
+	g.whirlTable = g.placeTable(&Table{Key: deriveSigner(g.cfg.Seed, "whirlpool table", 0).Key, Addresses: whirlTableKeys()})
 	const depth = 50_000
-	g.genesisAMMv4(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
-	g.genesisDAMMv2(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
-	g.genesisCLMM(sol, usdc, [2]uint64{depth * lamportsPerSOL, depth * 150_000_000})
+	both := [2]uint64{depth * lamportsPerSOL, depth * 150_000_000}
+	g.genesisAMMv4(sol, usdc, both)
+	g.genesisDAMMv2(sol, usdc, both)
+	g.genesisCLMM(sol, usdc, both)
+	g.genesisWhirlpool(sol, usdc, both)
+	g.genesisDLMM(sol, usdc, both)
 	for i, t := range g.tokens[2:] {
 		res := g.reserves(t.pool)
 		amounts := [2]uint64{res[1-t.pool.quote] / 3, res[t.pool.quote] / 3}
@@ -111,8 +115,10 @@ func (g *Generator) genesisVenues() {
 		switch i % 3 {
 		case 0:
 			g.genesisAMMv4(t, quote, amounts)
+			g.genesisWhirlpool(t, quote, amounts)
 		case 1:
 			g.genesisPumpSwapPool(t, quote, amounts)
+			g.genesisDLMM(t, quote, amounts)
 		default:
 			g.genesisDAMMv2(t, quote, amounts)
 			g.genesisCLMM(t, quote, amounts)

@@ -15,9 +15,7 @@ type clmmDex struct{}
 // reserves returns the virtual reserves at the price: L·2⁶⁴/√P and L·√P/2⁶⁴.
 func (clmmDex) reserves(g *Generator, p *pool) [2]uint64 {
 	d := g.st.get(p.key).Data
-	liquidity, price := getWide(d[clmmL:]), getWide(d[clmmPrice:])
-	one := new(uint256.Int).Mul(liquidity, price)
-	return [2]uint64{liquidity.Div(liquidity.Lsh(liquidity, 64), price).Uint64(), one.Rsh(one, 64).Uint64()}
+	return virtualReserves(getWide(d[clmmL:]), getWide(d[clmmPrice:]))
 }
 
 // trade computes a swap over the arrays that the instruction names; ok is false if it fails.
@@ -31,7 +29,7 @@ func (clmmDex) trade(g *Generator, p *pool, in int, amount uint64, exactIn bool)
 		if !named[number] {
 			return nil
 		}
-		return g.st.get(clmmArrayKey(p.key, number)).Data
+		return g.st.get(g.x.derived.array(p.key, number, clmmArrayKey)).Data
 	})
 	return t, code == 0
 }
@@ -85,7 +83,7 @@ func (clmmDex) swap(g *Generator, user Key, p *pool, in int, accounts [2]Key, fi
 		writable(p.vaults[1-in]), writable(p.observation), readonly(TokenProgram), readonly(Token2022Program), readonly(MemoProgram),
 		readonly(p.tokens[in].mint), readonly(p.tokens[1-in].mint)}
 	for _, number := range clmmNamed(g.st.get(p.key).Data, in) {
-		metas = append(metas, writable(clmmArrayKey(p.key, number)))
+		metas = append(metas, writable(g.x.derived.array(p.key, number, clmmArrayKey)))
 	}
 	return Instruction{Program: CLMMProgram, Data: data, Accounts: metas}
 }

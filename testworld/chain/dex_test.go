@@ -10,8 +10,12 @@ import (
 func TestEveryVenueTrades(t *testing.T) {
 	g, err := New(testConfig())
 	require.NoError(t, err)
-	swaps, failed, born, drained := map[Key]int{}, map[Key]int{}, 0, 0
-	for range 120 {
+	swaps, failed := map[Key]int{}, map[Key]int{}
+	// Of pools that are born and drained: what makes them and ends them.
+	created := map[Key][8]byte{PumpSwapProgram: pumpCreate, WhirlpoolProgram: whirlIncrease, DLMMProgram: dlmmAdd}
+	ended := map[Key][8]byte{PumpSwapProgram: pumpWithdraw, WhirlpoolProgram: whirlDecrease, DLMMProgram: dlmmRemove}
+	born, drained := map[Key]int{}, map[Key]int{}
+	for range 200 {
 		s, _ := g.Next(nil)
 		if s.Kind != Live {
 			continue
@@ -20,7 +24,7 @@ func TestEveryVenueTrades(t *testing.T) {
 			for _, ix := range tx.Message.Instructions {
 				program := tx.Message.AccountKeys()[ix.Program]
 				switch program {
-				case AMMv4Program, PumpSwapProgram, DAMMv2Program, CPMMProgram, CLMMProgram:
+				case AMMv4Program, PumpSwapProgram, DAMMv2Program, CPMMProgram, CLMMProgram, WhirlpoolProgram, DLMMProgram:
 				default:
 					continue
 				}
@@ -29,11 +33,12 @@ func TestEveryVenueTrades(t *testing.T) {
 					continue
 				}
 				swaps[program]++
-				switch {
-				case program == PumpSwapProgram && [8]byte(ix.Data) == pumpCreate:
-					born++
-				case program == PumpSwapProgram && [8]byte(ix.Data) == pumpWithdraw:
-					drained++
+				if len(ix.Data) >= 8 {
+					if tag := [8]byte(ix.Data); tag == created[program] {
+						born[program]++
+					} else if tag == ended[program] {
+						drained[program]++
+					}
 				}
 			}
 		}
@@ -42,7 +47,7 @@ func TestEveryVenueTrades(t *testing.T) {
 		require.Greater(t, n, 50, program)
 		require.Less(t, failed[program], n/2, program)
 	}
-	require.Len(t, swaps, 5)
-	require.Positive(t, born)
-	require.Positive(t, drained)
+	require.Len(t, swaps, 7)
+	require.Len(t, born, len(created))
+	require.Len(t, drained, len(ended))
 }

@@ -107,6 +107,8 @@ func newPrograms() map[Key]*program {
 		newProgram(PumpSwapProgram, false, runPumpSwap),
 		newProgram(DAMMv2Program, false, runDAMMv2),
 		newProgram(CLMMProgram, false, runCLMM),
+		newProgram(WhirlpoolProgram, false, runWhirlpool),
+		newProgram(DLMMProgram, false, runDLMM),
 	} {
 		out[p.id] = p
 	}

@@ -14,12 +14,14 @@ type addressCache struct {
 	limit  int
 	byMint map[Key]Key
 	byUser map[Key]Key
+	// byArray are tick arrays and bin arrays.
+	byArray map[arrayID]Key
 	// pools are the pool addresses that the generator itself derived.
 	pools map[Key]bool
 }
 
 func newAddressCache() *addressCache {
-	return &addressCache{byPair: make(map[[96]byte]Key), limit: 1 << 17, byMint: map[Key]Key{}, byUser: map[Key]Key{}, pools: map[Key]bool{}}
+	return &addressCache{byPair: make(map[[96]byte]Key), limit: 1 << 17, byMint: map[Key]Key{}, byUser: map[Key]Key{}, byArray: map[arrayID]Key{}, pools: map[Key]bool{}}
 }
 
 // associated returns the owner's associated token account for the mint.
@@ -62,6 +64,26 @@ func (c *addressCache) volume(user Key) Key {
 	}
 	k, _ := pda(PumpSwapProgram, []byte("user_volume_accumulator"), user[:])
 	c.byUser[user] = k
+	return k
+}
+
+// arrayID is a pool's array by its number.
+type arrayID struct {
+	pool   Key
+	number int32
+}
+
+// array returns the address of a pool's array, which derive makes.
+func (c *addressCache) array(pool Key, number int32, derive func(pool Key, number int32) Key) Key {
+	id := arrayID{pool, number}
+	if k, ok := c.byArray[id]; ok {
+		return k
+	}
+	if len(c.byArray) >= c.limit {
+		clear(c.byArray)
+	}
+	k := derive(pool, number)
+	c.byArray[id] = k
 	return k
 }
 

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/holiman/uint256"
@@ -72,7 +73,8 @@ func clmmTickAt(price *uint256.Int) int32 {
 	return low
 }
 
-// clmmBetween returns L·2⁶⁴·(√P₁−√P₀)/(√P₀·√P₁) of token 0, or L·(√P₁−√P₀)/2⁶⁴ of token 1.
+// clmmBetween returns L·2⁶⁴·(√P₁−√P₀)/(√P₀·√P₁) of token 0, or L·(√P₁−√P₀)/2⁶⁴ of token 1; the
+// highest number of 64 bits if it has more.
 func clmmBetween(liquidity, from, to *uint256.Int, of0, up bool) uint64 {
 	low, high := from, to
 	if high.Lt(low) {
@@ -86,9 +88,14 @@ func clmmBetween(liquidity, from, to *uint256.Int, of0, up bool) uint64 {
 		divisor.Mul(low, high)
 	}
 	if up {
-		return ceilDiv(part, divisor).Uint64()
+		part = ceilDiv(part, divisor)
+	} else {
+		part.Div(part, divisor)
 	}
-	return part.Div(part, divisor).Uint64()
+	if !part.IsUint64() {
+		return math.MaxUint64 // more than any order
+	}
+	return part.Uint64()
 }
 
 // clmmTrade is a swap while it goes from tick to tick, and what it leaves.

@@ -135,25 +135,33 @@ func cpmmInits(x *machine, f *frame) error {
 	return nil
 }
 
-// cpmmVaults makes the vaults. They have 165 bytes unless the mint withholds transfer fees.
+// cpmmVaults makes the vaults.
 func cpmmVaults(x *machine, f *frame) error {
-	authority := x.key(f.accs[initAuthority])
 	for i := range 2 {
-		program := x.key(f.accs[initProgram0+i])
-		vault := x.signedBy(f, initVault0+i)
-		size := layout.TokenAccountSize
-		if n := accountExtensions(x.acc(f.accs[initMint0+i]).Data); n > 0 {
-			size += 1 + n
-		}
-		if err := x.call(f, SystemProgram, []ref{x.signedBy(f, initCreator), vault}, createAccountData(RentExempt(size), size, program)); err != nil {
-			return err
-		}
-		if err := x.call(f, program, []ref{{idx: vault.idx, writable: true}, {idx: f.accs[initMint0+i].idx}},
-			append([]byte{layout.TagInitializeAccount3}, authority[:]...)); err != nil {
+		mint := f.accs[initMint0+i]
+		if err := x.makeVault(f, f.accs[initCreator], f.accs[initVault0+i], mint, x.key(f.accs[initProgram0+i]), x.key(f.accs[initAuthority])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// makeVault makes a pool's token account. It has 165 bytes unless the mint withholds transfer fees.
+func (x *machine) makeVault(f *frame, payer, vault, mint ref, program, owner Key) error {
+	size := layout.TokenAccountSize
+	if n := accountExtensions(x.acc(mint).Data); n > 0 {
+		size += 1 + n
+	}
+	if err := x.makeAccount(f, payer, vault, size, program); err != nil {
+		return err
+	}
+	return x.call(f, program, []ref{{idx: vault.idx, writable: true}, {idx: mint.idx}}, append([]byte{layout.TagInitializeAccount3}, owner[:]...))
+}
+
+// makeAccount makes an account of size bytes, which payer pays.
+func (x *machine) makeAccount(f *frame, payer, made ref, size int, owner Key) error {
+	accounts := []ref{{idx: payer.idx, signer: true, writable: true}, {idx: made.idx, signer: true, writable: true}}
+	return x.call(f, SystemProgram, accounts, createAccountData(RentExempt(size), size, owner))
 }
 
 // cpmmOpen mints the liquidity, charges the fee for a pool and writes the pool's state.

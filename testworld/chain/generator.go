@@ -96,15 +96,17 @@ type Generator struct {
 	// shortLived are pools that will be drained; shortLivedMade counts all that there were.
 	shortLived     []*pool
 	shortLivedMade int
-	launched       uint64 // mint keys used
-	pending        int    // creations still owed from Config.Tokens
-	next           uint64
-	parent         uint64
-	height         uint64
-	hash           Hash
-	owed           float64 // fraction of a transaction carried to the next slot
-	replay         []held  // transactions of blocks that lost
-	genesis        []Write
+	// whirlTable is the lookup table of transactions that make Whirlpools.
+	whirlTable *Table
+	launched   uint64 // mint keys used
+	pending    int    // creations still owed from Config.Tokens
+	next       uint64
+	parent     uint64
+	height     uint64
+	hash       Hash
+	owed       float64 // fraction of a transaction carried to the next slot
+	replay     []held  // transactions of blocks that lost
+	genesis    []Write
 	banks
 }
 

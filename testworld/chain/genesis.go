@@ -109,7 +109,7 @@ func (g *Generator) genesisPrograms() {
 		g.place(k, &Account{Lamports: 1, Owner: NativeLoader, Executable: true, Data: []byte("demo")})
 	}
 	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram, AMMv4Program,
-		PumpSwapProgram, PumpFeeProgram, DAMMv2Program, CLMMProgram} {
+		PumpSwapProgram, PumpFeeProgram, DAMMv2Program, CLMMProgram, WhirlpoolProgram, DLMMProgram} {
 		data := layout.UpgradeableProgram(k)
 		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
 	}
@@ -284,8 +284,11 @@ func TableKey(seed uint64, pool int) Key { return deriveSigner(seed, "table", ui
 // genesisTable is an address lookup table with everything a swap on the pool reads besides the
 // user's accounts.
 func (g *Generator) genesisTable(p *pool) *Table {
-	t := &Table{Key: TableKey(g.cfg.Seed, len(g.pools)), Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
-		p.vaults[1], p.tokens[0].mint, p.tokens[1].mint, p.observation, TokenProgram, Token2022Program, SystemProgram}}
+	return g.placeTable(&Table{Key: TableKey(g.cfg.Seed, len(g.pools)), Addresses: []Key{CPMMAuthority, p.config, p.key, p.vaults[0],
+		p.vaults[1], p.tokens[0].mint, p.tokens[1].mint, p.observation, TokenProgram, Token2022Program, SystemProgram}})
+}
+
+func (g *Generator) placeTable(t *Table) *Table {
 	d := layout.LookupTable{Extended: g.cfg.ParentSlot, Authority: &g.treasury.Key, Addresses: t.Addresses}.Bytes()
 	g.place(t.Key, &Account{Lamports: RentExempt(len(d)), Owner: LookupTableProgram, Data: d})
 	return t

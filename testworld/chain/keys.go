@@ -39,6 +39,8 @@ var (
 	PumpFeeProgram        = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
 	DAMMv2Program         = pubkey.MustParse("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
 	CLMMProgram           = pubkey.MustParse("CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK")
+	WhirlpoolProgram      = pubkey.MustParse("whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc")
+	DLMMProgram           = pubkey.MustParse("LBUZKhRxPF3XUpBCjp4YzTKgLccjZhTSDM9YuVaPwxo")
 	NativeMint            = Key(solana.WrappedSol)
 	USDCMint              = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	RentSysvar            = Key(solana.SysVarRentPubkey)
@@ -56,6 +58,7 @@ var (
 var (
 	DAMMv2Authority, _  = pda(DAMMv2Program, []byte("pool_authority"))
 	dammEvents, _       = pda(DAMMv2Program, []byte("__event_authority"))
+	dlmmEvents, _       = pda(DLMMProgram, []byte("__event_authority"))
 	pumpEvents, _       = pda(PumpSwapProgram, []byte("__event_authority"))
 	pumpGlobal, _       = pda(PumpSwapProgram, []byte("global_config"))
 	pumpGlobalVolume, _ = pda(PumpSwapProgram, []byte("global_volume_accumulator"))

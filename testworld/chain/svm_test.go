@@ -166,7 +166,7 @@ func svmSteps(tx *Tx) (out []string) {
 // writeSVMSample writes the lines for a number of slots of a busy little chain.
 func writeSVMSample(t *testing.T, path string, slots int) {
 	t.Helper()
-	g, err := New(Config{Seed: 11, TPS: 400, Tokens: 120, Wallets: 48})
+	g, err := New(Config{Seed: 12, TPS: 400, Tokens: 120, Wallets: 48})
 	require.NoError(t, err)
 	f, err := os.Create(path)
 	require.NoError(t, err)

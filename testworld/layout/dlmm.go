@@ -4,17 +4,45 @@ import "encoding/binary"
 
 // Meteora DLMM: discriminators (dlmm-sdk, idls/dlmm.json).
 var (
-	dlmmPair  = [8]byte{0x21, 0x0b, 0x31, 0x62, 0xb5, 0x65, 0xb1, 0x0d}
-	dlmmArray = [8]byte{0x5c, 0x8e, 0x5c, 0xdc, 0x05, 0x94, 0x46, 0xb5}
+	// DLMMSwap begins swap2, and DLMMSwapExactOut swap_exact_out2.
+	DLMMSwap         = [8]byte{0x41, 0x4b, 0x3f, 0x4c, 0xeb, 0x5b, 0x5b, 0x88}
+	DLMMSwapExactOut = [8]byte{0x2b, 0xd7, 0xf7, 0x84, 0x89, 0x3c, 0xf3, 0x51}
+
+	dlmmOracle = [8]byte{0x8b, 0xc2, 0x83, 0xb3, 0x8c, 0xb3, 0xe5, 0xf4}
+	dlmmPair   = [8]byte{0x21, 0x0b, 0x31, 0x62, 0xb5, 0x65, 0xb1, 0x0d}
+	dlmmArray  = [8]byte{0x5c, 0x8e, 0x5c, 0xdc, 0x05, 0x94, 0x46, 0xb5}
 )
 
-// Sizes of DLMM's accounts.
+// Sizes of DLMM's accounts, and offsets in a pool and in a bin array.
 const (
-	DLMMPairSize  = 904
-	DLMMArraySize = 10_136
-	DLMMArrayBins = 70
+	DLMMPairSize   = 904
+	DLMMArraySize  = 10_136
+	DLMMArrayBins  = 70
+	DLMMBinSize    = 144
+	DLMMOracleSize = 3232
 
-	dlmmBinSize = 144
+	DLMMFactor      = 8
+	DLMMFilter      = 10
+	DLMMDecay       = 12
+	DLMMReduction   = 14
+	DLMMControl     = 16
+	DLMMMost        = 20
+	DLMMPower       = 34
+	DLMMAccumulator = 40
+	DLMMVolatility  = 44
+	DLMMReference   = 48
+	DLMMUpdated     = 56
+	DLMMActive      = 76
+	DLMMStep        = 80
+	DLMMMints       = 88
+	DLMMReserves    = 152
+	DLMMOracleAt    = 552
+	DLMMBitmap      = 584
+
+	DLMMArrayIndex = 8
+	DLMMArrayPool  = 24
+	// DLMMBins is the first bin: what it holds of x and of y, and its price.
+	DLMMBins = 56
 )
 
 // DLMMPair is a pool of one base fee, without limit orders.
@@ -31,17 +59,17 @@ type DLMMPair struct {
 func (p *DLMMPair) Bytes() []byte {
 	d := make([]byte, DLMMPairSize)
 	copy(d, dlmmPair[:])
-	binary.LittleEndian.PutUint16(d[8:], p.BaseFactor)
+	binary.LittleEndian.PutUint16(d[DLMMFactor:], p.BaseFactor)
 	d[35] = 1 // liquidity mining
-	binary.LittleEndian.PutUint32(d[76:], uint32(p.Active))
-	binary.LittleEndian.PutUint16(d[80:], p.Step)
+	binary.LittleEndian.PutUint32(d[DLMMActive:], uint32(p.Active))
+	binary.LittleEndian.PutUint16(d[DLMMStep:], p.Step)
 	for side := range p.Mints {
-		copy(d[88+32*side:], p.Mints[side][:])
-		copy(d[152+32*side:], p.Reserves[side][:])
+		copy(d[DLMMMints+32*side:], p.Mints[side][:])
+		copy(d[DLMMReserves+32*side:], p.Reserves[side][:])
 	}
-	copy(d[552:], p.Oracle[:])
+	copy(d[DLMMOracleAt:], p.Oracle[:])
 	for i, word := range p.Bitmap {
-		binary.LittleEndian.PutUint64(d[584+8*i:], word)
+		binary.LittleEndian.PutUint64(d[DLMMBitmap+8*i:], word)
 	}
 	return d
 }
@@ -57,13 +85,21 @@ type DLMMBin struct {
 func DLMMArray(pool Key, index int64, bins []DLMMBin) []byte {
 	d := make([]byte, DLMMArraySize)
 	copy(d, dlmmArray[:])
-	binary.LittleEndian.PutUint64(d[8:], uint64(index))
-	copy(d[24:], pool[:])
+	binary.LittleEndian.PutUint64(d[DLMMArrayIndex:], uint64(index))
+	copy(d[DLMMArrayPool:], pool[:])
 	for _, b := range bins {
-		raw := d[56+dlmmBinSize*b.Place:]
+		raw := d[DLMMBins+DLMMBinSize*b.Place:]
 		binary.LittleEndian.PutUint64(raw, b.X)
 		binary.LittleEndian.PutUint64(raw[8:], b.Y)
 		putU128(raw[16:], b.Price)
 	}
+	return d
+}
+
+// DLMMOracle returns an oracle without observations.
+func DLMMOracle() []byte {
+	d := make([]byte, DLMMOracleSize)
+	copy(d, dlmmOracle[:])
+	binary.LittleEndian.PutUint64(d[24:], 100)
 	return d
 }
