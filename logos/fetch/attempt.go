@@ -210,7 +210,7 @@ func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Err
 	if failed != nil {
 		return nil, failed
 	}
-	body, err := io.ReadAll(io.LimitReader(reader, f.cfg.MaxBytes+1))
+	body, err := f.readAll(ctx, io.LimitReader(reader, f.cfg.MaxBytes+1))
 	if err != nil {
 		failed := classify(ctx, err)
 		// The body is decompressed while we read. An error that is not the network's is bad data.
@@ -223,6 +223,25 @@ func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Err
 		return nil, failure(ClassTooLarge, "body over %d bytes", f.cfg.MaxBytes)
 	}
 	return body, nil
+}
+
+// smallBody is how much of any body is read; what is longer counts against Config.Large.
+const smallBody = 64 << 10
+
+func (f *Fetcher) readAll(ctx context.Context, reader io.Reader) ([]byte, error) {
+	if f.large == nil {
+		return io.ReadAll(reader)
+	}
+	head, err := io.ReadAll(io.LimitReader(reader, smallBody))
+	if err != nil || len(head) < smallBody {
+		return head, err
+	}
+	if err := f.large.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer f.large.Release(1)
+	rest, err := io.ReadAll(reader)
+	return append(head, rest...), err
 }
 
 // maxRetryAfter is the longest pause that a server's Retry-After is granted.

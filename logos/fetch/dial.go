@@ -164,7 +164,7 @@ func newTransport(d *dialer, cfg Config) *http.Transport {
 		DialTLSContext:         d.DialTLSContext,
 		ResponseHeaderTimeout:  cfg.TryTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
-		MaxIdleConns:           64,
+		MaxIdleConns:           max(64, 8*cfg.PerHost), // what others leave to a host is an eighth
 		// With fewer, most requests to a busy host would need a new connection and handshake.
 		MaxIdleConnsPerHost: cfg.PerHost,
 		MaxConnsPerHost:     0, // hostLimit bounds requests

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 )
 
 // Config bounds a Fetcher. Zero values take the default.
@@ -43,9 +44,12 @@ type Config struct {
 	PerHost int
 	// hedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
 	hedgeDelay time.Duration
-	// perGateway is PerHost for the hosts of the configured gateways, which serve most tokens.
+	// PerGateway is PerHost for the hosts of the configured gateways, which serve most tokens.
 	// Default 16.
-	perGateway int
+	PerGateway int
+	// Large is how many bodies of more than 64 KiB may be read at once; a further one waits within
+	// its time. 0 means any number.
+	Large int
 	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy.
 	// Default DefaultIPFSGateways. Empty but not nil means none.
 	IPFSGateways []string
@@ -117,6 +121,7 @@ type Fetcher struct {
 	client       *http.Client
 	metrics      *metrics
 	health       *health
+	large        *semaphore.Weighted // nil: no bound
 }
 
 func (c Config) withDefaults() Config {
@@ -127,7 +132,7 @@ func (c Config) withDefaults() Config {
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
 	c.maxRedirects = cmp.Or(c.maxRedirects, 5)
 	c.PerHost = cmp.Or(c.PerHost, 4)
-	c.perGateway = cmp.Or(c.perGateway, 16)
+	c.PerGateway = cmp.Or(c.PerGateway, 16)
 	c.hedgeDelay = cmp.Or(c.hedgeDelay, 1500*time.Millisecond)
 	c.userAgent = cmp.Or(c.userAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
 	if c.IPFSGateways == nil {
@@ -155,7 +160,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	f := &Fetcher{cfg: cfg, allowed: map[string]bool{}}
 	var problems []error
 	if cfg.Timeout < 0 || cfg.TryTimeout < 0 || cfg.connectTimeout < 0 || cfg.MaxBytes < 0 || cfg.maxRedirects < 0 || cfg.PerHost < 0 ||
-		cfg.perGateway < 0 || cfg.hedgeDelay < 0 {
+		cfg.PerGateway < 0 || cfg.hedgeDelay < 0 {
 		problems = append(problems, errors.New("fetch: limits must be positive"))
 	}
 	for _, pair := range cfg.AllowPrivate {
@@ -184,6 +189,9 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 		deps.Now = time.Now
 	}
 	f.health = newHealth(deps.Now)
+	if cfg.Large > 0 {
+		f.large = semaphore.NewWeighted(int64(cfg.Large))
+	}
 	if f.metrics, err = newMetrics(cfg.Purpose, deps.Registerer); err != nil {
 		return nil, err
 	}
@@ -205,7 +213,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 // limitOf is how many requests may be under way to a host:port.
 func (f *Fetcher) limitOf(host string) int {
 	if f.isGateway(host) {
-		return f.cfg.perGateway
+		return f.cfg.PerGateway
 	}
 	return f.cfg.PerHost
 }

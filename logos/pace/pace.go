@@ -1,0 +1,280 @@
+// Package pace finds out how fast each host may be asked.
+//
+// In: the outcomes of the requests to a host. Out: how long until the next one may begin.
+// Guarantees: requests to a host are spaced evenly; a host that refuses (429) or asks for a pause
+// (Retry-After) gets it, and is asked more slowly from then on; a host that slows down or fails
+// is not asked faster; a rate that the host bears is kept for long and exceeded by a twentieth, for
+// one round, at growing intervals. Nothing here reads a clock.
+//
+// The rate of a host is found like a window of TCP: it doubles until the host refuses (slow start,
+// RFC 5681), then a binary search goes on between the highest rate that was borne and the lowest
+// that was not (BIC, Xu, Harfoush and Rhee, 2004). What is found is kept, and decreases by a tenth
+// if it turns out to be too much (AIMD, Chiu and Jain, 1989). That a host slows down is told by the
+// latency of a round against the lowest one (TCP Vegas, Brakmo and Peterson, 1995); it is then
+// asked as fast as it answered (BBR, Cardwell and others, 2016).
+package pace
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// startRate is that of a host of which nothing is known, in requests a second.
+	startRate = 10
+	// leastRate bounds how slowly a host is asked: once in twenty seconds.
+	leastRate = 0.05
+	// mostRate bounds how fast a host is asked, whatever it bears.
+	mostRate = 1000
+	// strangers is how many requests may be under way to a host that has not answered yet.
+	strangers = 4
+	// roundRequests is how many answers a round has at least.
+	roundRequests = 10
+	// firstRound is the least time of a round while the rate doubles, laterRound that of others: a
+	// host that lets bursts through refuses late.
+	firstRound, laterRound = 500 * time.Millisecond, 3 * time.Second
+	// closeEnough is how near the search goes to the lowest rate that the host did not bear, as a
+	// share of it.
+	closeEnough = 0.06
+	// step is the share by which a rate that is kept is exceeded, or lowered.
+	step, decrease = 1.05, 0.9
+	// firstProbe is how long a rate is kept before a higher one is tried. The time doubles with
+	// each try that fails, up to longestProbe, and is no less than probePauses pauses.
+	firstProbe, longestProbe = 30 * time.Second, 30 * time.Minute
+	probePauses              = 20
+	// slower is how many times the lowest latency means that the host slows down, if it is also
+	// slack more than that.
+	slower, slack = 2, 50 * time.Millisecond
+	// failing is the share of a round's requests that must fail for the rate to be too high.
+	failing = 0.1
+	// catchUp is how much time lost to scheduling is made good by requests closer to each other.
+	catchUp = 100 * time.Millisecond
+	// defaultPause is the pause of a host that refuses and does not say for how long.
+	defaultPause = 5 * time.Second
+)
+
+// Outcome says how a request ended.
+type Outcome struct {
+	// Refused is true if the host said that it is asked too fast. It is not asked for Pause then;
+	// zero takes five seconds.
+	Refused bool
+	Pause   time.Duration
+	// Failed is true if the host did not answer, or with an error of its own.
+	Failed bool
+	// Unasked is true if no request was made after all. The host is not asked for Pause.
+	Unasked bool
+}
+
+// Host is the pace of one host. It is not safe for concurrent use.
+type Host struct {
+	// rate is in requests a second. good is the highest that the host bore for a round, bad the
+	// lowest that it did not; zero if there is none.
+	rate, good, bad float64
+	// kept is true if rate is good, until probe; wait is how long the next one is kept.
+	kept  bool
+	probe time.Time
+	wait  time.Duration
+	// next is when the next request may begin.
+	next time.Time
+	// active is how many requests are under way, of allowed; most bounds allowed. While draining,
+	// none begins until no more are under way than the host can answer without delay.
+	active, allowed, most int
+	draining              bool
+	// latency is a moving mean, lowest the mean of the quickest round.
+	latency, lowest time.Duration
+	round           round
+	// cut is when the rate was lowered last: requests from before say nothing about the new one.
+	cut time.Time
+}
+
+// round counts what happened since the rate was chosen.
+type round struct {
+	began           time.Time
+	asked, answered int
+	failed          int
+	took            time.Duration // of all that were answered
+	ended           int           // answers, also to requests from before the round
+}
+
+// NewHost returns the pace of a host of which nothing is known. At most most requests are under way
+// at once.
+func NewHost(most int) *Host {
+	return &Host{rate: startRate, wait: firstProbe, most: max(most, 1), allowed: min(strangers, max(most, 1))}
+}
+
+// Rate is how many requests a second the host is asked now, if there are as many.
+func (h *Host) Rate() float64 { return h.rate }
+
+// Wait returns how long until the next request may begin. It is negative if one of those under way
+// must end first.
+func (h *Host) Wait(now time.Time) time.Duration {
+	if h.draining && float64(h.active) <= h.rate*h.lowest.Seconds() {
+		h.draining = false
+	}
+	if h.draining || h.active >= h.allowed {
+		return -1
+	}
+	return max(h.next.Sub(now), 0)
+}
+
+// Begin notes a request. The caller calls Done for each.
+func (h *Host) Begin(now time.Time) {
+	if h.round.began.IsZero() {
+		h.round.began = now
+	}
+	h.active++
+	h.round.asked++
+	if h.next.Before(now.Add(-catchUp)) { // nobody wanted more: that is not made good
+		h.next = now
+	}
+	h.next = h.next.Add(h.interval())
+}
+
+// interval is the time between two requests.
+func (h *Host) interval() time.Duration { return time.Duration(float64(time.Second) / h.rate) }
+
+// Done notes the end of a request that began at began.
+func (h *Host) Done(began, now time.Time, outcome Outcome) {
+	h.active--
+	switch {
+	case outcome.Unasked:
+		h.round.asked--
+		h.next = h.next.Add(-h.interval())
+		if until := now.Add(outcome.Pause); outcome.Pause > 0 && until.After(h.next) {
+			h.next = until
+		}
+	case outcome.Refused:
+		h.refused(began, now, outcome.Pause)
+	default:
+		h.answered(began, now, outcome.Failed)
+	}
+}
+
+// refused holds the host for its pause, and lowers the rate unless an earlier refusal of the same
+// rate did.
+func (h *Host) refused(began, now time.Time, pause time.Duration) {
+	if pause <= 0 {
+		pause = defaultPause
+	}
+	if until := now.Add(pause); until.After(h.next) {
+		h.next = until
+	}
+	if !began.Before(h.cut) {
+		h.wait = max(h.wait, probePauses*pause)
+		h.lower(now)
+	}
+	h.round.began = h.next
+}
+
+// lower takes the present rate for one that the host does not bear, and goes on with a lower one.
+func (h *Host) lower(now time.Time) {
+	switch h.bad = h.rate; {
+	case h.good == 0:
+		h.rate = max(h.rate/2, leastRate)
+	case h.rate > h.good:
+		h.search(now)
+	default: // it was borne only for a while
+		h.good *= decrease
+		h.keep(now)
+	}
+	h.cut, h.round = now, round{}
+}
+
+// search goes on between the rates, or keeps the good one if they are close.
+func (h *Host) search(now time.Time) {
+	if h.bad-h.good <= closeEnough*h.bad {
+		h.keep(now)
+		return
+	}
+	h.rate, h.kept = (h.good+h.bad)/2, false
+}
+
+// keep goes on with the good rate for a time that doubles.
+func (h *Host) keep(now time.Time) {
+	h.good = max(h.good, leastRate)
+	h.rate, h.kept = h.good, true
+	h.probe = now.Add(h.wait)
+	h.wait = min(2*h.wait, longestProbe)
+}
+
+// answered counts an answer, and ends the round if it is long enough.
+func (h *Host) answered(began, now time.Time, failed bool) {
+	took := max(now.Sub(began), time.Microsecond)
+	if !failed {
+		h.latency = (7*h.latency + took) / 8
+		h.round.ended++
+	}
+	if began.Before(h.cut) || h.round.began.IsZero() || now.Before(h.round.began) {
+		return
+	}
+	if failed {
+		h.round.failed++
+	} else {
+		h.round.answered++
+		h.round.took += took
+	}
+	if h.round.answered+h.round.failed >= roundRequests && now.Sub(h.round.began) >= h.roundTime() {
+		h.endRound(now)
+	}
+}
+
+// roundTime is how long a round takes at least: a higher rate shows in the latency after that.
+func (h *Host) roundTime() time.Duration {
+	if h.bad == 0 {
+		return max(firstRound, 2*h.latency)
+	}
+	return max(laterRound, 2*h.latency)
+}
+
+// endRound chooses the rate of the next round.
+func (h *Host) endRound(now time.Time) {
+	r, lasted := h.round, now.Sub(h.round.began).Seconds()
+	h.round = round{began: now}
+	if float64(r.failed) > failing*float64(r.answered+r.failed) {
+		h.lower(now)
+		return
+	}
+	mean := r.took / time.Duration(max(r.answered, 1))
+	if h.lowest == 0 || mean < h.lowest {
+		h.lowest = mean
+	}
+	h.allow()
+	switch {
+	case mean > slower*h.lowest && mean > h.lowest+slack:
+		h.slowed(now, float64(r.ended)/lasted)
+	case float64(r.asked) >= 0.8*h.rate*lasted: // else nobody wanted more
+		h.borne(now)
+	}
+}
+
+// allow lets twice as many requests be under way as the rate and the latency make. It doubles at
+// most: a host that answers one at a time is slow because of the others.
+func (h *Host) allow() {
+	enough := strangers + int(math.Ceil(2*h.rate*h.lowest.Seconds()))
+	h.allowed = min(max(strangers, min(2*h.allowed, enough)), h.most)
+}
+
+// slowed goes on as fast as the host answered while it was asked for more.
+func (h *Host) slowed(now time.Time, delivered float64) {
+	h.lowest += h.lowest / 16 // the way to the host may have become longer
+	h.bad, h.good = h.rate, min(h.rate, delivered)
+	h.keep(now)
+	h.cut, h.round, h.draining = now, round{}, true
+}
+
+// borne takes the present rate for one that the host bears.
+func (h *Host) borne(now time.Time) {
+	h.good = max(h.good, h.rate)
+	switch {
+	case h.bad == 0:
+		h.rate = min(2*h.rate, mostRate)
+	case h.rate >= h.bad: // it bears more than before
+		h.rate = min(step*h.rate, mostRate)
+		h.bad = h.rate
+	case !h.kept:
+		h.search(now)
+	case !now.Before(h.probe):
+		h.rate, h.kept = min(step*h.good, mostRate), false
+		h.bad = h.rate
+	}
+}
