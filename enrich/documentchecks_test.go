@@ -272,7 +272,7 @@ func TestTenThousandMintsOfOneSlowHost(t *testing.T) {
 		}
 		var gauge dto.Metric
 		require.NoError(t, e.metrics.inFlight.Write(&gauge))
-		return gauge.GetGauge().GetValue() <= float64(w.cfg.offchainWorkers)
+		return gauge.GetGauge().GetValue() <= float64(w.cfg.Sockets)
 	}, hang, 10*time.Millisecond, "only what is under way waits for the host")
 	close(release)
 	w.drained(t)

@@ -86,12 +86,14 @@ type Config struct {
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default
 	// 10 s.
 	maxRetryDelay time.Duration
-	// offchainWorkers is how many documents are fetched at once. Default 64.
-	offchainWorkers int
-	// perHost is how many of them from one host. Default 4.
+	// Sockets is how many documents are fetched at once. Default 256.
+	Sockets int
+	// perHost is how many of them from one host, if its pace asks for as many. Default an eighth.
 	perHost int
-	// perGateway is how many of them from IPFS, and as many from Arweave. Default 16.
+	// perGateway is how many of them from IPFS, and as many from Arweave. Default a quarter.
 	perGateway int
+	// BytesPerSecond is how much the walk over missing documents reads. Default 8 MiB.
+	BytesPerSecond int64
 	// accountTTL is how long a read of a mint's accounts answers further requests for it. Default
 	// 10 min.
 	accountTTL time.Duration
@@ -129,9 +131,10 @@ func (c Config) withDefaults() Config {
 	c.queuePatience = cmp.Or(c.queuePatience, 5*time.Minute)
 	c.retryDelay = cmp.Or(c.retryDelay, time.Second)
 	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 10*time.Second)
-	c.offchainWorkers = cmp.Or(c.offchainWorkers, 64)
-	c.perHost = cmp.Or(c.perHost, 4)
-	c.perGateway = cmp.Or(c.perGateway, 16)
+	c.Sockets = cmp.Or(c.Sockets, 256)
+	c.perHost = cmp.Or(c.perHost, max(c.Sockets/8, 1))
+	c.perGateway = cmp.Or(c.perGateway, max(c.Sockets/4, 1))
+	c.BytesPerSecond = cmp.Or(c.BytesPerSecond, 8<<20)
 	c.accountTTL = cmp.Or(c.accountTTL, 10*time.Minute)
 	c.offchainTTL = cmp.Or(c.offchainTTL, 6*time.Hour)
 	c.negativeTTL = cmp.Or(c.negativeTTL, 10*time.Minute)
@@ -151,7 +154,8 @@ func (c Config) problems() error {
 		{"batch_window", c.batchWindow > 0}, {"rpc_concurrency", c.rpcConcurrency > 0}, {"attempts", c.attempts > 0},
 		{"patience", c.patience > 0}, {"host_patience", c.hostPatience > 0}, {"queue_patience", c.queuePatience > 0},
 		{"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
-		{"offchain_workers", c.offchainWorkers > 0}, {"per_host", c.perHost > 0}, {"per_gateway", c.perGateway > 0},
+		{"sockets", c.Sockets > 0}, {"per_host", c.perHost > 0}, {"per_gateway", c.perGateway > 0},
+		{"bytes_per_second", c.BytesPerSecond > 0},
 		{"account_ttl", c.accountTTL > 0}, {"offchain_ttl", c.offchainTTL > 0}, {"negative_ttl", c.negativeTTL > 0},
 		{"cache_size", c.cacheSize > 0}, {"max_in_flight", c.maxInFlight > 0}, {"commit_interval", c.commitInterval > 0},
 		{"grace", c.grace > 0},

@@ -320,7 +320,7 @@ const hang = 3 * time.Minute
 func fastConfig() Config {
 	return Config{
 		OffchainEnabled: true, batchWindow: 2 * time.Millisecond, patience: 2 * hang, hostPatience: 2 * hang, retryDelay: 2 * time.Millisecond, grace: hang,
-		maxRetryDelay: 10 * time.Millisecond, commitInterval: time.Millisecond, offchainWorkers: 8, perHost: 2,
+		maxRetryDelay: 10 * time.Millisecond, commitInterval: time.Millisecond, Sockets: 8, perHost: 2,
 	}
 }
 

@@ -46,7 +46,7 @@ type job struct {
 	firstAttempt time.Time
 	worked       time.Duration
 	// inside is whether the job has a place in the off-chain stage, room the groups that it counts
-	// for. It was last queued for a worker at queued.
+	// for. It was first queued for a worker at queued.
 	inside bool
 	room   []string
 	queued time.Time
@@ -128,8 +128,8 @@ func (j *job) identify() bool {
 // because an event without a mint tells the registry nothing.
 func needsNoRead(j *job) bool {
 	reason := j.request.GetReason()
-	return !j.byAccount() && j.uri != "" &&
-		(reason == eventspb.RequestReason_REQUEST_REASON_METADATA_SET || reason == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_RETRY)
+	return !j.byAccount() && j.uri != "" && (reason == eventspb.RequestReason_REQUEST_REASON_METADATA_SET ||
+		reason == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_RETRY || reason == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_WALK)
 }
 
 // continueOffchain passes the job to the off-chain stage. It ends the job if the URI or the mint is

@@ -84,7 +84,7 @@ func TestSlowServersWithManyNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.cfg.offchainWorkers = 16
+			w.cfg.Sockets = 16
 			w.deps.Fetcher = internet(t, attack.resolve)
 			for i := range 200 {
 				w.request(t, ask(mintKey(i), metadataSet, 1, fmt.Sprintf(attack.url, i)))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/logos/hostqueue"
+	"github.com/mintlake/mintlake/logos/pace"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -32,6 +34,8 @@ type offchainStage struct {
 	// parsing bounds the documents parsed at once: a hostile one takes many times its size in
 	// memory.
 	parsing *semaphore.Weighted
+	// bytes is the budget of the walk over missing documents.
+	bytes byteBudget
 
 	mu     sync.Mutex
 	noRoom []*job // jobs that sweep will put off
@@ -65,8 +69,9 @@ var gatewayHosts = map[string]bool{"ipfs": true, "ar": true}
 func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	s := &offchainStage{
 		e: e, turns: newKeyed(byMint), waits: newWaits(e.cfg.maxInFlight), parsing: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		bytes: byteBudget{perSecond: e.cfg.BytesPerSecond},
 	}
-	s.queues = hostqueue.New[*job](e.cfg.offchainWorkers, func(host string) int {
+	s.queues = hostqueue.NewPaced[*job](e.cfg.Sockets, func(host string) int {
 		if gatewayHosts[host] {
 			return e.cfg.perGateway
 		}
@@ -102,9 +107,14 @@ func (s *offchainStage) submit(j *job) {
 	}
 }
 
+// queue queues a job; one that was tried comes first at its host, so that no attempt waits for all
+// that came since.
 func (s *offchainStage) queue(j *job) {
-	j.queued = time.Now()
-	s.queues.Push(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j)
+	if j.queued.IsZero() {
+		j.queued = time.Now()
+	}
+	behind := j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_WALK
+	s.queues.Put(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j, hostqueue.Place{Behind: behind, First: j.attempts > 0})
 }
 
 // complete ends a job that does not have its turn.
@@ -129,15 +139,15 @@ func (s *offchainStage) finish(j *job) {
 func (s *offchainStage) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.sweep(ctx) })
-	for range s.e.cfg.offchainWorkers {
+	for range s.e.cfg.Sockets {
 		group.Go(func() error {
 			for {
 				turn, err := s.queues.Pop(ctx)
 				if err != nil {
 					return err
 				}
-				err = s.work(fetch.WithAdmission(ctx, turn.Join), turn.Job)
-				turn.Release()
+				read, err := s.work(fetch.WithAdmission(ctx, turn.Join), turn.Job, turn.Told)
+				turn.ReleaseAfter(s.bytes.spend(time.Now(), read))
 				if err != nil {
 					return err
 				}
@@ -148,11 +158,12 @@ func (s *offchainStage) run(ctx context.Context) error {
 }
 
 // work makes one attempt at a document, unless an earlier job's answers this one. Then it ends the
-// job, or lets it wait for the next attempt.
-func (s *offchainStage) work(ctx context.Context, j *job) error {
+// job, or lets it wait for the next attempt. It returns how many bytes were read, and calls told
+// with what that says of the host.
+func (s *offchainStage) work(ctx context.Context, j *job, told func(pace.Outcome)) (read int, err error) {
 	if s.answered(j) {
 		s.finish(j)
-		return nil
+		return 0, nil
 	}
 	began := time.Now()
 	if j.firstAttempt.IsZero() {
@@ -163,38 +174,41 @@ func (s *offchainStage) work(ctx context.Context, j *job) error {
 	defer span.End()
 	bounded, cancel := context.WithTimeout(ctx, s.e.cfg.patience-j.worked)
 	defer cancel()
-	document, err := s.fetch(bounded, j.uri)
+	document, read, err := s.fetch(bounded, j.uri)
 	j.worked += time.Since(began)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return read, ctx.Err()
 	}
+	told(outcomeOf(err, s.e.cfg.hostPatience))
 	s.e.metrics.fetches.WithLabelValues(string(fetch.ClassOf(err))).Inc()
 	span.String("outcome", string(fetch.ClassOf(err)))
 	if err == nil {
-		return s.succeed(ctx, j, document)
+		return read, s.succeed(ctx, j, document)
 	}
 	if delay, again := s.nextAttempt(j, err); again {
 		time.AfterFunc(delay, func() { s.queue(j) })
-		return nil
+		return read, nil
 	}
-	return s.fail(ctx, j, err)
+	return read, s.fail(ctx, j, err)
 }
 
-func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.OffchainMetadata, error) {
+// fetch returns a document, and how many bytes were read for it.
+func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.OffchainMetadata, int, error) {
 	response, err := s.e.fetcher.Document(ctx, uri)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	read := len(response.Body)
 	if err := s.parsing.Acquire(ctx, 1); err != nil {
-		return nil, err
+		return nil, read, err
 	}
 	defer s.parsing.Release(1)
 	document, err := normalise(uri, response.Body)
 	if err != nil {
-		return nil, err
+		return nil, read, err
 	}
 	keepRaw(document, response)
-	return document, nil
+	return document, read, nil
 }
 
 // nextAttempt returns the delay before the next attempt; false if there is none. A job has a few
@@ -216,15 +230,23 @@ func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 		delay := max(failed.RetryAfter, s.e.cfg.retryDelay)
 		return delay, delay < left
 	}
-	if j.attempts >= s.e.cfg.attempts {
+	if j.attempts >= s.mayTry(failed) {
 		return 0, false
 	}
-	delay := max(s.e.cfg.retryDelay<<(j.attempts-1), failed.RetryAfter)
+	delay := max(s.e.cfg.retryDelay<<min(j.attempts-1, 4), failed.RetryAfter)
 	if failed.RetryAfter > 0 && !refused {
 		return delay, delay < left
 	}
 	// This includes a host that is down for longer: the documents of a dead host are soon given up.
 	return delay, j.worked+delay < s.e.cfg.patience
+}
+
+// mayTry is how many attempts a document has. A host that is asked too fast says nothing of it.
+func (s *offchainStage) mayTry(failed *fetch.Error) int {
+	if failed.Class == fetch.ClassHTTPStatus && failed.Status == http.StatusTooManyRequests {
+		return 4 * s.e.cfg.attempts
+	}
+	return s.e.cfg.attempts
 }
 
 // succeed writes the fact. It remembers the document, unless one of a later slot is remembered

@@ -263,6 +263,8 @@ const (
 	RequestReason_REQUEST_REASON_API_IMAGE    RequestReason = 4
 	// The document behind the URI failed before, and its next check is due.
 	RequestReason_REQUEST_REASON_DOCUMENT_RETRY RequestReason = 10
+	// The walk over tokens that have a URI and no document. It comes after all others.
+	RequestReason_REQUEST_REASON_DOCUMENT_WALK RequestReason = 11
 	// Facts about the mint were taken back: it is read anew, whatever was read of it before.
 	RequestReason_REQUEST_REASON_RETRACTED RequestReason = 5
 )
@@ -276,6 +278,7 @@ var (
 		3:  "REQUEST_REASON_API_BATCH",
 		4:  "REQUEST_REASON_API_IMAGE",
 		10: "REQUEST_REASON_DOCUMENT_RETRY",
+		11: "REQUEST_REASON_DOCUMENT_WALK",
 		5:  "REQUEST_REASON_RETRACTED",
 	}
 	RequestReason_value = map[string]int32{
@@ -285,6 +288,7 @@ var (
 		"REQUEST_REASON_API_BATCH":      3,
 		"REQUEST_REASON_API_IMAGE":      4,
 		"REQUEST_REASON_DOCUMENT_RETRY": 10,
+		"REQUEST_REASON_DOCUMENT_WALK":  11,
 		"REQUEST_REASON_RETRACTED":      5,
 	}
 )
@@ -3303,6 +3307,90 @@ func (x *ValidatorSnapshot) GetRecordedAtMs() int64 {
 	return 0
 }
 
+// DocumentWalk says how far the walk over tokens that have a URI and no document is. Topic
+// chain.identity.v1, key: "document-walk". The last record counts; there is one every five minutes
+// at most.
+type DocumentWalk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens that have a URI and neither a document nor a try in this walk.
+	Left uint64 `protobuf:"varint,2,opt,name=left,proto3" json:"left,omitempty"`
+	// Hosts that have such tokens; those with few count as one.
+	Hosts uint64 `protobuf:"varint,3,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	// Answers a second, lately.
+	PerSecond float64 `protobuf:"fixed64,4,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	// How long it takes at that rate until the last host is done; 0 if that is not known.
+	LeftSeconds uint64 `protobuf:"varint,5,opt,name=left_seconds,json=leftSeconds,proto3" json:"left_seconds,omitempty"`
+	// Wall clock, Unix milliseconds.
+	RecordedAtMs  int64 `protobuf:"varint,6,opt,name=recorded_at_ms,json=recordedAtMs,proto3" json:"recorded_at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentWalk) Reset() {
+	*x = DocumentWalk{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentWalk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentWalk) ProtoMessage() {}
+
+func (x *DocumentWalk) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentWalk.ProtoReflect.Descriptor instead.
+func (*DocumentWalk) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DocumentWalk) GetLeft() uint64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *DocumentWalk) GetHosts() uint64 {
+	if x != nil {
+		return x.Hosts
+	}
+	return 0
+}
+
+func (x *DocumentWalk) GetPerSecond() float64 {
+	if x != nil {
+		return x.PerSecond
+	}
+	return 0
+}
+
+func (x *DocumentWalk) GetLeftSeconds() uint64 {
+	if x != nil {
+		return x.LeftSeconds
+	}
+	return 0
+}
+
+func (x *DocumentWalk) GetRecordedAtMs() int64 {
+	if x != nil {
+		return x.RecordedAtMs
+	}
+	return 0
+}
+
 // SourceStatus says how far ingest is. Topic chain.slots.v1, key: "source".
 type SourceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3328,7 +3416,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3428,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[27]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3441,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SourceStatus) GetKind() string {
@@ -3448,7 +3536,7 @@ type EnrichmentRequest struct {
 
 func (x *EnrichmentRequest) Reset() {
 	*x = EnrichmentRequest{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3548,7 @@ func (x *EnrichmentRequest) String() string {
 func (*EnrichmentRequest) ProtoMessage() {}
 
 func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[28]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3561,7 @@ func (x *EnrichmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrichmentRequest.ProtoReflect.Descriptor instead.
 func (*EnrichmentRequest) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EnrichmentRequest) GetMint() []byte {
@@ -3556,7 +3644,7 @@ type Enrichment struct {
 
 func (x *Enrichment) Reset() {
 	*x = Enrichment{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3656,7 @@ func (x *Enrichment) String() string {
 func (*Enrichment) ProtoMessage() {}
 
 func (x *Enrichment) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[29]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3669,7 @@ func (x *Enrichment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enrichment.ProtoReflect.Descriptor instead.
 func (*Enrichment) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Enrichment) GetMint() []byte {
@@ -3809,7 +3897,7 @@ type MintAccount struct {
 
 func (x *MintAccount) Reset() {
 	*x = MintAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3821,7 +3909,7 @@ func (x *MintAccount) String() string {
 func (*MintAccount) ProtoMessage() {}
 
 func (x *MintAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[30]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3834,7 +3922,7 @@ func (x *MintAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MintAccount.ProtoReflect.Descriptor instead.
 func (*MintAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MintAccount) GetProgramId() []byte {
@@ -3902,7 +3990,7 @@ type MetaplexAccount struct {
 
 func (x *MetaplexAccount) Reset() {
 	*x = MetaplexAccount{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3914,7 +4002,7 @@ func (x *MetaplexAccount) String() string {
 func (*MetaplexAccount) ProtoMessage() {}
 
 func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[31]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3927,7 +4015,7 @@ func (x *MetaplexAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaplexAccount.ProtoReflect.Descriptor instead.
 func (*MetaplexAccount) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MetaplexAccount) GetMetadata() *MetadataSet {
@@ -3960,7 +4048,7 @@ type OffchainMetadata struct {
 
 func (x *OffchainMetadata) Reset() {
 	*x = OffchainMetadata{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3972,7 +4060,7 @@ func (x *OffchainMetadata) String() string {
 func (*OffchainMetadata) ProtoMessage() {}
 
 func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[32]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3985,7 +4073,7 @@ func (x *OffchainMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffchainMetadata.ProtoReflect.Descriptor instead.
 func (*OffchainMetadata) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OffchainMetadata) GetUri() []byte {
@@ -4087,7 +4175,7 @@ type DocumentCheck struct {
 
 func (x *DocumentCheck) Reset() {
 	*x = DocumentCheck{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4099,7 +4187,7 @@ func (x *DocumentCheck) String() string {
 func (*DocumentCheck) ProtoMessage() {}
 
 func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[33]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4112,7 +4200,7 @@ func (x *DocumentCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentCheck.ProtoReflect.Descriptor instead.
 func (*DocumentCheck) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DocumentCheck) GetUri() []byte {
@@ -4199,7 +4287,7 @@ type Logo struct {
 
 func (x *Logo) Reset() {
 	*x = Logo{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4299,7 @@ func (x *Logo) String() string {
 func (*Logo) ProtoMessage() {}
 
 func (x *Logo) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[34]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4312,7 @@ func (x *Logo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logo.ProtoReflect.Descriptor instead.
 func (*Logo) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Logo) GetUrl() string {
@@ -4378,7 +4466,7 @@ type LogoOverride struct {
 
 func (x *LogoOverride) Reset() {
 	*x = LogoOverride{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4390,7 +4478,7 @@ func (x *LogoOverride) String() string {
 func (*LogoOverride) ProtoMessage() {}
 
 func (x *LogoOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[35]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4403,7 +4491,7 @@ func (x *LogoOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoOverride.ProtoReflect.Descriptor instead.
 func (*LogoOverride) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogoOverride) GetVersion() uint64 {
@@ -4453,7 +4541,7 @@ type Retraction struct {
 
 func (x *Retraction) Reset() {
 	*x = Retraction{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4465,7 +4553,7 @@ func (x *Retraction) String() string {
 func (*Retraction) ProtoMessage() {}
 
 func (x *Retraction) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[36]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4478,7 +4566,7 @@ func (x *Retraction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retraction.ProtoReflect.Descriptor instead.
 func (*Retraction) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Retraction) GetVersion() uint64 {
@@ -4520,7 +4608,7 @@ type SlotRange struct {
 
 func (x *SlotRange) Reset() {
 	*x = SlotRange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4620,7 @@ func (x *SlotRange) String() string {
 func (*SlotRange) ProtoMessage() {}
 
 func (x *SlotRange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[37]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4633,7 @@ func (x *SlotRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRange.ProtoReflect.Descriptor instead.
 func (*SlotRange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SlotRange) GetFrom() uint64 {
@@ -4571,7 +4659,7 @@ type NotAMint struct {
 
 func (x *NotAMint) Reset() {
 	*x = NotAMint{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4583,7 +4671,7 @@ func (x *NotAMint) String() string {
 func (*NotAMint) ProtoMessage() {}
 
 func (x *NotAMint) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[38]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4596,7 +4684,7 @@ func (x *NotAMint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotAMint.ProtoReflect.Descriptor instead.
 func (*NotAMint) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NotAMint) GetReason() string {
@@ -4631,7 +4719,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4643,7 +4731,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[39]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4656,7 +4744,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeadLetter) GetSource() string {
@@ -4761,7 +4849,7 @@ type TokenListEntry struct {
 
 func (x *TokenListEntry) Reset() {
 	*x = TokenListEntry{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4773,7 +4861,7 @@ func (x *TokenListEntry) String() string {
 func (*TokenListEntry) ProtoMessage() {}
 
 func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[40]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4786,7 +4874,7 @@ func (x *TokenListEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenListEntry.ProtoReflect.Descriptor instead.
 func (*TokenListEntry) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TokenListEntry) GetList() string {
@@ -4884,7 +4972,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4896,7 +4984,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[41]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4909,7 +4997,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Facts) GetFacts() []*Fact {
@@ -4935,7 +5023,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4947,7 +5035,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[42]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4960,7 +5048,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Fact) GetRegister() uint32 {
@@ -5028,7 +5116,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5040,7 +5128,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[43]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5053,7 +5141,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Unknown) GetKind() string {
@@ -5163,7 +5251,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5175,7 +5263,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[44]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5188,7 +5276,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *KeyChange) GetProduct() string {
@@ -5319,7 +5407,7 @@ type KeyCreated struct {
 
 func (x *KeyCreated) Reset() {
 	*x = KeyCreated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5331,7 +5419,7 @@ func (x *KeyCreated) String() string {
 func (*KeyCreated) ProtoMessage() {}
 
 func (x *KeyCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[45]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5344,7 +5432,7 @@ func (x *KeyCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyCreated.ProtoReflect.Descriptor instead.
 func (*KeyCreated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *KeyCreated) GetSha256() []byte {
@@ -5385,7 +5473,7 @@ type KeyRestricted struct {
 
 func (x *KeyRestricted) Reset() {
 	*x = KeyRestricted{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5397,7 +5485,7 @@ func (x *KeyRestricted) String() string {
 func (*KeyRestricted) ProtoMessage() {}
 
 func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[46]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5410,7 +5498,7 @@ func (x *KeyRestricted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRestricted.ProtoReflect.Descriptor instead.
 func (*KeyRestricted) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *KeyRestricted) GetRules() *KeyRules {
@@ -5433,7 +5521,7 @@ type KeyRotated struct {
 
 func (x *KeyRotated) Reset() {
 	*x = KeyRotated{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5445,7 +5533,7 @@ func (x *KeyRotated) String() string {
 func (*KeyRotated) ProtoMessage() {}
 
 func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[47]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5458,7 +5546,7 @@ func (x *KeyRotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
 func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *KeyRotated) GetSha256() []byte {
@@ -5492,7 +5580,7 @@ type KeyRevoked struct {
 
 func (x *KeyRevoked) Reset() {
 	*x = KeyRevoked{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5504,7 +5592,7 @@ func (x *KeyRevoked) String() string {
 func (*KeyRevoked) ProtoMessage() {}
 
 func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[48]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5517,7 +5605,7 @@ func (x *KeyRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRevoked.ProtoReflect.Descriptor instead.
 func (*KeyRevoked) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *KeyRevoked) GetReason() string {
@@ -5550,7 +5638,7 @@ type KeyRules struct {
 
 func (x *KeyRules) Reset() {
 	*x = KeyRules{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5562,7 +5650,7 @@ func (x *KeyRules) String() string {
 func (*KeyRules) ProtoMessage() {}
 
 func (x *KeyRules) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[49]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5575,7 +5663,7 @@ func (x *KeyRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyRules.ProtoReflect.Descriptor instead.
 func (*KeyRules) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *KeyRules) GetExpiresAtMs() int64 {
@@ -5662,7 +5750,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5674,7 +5762,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[50]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5687,7 +5775,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Usage) GetNode() string {
@@ -5809,7 +5897,7 @@ type BalanceChanges struct {
 
 func (x *BalanceChanges) Reset() {
 	*x = BalanceChanges{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5821,7 +5909,7 @@ func (x *BalanceChanges) String() string {
 func (*BalanceChanges) ProtoMessage() {}
 
 func (x *BalanceChanges) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[51]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5834,7 +5922,7 @@ func (x *BalanceChanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceChanges.ProtoReflect.Descriptor instead.
 func (*BalanceChanges) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BalanceChanges) GetSlot() uint64 {
@@ -5918,7 +6006,7 @@ type BalanceChange struct {
 
 func (x *BalanceChange) Reset() {
 	*x = BalanceChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5930,7 +6018,7 @@ func (x *BalanceChange) String() string {
 func (*BalanceChange) ProtoMessage() {}
 
 func (x *BalanceChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[52]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5943,7 +6031,7 @@ func (x *BalanceChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceChange.ProtoReflect.Descriptor instead.
 func (*BalanceChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BalanceChange) GetPlace() uint64 {
@@ -5991,7 +6079,7 @@ type BalanceState struct {
 
 func (x *BalanceState) Reset() {
 	*x = BalanceState{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6003,7 +6091,7 @@ func (x *BalanceState) String() string {
 func (*BalanceState) ProtoMessage() {}
 
 func (x *BalanceState) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[53]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6016,7 +6104,7 @@ func (x *BalanceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceState.ProtoReflect.Descriptor instead.
 func (*BalanceState) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BalanceState) GetAmount() uint64 {
@@ -6072,7 +6160,7 @@ type AccountStateChange struct {
 
 func (x *AccountStateChange) Reset() {
 	*x = AccountStateChange{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6084,7 +6172,7 @@ func (x *AccountStateChange) String() string {
 func (*AccountStateChange) ProtoMessage() {}
 
 func (x *AccountStateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[54]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6097,7 +6185,7 @@ func (x *AccountStateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountStateChange.ProtoReflect.Descriptor instead.
 func (*AccountStateChange) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AccountStateChange) GetPlace() uint64 {
@@ -6154,7 +6242,7 @@ type Transfers struct {
 
 func (x *Transfers) Reset() {
 	*x = Transfers{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6166,7 +6254,7 @@ func (x *Transfers) String() string {
 func (*Transfers) ProtoMessage() {}
 
 func (x *Transfers) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[55]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6179,7 +6267,7 @@ func (x *Transfers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfers.ProtoReflect.Descriptor instead.
 func (*Transfers) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Transfers) GetSlot() uint64 {
@@ -6241,7 +6329,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6253,7 +6341,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6266,7 +6354,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Transfer) GetPlace() uint64 {
@@ -6637,7 +6725,14 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x05check\x18\x05 \x01(\tR\x05check\x12\x1a\n" +
 	"\baccounts\x18\x06 \x01(\x04R\baccounts\x12\x14\n" +
 	"\x05facts\x18\a \x01(\x04R\x05facts\x12$\n" +
-	"\x0erecorded_at_ms\x18\b \x01(\x03R\frecordedAtMsJ\x04\b\x01\x10\x02\"\xb9\x02\n" +
+	"\x0erecorded_at_ms\x18\b \x01(\x03R\frecordedAtMsJ\x04\b\x01\x10\x02\"\xa6\x01\n" +
+	"\fDocumentWalk\x12\x12\n" +
+	"\x04left\x18\x02 \x01(\x04R\x04left\x12\x14\n" +
+	"\x05hosts\x18\x03 \x01(\x04R\x05hosts\x12\x1d\n" +
+	"\n" +
+	"per_second\x18\x04 \x01(\x01R\tperSecond\x12!\n" +
+	"\fleft_seconds\x18\x05 \x01(\x04R\vleftSeconds\x12$\n" +
+	"\x0erecorded_at_ms\x18\x06 \x01(\x03R\frecordedAtMsJ\x04\b\x01\x10\x02\"\xb9\x02\n" +
 	"\fSourceStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x12\n" +
@@ -6947,7 +7042,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x10StreamSlotStatus\x12\"\n" +
 	"\x1eSTREAM_SLOT_STATUS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cSTREAM_SLOT_STATUS_FINALIZED\x10\x01\x12\x1b\n" +
-	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\xe9\x01\n" +
+	"\x17STREAM_SLOT_STATUS_DEAD\x10\x02*\x8b\x02\n" +
 	"\rRequestReason\x12\x1e\n" +
 	"\x1aREQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REQUEST_REASON_SIGHTED\x10\x01\x12\x1f\n" +
@@ -6955,7 +7050,8 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\x18REQUEST_REASON_API_BATCH\x10\x03\x12\x1c\n" +
 	"\x18REQUEST_REASON_API_IMAGE\x10\x04\x12!\n" +
 	"\x1dREQUEST_REASON_DOCUMENT_RETRY\x10\n" +
-	"\x12\x1c\n" +
+	"\x12 \n" +
+	"\x1cREQUEST_REASON_DOCUMENT_WALK\x10\v\x12\x1c\n" +
 	"\x18REQUEST_REASON_RETRACTED\x10\x05*U\n" +
 	"\n" +
 	"LogoStatus\x12\x1b\n" +
@@ -6999,7 +7095,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -7036,38 +7132,39 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*StreamStatus)(nil),           // 32: mintlake.events.v1.StreamStatus
 	(*ChainIdentity)(nil),          // 33: mintlake.events.v1.ChainIdentity
 	(*ValidatorSnapshot)(nil),      // 34: mintlake.events.v1.ValidatorSnapshot
-	(*SourceStatus)(nil),           // 35: mintlake.events.v1.SourceStatus
-	(*EnrichmentRequest)(nil),      // 36: mintlake.events.v1.EnrichmentRequest
-	(*Enrichment)(nil),             // 37: mintlake.events.v1.Enrichment
-	(*MintAccount)(nil),            // 38: mintlake.events.v1.MintAccount
-	(*MetaplexAccount)(nil),        // 39: mintlake.events.v1.MetaplexAccount
-	(*OffchainMetadata)(nil),       // 40: mintlake.events.v1.OffchainMetadata
-	(*DocumentCheck)(nil),          // 41: mintlake.events.v1.DocumentCheck
-	(*Logo)(nil),                   // 42: mintlake.events.v1.Logo
-	(*LogoOverride)(nil),           // 43: mintlake.events.v1.LogoOverride
-	(*Retraction)(nil),             // 44: mintlake.events.v1.Retraction
-	(*SlotRange)(nil),              // 45: mintlake.events.v1.SlotRange
-	(*NotAMint)(nil),               // 46: mintlake.events.v1.NotAMint
-	(*DeadLetter)(nil),             // 47: mintlake.events.v1.DeadLetter
-	(*TokenListEntry)(nil),         // 48: mintlake.events.v1.TokenListEntry
-	(*Facts)(nil),                  // 49: mintlake.events.v1.Facts
-	(*Fact)(nil),                   // 50: mintlake.events.v1.Fact
-	(*Unknown)(nil),                // 51: mintlake.events.v1.Unknown
-	(*KeyChange)(nil),              // 52: mintlake.events.v1.KeyChange
-	(*KeyCreated)(nil),             // 53: mintlake.events.v1.KeyCreated
-	(*KeyRestricted)(nil),          // 54: mintlake.events.v1.KeyRestricted
-	(*KeyRotated)(nil),             // 55: mintlake.events.v1.KeyRotated
-	(*KeyRevoked)(nil),             // 56: mintlake.events.v1.KeyRevoked
-	(*KeyRules)(nil),               // 57: mintlake.events.v1.KeyRules
-	(*Usage)(nil),                  // 58: mintlake.events.v1.Usage
-	(*BalanceChanges)(nil),         // 59: mintlake.events.v1.BalanceChanges
-	(*BalanceChange)(nil),          // 60: mintlake.events.v1.BalanceChange
-	(*BalanceState)(nil),           // 61: mintlake.events.v1.BalanceState
-	(*AccountStateChange)(nil),     // 62: mintlake.events.v1.AccountStateChange
-	(*Transfers)(nil),              // 63: mintlake.events.v1.Transfers
-	(*Transfer)(nil),               // 64: mintlake.events.v1.Transfer
-	nil,                            // 65: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 66: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*DocumentWalk)(nil),           // 35: mintlake.events.v1.DocumentWalk
+	(*SourceStatus)(nil),           // 36: mintlake.events.v1.SourceStatus
+	(*EnrichmentRequest)(nil),      // 37: mintlake.events.v1.EnrichmentRequest
+	(*Enrichment)(nil),             // 38: mintlake.events.v1.Enrichment
+	(*MintAccount)(nil),            // 39: mintlake.events.v1.MintAccount
+	(*MetaplexAccount)(nil),        // 40: mintlake.events.v1.MetaplexAccount
+	(*OffchainMetadata)(nil),       // 41: mintlake.events.v1.OffchainMetadata
+	(*DocumentCheck)(nil),          // 42: mintlake.events.v1.DocumentCheck
+	(*Logo)(nil),                   // 43: mintlake.events.v1.Logo
+	(*LogoOverride)(nil),           // 44: mintlake.events.v1.LogoOverride
+	(*Retraction)(nil),             // 45: mintlake.events.v1.Retraction
+	(*SlotRange)(nil),              // 46: mintlake.events.v1.SlotRange
+	(*NotAMint)(nil),               // 47: mintlake.events.v1.NotAMint
+	(*DeadLetter)(nil),             // 48: mintlake.events.v1.DeadLetter
+	(*TokenListEntry)(nil),         // 49: mintlake.events.v1.TokenListEntry
+	(*Facts)(nil),                  // 50: mintlake.events.v1.Facts
+	(*Fact)(nil),                   // 51: mintlake.events.v1.Fact
+	(*Unknown)(nil),                // 52: mintlake.events.v1.Unknown
+	(*KeyChange)(nil),              // 53: mintlake.events.v1.KeyChange
+	(*KeyCreated)(nil),             // 54: mintlake.events.v1.KeyCreated
+	(*KeyRestricted)(nil),          // 55: mintlake.events.v1.KeyRestricted
+	(*KeyRotated)(nil),             // 56: mintlake.events.v1.KeyRotated
+	(*KeyRevoked)(nil),             // 57: mintlake.events.v1.KeyRevoked
+	(*KeyRules)(nil),               // 58: mintlake.events.v1.KeyRules
+	(*Usage)(nil),                  // 59: mintlake.events.v1.Usage
+	(*BalanceChanges)(nil),         // 60: mintlake.events.v1.BalanceChanges
+	(*BalanceChange)(nil),          // 61: mintlake.events.v1.BalanceChange
+	(*BalanceState)(nil),           // 62: mintlake.events.v1.BalanceState
+	(*AccountStateChange)(nil),     // 63: mintlake.events.v1.AccountStateChange
+	(*Transfers)(nil),              // 64: mintlake.events.v1.Transfers
+	(*Transfer)(nil),               // 65: mintlake.events.v1.Transfer
+	nil,                            // 66: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 67: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	8,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -7097,36 +7194,36 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	2,  // 24: mintlake.events.v1.SlotRecord.status:type_name -> mintlake.events.v1.SlotStatus
 	3,  // 25: mintlake.events.v1.StreamStatus.status:type_name -> mintlake.events.v1.StreamSlotStatus
 	4,  // 26: mintlake.events.v1.EnrichmentRequest.reason:type_name -> mintlake.events.v1.RequestReason
-	38, // 27: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
-	39, // 28: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
-	40, // 29: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
-	42, // 30: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
-	46, // 31: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
-	48, // 32: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
-	49, // 33: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
-	43, // 34: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
-	41, // 35: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
-	44, // 36: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
+	39, // 27: mintlake.events.v1.Enrichment.mint_account:type_name -> mintlake.events.v1.MintAccount
+	40, // 28: mintlake.events.v1.Enrichment.metaplex_account:type_name -> mintlake.events.v1.MetaplexAccount
+	41, // 29: mintlake.events.v1.Enrichment.offchain:type_name -> mintlake.events.v1.OffchainMetadata
+	43, // 30: mintlake.events.v1.Enrichment.logo:type_name -> mintlake.events.v1.Logo
+	47, // 31: mintlake.events.v1.Enrichment.not_a_mint:type_name -> mintlake.events.v1.NotAMint
+	49, // 32: mintlake.events.v1.Enrichment.token_list_entry:type_name -> mintlake.events.v1.TokenListEntry
+	50, // 33: mintlake.events.v1.Enrichment.facts:type_name -> mintlake.events.v1.Facts
+	44, // 34: mintlake.events.v1.Enrichment.logo_override:type_name -> mintlake.events.v1.LogoOverride
+	42, // 35: mintlake.events.v1.Enrichment.document_check:type_name -> mintlake.events.v1.DocumentCheck
+	45, // 36: mintlake.events.v1.Enrichment.retraction:type_name -> mintlake.events.v1.Retraction
 	16, // 37: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
 	13, // 38: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
 	13, // 39: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	65, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	66, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	5,  // 41: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
-	45, // 42: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
-	66, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
-	50, // 44: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
-	53, // 45: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
-	54, // 46: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
-	55, // 47: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
-	56, // 48: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
-	57, // 49: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
-	57, // 50: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
-	60, // 51: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
-	62, // 52: mintlake.events.v1.BalanceChanges.states:type_name -> mintlake.events.v1.AccountStateChange
-	61, // 53: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
-	61, // 54: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
+	46, // 42: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
+	67, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	51, // 44: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
+	54, // 45: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
+	55, // 46: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
+	56, // 47: mintlake.events.v1.KeyChange.rotated:type_name -> mintlake.events.v1.KeyRotated
+	57, // 48: mintlake.events.v1.KeyChange.revoked:type_name -> mintlake.events.v1.KeyRevoked
+	58, // 49: mintlake.events.v1.KeyCreated.rules:type_name -> mintlake.events.v1.KeyRules
+	58, // 50: mintlake.events.v1.KeyRestricted.rules:type_name -> mintlake.events.v1.KeyRules
+	61, // 51: mintlake.events.v1.BalanceChanges.changes:type_name -> mintlake.events.v1.BalanceChange
+	63, // 52: mintlake.events.v1.BalanceChanges.states:type_name -> mintlake.events.v1.AccountStateChange
+	62, // 53: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
+	62, // 54: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
 	6,  // 55: mintlake.events.v1.AccountStateChange.kind:type_name -> mintlake.events.v1.AccountStateKind
-	64, // 56: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
+	65, // 56: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
 	7,  // 57: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
 	58, // [58:58] is the sub-list for method output_type
 	58, // [58:58] is the sub-list for method input_type
@@ -7164,7 +7261,7 @@ func file_mintlake_events_v1_events_proto_init() {
 	file_mintlake_events_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_mintlake_events_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[29].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[30].OneofWrappers = []any{
 		(*Enrichment_MintAccount)(nil),
 		(*Enrichment_MetaplexAccount)(nil),
 		(*Enrichment_Offchain)(nil),
@@ -7176,22 +7273,22 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*Enrichment_DocumentCheck)(nil),
 		(*Enrichment_Retraction)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
-	file_mintlake_events_v1_events_proto_msgTypes[44].OneofWrappers = []any{
+	file_mintlake_events_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[45].OneofWrappers = []any{
 		(*KeyChange_Created)(nil),
 		(*KeyChange_Restricted)(nil),
 		(*KeyChange_Rotated)(nil),
 		(*KeyChange_Revoked)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
