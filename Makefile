@@ -84,6 +84,10 @@ test-schedules: deps ## Run random schedules of faults on whole nodes (SEED=1 FI
 	$(GO) test -count=1 -vet=off -timeout 0 -v -run '^TestSchedules$$' ./e2e -args -schedules.seed=$(or $(SEED),1) -schedules.first=$(or $(FIRST),0) \
 		-schedules.n=$(or $(N),200) -schedules.faults=$(or $(FAULTS),all)
 
+.PHONY: test-documents
+test-documents: ## Read 200,000 off-chain documents of 200 hosts over real sockets, and print the table by host (N=200000)
+	$(GO) test -count=1 -vet=off -timeout 1h -v -run '^TestDocumentsOverSockets$$' ./bootstrap/documents -args -documents.sockets=$(or $(N),200000)
+
 .PHONY: test-simulations
 test-simulations: ## Run thousands of simulated schedules: ingest, enrich and the projector over a log and tables in memory, on a simulated clock
 	MINTLAKE_TEST_ROUNDS=full $(GO) test -count=1 -vet=off -timeout 2h -run '^(TestWhatever|TestTheNodeAlone|TestKilledAtRandom)' ./ingest/simulation ./enrich ./projector

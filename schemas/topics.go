@@ -73,6 +73,8 @@ const (
 	TypeChainIdentity = "chain_identity"
 	// TypeValidatorSnapshot is a ValidatorSnapshot on TopicIdentity.
 	TypeValidatorSnapshot = "validator_snapshot"
+	// TypeDocumentWalk is a DocumentWalk on TopicIdentity.
+	TypeDocumentWalk = "document_walk"
 	// TypeSwapLegIn is a leg under the key of the mint that came in. This is the leg's primary
 	// record: whoever reads only these gets each leg once.
 	TypeSwapLegIn = "swap_leg.in"
@@ -111,6 +113,9 @@ const ChainIdentityKey = "chain"
 
 // ValidatorSnapshotKey is the record key of ValidatorSnapshot.
 const ValidatorSnapshotKey = "validator-snapshot"
+
+// DocumentWalkKey is the record key of DocumentWalk.
+const DocumentWalkKey = "document-walk"
 
 // Topic describes one Kafka topic.
 type Topic struct {

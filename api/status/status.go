@@ -77,6 +77,8 @@ type Document struct {
 	Unknowns []unknowns.Known `json:"unknowns"`
 	// Snapshot is the validator's snapshot that filled the log last; nil if none did.
 	Snapshot *Snapshot `json:"validator_snapshot"`
+	// Documents is nil until a walk over missing documents has told.
+	Documents *Documents `json:"documents"`
 }
 
 // Source is what ingest reports about its source.
@@ -177,8 +179,9 @@ type Collector struct {
 	// versions are those of transactions that ingest does not read.
 	versions []uint32
 
-	unknowns unknowns.Fold
-	snapshot snapshots
+	unknowns  unknowns.Fold
+	snapshot  snapshots
+	documents documentWalk
 
 	clickhouse probe
 	watch      *topicWatch // nil if vanished topics are not noticed
@@ -246,7 +249,7 @@ func (c *Collector) Get(ctx context.Context) Document {
 	document := c.recent(ctx)
 	reasons, lost := c.Reasons()
 	document.Ready, document.Reasons = c.copy.Ready() && !lost, reasons
-	document.Snapshot = c.snapshot.last.Load()
+	document.Snapshot, document.Documents = c.snapshot.last.Load(), c.documents.last.Load()
 	document.Unknowns = c.unknowns.List(c.now())
 	document.Unknowns = document.Unknowns[:min(len(document.Unknowns), maxUnknowns)]
 	return document

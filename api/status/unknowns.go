@@ -26,12 +26,12 @@ const (
 // OpenTail reads topics from start on.
 type OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 
-// sideTopics are read for the document alone: what rooms do not know, and which validator's
-// snapshot filled the log.
+// sideTopics are read for the document alone: what rooms do not know, which validator's snapshot
+// filled the log, and how far the walk over documents is.
 func sideTopics() []string { return []string{schemas.TopicUnknowns, schemas.TopicIdentity} }
 
-// ReadUnknowns reads registry.unknowns.v1, and of chain.identity.v1 the snapshots, until ctx ends,
-// then it returns nil. After an error it goes on where it was.
+// ReadUnknowns reads registry.unknowns.v1, and of chain.identity.v1 the snapshots and the walk over
+// documents, until ctx ends, then it returns nil. After an error it goes on where it was.
 func (c *Collector) ReadUnknowns(ctx context.Context, open OpenTail) error {
 	delays := backoff.NewExponentialBackOff()
 	var next map[kafka.TopicPartition]int64
@@ -72,6 +72,7 @@ func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[k
 		for i := range records {
 			if records[i].Topic == schemas.TopicIdentity {
 				c.snapshot.add(&records[i])
+				c.documents.add(&records[i])
 			} else {
 				c.unknowns.Add(records[i].Value)
 			}

@@ -2,42 +2,39 @@
 // A document is asked for when a transaction sets its URI; for these tokens no transaction was
 // seen.
 //
-// In: the registry's rows. Out: enrichment requests, a few a minute. Guarantees: never faster than
-// configured, and not at all while many requests wait for enrichment, so that other requests do not
-// wait behind these; tokens that are used come first; after a kill some tokens are asked for twice,
-// which does no harm.
+// In: the registry's rows; the answers on registry.enrichments.v1. Out: enrichment requests, as
+// many of each host as it answers within some seconds. Guarantees: a host that is slow keeps no
+// other host waiting; never more requests a minute than configured; enrichment takes other requests
+// before these; tokens that are used come first at each host; after a kill some tokens are asked
+// for twice, which does no harm.
 package documents
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/protobuf/proto"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/bootstrap"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/schemas"
-	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
 // Config is how fast and how often an Asker asks.
 type Config struct {
-	// PerMinute is the most requests a minute. Required.
+	// PerMinute is the most requests a minute, of all hosts together. Required.
 	PerMinute int
 	// StateFile keeps how far the walk has come. Required.
 	StateFile string
-	// page is how many tokens are read at once. Each read scans the whole table. Default 5,000.
-	page int
-	// maxWaiting is how many requests may wait for enrichment before this one waits too. Default
-	// 100.
-	maxWaiting int64
+	// page is how many tokens of one host are read at once, pages that of all hosts. Each read
+	// scans the whole table. Defaults 10,000 and 100,000.
+	page, pages int
 	// rest is the time between the end of a walk and the next one, which asks again for documents
 	// that did not come. Default 12 hours.
 	rest time.Duration
@@ -47,15 +44,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.page = cmp.Or(max(c.page, 0), 5000)
-	c.maxWaiting = cmp.Or(max(c.maxWaiting, 0), 100)
+	c.page, c.pages = cmp.Or(max(c.page, 0), 10_000), cmp.Or(max(c.pages, 0), 100_000)
 	c.rest = cmp.Or(max(c.rest, 0), 12*time.Hour)
 	c.restShort = cmp.Or(max(c.restShort, 0), 5*time.Minute)
 	return c
 }
 
-// Cursor is a place in the walk. Tokens are walked by class, then by mint. It stands in the state
-// file and in SQL, so the mint is base58; it is empty before the first token.
+// classes is how many classes of tokens there are.
+const classes = 3
+
+// Cursor is a place in the walk over the tokens of one host: by class, then by mint. It stands in
+// the state file and in SQL, so the mint is base58; it is empty before the first token.
 type Cursor struct {
 	Class uint8  `json:"class"`
 	Mint  string `json:"mint"`
@@ -63,6 +62,8 @@ type Cursor struct {
 
 // Wanted is a token with a URI and no document.
 type Wanted struct {
+	// Host is one of the hosts that were asked for.
+	Host string
 	// Class is 0 for tokens with a known volume, 1 for other tokens that were seen in transactions,
 	// 2 for the rest.
 	Class uint8
@@ -72,12 +73,28 @@ type Wanted struct {
 	Slot uint64
 }
 
-// Cursor returns the place of the token in the walk.
-func (w *Wanted) Cursor() Cursor { return Cursor{w.Class, w.Mint.String()} }
+// Count is how many tokens of a host have a URI and no document. Host is empty for the hosts with
+// few tokens together.
+type Count struct {
+	Host   string
+	Tokens int64
+}
 
-// Source lists tokens without a document after a cursor, in the order of the walk.
+// Place is where the walk over one host's tokens is.
+type Place struct {
+	Host  string
+	After Cursor
+}
+
+// Source lists tokens that have a URI and no document.
 type Source interface {
-	Wanted(ctx context.Context, after Cursor, limit int) ([]Wanted, error)
+	// Count counts them: the hosts with the most of them, at most some thousand, and the others as
+	// one. A host without any may be left out.
+	Count(ctx context.Context) ([]Count, error)
+	// Wanted lists those of each place's class that come after its mint, in the order of their
+	// mints: limit of one host at most, and total of all. hosts are all that have a place of their
+	// own; the tokens of others are those of the host "".
+	Wanted(ctx context.Context, hosts []string, places []Place, limit, total int) ([]Wanted, error)
 }
 
 // Deps are the collaborators. Registerer may be nil.
@@ -85,18 +102,26 @@ type Deps struct {
 	Source   Source
 	Producer kafka.RecordProducer
 	// Waiting returns how many requests wait for enrichment.
-	Waiting    func(ctx context.Context) (int64, error)
+	Waiting func(ctx context.Context) (int64, error)
+	// OpenTail reads schemas.TopicEnrichments from its end on.
+	OpenTail   func(ctx context.Context) (kafka.TailReader, error)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
 // Asker is the component.
 type Asker struct {
-	config Config
-	deps   Deps
-	state  *bootstrap.StateFile
-	asked  prometheus.Counter
-	cursor Cursor
+	config  Config
+	deps    Deps
+	state   *bootstrap.StateFile
+	metrics *metrics
+
+	mu   sync.Mutex // guards walk
+	walk walk
+
+	// recorded is when progress was written to the log, recordedLeft whether something was left.
+	recorded     time.Time
+	recordedLeft bool
 }
 
 // New makes an Asker that does nothing until Run.
@@ -104,107 +129,116 @@ func New(config Config, deps Deps) (*Asker, error) {
 	if config.PerMinute <= 0 || config.StateFile == "" {
 		return nil, errors.New("documents: a rate and a state file are required")
 	}
-	if deps.Source == nil || deps.Producer == nil || deps.Waiting == nil || deps.Logger == nil {
-		return nil, errors.New("documents: source, producer, waiting and logger are required")
+	if deps.Source == nil || deps.Producer == nil || deps.Waiting == nil || deps.OpenTail == nil || deps.Logger == nil {
+		return nil, errors.New("documents: source, producer, waiting, tail and logger are required")
 	}
-	asked := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "mintlake_bootstrap_documents_asked_total", Help: "Off-chain documents asked for of tokens that have a URI and no document.",
-	})
-	if deps.Registerer != nil {
-		if err := deps.Registerer.Register(asked); err != nil {
-			return nil, fmt.Errorf("documents: register metrics: %w", err)
-		}
-	}
-	return &Asker{config: config.withDefaults(), deps: deps, state: bootstrap.NewStateFile(config.StateFile), asked: asked}, nil
+	a := &Asker{config: config.withDefaults(), deps: deps, state: bootstrap.NewStateFile(config.StateFile)}
+	a.walk = newWalk(a.config)
+	var err error
+	a.metrics, err = newMetrics(deps.Registerer)
+	return a, err
+}
+
+// saved is the content of the state file.
+type saved struct {
+	Hosts map[string]Cursor `json:"hosts"`
 }
 
 // Run asks until ctx ends. Errors are logged, and it goes on after restShort.
 func (a *Asker) Run(ctx context.Context) error {
-	if _, err := a.state.Load(&a.cursor); err != nil {
-		a.cursor = Cursor{} // half of it may have been read
+	var before saved
+	if _, err := a.state.Load(&before); err != nil {
+		before = saved{} // half of it may have been read
 		a.deps.Logger.Warn("the walk over documents begins anew", "err", err)
 	}
+	a.walk.resume(before.Hosts)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { a.follow(ctx); return nil })
+	group.Go(func() error { a.scan(ctx); return nil })
+	group.Go(func() error { a.askAll(ctx); return nil })
+	return group.Wait()
+}
+
+const (
+	// scanPause is the time between two reads of the table, which is no less than five times as
+	// long as the last one took.
+	scanPause = 5 * time.Second
+	// recount is how often the tokens of each host are counted.
+	recount = 10 * time.Minute
+)
+
+// scan counts and reads what is wanted, until ctx ends.
+func (a *Asker) scan(ctx context.Context) {
+	var counted time.Time
 	for ctx.Err() == nil {
-		rest := time.Duration(0)
-		done, err := a.page(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			a.deps.Logger.Warn("documents were not asked for", "err", err)
-			rest = a.config.restShort
-		case done && a.cursor == Cursor{}:
-			rest = a.config.restShort
-		case done:
-			a.cursor, rest = Cursor{}, a.config.rest
-		}
-		_ = pause.For(ctx, rest) // the loop ends with ctx
-	}
-	return nil
-}
-
-// page asks for the documents of one page, and moves and saves the cursor; done is true if it was
-// the last page.
-func (a *Asker) page(ctx context.Context) (done bool, err error) {
-	wanted, err := a.deps.Source.Wanted(ctx, a.cursor, a.config.page)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, a.state.Save(a.cursor)) }()
-	for i := range wanted {
-		if i%saveEvery == saveEvery-1 {
-			if err := a.state.Save(a.cursor); err != nil {
-				return false, err
+		began, wait := time.Now(), scanPause
+		if counted.IsZero() || began.Sub(counted) >= recount {
+			counts, err := a.deps.Source.Count(ctx)
+			if err != nil {
+				a.failed(ctx, err)
+				continue
 			}
+			counted = time.Now()
+			a.locked(func(w *walk) { w.count(counts) })
 		}
-		if err := a.awaitTurn(ctx); err != nil {
-			return false, err
+		found, done, err := a.read(ctx)
+		switch {
+		case err != nil:
+			a.failed(ctx, err)
+			continue
+		case done:
+			wait = a.config.restShort
+			a.locked(func(w *walk) {
+				if w.asked > 0 {
+					wait = a.config.rest
+				}
+				w.begin()
+			})
+			counted = time.Time{}
+		case !found:
+			wait = 0 // the next class
 		}
-		if err := a.ask(ctx, &wanted[i]); err != nil {
-			return false, err
-		}
-		a.cursor = wanted[i].Cursor()
-	}
-	return len(wanted) < a.config.page, nil
-}
-
-// saveEvery is how many requests a kill may repeat.
-const saveEvery = 50
-
-// awaitTurn waits as long as the rate demands, and while more than maxWaiting requests wait.
-func (a *Asker) awaitTurn(ctx context.Context) error {
-	for {
-		if err := pause.For(ctx, time.Minute/time.Duration(a.config.PerMinute)); err != nil {
-			return err
-		}
-		waiting, err := a.deps.Waiting(ctx)
-		if err != nil {
-			return fmt.Errorf("look what waits for enrichment: %w", err)
-		}
-		if waiting <= a.config.maxWaiting {
-			return nil
-		}
+		_ = pause.For(ctx, max(wait, 5*time.Since(began))) // the loop ends with ctx
 	}
 }
 
-// ask writes one request. Its reason is that of a URI that is known, so that no account is read.
-func (a *Asker) ask(ctx context.Context, w *Wanted) error {
-	value, err := proto.Marshal(&eventspb.EnrichmentRequest{
-		Mint: w.Mint[:], Reason: eventspb.RequestReason_REQUEST_REASON_METADATA_SET, Slot: w.Slot, Uri: []byte(w.URI),
-	})
-	if err != nil {
-		return fmt.Errorf("encode request: %w", err)
+// read reads tokens of the hosts that have few left; found is false if it looked for some and there
+// were none, done is true if no host has any.
+func (a *Asker) read(ctx context.Context) (found, done bool, err error) {
+	var hosts []string
+	var places []Place
+	a.locked(func(w *walk) { hosts, places, done = w.low() })
+	if done || len(places) == 0 {
+		return true, done, nil
 	}
-	err = a.deps.Producer.Produce(ctx, kafka.Record{
-		Topic: schemas.TopicEnrichmentRequests, Key: w.Mint.Append(nil), Value: value,
-		Headers: []kafka.Header{
-			{Key: schemas.HeaderType, Value: []byte("enrichment_request")},
-			{Key: schemas.HeaderSchemaVersion, Value: []byte(schemas.SchemaVersion)},
-		},
-	})
+	wanted, err := a.deps.Source.Wanted(ctx, hosts, places, a.config.page, a.config.pages)
 	if err != nil {
-		return fmt.Errorf("write request: %w", err)
+		return false, false, err
 	}
-	a.asked.Inc()
-	return nil
+	a.locked(func(w *walk) { w.add(places, wanted) })
+	return len(wanted) > 0, false, nil
+}
+
+// failed logs an error and rests.
+func (a *Asker) failed(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.deps.Logger.Warn("the walk over missing documents rests", "err", err)
+	_ = pause.For(ctx, a.config.restShort)
+}
+
+func (a *Asker) locked(use func(*walk)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	use(&a.walk)
+}
+
+// save keeps how far the walk is. A failure is logged: some tokens are then asked for twice.
+func (a *Asker) save() {
+	var state saved
+	a.locked(func(w *walk) { state.Hosts = w.cursors() })
+	if err := a.state.Save(state); err != nil {
+		a.deps.Logger.Warn("the place of the walk over documents is not kept", "err", err)
+	}
 }

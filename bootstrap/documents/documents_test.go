@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,37 +32,65 @@ func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
 
 // world has some tokens, and remembers what was asked for, in order.
 type world struct {
-	mu      sync.Mutex
-	tokens  []documents.Wanted
+	mu     sync.Mutex
+	tokens []documents.Wanted
+	asked  []string
+	fail   error
+	told   *eventspb.DocumentWalk
+	// mute are hosts whose requests nobody answers.
+	mute    map[string]bool
 	waiting int64
-	asked   []string
-	fail    error
+	answers []kafka.Record
 }
 
+// newWorld has tokens of these classes, all of one host.
 func newWorld(classes ...uint8) *world {
-	w := &world{}
+	w := &world{waiting: 1}
 	for i, class := range classes {
-		mint := mintOf(i)
-		w.tokens = append(w.tokens, documents.Wanted{Class: class, Mint: mint, URI: "https://x.example/" + mint.String(), Slot: uint64(i)})
+		w.add("x.example", i, class)
 	}
+	return w
+}
+
+func (w *world) add(host string, n int, class uint8) {
+	mint := mintOf(n)
+	w.tokens = append(w.tokens, documents.Wanted{Host: host, Class: class, Mint: mint, URI: "https://" + host + "/" + mint.String(), Slot: uint64(n)})
 	slices.SortFunc(w.tokens, func(a, b documents.Wanted) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), pubkey.Compare(a.Mint, b.Mint))
 	})
-	return w
 }
 
 func mintOf(n int) pubkey.Key { return pubkey.Key(registrytest.Mint(n + 1)) }
 
-func (w *world) Wanted(_ context.Context, after documents.Cursor, limit int) ([]documents.Wanted, error) {
+func (w *world) Count(context.Context) (counts []documents.Count, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	start := slices.IndexFunc(w.tokens, func(t documents.Wanted) bool {
-		return t.Class > after.Class || t.Class == after.Class && t.Mint.String() > after.Mint
-	})
-	if start < 0 {
-		return nil, nil
+	hosts := map[string]int64{}
+	for _, token := range w.tokens {
+		hosts[token.Host]++
 	}
-	return w.tokens[start:min(start+limit, len(w.tokens))], nil
+	for host, n := range hosts {
+		counts = append(counts, documents.Count{Host: host, Tokens: n})
+	}
+	return counts, nil
+}
+
+func (w *world) Wanted(_ context.Context, hosts []string, places []documents.Place, limit, total int) (list []documents.Wanted, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, place := range places {
+		if !slices.Contains(hosts, place.Host) {
+			return nil, errors.New("a place of no host")
+		}
+		n := 0
+		for _, token := range w.tokens {
+			if token.Host == place.Host && token.Class == place.After.Class && token.Mint.String() > place.After.Mint && n < limit && len(list) < total {
+				list = append(list, token)
+				n++
+			}
+		}
+	}
+	return list, nil
 }
 
 func (w *world) Produce(_ context.Context, records ...kafka.Record) error {
@@ -73,12 +102,23 @@ func (w *world) Produce(_ context.Context, records ...kafka.Record) error {
 		return err
 	}
 	for _, record := range records {
+		if record.Topic == schemas.TopicIdentity {
+			w.told = new(eventspb.DocumentWalk)
+			return proto.Unmarshal(record.Value, w.told)
+		}
 		request := new(eventspb.EnrichmentRequest)
 		if err := proto.Unmarshal(record.Value, request); err != nil || record.Topic != schemas.TopicEnrichmentRequests ||
-			string(request.GetUri()) != "https://x.example/"+string(record.Key) {
+			request.GetReason() != eventspb.RequestReason_REQUEST_REASON_DOCUMENT_WALK {
 			return errors.Join(errors.New("no request"), err)
 		}
-		w.asked = append(w.asked, string(record.Key))
+		host, mint, _ := strings.Cut(strings.TrimPrefix(string(request.GetUri()), "https://"), "/")
+		if mint != string(record.Key) {
+			return errors.New("not the mint of the URI")
+		}
+		w.asked = append(w.asked, mint)
+		if !w.mute[host] {
+			w.answers = append(w.answers, kafka.Record{Key: record.Key, Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte("enrichment.offchain")}}})
+		}
 	}
 	return nil
 }
@@ -89,11 +129,24 @@ func (w *world) Waiting(context.Context) (int64, error) {
 	return w.waiting, nil
 }
 
+func (w *world) Close() {}
+
+// FetchBatch reads the answers.
+func (w *world) FetchBatch(ctx context.Context, _ int, wait time.Duration) ([]kafka.Record, error) {
+	time.Sleep(wait)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.answers
+	w.answers = nil
+	return list, ctx.Err()
+}
+
 // run asks for so long.
-func (w *world) run(t *testing.T, state string, duration time.Duration) {
+func (w *world) run(t *testing.T, perMinute int, state string, duration time.Duration) {
 	t.Helper()
-	asker, err := documents.New(documents.Config{PerMinute: 60, StateFile: state}.WithPage(3, time.Hour), documents.Deps{
+	asker, err := documents.New(documents.Config{PerMinute: perMinute, StateFile: state}.WithPage(3, time.Hour), documents.Deps{
 		Source: w, Producer: w, Waiting: w.Waiting, Logger: slog.New(slog.DiscardHandler),
+		OpenTail: func(context.Context) (kafka.TailReader, error) { return w, nil },
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), duration)
@@ -112,24 +165,46 @@ func (w *world) order() []string {
 func TestAsksInOrderAndNoFasterThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, state := newWorld(2, 0, 1, 2, 0, 1, 2), filepath.Join(t.TempDir(), "documents.json")
-		w.run(t, state, 3500*time.Millisecond)
-		require.Equal(t, w.order()[:3], w.asked, "one a second")
-		w.run(t, state, 30*time.Minute)
+		w.run(t, 60, state, 3500*time.Millisecond)
+		require.LessOrEqual(t, len(w.asked), 3, "one a second")
+		w.run(t, 60, state, 30*time.Minute)
 		require.Equal(t, w.order(), w.asked, "it goes on where it stopped, to the end")
-		w.run(t, state, 2*time.Hour)
+		w.run(t, 60, state, 2*time.Hour)
 		require.Greater(t, len(w.asked), 2*len(w.tokens)-1, "and begins anew later")
 	})
 }
 
-func TestWaitsWhileOthersAsk(t *testing.T) {
+// TestAHostThatDoesNotAnswerKeepsNoOtherWaiting: a bounded number of requests waits for it, until
+// they are given up.
+func TestAHostThatDoesNotAnswerKeepsNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, state := newWorld(0, 0), filepath.Join(t.TempDir(), "documents.json")
-		w.waiting = 101
-		w.run(t, state, time.Hour)
-		require.Empty(t, w.asked)
-		w.waiting = 0
-		w.run(t, state, time.Minute)
-		require.Len(t, w.asked, 2)
+		w := newWorld()
+		w.mute = map[string]bool{"mute.example": true}
+		for i := range 120 {
+			w.add("mute.example", i, 0)
+			w.add("x.example", 120+i, 2)
+		}
+		asked := func(host string) (n int) {
+			for _, token := range w.tokens {
+				if token.Host == host && slices.Contains(w.asked, token.Mint.String()) {
+					n++
+				}
+			}
+			return n
+		}
+		state := filepath.Join(t.TempDir(), "documents.json")
+		w.run(t, 60_000, state, 9*time.Minute+30*time.Second)
+		require.Equal(t, 120, asked("x.example"))
+		first := asked("mute.example")
+		require.LessOrEqual(t, first, 64)
+		require.EqualValues(t, 120, w.told.GetLeft())
+		require.EqualValues(t, 1, w.told.GetHosts())
+		require.Zero(t, w.told.GetLeftSeconds(), "not known")
+		w.run(t, 60_000, state, 15*time.Minute)
+		require.Greater(t, asked("mute.example"), first)
+		w.waiting = 0 // no request waits: all were answered, by what was known
+		w.run(t, 60_000, state, 15*time.Minute)
+		require.Equal(t, 120, asked("mute.example"))
 	})
 }
 
@@ -141,7 +216,7 @@ func TestLooksAgainSoonWhileThereIsNothing(t *testing.T) {
 			defer w.mu.Unlock()
 			w.tokens = newWorld(0, 1).tokens // somebody bootstrapped
 		})
-		w.run(t, filepath.Join(t.TempDir(), "documents.json"), 11*time.Minute)
+		w.run(t, 60, filepath.Join(t.TempDir(), "documents.json"), 11*time.Minute)
 		require.Len(t, w.asked, 2)
 	})
 }
@@ -150,13 +225,13 @@ func TestGoesOnAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(0, 1, 2)
 		w.fail = errors.New("away")
-		w.run(t, filepath.Join(t.TempDir(), "documents.json"), 6*time.Minute)
-		require.Equal(t, w.order(), w.asked)
+		w.run(t, 60, filepath.Join(t.TempDir(), "documents.json"), 6*time.Minute)
+		require.Len(t, w.asked, 2, "the next walk asks for what was not written")
 	})
 }
 
-// TestWhatIsWanted: members with a URI and without a document, those that something happened to
-// before the others.
+// TestWhatIsWanted: members with a URI and without a document, by host, those that something
+// happened to in a class before the others.
 func TestWhatIsWanted(t *testing.T) {
 	conn, _ := chtest.Migrated(t)
 	program := pubkey.MustParse(schemas.ProgramToken)
@@ -177,19 +252,35 @@ func TestWhatIsWanted(t *testing.T) {
 	batch.AddEnrichment(&eventspb.Enrichment{Mint: registrytest.Mint(3), Slot: 9, Fact: &eventspb.Enrichment_Offchain{
 		Offchain: &eventspb.OffchainMetadata{Uri: []byte("https://x.example/3")},
 	}})
-	read(4, "https://x.example/4")
+	read(5, "ipfs://bafy/5")
+	read(6, "https://under_score.test/6")
+	read(4, "https://X.example:8080/4")
 	batch.AddEvent(&eventspb.TokenEvent{Mint: registrytest.Mint(4), Position: &eventspb.Position{Slot: 11}, BlockTime: 1_700_000_000,
 		Payload: &eventspb.TokenEvent_Burn{Burn: &eventspb.AmountChange{Amount: 1}}})
 	require.NoError(t, projector.NewClickHouse(conn, schema.Database).Write(t.Context(), batch))
 
 	source := documents.NewClickHouse(conn, schema.Database)
-	all, err := source.Wanted(t.Context(), documents.Cursor{}, 10)
+	counts, err := source.Count(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []documents.Wanted{
-		{Class: 1, Mint: mintOf(3), URI: "https://x.example/4", Slot: 9},
-		{Class: 2, Mint: mintOf(0), URI: "https://x.example/1", Slot: 9},
+	require.ElementsMatch(t, []documents.Count{{Host: "x.example", Tokens: 1}, {Host: "x.example:8080", Tokens: 1}, {Host: "ipfs", Tokens: 1}, {Host: "", Tokens: 1}}, counts)
+	hosts := []string{"x.example", "x.example:8080", "ipfs", ""}
+	all, err := source.Wanted(t.Context(), hosts, []documents.Place{
+		{Host: "x.example:8080", After: documents.Cursor{Class: 1}}, {Host: "x.example", After: documents.Cursor{Class: 2}},
+		{Host: "ipfs", After: documents.Cursor{Class: 2}}, {Host: "", After: documents.Cursor{Class: 2}},
+	}, 10, 10)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []documents.Wanted{
+		{Host: "x.example:8080", Class: 1, Mint: mintOf(3), URI: "https://X.example:8080/4", Slot: 9},
+		{Host: "x.example", Class: 2, Mint: mintOf(0), URI: "https://x.example/1", Slot: 9},
+		{Host: "ipfs", Class: 2, Mint: mintOf(4), URI: "ipfs://bafy/5", Slot: 9},
+		{Host: "", Class: 2, Mint: mintOf(5), URI: "https://under_score.test/6", Slot: 9},
 	}, all)
-	rest, err := source.Wanted(t.Context(), all[0].Cursor(), 10)
+	none, err := source.Wanted(t.Context(), hosts, []documents.Place{
+		{Host: "x.example", After: documents.Cursor{Class: 2, Mint: mintOf(0).String()}}, {Host: "x.example:8080", After: documents.Cursor{Class: 2}},
+	}, 10, 10)
 	require.NoError(t, err)
-	require.Equal(t, all[1:], rest)
+	require.Empty(t, none)
+	others, err := source.Wanted(t.Context(), []string{"x.example", ""}, []documents.Place{{Host: "", After: documents.Cursor{Class: 2}}}, 1, 10)
+	require.NoError(t, err)
+	require.Len(t, others, 1, "the tokens of hosts without a place of their own are those of one")
 }

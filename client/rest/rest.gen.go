@@ -2343,6 +2343,24 @@ type Status struct {
 		ToSlot *int `json:"to_slot"`
 	} `json:"coverage"`
 
+	// Documents How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.
+	Documents *struct {
+		// Hosts Hosts that have such tokens; those with few count as one.
+		Hosts int `json:"hosts"`
+
+		// Left Tokens that have a URI and neither a document nor a try in this walk.
+		Left int `json:"left"`
+
+		// LeftSeconds How long it takes at that rate until the last host is done; null if that is not known.
+		LeftSeconds *int `json:"left_seconds"`
+
+		// PerSecond Answers a second, lately.
+		PerSecond float64 `json:"per_second"`
+
+		// RecordedAtMs Epoch milliseconds.
+		RecordedAtMs int `json:"recorded_at_ms"`
+	} `json:"documents"`
+
 	// Freshness Time from a token event reaching Mintlake to being visible in this node, over five minutes.
 	Freshness struct {
 		Count int  `json:"count"`

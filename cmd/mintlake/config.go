@@ -124,7 +124,9 @@ type Config struct {
 		Rereads          bool          `koanf:"rereads" usage:"read the accounts of changed mints again, when there is an upstream"`
 		RereadQuiet      time.Duration `koanf:"reread_quiet" usage:"how long a changed mint must be quiet before it is read again"`
 		RereadMaxWait    time.Duration `koanf:"reread_max_wait" usage:"how long a mint that keeps changing waits to be read again"`
-		MissingPerMinute int           `koanf:"missing_per_minute" usage:"documents a minute asked for of tokens that were bootstrapped and have none; 0 = none"`
+		MissingPerMinute int           `koanf:"missing_per_minute" usage:"most documents a minute asked for of tokens that were bootstrapped and have none, each host at its own pace; 0 = none"`
+		DocumentSockets  int           `koanf:"document_sockets" usage:"documents fetched at once; one host gets an eighth of them at most, and the walk over missing documents three quarters"`
+		DocumentBytes    int64         `koanf:"document_bytes" usage:"bytes a second that the walk over missing documents reads"`
 		RereadCalls      int           `koanf:"reread_calls" usage:"RPC calls a second for changed mints, 50 mints each"`
 	} `koanf:"enrich"`
 	Projector struct {
@@ -171,7 +173,7 @@ func defaults() *Config {
 	c.Enrich.Offchain = true
 	c.Enrich.IPFSGateways, c.Enrich.ArweaveGateways = fetch.DefaultIPFSGateways(), fetch.DefaultArweaveGateways()
 	c.Enrich.Rereads, c.Enrich.RereadQuiet, c.Enrich.RereadMaxWait, c.Enrich.RereadCalls = true, 10*time.Second, time.Minute, 5
-	c.Enrich.MissingPerMinute = 60
+	c.Enrich.MissingPerMinute, c.Enrich.DocumentSockets, c.Enrich.DocumentBytes = 120_000, 256, 8<<20
 	c.Projector.BulkLag, c.Projector.FoldEvery = 30_000, time.Minute
 	c.Logos = defaultLogoConfig()
 	c.Log.Level, c.Log.Format = "info", "text"
@@ -330,8 +332,14 @@ func (c *Config) validateEnrich(bad func(key string, value any, rule string)) {
 	if c.Enrich.RereadCalls < 1 {
 		bad("enrich.reread_calls", c.Enrich.RereadCalls, "must be at least 1; enrich.rereads turns re-reads off")
 	}
-	if c.Enrich.MissingPerMinute < 0 || c.Enrich.MissingPerMinute > 60_000 {
-		bad("enrich.missing_per_minute", c.Enrich.MissingPerMinute, "must be 0 to 60000")
+	if c.Enrich.MissingPerMinute < 0 || c.Enrich.MissingPerMinute > 600_000 {
+		bad("enrich.missing_per_minute", c.Enrich.MissingPerMinute, "must be 0 to 600000")
+	}
+	if c.Enrich.DocumentSockets < 8 || c.Enrich.DocumentSockets > 4096 {
+		bad("enrich.document_sockets", c.Enrich.DocumentSockets, "must be 8 to 4096")
+	}
+	if c.Enrich.DocumentBytes < 1<<10 {
+		bad("enrich.document_bytes", c.Enrich.DocumentBytes, "must be at least 1024")
 	}
 }
 

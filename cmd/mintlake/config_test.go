@@ -69,6 +69,8 @@ func TestEachRuleHasABadValue(t *testing.T) {
 		"ingest.session":          func(c *Config) { c.Ingest.Session = time.Millisecond },
 		"ingest.program_check":    func(c *Config) { c.Ingest.ProgramCheck = 0 },
 		"missing_per_minute":      func(c *Config) { c.Enrich.MissingPerMinute = -1 },
+		"document_sockets":        func(c *Config) { c.Enrich.DocumentSockets = 7 },
+		"document_bytes":          func(c *Config) { c.Enrich.DocumentBytes = 0 },
 		"max_transaction_version": func(c *Config) { c.Ingest.MaxTransactionVersion = int(txwire.Highest) + 1 },
 		"projector.bulk_lag":      func(c *Config) { c.Projector.BulkLag = 0 },
 		"projector.fold_every":    func(c *Config) { c.Projector.FoldEvery = 0 },

@@ -173,14 +173,15 @@ func (s *system) startEnrich(_ context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := enrich.DefaultConfig()
-	cfg.OffchainEnabled = s.cfg.Enrich.Offchain
+	cfg := enrich.Config{OffchainEnabled: s.cfg.Enrich.Offchain, Sockets: s.cfg.Enrich.DocumentSockets, BytesPerSecond: s.cfg.Enrich.DocumentBytes}
 	deps := enrich.Deps{Consumer: consumer, Producer: s.writers.For("enrich"), Logger: s.logger, Registerer: s.registerer, Tracer: s.tracer, Unknowns: s.unknowns, Bounds: s.chainBounds}
 	if deps.Upstreams, err = s.accountUpstreams(); err != nil {
 		return err
 	}
 	if cfg.OffchainEnabled {
-		fetcher, err := fetch.New(s.fetchConfig(), fetch.Deps{Registerer: s.registerer})
+		fetches := s.fetchConfig()
+		fetches.PerHost, fetches.PerGateway, fetches.Large = max(cfg.Sockets/8, 1), cfg.Sockets/4, cfg.Sockets/4
+		fetcher, err := fetch.New(fetches, fetch.Deps{Registerer: s.registerer})
 		if err != nil {
 			return err
 		}

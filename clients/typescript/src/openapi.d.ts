@@ -1493,6 +1493,19 @@ export interface components {
                 /** @description Epoch milliseconds. */
                 recorded_at_ms: number;
             } | null;
+            /** @description How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on. */
+            documents: {
+                /** @description Tokens that have a URI and neither a document nor a try in this walk. */
+                left: number;
+                /** @description Hosts that have such tokens; those with few count as one. */
+                hosts: number;
+                /** @description Answers a second, lately. */
+                per_second: number;
+                /** @description How long it takes at that rate until the last host is done; null if that is not known. */
+                left_seconds: number | null;
+                /** @description Epoch milliseconds. */
+                recorded_at_ms: number;
+            } | null;
             /** @description What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each. */
             unknowns: {
                 /** @description transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms. */

@@ -72,6 +72,7 @@ export function CoveragePage() {
         <Line points={drawn("p99")} name="p99" label="p99 of the last hour" text={milliseconds} where={clock} />
       </Section>
       <Lag status={status} drawn={drawn("lag")} />
+      {status.documents && <Documents documents={status.documents} />}
       <Backends status={status} />
     </>
   );
@@ -162,6 +163,28 @@ function Lag({ status, drawn }: { status: Status; drawn: { x: number; y: number 
       </div>
     </Section>
   );
+}
+
+function Documents({ documents }: { documents: NonNullable<Status["documents"]> }) {
+  const { left, hosts, per_second: rate, left_seconds: seconds } = documents;
+  return (
+    <Section title="Documents" aside={<small>of tokens that were bootstrapped and have none yet</small>}>
+      <dl class="figures">
+        <Figure name="Left">{count(left)}</Figure>
+        <Figure name="Hosts">{count(hosts)}</Figure>
+        <Figure name="A second">{rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}</Figure>
+        <Figure name="Time left">{seconds === null ? "not known" : duration(seconds)}</Figure>
+      </dl>
+    </Section>
+  );
+}
+
+// duration is a time in its largest unit that fits twice.
+function duration(seconds: number): string {
+  for (const [unit, size] of [["days", 86_400], ["hours", 3_600], ["minutes", 60]] as const) {
+    if (seconds >= 2 * size) return `${count(Math.round(seconds / size))} ${unit}`;
+  }
+  return `${count(seconds)} seconds`;
 }
 
 function Backends({ status }: { status: Status }) {
