@@ -37,7 +37,9 @@ type account struct {
 
 // pool is a pool with all accounts that its quotes need. The first is the pool account.
 type pool struct {
-	venue    venue.Venue
+	venue venue.Venue
+	// form says which of a venue's kinds of pools it is; empty if only one is measured.
+	form     string
 	mints    [2]pubkey.Key
 	accounts []account
 }

@@ -27,6 +27,8 @@ var packages = map[string]string{
 	"raydium_cpmm":    "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
 	"meteora_damm_v2": "@meteora-ag/cp-amm-sdk@1.5.0",
 	"pumpswap":        "@pump-fun/pump-swap-sdk@1.20.0",
+	"meteora_damm_v1": "@meteora-ag/dynamic-amm-sdk@1.4.1",
+	"meteora_dbc":     "@meteora-ag/dynamic-bonding-curve-sdk@1.5.12",
 }
 
 // sdks measures quotes of each venue against the venue's own SDK on the same accounts, in a process
@@ -56,6 +58,15 @@ func sdks(r *report.Report) error {
 		}
 		if err := beside(r, modules, t.pool("quoted", mints, [2]uint64{123_456_789_012, 987_654_321_098})); err != nil {
 			return fmt.Errorf("%s: %w", t.venue.Name(), err)
+		}
+	}
+	recorded, err := meteoraPools()
+	if err != nil {
+		return err
+	}
+	for _, p := range recorded {
+		if err := beside(r, modules, p); err != nil {
+			return fmt.Errorf("%s%s: %w", p.venue.Name(), p.form, err)
 		}
 	}
 	return nil
@@ -128,7 +139,7 @@ func beside(r *report.Report, modules string, p *pool) error {
 	}
 	ours := median(times)
 	r.Add(report.Figure{
-		Name: "quote of " + p.venue.Name(), Value: ours / 1000, Unit: "µs", Peer: packages[p.venue.Name()], PeerValue: theirs.Nanoseconds / 1000,
+		Name: "quote of " + p.venue.Name() + p.form, Value: ours / 1000, Unit: "µs", Peer: packages[p.venue.Name()], PeerValue: theirs.Nanoseconds / 1000,
 		Goal: "ratio <= 1/20", Met: ours <= mostSDK*theirs.Nanoseconds, Note: fmt.Sprintf("%d equal amounts, %.0f times", len(orders), theirs.Nanoseconds/ours),
 	})
 	return nil

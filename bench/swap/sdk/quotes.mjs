@@ -67,6 +67,33 @@ const venues = {
     }
     return aToB ? (base) => sellBaseInput({ ...common, base }).uiQuote : (quote) => buyQuoteInput({ ...common, quote }).base
   },
+  meteora_damm_v1(aToB) {
+    const { calculateSwapQuote, AmmIdl, VaultIdl, PROGRAM_ID } = require('@meteora-ag/dynamic-amm-sdk')
+    const { Program } = createRequire(require.resolve('@meteora-ag/dynamic-amm-sdk'))('@coral-xyz/anchor')
+    const { PublicKey } = require('@solana/web3.js')
+    const coder = (idl) => new Program(idl, new PublicKey(PROGRAM_ID), { connection: new Connection('http://127.0.0.1:1') }).coder.accounts
+    const poolState = coder(AmmIdl).decode('pool', account(question.pool))
+    const vault = (key) => coder(VaultIdl).decode('vault', account(key.toBase58()))
+    const [vaultA, vaultB] = [vault(poolState.aVault), vault(poolState.bVault)]
+    const supply = (key) => new BN(supplyOf(key.toBase58()).toString())
+    const params = {
+      poolState, vaultA, vaultB, poolVaultALp: amountOf(poolState.aVaultLp.toBase58()), poolVaultBLp: amountOf(poolState.bVaultLp.toBase58()),
+      vaultALpSupply: supply(vaultA.lpMint), vaultBLpSupply: supply(vaultB.lpMint),
+      vaultAReserve: amountOf(vaultA.tokenVault.toBase58()), vaultBReserve: amountOf(vaultB.tokenVault.toBase58()),
+      currentTime: question.time, currentSlot: question.slot,
+      depegAccounts: new Map(Object.keys(question.accounts).map((key) => [key, { data: account(key) }])),
+    }
+    const mint = aToB ? poolState.tokenAMint : poolState.tokenBMint
+    return (amount) => calculateSwapQuote(mint, amount, params).amountOut
+  },
+  meteora_dbc(aToB) {
+    const { swapQuoteExactIn, createDbcProgram } = require('@meteora-ag/dynamic-bonding-curve-sdk')
+    const coder = createDbcProgram(new Connection('http://127.0.0.1:1')).program.coder.accounts
+    const pool = coder.decode('virtualPool', account(question.pool))
+    const config = coder.decode('poolConfig', account((pool.poolState ?? pool).config.toBase58()))
+    const point = new BN(config.activationType === 0 ? question.slot : question.time)
+    return (amount) => swapQuoteExactIn(pool, config, aToB, amount, 0, false, point, false).outputAmount
+  },
 }
 
 const answers = []
