@@ -2,6 +2,7 @@ package swap
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 	"github.com/mintlake/mintlake/swap/trust"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/ammv4"
+	"github.com/mintlake/mintlake/swap/venue/clmm"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
+	"github.com/mintlake/mintlake/swap/venue/dlmm"
+	"github.com/mintlake/mintlake/swap/venue/whirlpool"
 )
 
 // TestARedeployedVenueIsNotQuotedUntilItsSwapsProveIt, and the others go on.
@@ -65,4 +69,36 @@ func TestARedeployedVenueIsNotQuotedUntilItsSwapsProveIt(t *testing.T) {
 		"&amount_out=1000&swap_mode=exact_out&slippage_bps=50&dexes="+cpmm.Name, "")
 	require.Equal(t, http.StatusNotFound, status, string(body))
 	require.Contains(t, string(body), codeStopped, "nobody proved this kind")
+}
+
+// TestPoolsOfArraysAreNotQuotedAfterADeployment: of each venue, at once.
+func TestPoolsOfArraysAreNotQuotedAfterADeployment(t *testing.T) {
+	for _, v := range []venue.Venue{whirlpool.Venue{}, dlmm.Venue{}, clmm.Raydium} {
+		t.Run(v.Name(), func(t *testing.T) {
+			c := chain()
+			c.Deploy(v.Program(), c.Slot(), []byte("first"))
+			c.Edit(swaptest.Clock, func([]byte) {})
+			switch v.Name() {
+			case whirlpool.Name:
+				orca(t, c, "orca", coin, swaptest.WrappedSOL)
+			case dlmm.Name:
+				binned(t, c)
+			default:
+				concentrated(t, c, v.Program(), 20)
+			}
+			other := ammV4(c, "other", 1<<20)
+			f := start(t, Config{venues: venue.List{v, ammv4.Venue{}}, Hubs: []venue.Key{}}, c)
+			ask := query(coin, swaptest.WrappedSOL, "500000")
+			require.Equal(t, v.Name(), f.quoteOK(t, ask).Route[0].Venue)
+
+			c.Edit(swaptest.Clock, func([]byte) {})
+			c.Deploy(v.Program(), c.Slot(), []byte("second"))
+			c.Edit(swaptest.Clock, func([]byte) {})
+			r := f.quoteOK(t, ask)
+			require.Equal(t, other.String(), r.Route[0].Pool)
+			at := slices.IndexFunc(r.Venues, func(report VenueReport) bool { return report.Venue == v.Name() })
+			require.Equal(t, trust.ReasonRedeployed, r.Venues[at].Stopped.Reason)
+			f.refused(t, http.MethodGet, query(coin, swaptest.WrappedSOL, "500000", fieldDexes, v.Name()), "", http.StatusNotFound, "deployed anew")
+		})
+	}
 }
