@@ -103,6 +103,7 @@ func Find(over func() bool, pools Pools, q Question) (*Answer, error) {
 	}
 	if !q.OnlyDirect {
 		s.hops()
+		s.threes()
 	}
 	if len(s.answer.Plans) == 0 {
 		return s.answer, s.refusal()
