@@ -67,6 +67,12 @@ type Config struct {
 	WithoutBankIDs bool
 	// WithoutReplay makes a Geyser server that fails whenever it is asked to replay.
 	WithoutReplay bool
+	// WithoutAccountFilters makes a Geyser server that refuses filters of blocks by accounts, and
+	// WithoutPages a JSON-RPC server without getProgramAccountsV2.
+	WithoutAccountFilters, WithoutPages bool
+	// RPCRate is how many JSON-RPC requests a second are answered. What is beyond gets 429. 0 is no
+	// limit.
+	RPCRate float64
 	// Future, if set, returns whether getBlock says of a slot's block that it has a transaction of
 	// a version that nobody knows yet. It is for tests.
 	Future func(slot uint64) bool
@@ -104,8 +110,9 @@ const defaultTokens = 300
 
 // ParseSource reads a source text: `demo:` or `demo:?key=value&…`. The keys are seed, tps, tokens,
 // max_tokens, wallets, slot_time, start_slot, genesis_slot, parent_slot, fork_rate, skip_rate,
-// max_slots, history, history_txs and base_url. All unknown keys and wrong values are reported at
-// once. The defaults are those of `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
+// max_slots, history, history_txs, base_url, and of a node that offers less: account_filters, pages
+// and rpc_rate. All unknown keys and wrong values are reported at once. The defaults are those of
+// `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
 func ParseSource(source string) (Config, error) {
 	c := Config{TPS: 100, Tokens: defaultTokens, ForkRate: 0.02, SkipRate: 0.03, RealTime: true}
 	rest, ok := strings.CutPrefix(source, "demo:")
@@ -188,6 +195,13 @@ func (c *Config) sourceFields() map[string]func(string) error {
 		}
 	}
 	return map[string]func(string) error{
+		"account_filters": yes(&c.WithoutAccountFilters, false), "pages": yes(&c.WithoutPages, false),
+		"rpc_rate": func(s string) (err error) {
+			if c.RPCRate, err = strconv.ParseFloat(s, 64); err != nil || !(c.RPCRate >= 0 && c.RPCRate <= 1e6) {
+				return errors.New("must be a number of requests a second, or 0")
+			}
+			return nil
+		},
 		"votes": yes(&c.Votes, true), "bank_ids": yes(&c.WithoutBankIDs, false), "replay": yes(&c.WithoutReplay, false), "switched": number(&c.Switched), "dead": number(&c.Dead),
 		"v1":   percent(&c.V1),
 		"seed": number(&c.Seed), "tps": whole(&c.TPS), "tokens": whole(&c.Tokens), "max_tokens": whole(&c.maxTokens), "wallets": whole(&c.Wallets),

@@ -92,18 +92,19 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval, WithoutBankIDs: n.cfg.WithoutBankIDs, WithoutReplay: n.cfg.WithoutReplay},
+	gs, err := geyser.New(geyser.Config{Token: n.cfg.token, Buffer: n.cfg.geyserBuffer, PingInterval: n.cfg.pingInterval, WithoutBankIDs: n.cfg.WithoutBankIDs, WithoutReplay: n.cfg.WithoutReplay,
+		WithoutAccountFilters: n.cfg.WithoutAccountFilters},
 		geyser.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer})
 	if err != nil {
 		return err
 	}
 	rs, err := rpc.New(rpc.Deps{Ledger: n.ledger, Logger: n.deps.Logger, Registerer: n.deps.Registerer, Submitter: n, GenesisHash: n.GenesisHash(),
-		Future: n.cfg.Future, Chain: n.gen.Config()})
+		Future: n.cfg.Future, WithoutPages: n.cfg.WithoutPages, Chain: n.gen.Config()})
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	n.serve(ctx, g, gs.GRPC(), rs)
+	n.serve(ctx, g, gs.GRPC(), limited(rs, n.cfg.RPCRate))
 	g.Go(func() error { return n.produce(ctx) })
 	g.Go(func() error { return n.writeCheckpoints(ctx) })
 	close(n.ready)

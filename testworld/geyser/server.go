@@ -52,6 +52,9 @@ type Config struct {
 	// WithoutReplay fails every from_slot with an internal error, although SubscribeReplayInfo
 	// names a first slot.
 	WithoutReplay bool
+	// WithoutAccountFilters refuses filters of blocks that name accounts, as a server does whose
+	// limits allow none (yellowstone-grpc, FilterLimitsBlocks.account_include_max).
+	WithoutAccountFilters bool
 }
 
 // Deps are the server's collaborators. Now stamps updates; nil means time.Now.
@@ -315,6 +318,11 @@ func (r *run) request(in incoming) error {
 	f, err := newFilter(in.req)
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "failed to create filter: %v", err)
+	}
+	for _, blocks := range in.req.GetBlocks() {
+		if r.srv.cfg.WithoutAccountFilters && len(blocks.GetAccountInclude()) > 0 {
+			return status.Error(codes.InvalidArgument, "failed to create filter: Max amount of pubkeys reached, only 0 allowed")
+		}
 	}
 	r.filter = f
 	if r.sub != nil && in.req.FromSlot == nil {

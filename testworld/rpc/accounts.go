@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"sort"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/mr-tron/base58"
@@ -155,19 +156,10 @@ func getTokenAccountBalance(s *Server, params []json.RawMessage) (any, error) {
 }
 
 func getProgramAccounts(s *Server, params []json.RawMessage) (any, error) {
-	owner, err := jsonrpc.KeyArg(params, 0)
+	list, o, c, slot, err := s.program(params)
 	if err != nil {
 		return nil, err
 	}
-	o, c, err := s.optsAt(params, 1)
-	if err != nil {
-		return nil, err
-	}
-	matches, err := jsonrpc.Filters(o.Filters)
-	if err != nil {
-		return nil, err
-	}
-	list, slot := s.ledger.Program(owner, c, func(_ chain.Key, a *chain.Account) bool { return matches(a.Data) })
 	out, err := s.encodeList(list, &o, c)
 	if err != nil {
 		return nil, err
@@ -176,4 +168,69 @@ func getProgramAccounts(s *Server, params []json.RawMessage) (any, error) {
 		return jsonrpc.WithContext(slot, out), nil
 	}
 	return out, nil
+}
+
+// program returns the accounts of the program of params[0] that pass the filters of params[1], in
+// the order of their addresses.
+func (s *Server) program(params []json.RawMessage) (list []chain.Write, o options, c ledger.Commitment, slot uint64, err error) {
+	owner, err := jsonrpc.KeyArg(params, 0)
+	if err != nil {
+		return nil, o, c, 0, err
+	}
+	if o, c, err = s.optsAt(params, 1); err != nil {
+		return nil, o, c, 0, err
+	}
+	matches, err := jsonrpc.Filters(o.Filters)
+	if err != nil {
+		return nil, o, c, 0, err
+	}
+	list, slot = s.ledger.Program(owner, c, func(_ chain.Key, a *chain.Account) bool { return matches(a.Data) })
+	return list, o, c, slot, nil
+}
+
+// maxPage bounds a page of getProgramAccountsV2, as providers do.
+const maxPage = 10_000
+
+// programPage is a page of getProgramAccountsV2. PaginationKey is the last account's address if
+// there are more behind it.
+type programPage struct {
+	Accounts      []any   `json:"accounts"`
+	PaginationKey *string `json:"paginationKey"`
+	TotalResults  int     `json:"totalResults"`
+}
+
+// getProgramAccountsV2 is what several providers have beside a node's own methods: pages of
+// getProgramAccounts.
+func getProgramAccountsV2(s *Server, params []json.RawMessage) (any, error) {
+	list, o, c, slot, err := s.program(params)
+	if err != nil {
+		return nil, err
+	}
+	limit := maxPage
+	if o.Limit != nil {
+		limit = *o.Limit
+	}
+	if limit < 1 || limit > maxPage {
+		return nil, jsonrpc.InvalidParams("limit %d: want 1 to %d", limit, maxPage)
+	}
+	page := programPage{TotalResults: len(list)}
+	if o.PaginationKey != nil {
+		behind, err := jsonrpc.ParseKey(*o.PaginationKey)
+		if err != nil {
+			return nil, err
+		}
+		list = list[sort.Search(len(list), func(i int) bool { return string(list[i].Key[:]) > string(behind[:]) }):]
+	}
+	if limit < len(list) {
+		list = list[:limit]
+		last := list[limit-1].Key.String()
+		page.PaginationKey = &last
+	}
+	if page.Accounts, err = s.encodeList(list, &o, c); err != nil {
+		return nil, err
+	}
+	if o.WithContext {
+		return jsonrpc.WithContext(slot, page), nil
+	}
+	return page, nil
 }

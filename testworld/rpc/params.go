@@ -19,6 +19,7 @@ type options struct {
 	Rewards                        *bool   `json:"rewards"`
 	MaxSupportedTransactionVersion *uint8  `json:"maxSupportedTransactionVersion"`
 	Limit                          *int    `json:"limit"`
+	PaginationKey                  *string `json:"paginationKey"`
 	Before                         string  `json:"before"`
 	Until                          string  `json:"until"`
 	SearchTransactionHistory       bool    `json:"searchTransactionHistory"`

@@ -46,6 +46,8 @@ type Deps struct {
 	// Future, if set, returns whether the block of a slot is said to have a transaction of a
 	// version above txwire.Highest: a client that does not ask for that version gets -32015.
 	Future func(slot uint64) bool
+	// WithoutPages leaves getProgramAccountsV2 out, as nodes without a provider in front do.
+	WithoutPages bool
 	// Chain is the configuration of the chain in the ledger, with its defaults filled in.
 	Chain chain.Config
 }
@@ -72,6 +74,9 @@ func New(deps Deps) (*Server, error) {
 		Count: func(method, outcome string) { requests.WithLabelValues(method, outcome).Inc() },
 	}}
 	for name, m := range methods() {
+		if deps.WithoutPages && name == methodPages {
+			continue
+		}
 		s.Methods[name] = func(params []json.RawMessage) (any, error) { return m(s, params) }
 		for _, outcome := range []string{jsonrpc.OK, jsonrpc.Failed} {
 			requests.WithLabelValues(name, outcome)
@@ -84,6 +89,9 @@ func New(deps Deps) (*Server, error) {
 	return s, nil
 }
 
+// methodPages is the method that nodes do not have, but several providers do.
+const methodPages = "getProgramAccountsV2"
+
 func methods() map[string]method {
 	return map[string]method{
 		"getSlot": getSlot, "getBlockHeight": getBlockHeight, "getBlock": getBlock, "getBlocks": getBlocks,
@@ -91,7 +99,7 @@ func methods() map[string]method {
 		"minimumLedgerSlot": getFirstAvailableBlock, "getTransaction": getTransaction, "getSignaturesForAddress": getSignaturesForAddress,
 		"getSignatureStatuses": getSignatureStatuses, "getMultipleAccounts": getMultipleAccounts, "getAccountInfo": getAccountInfo,
 		"getBalance": getBalance, "getTokenSupply": getTokenSupply, "getTokenAccountBalance": getTokenAccountBalance,
-		"getProgramAccounts": getProgramAccounts, "getVersion": getVersion, "getHealth": getHealth, "getGenesisHash": getGenesisHash,
+		"getProgramAccounts": getProgramAccounts, methodPages: getProgramAccountsV2, "getVersion": getVersion, "getHealth": getHealth, "getGenesisHash": getGenesisHash,
 		"getEpochInfo": getEpochInfo, "getLatestBlockhash": getLatestBlockhash, "isBlockhashValid": isBlockhashValid,
 		"getMinimumBalanceForRentExemption": getMinimumBalance, "minimumBalanceForRentExemption": getMinimumBalance,
 		"sendTransaction": sendTransaction, "simulateTransaction": simulateTransaction, "getIdentity": getIdentity,
