@@ -18,20 +18,22 @@ import (
 	"github.com/mintlake/mintlake/embedded/kafka/segments"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/sourcetest"
+	"github.com/mintlake/mintlake/operate/sizing"
 	"github.com/mintlake/mintlake/schemas"
 )
 
 // What happens in a day of mainnet; docs/sizing.md says where the defaults come from.
 var (
-	slotsADay    = flag.Float64("slots", 86_400/0.2, "slots a day")
-	transactions = flag.Float64("transactions", 1_566, "transactions a second that are no votes")
+	mainnet      = sizing.Mainnet()
+	slotsADay    = flag.Float64("slots", mainnet[sizing.Slot], "slots a day")
+	transactions = flag.Float64("transactions", mainnet[sizing.Transaction]/86_400, "transactions a second that are no votes")
 	legs         = flag.Float64("legs", sourcetest.MainnetLegs, "swap legs a second")
 	events       = flag.Float64("events", 0, "token events a second; 0 is the mean of the recorded blocks, whose slots took 400 ms")
-	poolsAMinute = flag.Float64("pools-minute", 2_000, "pools that trade in a minute")
-	poolsAnHour  = flag.Float64("pools-hour", 15_000, "pools that trade in an hour")
-	poolsADay    = flag.Float64("pools-day", 100_000, "pools that trade in a day")
-	newMints     = flag.Float64("new-mints", 30_000, "new mints a day")
-	newPools     = flag.Float64("new-pools", 30_000, "new pools a day")
+	poolsAMinute = flag.Float64("pools-minute", mainnet[sizing.PoolMinute]/1_440, "pools that trade in a minute")
+	poolsAnHour  = flag.Float64("pools-hour", mainnet[sizing.PoolHour]/24, "pools that trade in an hour")
+	poolsADay    = flag.Float64("pools-day", mainnet[sizing.PoolDay], "pools that trade in a day")
+	newMints     = flag.Float64("new-mints", mainnet[sizing.NewMint], "new mints a day")
+	newPools     = flag.Float64("new-pools", mainnet[sizing.NewPool], "new pools a day")
 )
 
 // What other benchmarks measure better: BenchmarkCompression of internal/kafka, and
@@ -42,31 +44,22 @@ const (
 )
 
 // unit is what a topic or a table grows with.
-type unit string
-
-const (
-	perSlot, perEvent, perLeg, perTransaction, perMint, perPool unit = "slot", "token event", "leg", "transaction", "new mint", "new pool"
-	perPoolMinute, perPoolHour, perPoolDay                      unit = "pool and minute", "pool and hour", "pool and day"
-	perMintMinute, perMintHour, perMintDay                      unit = "mint and minute", "mint and hour", "mint and day"
-)
+type unit = sizing.Unit
 
 // grows says with what each topic and table grows. What is absent is small, or depends on users:
 // keys, use, dead letters, enrichment.
-var grows = map[string]unit{
-	schemas.TopicTokenEvents: perEvent, schemas.TopicSwaps: perLeg, schemas.TopicPools: perPool, schemas.TopicSlots: perSlot,
-	schemas.TopicTransactions: perTransaction, schemas.TopicEnrichmentRequests: perMint,
-	"token_events_raw": perEvent, "created_mints_raw": perMint, "token_fact_history_raw": perEvent, "token_facts_raw": perMint, "tokens_raw": perMint, "slots_raw": perSlot,
-	"swaps_raw": perLeg, "routes_raw": perLeg, "pools_raw": perPool, "last_trades_raw": perMint, "daily_volumes_raw": perMint,
-	"pool_reserves_raw": perPoolMinute, "pool_minutes_raw": perPoolMinute, "pool_volume_1m_raw": perPoolMinute, "pool_volume_1h_raw": perPoolHour,
-	"pool_volume_1d_raw": perPoolDay, "prices_1m_raw": perMintMinute, "volume_1m_raw": perMintMinute, "volume_1h_raw": perMintHour, "volume_1d_raw": perMintDay,
-}
+var grows = func() map[string]unit {
+	all := sizing.Grows()
+	maps.DeleteFunc(all, func(_ string, u unit) bool { return u == sizing.Minute })
+	return all
+}()
 
 // counted is how many of a unit a run has.
 var counted = map[unit]string{
-	perSlot: "uniqExact(slot) FROM mintlake.slots_raw", perEvent: "count() FROM mintlake.token_events", perLeg: "count() FROM mintlake.swaps",
-	perMint: "count() FROM mintlake.tokens", perPool: "count() FROM mintlake.pools",
-	perPoolMinute: "count() FROM mintlake.pool_volume_1m", perPoolHour: "count() FROM mintlake.pool_volume_1h", perPoolDay: "count() FROM mintlake.pool_volume_1d",
-	perMintMinute: "count() FROM mintlake.volume_1m", perMintHour: "count() FROM mintlake.volume_1h", perMintDay: "count() FROM mintlake.volume_1d",
+	sizing.Slot: "uniqExact(slot) FROM mintlake.slots_raw", sizing.Event: "count() FROM mintlake.token_events", sizing.Leg: "count() FROM mintlake.swaps",
+	sizing.NewMint: "count() FROM mintlake.tokens", sizing.NewPool: "count() FROM mintlake.pools",
+	sizing.PoolMinute: "count() FROM mintlake.pool_volume_1m", sizing.PoolHour: "count() FROM mintlake.pool_volume_1h", sizing.PoolDay: "count() FROM mintlake.pool_volume_1d",
+	sizing.MintMinute: "count() FROM mintlake.volume_1m", sizing.MintHour: "count() FROM mintlake.volume_1h", sizing.MintDay: "count() FROM mintlake.volume_1d",
 }
 
 // stored is what a topic or a table holds: records or rows, and bytes on disk.
@@ -190,14 +183,14 @@ func (s sizes) print() {
 func aDay(blocks sizes) map[unit]float64 {
 	perSecond := *events
 	if perSecond == 0 {
-		perSecond = blocks.units[perEvent] / blocks.units[perSlot] / 0.4
+		perSecond = blocks.units[sizing.Event] / blocks.units[sizing.Slot] / 0.4
 	}
 	day := map[unit]float64{
-		perSlot: *slotsADay, perEvent: perSecond * 86_400, perLeg: *legs * 86_400, perTransaction: *transactions * 86_400, perMint: *newMints, perPool: *newPools,
-		perPoolMinute: *poolsAMinute * 1_440, perPoolHour: *poolsAnHour * 24, perPoolDay: *poolsADay,
+		sizing.Slot: *slotsADay, sizing.Event: perSecond * 86_400, sizing.Leg: *legs * 86_400, sizing.Transaction: *transactions * 86_400, sizing.NewMint: *newMints, sizing.NewPool: *newPools,
+		sizing.PoolMinute: *poolsAMinute * 1_440, sizing.PoolHour: *poolsAnHour * 24, sizing.PoolDay: *poolsADay,
 	}
 	// A mint trades on about one pool; SOL and stables are on the other side of most.
-	day[perMintMinute], day[perMintHour], day[perMintDay] = day[perPoolMinute], day[perPoolHour], day[perPoolDay]
+	day[sizing.MintMinute], day[sizing.MintHour], day[sizing.MintDay] = day[sizing.PoolMinute], day[sizing.PoolHour], day[sizing.PoolDay]
 	return day
 }
 
@@ -226,7 +219,7 @@ func ofTable(name string, alone []sizes, many sizes) float64 {
 		// free of a part's own bytes.
 		less := func(a, b sizes) int { return int(a.tables[name].count - b.tables[name].count) }
 		least, most, all := slices.MinFunc(alone, less).tables[name], slices.MaxFunc(alone, less).tables[name], sum(alone)
-		return (most.bytes - least.bytes) / (most.count - least.count) * all.tables[name].count / all.units[perLeg]
+		return (most.bytes - least.bytes) / (most.count - least.count) * all.tables[name].count / all.units[sizing.Leg]
 	case "last_trades_raw", "daily_volumes_raw": // a row for each mint that ever traded
 		return table.bytes / table.count
 	}
