@@ -100,6 +100,10 @@ test-programs: ## Run random swaps made by our own builder on the venues' progra
 test-swaps: deps ## Quote, sign and submit many swaps on the demo chain (SWAPS=10000): each pays what it promised, and nothing is stranded
 	MINTLAKE_TEST_SWAPS=$(or $(SWAPS),10000) $(GO) test -count=1 -timeout 5h -v -run '^TestSwapsEndToEnd$$' ./e2e
 
+.PHONY: test-week
+test-week: deps ## Hold preflight to what it said of calls, documents and disk, on the demo chain at 20 times its speed (WEEK=20m; a whole week is 8h24m)
+	MINTLAKE_TEST_WEEK=$(or $(WEEK),20m) $(GO) test -count=1 -vet=off -timeout 12h -v -run '^TestAWeekInFastMotion$$' ./e2e
+
 .PHONY: test-properties
 test-properties: ## Check what each venue must keep to, on 100,000 drawn pools each, and the routes of 1,000 trades against an exhaustive search
 	$(GO) test -count=1 -timeout 60m -run '^TestProperties$$' $$($(GO) list ./swap/venue/... | grep -v '/\(all\|arith\|pumpfees\|venue\)$$') -rapid.checks=100000

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -128,10 +129,27 @@ func TestProcessedNeedsAGeyserServer(t *testing.T) {
 	c := defaults()
 	c.API.Addr, c.RPC.Addr, c.Stream.Addr, c.Metrics.Addr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Stream.Processed = true
-	require.ErrorContains(t, preflight(c, []string{roomGateway}, false), told)
-	require.NoError(t, preflight(c, []string{roomAPI}, false))
+	require.ErrorContains(t, checkStart(c, []string{roomGateway}, false), told)
+	require.NoError(t, checkStart(c, []string{roomAPI}, false))
 	c.Source = []string{"geyser+https://example.org"}
-	require.NoError(t, preflight(c, []string{roomGateway}, false))
+	require.NoError(t, checkStart(c, []string{roomGateway}, false))
+}
+
+// TestAStreamWithoutAnUpstreamIsTold: it runs, and config --check says what that costs.
+func TestAStreamWithoutAnUpstreamIsTold(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		costs bool
+	}{
+		{[]string{"--source", "geyser+https://example.org"}, true},
+		{[]string{"--source", "geyser+https://example.org", "--rpc-upstream", "https://example.org"}, false},
+		{[]string{"--source", "demo:"}, false},
+		{[]string{"--source", "rpc+https://example.org"}, false},
+	} {
+		out, err := runCommand(t, append([]string{"config", "--check"}, c.args...)...)
+		require.NoError(t, err)
+		require.Equal(t, c.costs, strings.Contains(out, "the swap API finds no pools"), "%v: %s", c.args, out)
+	}
 }
 
 // TestTheCommitmentOfBlocksIsThatOfTheirSource: the stream and the audit name it.

@@ -27,6 +27,7 @@ var settingsInHelp = map[string][]string{
 	"swap":      {"swap", "rpc-upstream", "kafka-brokers", "log-level"},
 	"probe":     {"metrics-addr"},
 	"config":    {},
+	"preflight": {"source", "rpc-upstream", "rpc-upstream-ws", "geyser-accounts", "stream-transactions", "log-level"},
 }
 
 // usualSettings are those that the help of every other command shows.

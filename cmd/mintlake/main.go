@@ -47,7 +47,7 @@ func rootCommand() *cobra.Command {
 	apiKeys := keysCommand()
 	apiKeys.AddCommand(snapshotKeyCommand())
 	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), verifyCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), repairCommand(), bootstrapCommand(), exportCommand(), importCommand(), auditCommand(), deadLettersCommand(), unknownsCommand(), logosCommand(), versionCommand(), depsCommand())
-	root.AddCommand(probeCommand())
+	root.AddCommand(probeCommand(), preflightCommand())
 	root.AddCommand(backupCommand(), restoreCommand(), offsetsCommand())
 	root.AddCommand(roomCommands()...)
 	root.AddCommand(cli.Commands(thisBuild().Version)...)
@@ -116,6 +116,9 @@ func configCommand() *cobra.Command {
 			if !dump {
 				if err := cfg.checkProcessed(cfg.Rooms); err != nil {
 					return fmt.Errorf("configuration: %w", err)
+				}
+				if cfg.lacksUpstream() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", costsOfNoUpstream)
 				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), "configuration is valid")
 				return err

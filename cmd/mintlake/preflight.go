@@ -1,115 +1,99 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
+	"io"
+	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
-	"syscall"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/operate/preflight"
 )
 
-// fewestFiles is how many open files a process must be allowed. A node over the demo chain has 300
-// open; each client, partition and table of more data adds to that.
-const fewestFiles = 1024
+// preflightCommand ends with exit code 1 for preflight.ErrLess, and with 2 for all other errors.
+func preflightCommand() *cobra.Command {
+	var asJSON bool
+	var ask preflight.Config
+	cmd := &cobra.Command{
+		Use:   "preflight",
+		Short: "Ask a source and JSON-RPC upstreams what they offer, and tell what a day with them costs",
+		Long: `Ask the endpoints of --source (geyser+ or rpc+), --rpc-upstream and --rpc-upstream-ws what they offer, before "up" relies on them: blocks filtered by accounts,
+from_slot, accounts, versions of transactions, getBlock and how far back, getMultipleAccounts, getProgramAccounts and its pages, WebSockets, rates. Latencies are
+medians.
 
-// preflight checks, before anything is started, for what would make the start fail: missing files,
-// a missing source, addresses that are in use, and a low limit of open files. The error joins all
-// problems.
-func preflight(cfg *Config, rooms []string, embedded bool) error {
-	problems := enoughFiles()
-	if slices.Contains(rooms, roomIngest) {
-		for _, text := range cfg.Source {
-			spec, err := source.ParseSpec(text)
-			if err != nil || spec.Kind != source.KindFile {
-				continue
-			}
-			if _, err := os.Stat(spec.Path); err != nil {
-				problems = append(problems, fmt.Errorf("source file: %w", err))
-			}
+Then ingest runs dry for some time: it reads the source as "up" does, into a broker of its own in a temporary folder. From that come calls, bytes and disk of a day.
+The stream is paid for like any other, and an upstream is asked for some seconds at the rate that it will be asked at.
+
+The exit code is 0 when all of it works, 1 when Mintlake works with less, 2 when it does not work, or that could not be told.`,
+		Example: `  MINTLAKE_GEYSER_TOKEN=… mintlake preflight --source geyser+https://provider:443 --rpc-upstream https://rpc
+  mintlake preflight --source rpc+https://rpc --for 0s --json`,
+	}
+	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
+		return askEndpoints(ctx, cfg, logger, ask, cmd.OutOrStdout(), asJSON)
+	})
+	cmd.Flags().DurationVar(&ask.For, "for", time.Minute, "how long ingest runs dry, up to 10m; 0s leaves it out, and with it what a day costs")
+	cmd.Flags().DurationVar(&ask.Wait, "wait", 10*time.Second, "how long to wait for one answer")
+	cmd.Flags().Int64Var(&ask.Tokens, "tokens", 2_000_000, "tokens of a bootstrap whose documents are to be read")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	inner := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := inner(cmd, args)
+		if err != nil && !errors.Is(err, preflight.ErrLess) {
+			return &codedError{err, 2}
 		}
+		return err
 	}
-	if err := cfg.checkProcessed(rooms); err != nil {
-		problems = append(problems, err)
-	}
-	return errors.Join(append(problems, freeAddresses(listenAddresses(cfg, rooms, embedded))...)...)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &codedError{nearFlag(cmd, err), 2} })
+	return cmd
 }
 
-// enoughFiles returns a problem if the process may not open enough files. Go has already raised the
-// soft limit to the hard one.
-func enoughFiles() []error {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= fewestFiles {
-		return nil
+func askEndpoints(ctx context.Context, cfg *Config, logger *slog.Logger, ask preflight.Config, out io.Writer, asJSON bool) error {
+	if len(cfg.Source) != 1 {
+		return fmt.Errorf("preflight: %d sources are named: name one, geyser+https://host:port or rpc+https://host", len(cfg.Source))
 	}
-	return []error{fmt.Errorf("at most %d files may be open, and %d are needed: raise the limit (ulimit -Hn, or LimitNOFILE= of a systemd unit)", limit.Cur, fewestFiles)}
+	var err error
+	if ask.Source, err = source.ParseSpec(cfg.Source[0]); err != nil {
+		return err
+	}
+	ask.Token, ask.Commitment = cfg.Geyser.Token, cfg.commitmentOf(ask.Source)
+	ask.AllTransactions, ask.AccountUpdates = cfg.allTransactions(), cfg.Geyser.Accounts
+	ask.Upstreams, ask.UpstreamsWS = cfg.RPC.Upstream, cfg.RPC.UpstreamWS
+	ask.Gateway = slices.Contains(cfg.Rooms, roomGateway)
+	if cfg.Enrich.Rereads {
+		ask.RereadCalls = cfg.Enrich.RereadCalls
+	}
+	ask.RereadQuiet, ask.RereadMaxWait = cfg.Enrich.RereadQuiet, cfg.Enrich.RereadMaxWait
+	ask.Documents, ask.MissingPerMinute, ask.Compression = cfg.Enrich.Offchain, cfg.Enrich.MissingPerMinute, cfg.Kafka.Compression
+	if cfg.Log.Level != "debug" {
+		logger = nil // the report says what went wrong
+	}
+	report, err := preflight.Run(ctx, ask, logger)
+	if err != nil {
+		return err
+	}
+	show := preflight.Print
+	if asJSON {
+		show = preflight.PrintJSON
+	}
+	if err := show(out, report); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	return report.Err()
 }
 
-// listenAddresses returns the settings by which rooms listen, with their values. rpc.ws_addr and
-// admin.addr are not among them.
-func listenAddresses(cfg *Config, rooms []string, embedded bool) []address {
-	list := []address{{"metrics.addr", cfg.Metrics.Addr}}
-	if embedded && len(cfg.Kafka.Brokers) == 0 {
-		list = append(list, address{"kafka.addr", cfg.Kafka.Addr})
-	}
-	if embedded && cfg.ClickHouse.DSN == "" {
-		list = append(list, address{"clickhouse.addr", cfg.ClickHouse.Addr})
-	}
-	for _, surface := range []struct {
-		room string
-		address
-	}{
-		{roomAPI, address{"api.addr", cfg.API.Addr}}, {roomGateway, address{"rpc.addr", cfg.RPC.Addr}},
-		{roomGateway, address{"stream.addr", cfg.Stream.Addr}}, {roomSwap, address{"swap.addr", cfg.Swap.Addr}},
-	} {
-		if slices.Contains(rooms, surface.room) {
-			list = append(list, surface.address)
-		}
-	}
-	return list
-}
+// costsOfNoUpstream is told when a Geyser source has no JSON-RPC upstream.
+const costsOfNoUpstream = "no rpc.upstream is named: " + preflight.WithoutUpstream
 
-// freeAddresses returns a problem for each address that cannot be listened on. It holds each
-// listener until all are checked, so it also finds two settings with one address.
-func freeAddresses(list []address) (problems []error) {
-	var held []net.Listener
-	defer func() {
-		for _, listener := range held {
-			_ = listener.Close()
-		}
-	}()
-	for _, wanted := range list {
-		listener, err := net.Listen("tcp", wanted.url)
-		if err == nil {
-			held = append(held, listener)
-			continue
-		}
-		flag := "--" + strings.ReplaceAll(wanted.name, ".", "-")
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%s is taken, perhaps by another mintlake up; free is %s %s", wanted.url, flag, nextFree(wanted.url, &held))
-		}
-		problems = append(problems, fmt.Errorf("%s: %w", wanted.name, err))
+// lacksUpstream reports whether a Geyser source has no JSON-RPC upstream.
+func (c *Config) lacksUpstream() bool {
+	if len(c.RPC.Upstream) > 0 || len(c.Source) != 1 {
+		return false
 	}
-	return problems
-}
-
-// nextFree returns a free address of the same host with one of the next 100 ports, or with port 0
-// if none of them is free.
-func nextFree(taken string, held *[]net.Listener) string {
-	host, port, _ := net.SplitHostPort(taken) // it was listened on
-	number, _ := strconv.Atoi(port)
-	for next := number + 1; next <= min(number+100, 65_535); next++ {
-		candidate := net.JoinHostPort(host, strconv.Itoa(next))
-		if listener, err := net.Listen("tcp", candidate); err == nil {
-			*held = append(*held, listener)
-			return candidate
-		}
-	}
-	return net.JoinHostPort(host, "0")
+	spec, err := source.ParseSpec(c.Source[0])
+	return err == nil && spec.Kind == source.KindGeyser
 }

@@ -308,7 +308,7 @@ func roomCommands() []*cobra.Command {
 		}
 		commands = append(commands, withConfig(&cobra.Command{Use: room.name, Short: room.short + needs},
 			func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-				if err := preflight(cfg, []string{room.name}, false); err != nil {
+				if err := checkStart(cfg, []string{room.name}, false); err != nil {
 					return err
 				}
 				s := newSystem(cfg, logger)

@@ -30,10 +30,13 @@ serving. Ctrl-C stops in order: what produces before what stores.`,
 }
 
 func up(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-	if err := preflight(cfg, cfg.Rooms, true); err != nil {
+	if err := checkStart(cfg, cfg.Rooms, true); err != nil {
 		return err
 	}
 	s := newSystem(cfg, logger)
+	if cfg.lacksUpstream() {
+		logger.Warn(costsOfNoUpstream)
+	}
 	err := s.startAll(ctx)
 	if err == nil {
 		s.announce()

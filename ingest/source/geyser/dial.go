@@ -28,9 +28,9 @@ func commitmentLevel(name string) (pb.CommitmentLevel, error) {
 	return 0, fmt.Errorf("commitment %.20q, want confirmed or finalized", name)
 }
 
-// request returns the subscription: blocks with the transactions that touch our programs, every
+// Request returns the subscription: blocks with the transactions that touch our programs, every
 // slot status including dead ones, and the accounts if they are asked for.
-func (s *Source) request(from *uint64, accounts bool) *pb.SubscribeRequest {
+func (s *Source) Request(from *uint64, accounts bool) *pb.SubscribeRequest {
 	level, _ := commitmentLevel(s.cfg.Commitment) // checked by New
 	yes, no := true, false
 	request := &pb.SubscribeRequest{

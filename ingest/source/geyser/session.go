@@ -80,7 +80,7 @@ func (f *follower) session(ctx context.Context) error {
 	}
 	f.asked = f.asksAccounts(time.Now())
 	// After io.EOF, the next receive returns the reason.
-	if err := stream.SendMsg(f.request(from, f.asked)); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.SendMsg(f.Request(from, f.asked)); err != nil && !errors.Is(err, io.EOF) {
 		return verdict(err, from)
 	}
 	f.metrics.Connected()

@@ -26,12 +26,12 @@ func TestProblemsAreToldBeforeAnEngineStarts(t *testing.T) {
 func TestTwoSettingsOfOneAddressAreTold(t *testing.T) {
 	cfg := defaults()
 	cfg.API.Addr, cfg.Swap.Addr, cfg.Metrics.Addr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	require.NoError(t, preflight(cfg, []string{roomAPI, roomSwap}, false), "port 0 is always free")
+	require.NoError(t, checkStart(cfg, []string{roomAPI, roomSwap}, false), "port 0 is always free")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	cfg.API.Addr, cfg.Swap.Addr = free.Addr().String(), free.Addr().String()
 	require.NoError(t, free.Close())
-	err = preflight(cfg, []string{roomAPI, roomSwap}, false)
+	err = checkStart(cfg, []string{roomAPI, roomSwap}, false)
 	require.ErrorContains(t, err, "swap.addr")
 	require.NotContains(t, err.Error(), "api.addr:")
 }

@@ -1,0 +1,152 @@
+package preflight
+
+import (
+	"math"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/source"
+	"github.com/mintlake/mintlake/operate/sizing"
+)
+
+// Forecast is what a day costs at the rates of the dry run.
+type Forecast struct {
+	// Units are how many of each unit a day has.
+	Units sizing.Rates `json:"units_a_day"`
+	// SourceBytes are those of the source in a day.
+	SourceBytes float64 `json:"source_bytes_a_day"`
+	// Calls are those to the upstreams in a day.
+	Calls []Calls `json:"calls_a_day"`
+	Disk  []Disk  `json:"disk"`
+	// Documents are those that new metadata names in a day. Backlog is how many tokens wait for
+	// one, and BacklogDays how long these take; 0 if there are none, or if none are asked for.
+	Documents   float64 `json:"documents_a_day"`
+	Backlog     int64   `json:"documents_waiting"`
+	BacklogDays float64 `json:"documents_days"`
+}
+
+// Calls are JSON-RPC calls for one purpose.
+type Calls struct {
+	For string  `json:"for"`
+	Day float64 `json:"calls"`
+}
+
+// Disk is what lies on disk after some days, with one copy of each record and row.
+type Disk struct {
+	Days       float64 `json:"days"`
+	Kafka      float64 `json:"kafka_bytes"`
+	ClickHouse float64 `json:"clickhouse_bytes"`
+}
+
+const (
+	secondsADay = 86_400
+	minutesADay = 1_440
+)
+
+// What Mintlake asks upstreams for by the clock: see gateway/jsonrpc (pollCalls and probeInterval)
+// and cmd/mintlake (identityEvery).
+const (
+	pollCalls  = 4
+	pollEvery  = 5.0
+	chainEvery = 30.0
+)
+
+// Batches of account reads: see enrich.Config.batchMints and batchWindow, and
+// enrich.RereadConfig.batchWait.
+const (
+	batchMints    = 50
+	batchAccounts = 100
+	newWait       = 0.02
+	changedWait   = 1.0
+)
+
+// routesALeg is how many routes of aggregators a leg of mainnet has, in the recorded blocks with
+// which routes_raw was measured (docs/sizing.md: 255 and 1,157 a second).
+const routesALeg = 255.0 / 1157
+
+func forecast(cfg Config, s *Sample) *Forecast {
+	perSlot := 1 / float64(s.Slots+1) // the first slot's block is among those that were read
+	slots := float64(s.Slots) / s.Seconds * secondsADay
+	day := func(n float64) float64 { return n * perSlot * slots }
+	f := &Forecast{Units: sizing.Rates{sizing.Slot: slots, sizing.Minute: minutesADay}, SourceBytes: day(float64(s.SourceBytes)), Documents: day(s.Documents)}
+	for _, unit := range []sizing.Unit{sizing.Event, sizing.Leg, sizing.Transaction, sizing.NewMint, sizing.NewPool} {
+		f.Units[unit] = day(s.Units[unit])
+	}
+	// What trades in a minute trades at least once in its hour and its day. How much more does, a
+	// sample of a minute cannot tell.
+	minutes := max(1, s.Seconds/60)
+	pools, mints := float64(s.PoolMinutes)/minutes, float64(s.MintMinutes)/minutes
+	f.Units[sizing.PoolMinute], f.Units[sizing.PoolHour], f.Units[sizing.PoolDay] = pools*minutesADay, pools*24, pools
+	f.Units[sizing.MintMinute], f.Units[sizing.MintHour], f.Units[sizing.MintDay] = mints*minutesADay, mints*24, mints
+	f.Calls = calls(cfg, s, slots, day)
+	f.disk(s, day)
+	if f.Backlog = cfg.Tokens; cfg.Documents && cfg.MissingPerMinute > 0 {
+		f.BacklogDays = float64(cfg.Tokens) / float64(cfg.MissingPerMinute) / minutesADay
+	}
+	return f
+}
+
+// disk adds what lies on disk after a day, a week, a month and a year.
+func (f *Forecast) disk(s *Sample, day func(float64) float64) {
+	var topics []sizing.Store
+	for name, bytes := range s.Topics {
+		topics = append(topics, sizing.Store{Name: name, Grows: sizing.Slot, Bytes: day(float64(bytes)) / f.Units[sizing.Slot], Days: sizing.KeptDays(name)})
+	}
+	tables := sizing.Tables()
+	for i := range tables {
+		if tables[i].Name == "routes_raw" && s.Units[sizing.Leg] > 0 {
+			tables[i].Bytes *= s.Routes / s.Units[sizing.Leg] / routesALeg
+		}
+	}
+	for _, days := range []float64{1, 7, 30, 365} {
+		f.Disk = append(f.Disk, Disk{days, sizing.After(topics, days, f.Units), sizing.After(tables, days, f.Units)})
+	}
+}
+
+// calls returns what is asked of the upstreams in a day, for nobody's requests.
+func calls(cfg Config, s *Sample, slots float64, day func(float64) float64) (all []Calls) {
+	if cfg.Source.Kind == source.KindRPC {
+		all = append(all, Calls{"blocks and the tip", 2 * slots})
+	}
+	n := float64(len(cfg.Upstreams))
+	if n == 0 {
+		return all
+	}
+	checks := min(2, n) // with several, a second one is asked about each mint
+	all = append(all, Calls{"new mints and metadata",
+		checks*batches(day(s.NewMintReads), batchMints, newWait) + batches(day(s.ResolverReads), batchAccounts, newWait)})
+	if cfg.RereadCalls > 0 {
+		changed := min(batches(day(s.ChangedReads), batchMints, changedWait), float64(cfg.RereadCalls)*secondsADay)
+		all = append(all, Calls{"changed mints", checks * changed})
+	}
+	if cfg.Gateway {
+		all = append(all, Calls{"the gateway, without callers", n * pollCalls * secondsADay / pollEvery})
+	}
+	return append(all, Calls{"which chain it is", n * secondsADay / chainEvery})
+}
+
+// batches returns how many calls a day reads of so many a day make. The first of a call waits for
+// others, in seconds, until size are together.
+func batches(reads, size, wait float64) float64 {
+	return max(reads/size, reads/(1+reads/secondsADay*wait))
+}
+
+// total returns all calls of a day.
+func (f *Forecast) total() (sum float64) {
+	for _, c := range f.Calls {
+		sum += c.Day
+	}
+	return sum
+}
+
+// rate returns how many calls a second an upstream should bear: twice the mean, as they come in
+// bursts, and 10 at least.
+func (f *Forecast) rate(upstreams int) int {
+	const least, most = 10, 100
+	if f == nil || upstreams == 0 {
+		return least
+	}
+	return int(math.Ceil(min(max(2*f.total()/secondsADay/float64(upstreams), least), most)))
+}
+
+// burst is for how long an upstream is asked at a rate.
+const burst = 3 * time.Second

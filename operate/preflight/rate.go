@@ -1,0 +1,72 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mintlake/mintlake/ingest/source"
+)
+
+// checkRates asks each server as often as Mintlake will.
+func (r *run) checkRates(ctx context.Context, f *Forecast) {
+	for _, endpoint := range r.cfg.Upstreams {
+		r.checkRate(ctx, endpoint, "upstream", f.rate(len(r.cfg.Upstreams)))
+	}
+	if r.cfg.Source.Kind == source.KindRPC {
+		r.checkRate(ctx, r.cfg.Source.Endpoint, "source", f.rate(1))
+	}
+}
+
+// checkRate makes calls at a rate for some seconds, and counts which are refused as too many.
+func (r *run) checkRate(ctx context.Context, endpoint, under string, perSecond int) {
+	a, err := r.upstream(endpoint)
+	if err != nil || r.failed(a.host) {
+		return // a check says so
+	}
+	a.under = under
+	var mu sync.Mutex
+	var calls sync.WaitGroup
+	var took []time.Duration
+	answered, refused, broken := 0, 0, 0
+	begin := time.Now()
+	tick := time.NewTicker(time.Second / time.Duration(perSecond))
+	defer tick.Stop()
+	for range perSecond * int(burst/time.Second) {
+		calls.Go(func() {
+			var slot uint64
+			asked := time.Now()
+			err := a.rpc.Call(ctx, "getSlot", nil, &slot)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				answered, took = answered+1, append(took, time.Since(asked))
+			case limited(err):
+				refused++
+			default:
+				broken++
+			}
+		})
+		<-tick.C
+	}
+	calls.Wait()
+	bears := float64(answered) / time.Since(begin).Seconds()
+	c := Check{Name: under + ".rate", Endpoint: a.host, State: OK, Found: fmt.Sprintf("%d calls a second for %s are answered", perSecond, burst), Millis: median(took)}
+	if refused+broken > 0 {
+		c.State, c.Means = Less, "calls wait as long as it asks for, and what they read is late"
+		c.Found = fmt.Sprintf("of %d calls at %d a second %d are refused as too many and %d fail: it bears some %.1f a second", answered+refused+broken, perSecond, refused, broken, bears)
+	}
+	r.add(c)
+}
+
+// failed reports whether a check of an endpoint failed.
+func (r *run) failed(endpoint string) bool {
+	for _, c := range r.checks {
+		if c.Endpoint == endpoint && c.State == Fails {
+			return true
+		}
+	}
+	return false
+}
