@@ -39,6 +39,7 @@ The exit code is 0 when all of it works, 1 when Mintlake works with less, 2 when
 	cmd.Flags().DurationVar(&ask.For, "for", time.Minute, "how long ingest runs dry, up to 10m; 0s leaves it out, and with it what a day costs")
 	cmd.Flags().DurationVar(&ask.Wait, "wait", 10*time.Second, "how long to wait for one answer")
 	cmd.Flags().Int64Var(&ask.Tokens, "tokens", 2_000_000, "tokens of a bootstrap whose documents are to be read")
+	cmd.Flags().Float64Var(&ask.HostRate, "document-rate", 10, "documents a second that the host with most of them is assumed to bear")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	inner := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

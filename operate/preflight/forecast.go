@@ -63,6 +63,9 @@ const (
 // which routes_raw was measured (docs/sizing.md: 255 and 1,157 a second).
 const routesALeg = 255.0 / 1157
 
+// largestHost is the share of the documents that the host with most of them has: assumed.
+const largestHost = 0.4
+
 func forecast(cfg Config, s *Sample) *Forecast {
 	perSlot := 1 / float64(s.Slots+1) // the first slot's block is among those that were read
 	slots := float64(s.Slots) / s.Seconds * secondsADay
@@ -79,8 +82,9 @@ func forecast(cfg Config, s *Sample) *Forecast {
 	f.Units[sizing.MintMinute], f.Units[sizing.MintHour], f.Units[sizing.MintDay] = mints*minutesADay, mints*24, mints
 	f.Calls = calls(cfg, s, slots, day)
 	f.disk(s, day)
-	if f.Backlog = cfg.Tokens; cfg.Documents && cfg.MissingPerMinute > 0 {
-		f.BacklogDays = float64(cfg.Tokens) / float64(cfg.MissingPerMinute) / minutesADay
+	if f.Backlog = cfg.Tokens; cfg.Documents && cfg.MissingPerMinute > 0 && cfg.HostRate > 0 {
+		tokens := float64(cfg.Tokens)
+		f.BacklogDays = max(tokens/float64(cfg.MissingPerMinute)/minutesADay, largestHost*tokens/cfg.HostRate/secondsADay)
 	}
 	return f
 }

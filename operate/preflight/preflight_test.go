@@ -100,7 +100,7 @@ func TestSourcesWithoutAnEndpointAreRefused(t *testing.T) {
 
 // TestADayOfCalls: reads share calls, and no more calls are made than are allowed.
 func TestADayOfCalls(t *testing.T) {
-	cfg := Config{Upstreams: []string{"https://a"}, Use: Use{RereadCalls: 5, Gateway: true, Documents: true, MissingPerMinute: 60, Tokens: 2_000_000}}
+	cfg := Config{Upstreams: []string{"https://a"}, Use: Use{RereadCalls: 5, Gateway: true, Documents: true, MissingPerMinute: 120_000, Tokens: 2_000_000, HostRate: 10}}
 	s := &Sample{Seconds: 60, Slots: 299, Units: sizing.Rates{sizing.Leg: 1000}, Routes: 0, ChangedReads: 60, Topics: map[string]int64{"chain.swaps.v1": 300}}
 	f := forecast(cfg, s)
 	require.InDelta(t, 299*1440, f.Units[sizing.Slot], 1)
@@ -111,7 +111,9 @@ func TestADayOfCalls(t *testing.T) {
 	require.InDelta(t, 69_120, calls["the gateway, without callers"], 1)
 	require.InDelta(t, 2_880, calls["which chain it is"], 1)
 	require.InDelta(t, 43_200, calls["changed mints"], 200, "one of each second waits a second for others: a call every two seconds")
-	require.InDelta(t, 23.15, f.BacklogDays, 0.01)
+	require.InDelta(t, 0.926, f.BacklogDays, 0.001, "the host with 40 % decides")
+	cfg.MissingPerMinute = 60
+	require.InDelta(t, 23.15, forecast(cfg, s).BacklogDays, 0.01, "or the setting")
 	require.InDelta(t, 299*1440, f.Disk[0].Kafka, 1)
 	require.InDelta(t, 30*299*1440, f.Disk[3].Kafka, 100, "swaps are kept for 30 days")
 
