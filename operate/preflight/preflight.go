@@ -47,8 +47,8 @@ type Use struct {
 	RereadCalls int
 	// RereadQuiet and RereadMaxWait: see enrich.RereadConfig.
 	RereadQuiet, RereadMaxWait time.Duration
-	// Documents says that off-chain documents are fetched, and MissingPerMinute how many a minute at
-	// most of those that were never read.
+	// Documents says that off-chain documents are fetched, and MissingPerMinute how many a minute,
+	// at most, of those that were never read.
 	Documents        bool
 	MissingPerMinute int
 	// Tokens is how many tokens wait for their document, and HostRate how many a second the host
