@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# solders, Solana's Rust types in Python: transactions of all versions are sent, and what comes back is read by Rust's own types.
+# solders, Solana's Rust types in Python: transactions of all versions are sent, what comes back is read by Rust's own types, and swaps have its bytes.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,4 +11,7 @@ if [[ ! -e $venv/done ]]; then
   "$here/../../retry.sh" "$python" -m pip install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
   touch "$venv/done"
 fi
-"$python" "$here/send.py"
+for script in send swap; do
+  echo "$script"
+  PYTHONDONTWRITEBYTECODE=1 "$python" "$here/$script.py"
+done

@@ -1,65 +1,18 @@
 """Sends a transfer of each version, large ones too, and reads it back by Rust's own types."""
 
 import base64
-import itertools
 import json
-import os
-import time
-import urllib.error
-import urllib.request
 
+from chain import call, funded, landed, result, until
 from solders.hash import Hash
-from solders.keypair import Keypair
 from solders.message import Message, MessageV0, MessageV1, TransactionConfig
 from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from solders.transaction import VersionedTransaction
 from solders.transaction_status import EncodedConfirmedTransactionWithStatusMeta
 
-URL = os.environ["MINTLAKE_RPC"]
-ids = itertools.count(1)
-
-
-def call(method, *params):
-    """Returns the answer to a call: a node that is late is asked again for 90 seconds."""
-    body = json.dumps({"jsonrpc": "2.0", "id": next(ids), "method": method, "params": params}).encode()
-    end = time.time() + 90
-    while True:
-        request = urllib.request.Request(URL, body, {"Content-Type": "application/json"})
-        try:
-            return json.load(urllib.request.urlopen(request, timeout=60))
-        except urllib.error.HTTPError as answer:
-            if answer.code not in (429, 502, 503) or time.time() > end:
-                raise
-            time.sleep(0.5)
-
-
-def result(method, *params):
-    answer = call(method, *params)
-    assert "error" not in answer, (method, answer["error"])
-    return answer["result"]
-
-
-def until(what, look):
-    end = time.time() + 90
-    while time.time() < end:
-        if found := look():
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"{what}: not seen within 90 s")
-
-
-wallet = Keypair()
+wallet = funded(2_000_000_000)
 other = Pubkey.new_unique()
-airdrop = result("requestAirdrop", str(wallet.pubkey()), 2_000_000_000)
-
-
-def landed(signature):
-    status = result("getSignatureStatuses", [signature])["value"][0]
-    return status and status["confirmationStatus"] != "processed" and status
-
-
-assert until("the airdrop", lambda: landed(airdrop))["err"] is None
 
 
 def send(name, make):
