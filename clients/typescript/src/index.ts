@@ -1,6 +1,7 @@
-// The token API of Mintlake. Types are made of the OpenAPI document by openapi-typescript. A
-// refused request (429, or 503 while a node loads) is made again when Retry-After says.
+// The token API of Mintlake; swap.ts has the swap API. Types are made of the OpenAPI documents by
+// openapi-typescript. A refused request (429, or 503 while a node loads) is made again when Retry-After says.
 import type { components, operations } from "./openapi.js";
+import { errorOf, Http, MintlakeError, sleep, type Options } from "./http.js";
 import { events, NotAFeed } from "./sse.js";
 
 type Schemas = components["schemas"];
@@ -38,55 +39,25 @@ export type FeedEvent<R = Row> =
   | { event: "reset"; reason: string; message: string }
   | { event: "cursor"; cursor: string };
 
-/** An answer that is no success. */
-export class MintlakeError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-    /** Milliseconds to wait before the next try; 0 where the API says nothing. */
-    readonly retryAfterMs: number,
-    /** Finds the request in the node's log. */
-    readonly requestId: string | null,
-  ) {
-    super(`${status}: ${message}`);
-    this.name = "MintlakeError";
-  }
-}
+export { MintlakeError, type Options } from "./http.js";
+export * from "./swap.js";
 
-export interface Options {
-  /** The token API, such as http://127.0.0.1:8080. */
-  url: string;
-  /** Makes the requests; the global fetch by default. */
-  fetch?: typeof fetch;
-  /** Longest time that one request waits for its limit; a minute by default, 0 for never. */
-  maxWaitMs?: number;
-}
-
-const maxTries = 5;
 const longestPauseMs = 30_000;
 /** The feed sends a sign of life each 15 s. */
 const quietLimitMs = 45_000;
 
 export class Mintlake {
-  readonly #url: string;
-  readonly #fetch: typeof fetch;
-  readonly #maxWaitMs: number;
+  readonly #http: Http;
 
   constructor(options: Options) {
-    const url = new URL(options.url);
-    if (url.protocol !== "http:" && url.protocol !== "https:") {
-      throw new TypeError(`url is ${options.url}: must be http(s)://host:port`);
-    }
-    this.#url = url.href.replace(/\/$/, "");
-    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
-    this.#maxWaitMs = options.maxWaitMs ?? 60_000;
+    this.#http = new Http(options);
   }
 
   /** GET /tokens: without q the tokens with the most volume. */
   search(query?: Whole<"searchTokens">, signal?: AbortSignal): Promise<SearchResponse<Token>>;
   search(query: Query<"searchTokens">, signal?: AbortSignal): Promise<SearchResponse>;
   search(query: Query<"searchTokens"> = {}, signal?: AbortSignal): Promise<SearchResponse> {
-    return this.#json("/tokens", query, { signal: signal ?? null });
+    return this.#http.json("/tokens", query, { signal: signal ?? null });
   }
 
   /** Every token that matches, each once, by walks of 200. */
@@ -104,35 +75,34 @@ export class Mintlake {
   token(mint: string, query?: Whole<"getToken">, signal?: AbortSignal): Promise<Token>;
   token(mint: string, query: Query<"getToken">, signal?: AbortSignal): Promise<Row>;
   token(mint: string, query: Query<"getToken"> = {}, signal?: AbortSignal): Promise<Row> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}`, query, { signal: signal ?? null });
   }
 
   /** POST /tokens/batch: up to 500 mints. */
   batch(body: BatchRequest, query?: Whole<"resolveTokens">, signal?: AbortSignal): Promise<BatchResponse<Token>>;
   batch(body: BatchRequest, query: Query<"resolveTokens">, signal?: AbortSignal): Promise<BatchResponse>;
   batch(body: BatchRequest, query: Query<"resolveTokens"> = {}, signal?: AbortSignal): Promise<BatchResponse> {
-    const headers = { "Content-Type": "application/json" };
-    return this.#json("/tokens/batch", query, { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null });
+    return this.#http.post("/tokens/batch", query, body, signal);
   }
 
   /** GET /tokens/{mint}/history: one page, newest first. */
   history(mint: string, query: Query<"getHistory"> = {}, signal?: AbortSignal): Promise<HistoryResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/history`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/history`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/ohlcv, oldest first. */
   candles(mint: string, query: Query<"getCandles"> = {}, signal?: AbortSignal): Promise<CandlesResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/ohlcv`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/ohlcv`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/pools, those that trade most first. */
   pools(mint: string, query: Query<"getPools"> = {}, signal?: AbortSignal): Promise<PoolsResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/pools`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/pools`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/trades: one page, newest first. */
   trades(mint: string, query: Query<"getTrades"> = {}, signal?: AbortSignal): Promise<TradesResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/trades`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/trades`, query, { signal: signal ?? null });
   }
 
   /**
@@ -140,7 +110,7 @@ export class Mintlake {
    * between two streams is in trades().
    */
   async *followTrades(mint: string, signal?: AbortSignal): AsyncGenerator<Trade> {
-    const response = await this.#fetch(this.#address("/trades/stream", { mint }), { headers: { Accept: "text/event-stream" }, signal: signal ?? null });
+    const response = await this.#http.open("/trades/stream", { mint }, signal);
     if (!response.ok) throw await errorOf(response);
     for await (const event of events(response, () => {})) {
       if (event.event === "trade") yield JSON.parse(event.data) as Trade;
@@ -149,37 +119,37 @@ export class Mintlake {
 
   /** GET /tokens/{mint}/accounts, those with the most first. */
   accounts(mint: string, query: Query<"getAccounts"> = {}, signal?: AbortSignal): Promise<AccountsResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/accounts`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/accounts`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/holders: one page, those with the most first. */
   holders(mint: string, query: Query<"getHolders"> = {}, signal?: AbortSignal): Promise<HoldersResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/holders`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/holders`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/holders/history, oldest first. */
   holdersHistory(mint: string, query: Query<"getHoldersHistory"> = {}, signal?: AbortSignal): Promise<HoldersHistoryResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/holders/history`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/holders/history`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/transfers: one page, newest first. */
   transfers(mint: string, query: Query<"getTransfers"> = {}, signal?: AbortSignal): Promise<TransfersResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/transfers`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/transfers`, query, { signal: signal ?? null });
   }
 
   /** GET /owners/{owner}/tokens: one page, the highest value first. */
   ownerTokens(owner: string, query: Query<"getOwnerTokens"> = {}, signal?: AbortSignal): Promise<OwnerTokensResponse> {
-    return this.#json(`/owners/${encodeURIComponent(owner)}/tokens`, query, { signal: signal ?? null });
+    return this.#http.json(`/owners/${encodeURIComponent(owner)}/tokens`, query, { signal: signal ?? null });
   }
 
   /** GET /owners/{owner}/transfers: one page, newest first. */
   ownerTransfers(owner: string, query: Query<"getOwnerTransfers"> = {}, signal?: AbortSignal): Promise<OwnerTransfersResponse> {
-    return this.#json(`/owners/${encodeURIComponent(owner)}/transfers`, query, { signal: signal ?? null });
+    return this.#http.json(`/owners/${encodeURIComponent(owner)}/transfers`, query, { signal: signal ?? null });
   }
 
   /** GET /status. */
   status(signal?: AbortSignal): Promise<Status> {
-    return this.#json("/status", {}, { signal: signal ?? null });
+    return this.#http.json("/status", {}, { signal: signal ?? null });
   }
 
   /**
@@ -200,9 +170,7 @@ export class Mintlake {
       signal?.addEventListener("abort", stop);
       let timer = setTimeout(stop, quietLimitMs);
       try {
-        const response = await this.#fetch(this.#address("/tokens/stream", { ...query, cursor }), {
-          headers: { Accept: "text/event-stream" }, signal: quiet.signal,
-        });
+        const response = await this.#http.open("/tokens/stream", { ...query, cursor }, quiet.signal);
         if (!response.ok) throw await errorOf(response);
         const alive = () => { clearTimeout(timer); timer = setTimeout(stop, quietLimitMs); };
         if (lost) { // also the changes between the last connection and this one are lost
@@ -242,28 +210,6 @@ export class Mintlake {
       await sleep(Math.max(wait, retryMs), signal);
     }
   }
-
-  #address(path: string, query: object): string {
-    const params = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== null) params.set(name, String(value)); // lists are joined by commas
-    }
-    const text = params.toString();
-    return this.#url + path + (text === "" ? "" : "?" + text);
-  }
-
-  async #json<T>(path: string, query: object, init: RequestInit): Promise<T> {
-    let left = this.#maxWaitMs;
-    for (let attempt = 1; ; attempt++) {
-      const response = await this.#fetch(this.#address(path, query), init);
-      if (response.ok) return (await response.json()) as T;
-      const refusal = await errorOf(response);
-      if (refusal.retryAfterMs === 0 || refusal.retryAfterMs > left || attempt === maxTries) throw refusal;
-      left -= refusal.retryAfterMs;
-      await sleep(refusal.retryAfterMs, init.signal ?? undefined);
-      init.signal?.throwIfAborted();
-    }
-  }
 }
 
 function shownEvent(event: string, data: string): FeedEvent | undefined {
@@ -277,26 +223,4 @@ function shownEvent(event: string, data: string): FeedEvent | undefined {
       return { event, ...(JSON.parse(data) as { reason: string; message: string }) };
   }
   return undefined; // end, and what later versions send
-}
-
-async function errorOf(response: Response): Promise<MintlakeError> {
-  let message = `${response.statusText}, and no error as Mintlake answers: is this the address of its API?`;
-  try {
-    const told = (await response.json()) as { message?: unknown };
-    if (typeof told.message === "string") message = told.message;
-  } catch {
-    // not JSON: another server answered
-  }
-  const seconds = Number(response.headers.get("Retry-After"));
-  const waits = (response.status === 429 || response.status === 503) && seconds > 0;
-  return new MintlakeError(response.status, message, waits ? seconds * 1000 : 0, response.headers.get("X-Request-ID"));
-}
-
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => { clearTimeout(timer); signal?.removeEventListener("abort", done); resolve(); };
-    const timer = setTimeout(done, ms);
-    if (signal?.aborted) done();
-    signal?.addEventListener("abort", done);
-  });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { Mintlake, MintlakeError } from "@mintlake/client";
+import { Mintlake, MintlakeError, MintlakeSwap } from "@mintlake/client";
 
 const mint = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
 const usdc = { mint, symbol: "USDC", name: "USD Coin", decimals: 6, logo_status: "ok", is_token22: false };
@@ -145,4 +145,37 @@ test("the example of the README runs", async (t) => {
   t.mock.method(console, "log", (...words) => lines.push(words.join(" ")));
   await import("../example.mjs");
   assert.deepEqual(lines, [`USDC ${mint}`, "supply 1000000", "new USDC"]);
+});
+
+test("quotes and swaps are asked for as the swap API takes them", async (t) => {
+  const asked = [];
+  const quote = { amount_out: "9", min_amount_out: "8" };
+  const url = await serving(t, (request, response) => {
+    let body = "";
+    request.on("data", (part) => (body += part)).on("end", () => {
+      asked.push([request.method, request.url, request.headers["x-api-key"], body === "" ? null : JSON.parse(body)]);
+      if (request.url.startsWith("/api/v2/quote/stream")) {
+        response.writeHead(200, { "Content-Type": "text/event-stream" });
+        return response.end(`event: quote\ndata: ${JSON.stringify(quote)}\n\nevent: error\ndata: {"statusCode":404,"message":"none","code":"no_pool"}\n\nevent: end\ndata: {"reason":"age"}\n\n`);
+      }
+      if (asked.length === 1) return send(response, { ...refusal, statusCode: 503 }, 503, { "Retry-After": "1" });
+      if (body.includes("nobody")) return send(response, { statusCode: 404, error: "Not Found", message: "no pool trades", code: "no_pool" }, 404);
+      send(response, request.url === "/api/v2/send" ? { status: "landed" } : { ...quote, txn: "AA==" });
+    });
+  });
+  const swaps = new MintlakeSwap({ url, key: "secret" });
+  const trade = { src_mint: mint, dst_mint: "b", amount_in: "18446744073709551615", slippage_bps: 50 };
+  assert.equal((await swaps.quote({ ...trade, dexes: ["raydium_cpmm", "pumpswap"] })).amount_out, "9");
+  const built = await swaps.swap({ quote, user_account: "u" });
+  assert.equal((await swaps.send({ quote: built, transaction: "AQ==" })).status, "landed");
+  await assert.rejects(swaps.swap({ ...trade, user_account: "nobody" }), (error) => error instanceof MintlakeError && error.status === 404 && error.code === "no_pool");
+  const got = [];
+  for await (const event of swaps.follow(trade)) got.push(event);
+  assert.deepEqual(got, [{ event: "quote", quote }, { event: "error", message: "none", code: "no_pool" }]);
+  const query = `src_mint=${mint}&dst_mint=b&amount_in=18446744073709551615&slippage_bps=50`;
+  assert.deepEqual(asked, [
+    ["GET", `/api/v2/quote?${query}&dexes=raydium_cpmm%2Cpumpswap`, "secret", null], ["GET", `/api/v2/quote?${query}&dexes=raydium_cpmm%2Cpumpswap`, "secret", null],
+    ["POST", "/api/v2/swap", "secret", { quote, user_account: "u" }], ["POST", "/api/v2/send", "secret", { quote: { ...quote, txn: "AA==" }, transaction: "AQ==" }],
+    ["POST", "/api/v2/swap", "secret", { ...trade, user_account: "nobody" }], ["GET", `/api/v2/quote/stream?${query}`, "secret", null],
+  ]);
 });

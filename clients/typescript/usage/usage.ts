@@ -1,5 +1,5 @@
 // How callers use the client. It is compiled with --strict and never run: what stands here is what must compile, and what ts-expect-error marks must not.
-import { Mintlake, type BatchRequest, type FeedEvent, type Row, type Token } from "@mintlake/client";
+import { Mintlake, MintlakeError, MintlakeSwap, type BatchRequest, type FeedEvent, type Quote, type Row, type Sent, type SwapQuote, type Token } from "@mintlake/client";
 
 const mintlake = new Mintlake({ url: "http://127.0.0.1:8080" });
 const signal = AbortSignal.timeout(1000);
@@ -41,3 +41,27 @@ for await (const event of mintlake.follow({ fields: ["mint"], cursor: "c" })) ke
 
 const { pipeline, coverage, unknowns } = await mintlake.status(signal);
 console.log(states, price, some, sure, kept, pipeline.lag_records, coverage.gaps.length, unknowns.map(({ name }) => name));
+
+const swaps = new MintlakeSwap({ url: "http://127.0.0.1:8081", key: "k" });
+const trade = { src_mint: "a", dst_mint: "b", amount_in: "1000", slippage_bps: 50 };
+const quote: Quote = await swaps.quote({ ...trade, dexes: ["raydium_cpmm"], transaction_version: "1", sizes: true }, signal);
+const bytes: number | undefined = quote.transaction_bytes?.[1];
+// @ts-expect-error without a user there may be no transaction
+const nothing: string = quote.txn;
+const built: SwapQuote = await swaps.swap({ ...trade, user_account: "u", payer: "p", priority_fee: { jitoTipLamports: 1000 } });
+await swaps.swap({ quote, user_account: "u", destination_token_account: "d" }, signal);
+const transaction: string = built.txn;
+const sent: Sent = await swaps.send({ quote: built, transaction });
+const realised: number | null = sent.slippage_realised_bps;
+for await (const event of swaps.follow(trade)) console.log(event.event === "quote" ? event.quote.amount_out : event.code);
+// @ts-expect-error a wallet must sign
+await swaps.swap(trade);
+// @ts-expect-error a slippage is required
+await swaps.quote({ src_mint: "a", dst_mint: "b", amount_in: "1" });
+// @ts-expect-error there is no such parameter
+await swaps.quote({ ...trade, slippage: 5 });
+// @ts-expect-error amounts are text: a number loses digits above 2 to the 53rd
+await swaps.quote({ ...trade, amount_in: 1000 });
+const listed: (string | undefined)[] = [...(await swaps.venues()).venues.map((venue) => venue.status), ...(await swaps.pools({ mint: "a" })).pools.map((pool) => pool.refused?.code)];
+const code: string | null = new MintlakeError(404, "m", 0, null).code;
+console.log(bytes, nothing, realised, listed, code);
