@@ -95,7 +95,7 @@ func (w *world) body(t *testing.T, schema, path string) map[string]any {
 func TestBalances(t *testing.T) {
 	w := newWorld(t)
 	for name, run := range map[string]func(*testing.T, *world){
-		"accounts": accountsRoute, "holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "one price": onePrice, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
+		"accounts": accountsRoute, "accounts of an owner": ownerAccountsRoute, "holders": holdersRoute, "history of holders": holdersHistoryRoute, "transfers": transfersRoutes, "wallet": walletRoute, "one price": onePrice, "wallet with dust": dustyWallet, "rows": holdersOfRows, "refusals": balancesRefuse,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
 	}
@@ -147,6 +147,33 @@ func accountsRoute(t *testing.T, w *world) {
 	require.Equal(t, w.alice, second["delegate"])
 	require.Equal(t, "38", second["delegated_amount"], "what was spent before the approval does not count")
 	require.Nil(t, body["items"].([]any)[0].(map[string]any)["is_frozen"])
+}
+
+func ownerAccountsRoute(t *testing.T, w *world) {
+	path := "/owners/" + w.alice + "/accounts"
+	all := w.body(t, "OwnerAccountsResponse", path)
+	require.Len(t, all["items"], 2)
+	require.Nil(t, all["next"])
+	require.Equal(t, false, all["complete"], "alice may have accounts that nobody told")
+	first := w.body(t, "OwnerAccountsResponse", path+"?limit=1")
+	second := w.body(t, "OwnerAccountsResponse", path+"?limit=1&cursor="+first["next"].(string))
+	require.Equal(t, all["items"], append(first["items"].([]any), second["items"].([]any)...))
+	one := w.body(t, "OwnerAccountsResponse", path+"?mint="+w.one)
+	require.Len(t, one["items"], 1)
+	require.Equal(t, true, one["complete"], "the mint is")
+	nobody := pubkey.Key{77}.String()
+	require.Equal(t, false, w.body(t, "OwnerAccountsResponse", "/owners/"+nobody+"/accounts")["complete"])
+
+	// A validator's snapshot had all accounts, and all slots since have balances of all mints.
+	w.exec(t, `INSERT INTO mintlake.balance_reach_raw (name, whole, at) VALUES ('balances', 15, now64(3) + 10)`)
+	w.exec(t, `INSERT INTO mintlake.balance_mints_raw (mint, partition, based) VALUES ('%s', 0, 16)`, pubkey.Key{}.String())
+	w.exec(t, `INSERT INTO mintlake.slots_raw (slot, status, balances) VALUES (40, 'ingested', 1)`)
+	empty := w.body(t, "OwnerAccountsResponse", "/owners/"+nobody+"/accounts")
+	require.Equal(t, true, empty["complete"])
+	require.EqualValues(t, 16, empty["since_slot"])
+	require.Equal(t, false, w.body(t, "OwnerAccountsResponse", path)["complete"], "the mint two is not whole")
+	w.exec(t, `INSERT INTO mintlake.slots_raw (slot, status, balances) VALUES (41, 'ingested', 7)`)
+	require.Equal(t, false, w.body(t, "OwnerAccountsResponse", "/owners/"+nobody+"/accounts")["complete"], "the newest slots have those of a list of mints")
 }
 
 func holdersHistoryRoute(t *testing.T, w *world) {

@@ -207,16 +207,21 @@ func queryOfWallet(c *fiber.Ctx, filter *balances.Filter) (err error) {
 	if filter.Direction, err = queryOneOf(c, "direction", directions); err != nil {
 		return err
 	}
+	filter.Mint, err = queryMint(c)
+	return err
+}
+
+// queryMint reads the parameter mint; nil without it.
+func queryMint(c *fiber.Ctx) (*pubkey.Key, error) {
 	text, given, err := queryOnce(c, "mint")
 	if err != nil || !given {
-		return err
+		return nil, err
 	}
 	mint, parseErr := pubkey.Parse(text)
 	if parseErr != nil {
-		return invalid("mint", quoted(text), "must be a mint address, base58")
+		return nil, invalid("mint", quoted(text), "must be a mint address, base58")
 	}
-	filter.Mint = &mint
-	return nil
+	return &mint, nil
 }
 
 // queryOneOf reads a parameter that has one of some values; empty without it.

@@ -75,6 +75,7 @@ func (s *Server) addRoutes() {
 		{fiber.MethodGet, "/tokens/:mint/holders", windowLookup, true, s.keepsBalances(s.getHolders)},
 		{fiber.MethodGet, "/tokens/:mint/holders/history", windowLookup, true, s.keepsBalances(s.getHoldersHistory)},
 		{fiber.MethodGet, "/tokens/:mint/transfers", windowLookup, true, s.keepsBalances(s.getTransfers)},
+		{fiber.MethodGet, "/owners/:owner/accounts", windowLookup, true, s.keepsBalances(s.getOwnerAccounts)},
 		{fiber.MethodGet, "/owners/:owner/tokens", windowLookup, true, s.keepsBalances(s.getOwnerTokens)},
 		{fiber.MethodGet, "/owners/:owner/transfers", windowLookup, true, s.keepsBalances(s.getOwnerTransfers)},
 		{fiber.MethodGet, "/venues", windowLookup, false, s.getVenues},

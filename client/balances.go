@@ -42,6 +42,15 @@ func (c *Client) Transfers(ctx context.Context, mint string, params *rest.GetTra
 	return whole(answer.JSON200)
 }
 
+// OwnerAccounts is GET /owners/{owner}/accounts: one page, by mint.
+func (c *Client) OwnerAccounts(ctx context.Context, owner string, params *rest.GetOwnerAccountsParams) (*rest.OwnerAccountsResponse, error) {
+	answer, err := c.REST.GetOwnerAccountsWithResponse(ctx, owner, params)
+	if err != nil {
+		return nil, err
+	}
+	return whole(answer.JSON200)
+}
+
 // OwnerTokens is GET /owners/{owner}/tokens: one page, the highest value first.
 func (c *Client) OwnerTokens(ctx context.Context, owner string, params *rest.GetOwnerTokensParams) (*rest.OwnerTokensResponse, error) {
 	answer, err := c.REST.GetOwnerTokensWithResponse(ctx, owner, params)

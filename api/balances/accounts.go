@@ -2,6 +2,7 @@ package balances
 
 import (
 	"context"
+	"encoding/hex"
 	"strconv"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -11,6 +12,7 @@ import (
 
 // Account is an open token account of a mint.
 type Account struct {
+	Mint    pubkey.Key
 	Account pubkey.Key
 	// Owner is the zero key if the source did not tell the owner.
 	Owner pubkey.Key
@@ -38,20 +40,85 @@ func (c *ClickHouse) Accounts(ctx context.Context, mint pubkey.Key, limit int) (
 		if err := rows.Scan(&account, &owner, &amount); err != nil {
 			return err
 		}
-		accounts = append(accounts, Account{Account: keyOf(account), Owner: keyOf(owner), Amount: strconv.FormatUint(amount, 10)})
+		accounts = append(accounts, Account{Mint: mint, Account: keyOf(account), Owner: keyOf(owner), Amount: strconv.FormatUint(amount, 10)})
 		return nil
 	}, "SELECT account, owner, amount FROM "+accountsNow+" ORDER BY amount DESC, account DESC LIMIT {limit:UInt32}", named("mint", mint.String()), named("limit", limit))
 	if err != nil || len(accounts) == 0 {
 		return accounts, err
 	}
-	return accounts, c.enterStates(ctx, mint, accounts)
+	return accounts, c.enterStates(ctx, accounts)
 }
 
-// enterStates sets the states of accounts of a mint.
-func (c *ClickHouse) enterStates(ctx context.Context, mint pubkey.Key, accounts []Account) error {
-	keys, place := make([]string, len(accounts)), make(map[pubkey.Key]*Account, len(accounts))
+// AccountCursor is an account's place among those of an owner. The zero value is before all.
+type AccountCursor struct{ mint, account pubkey.Key }
+
+// AccountCursorOf returns the place of an account.
+func AccountCursorOf(a *Account) AccountCursor { return AccountCursor{a.Mint, a.Account} }
+
+// String is mint and account in hexadecimal digits.
+func (c AccountCursor) String() string { return hex.EncodeToString(append(c.mint[:], c.account[:]...)) }
+
+// ParseAccountCursor reads what String makes.
+func ParseAccountCursor(text string) (c AccountCursor, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != 2*pubkey.Size {
+		return c, errCursor
+	}
+	return AccountCursor{pubkey.Key(raw), pubkey.Key(raw[pubkey.Size:])}, nil
+}
+
+// OwnerAccounts implements Reader.
+func (c *ClickHouse) OwnerAccounts(ctx context.Context, owner pubkey.Key, mint *pubkey.Key, after AccountCursor, limit int) ([]Account, error) {
+	where, args := "", []any{named("owner", owner.String()), named("limit", limit)}
+	if mint != nil {
+		where, args = " AND mint = {mint:String}", append(args, named("mint", mint.String()))
+	}
+	if after != (AccountCursor{}) {
+		where += " AND (mint > {after:String} OR mint = {after:String} AND account > toFixedString(base58Decode({behind:String}), 32))"
+		args = append(args, named("after", after.mint.String()), named("behind", after.account.String()))
+	}
+	accounts := []Account{}
+	err := c.read(ctx, c.public, func(rows driver.Rows) error {
+		var text, account string
+		var amount uint64
+		if err := rows.Scan(&text, &account, &amount); err != nil {
+			return err
+		}
+		of, err := pubkey.Parse(text)
+		accounts = append(accounts, Account{Mint: of, Account: keyOf(account), Owner: owner, Amount: strconv.FormatUint(amount, 10)})
+		return err
+	}, "SELECT mint, account, amount FROM {db}.wallet_accounts_raw FINAL WHERE owner = {owner:String} AND open"+where+" ORDER BY mint, account LIMIT {limit:UInt32}", args...)
+	if err != nil || len(accounts) == 0 {
+		return accounts, err
+	}
+	return accounts, c.enterStates(ctx, accounts)
+}
+
+// allMints is what chain.balances.v1 and balance_mints_raw have in place of a mint where all
+// accounts of all mints were read.
+var allMints = pubkey.Key{}.String()
+
+// AllSince implements Reader.
+func (c *ClickHouse) AllSince(ctx context.Context) (slot uint64, err error) {
+	err = c.read(ctx, c.public, func(rows driver.Rows) error {
+		var whole, reached, extent uint64
+		if err := rows.Scan(&slot, &whole, &reached, &extent); err != nil {
+			return err
+		}
+		if reached == 0 || slot < whole || extent != 1 {
+			slot = 0
+		}
+		return nil
+	}, `SELECT ifNull((SELECT max(based) FROM {db}.balance_mints_raw WHERE mint = {all:String}), 0), ifNull((SELECT max(whole) FROM {db}.balance_reach_raw FINAL), 0),
+		(SELECT count() FROM {db}.balance_reach_raw), ifNull((SELECT balances FROM {db}.slots_raw WHERE balances > 0 ORDER BY slot DESC LIMIT 1), 0)`, named("all", allMints))
+	return slot, err
+}
+
+// enterStates sets the states of accounts.
+func (c *ClickHouse) enterStates(ctx context.Context, accounts []Account) error {
+	mints, keys, place := make([]string, len(accounts)), make([]string, len(accounts)), make(map[pubkey.Key]*Account, len(accounts))
 	for i := range accounts {
-		keys[i], place[accounts[i].Account] = accounts[i].Account.String(), &accounts[i]
+		mints[i], keys[i], place[accounts[i].Account] = accounts[i].Mint.String(), accounts[i].Account.String(), &accounts[i]
 	}
 	return c.read(ctx, c.public, func(rows driver.Rows) error {
 		var key string
@@ -75,6 +142,6 @@ func (c *ClickHouse) enterStates(ctx context.Context, mint pubkey.Key, accounts 
 		}
 		return nil
 	}, `SELECT account_key, is_frozen, delegate, delegated_amount FROM {db}.account_states
-		WHERE mint = {mint:String} AND account_key IN (SELECT toFixedString(base58Decode(arrayJoin({accounts:Array(String)})), 32))`,
-		named("mint", mint.String()), named("accounts", keys))
+		WHERE (mint, account_key) IN (SELECT pair.1, toFixedString(base58Decode(pair.2), 32)
+			FROM (SELECT arrayJoin(arrayZip({mints:Array(String)}, {accounts:Array(String)})) AS pair))`, named("mints", mints), named("accounts", keys))
 }

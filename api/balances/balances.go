@@ -140,6 +140,11 @@ type Reader interface {
 	// Accounts returns at most limit open accounts of a mint, those with the most first, then the
 	// highest address by its bytes: the order of nodes.
 	Accounts(ctx context.Context, mint pubkey.Key, limit int) ([]Account, error)
+	// OwnerAccounts returns at most limit open accounts of an owner behind a cursor, sorted by mint
+	// as text and account; if mint is not nil, those of the mint.
+	OwnerAccounts(ctx context.Context, owner pubkey.Key, mint *pubkey.Key, after AccountCursor, limit int) ([]Account, error)
+	// AllSince returns the slot from which all accounts of all owners are known; 0 if they are not.
+	AllSince(ctx context.Context) (uint64, error)
 	// Points returns the hours that begin in [from, to) in which holders were counted: at most
 	// limit of them, the newest, sorted from the oldest to the newest.
 	Points(ctx context.Context, mint pubkey.Key, from, to time.Time, limit int) ([]Point, error)

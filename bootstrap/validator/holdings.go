@@ -120,8 +120,9 @@ func (l *Loader) writeHoldings(ctx context.Context, group map[pubkey.Key][]*even
 	return nil
 }
 
-// markWhole says of each followed mint that exists that all its accounts were read. These records
-// come behind the accounts of their mint, in the same partition.
+// markWhole says of each followed mint that exists that all its accounts were read, and then, if
+// all mints are followed, that all accounts of all wallets were. The records of a mint come behind
+// its accounts, in the same partition.
 func (l *Loader) markWhole(ctx context.Context, replaced *replaced) error {
 	var records []kafka.Record
 	flush := func() error {
@@ -155,7 +156,14 @@ func (l *Loader) markWhole(ctx context.Context, replaced *replaced) error {
 		}
 		return flush()
 	})
-	if err != nil || len(records) == 0 {
+	if err == nil && len(records) > 0 {
+		err = flush()
+	}
+	if err != nil || !l.deps.All {
+		return err
+	}
+	record, err := l.balances(pubkey.Key{}, &eventspb.BalanceChanges{IsAll: true})
+	if records = []kafka.Record{record}; err != nil {
 		return err
 	}
 	return flush()

@@ -62,6 +62,7 @@ func TestBalancesOfFollowedMints(t *testing.T) {
 		require.ErrorContains(t, err, "disk full")
 	}
 	require.Equal(t, 1, out.failed)
+	require.False(t, out.all, "not all mints were followed")
 	for mint, isWhole := range out.whole {
 		if !isWhole {
 			delete(out.whole, mint) // its mint account was closed
@@ -69,4 +70,17 @@ func TestBalancesOfFollowedMints(t *testing.T) {
 	}
 	require.Equal(t, want, out.held)
 	require.Equal(t, whole, out.whole)
+}
+
+// TestAllAccountsWereRead: with all mints followed, the log says that all accounts of all wallets
+// were read.
+func TestAllAccountsWereRead(t *testing.T) {
+	w := newWorld(10, 300)
+	out := newLog()
+	loader, err := validator.New(validator.Config{Full: write(t, w.full(snapshotfile.Agave4), "zst"), Folder: t.TempDir()},
+		validator.Deps{Producer: out, Follow: func(pubkey.Key) bool { return true }, All: true})
+	require.NoError(t, err)
+	_, err = loader.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, out.all)
 }

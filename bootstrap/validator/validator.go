@@ -60,6 +60,8 @@ type Deps struct {
 	Extract Extract
 	// Follow says of which mints token accounts are read too, into chain.balances.v1; nil: of none.
 	Follow func(mint pubkey.Key) bool
+	// All says that Follow takes every mint.
+	All bool
 	// Bounds say which slots a chain can have reached; nil knows only the clock.
 	Bounds *bounds.Bounds
 	Logger *slog.Logger

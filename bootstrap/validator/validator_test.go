@@ -32,6 +32,8 @@ type log struct {
 	// held are the amounts of token accounts by mint, whole the mints that were read as a whole.
 	held  map[[2]pubkey.Key]uint64
 	whole map[pubkey.Key]bool
+	// all means that all accounts of all mints were read.
+	all bool
 	// told is the record about the snapshot.
 	told *eventspb.ValidatorSnapshot
 }
@@ -52,6 +54,10 @@ func (l *log) hold(record *kafka.Record) error {
 	}
 	for _, change := range message.GetChanges() {
 		l.held[[2]pubkey.Key{mint, pubkey.Key(change.GetAccount())}] += change.GetAfter().GetAmount()
+	}
+	if message.GetIsAll() {
+		l.all = mint.IsZero()
+		return nil
 	}
 	l.whole[mint] = message.GetIsWhole()
 	return nil

@@ -59,12 +59,12 @@ func bootstrapValidator(ctx context.Context, cfg *Config, logger *slog.Logger, r
 		if read.Log, err = s.admin.ClusterID(ctx); err != nil {
 			return err
 		}
-		follow, err := s.followed()
+		follow, all, err := s.followed()
 		if err != nil {
 			return err
 		}
 		loader, err := validator.New(read, validator.Deps{
-			Producer: s.writers.For("bootstrap"), Follow: follow, Bounds: s.chainBounds, Logger: logger,
+			Producer: s.writers.For("bootstrap"), Follow: follow, All: all, Bounds: s.chainBounds, Logger: logger,
 		})
 		if err != nil {
 			return err

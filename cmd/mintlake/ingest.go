@@ -91,16 +91,16 @@ func (s *system) balanceMints() (mints map[pubkey.Key]struct{}, on bool, err err
 	return mints, on, err
 }
 
-// followed says of which mints balances are kept; nil of none.
-func (s *system) followed() (func(mint pubkey.Key) bool, error) {
+// followed says of which mints balances are kept, nil of none, and whether that is all.
+func (s *system) followed() (follow func(mint pubkey.Key) bool, all bool, err error) {
 	mints, on, err := s.balanceMints()
 	if err != nil || !on {
-		return nil, err
+		return nil, false, err
 	}
 	return func(mint pubkey.Key) bool {
 		_, listed := mints[mint]
 		return mints == nil || listed
-	}, nil
+	}, mints == nil, nil
 }
 
 // programsFile is the file, in the data folder, that remembers how programs were deployed.

@@ -35,8 +35,8 @@ func (s *Server) tokens(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key
 		if err != nil {
 			return nil, err
 		}
-		answer, err := s.request(ctx, http.MethodPost, "/tokens/batch", body)
-		if err != nil {
+		answer := &rows{}
+		if err := s.request(ctx, http.MethodPost, "/tokens/batch", body, answer); err != nil {
 			return nil, err
 		}
 		for i := range answer.Items {
@@ -51,14 +51,18 @@ func (s *Server) rows(ctx context.Context, query url.Values) (*rows, error) {
 	if query.Get("q") == "" {
 		query.Del("q")
 	}
-	return s.request(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil)
+	answer := &rows{}
+	return answer, s.request(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil, answer)
 }
 
-// request calls the API and counts the outcome. Its errors are meant for the client, except the end
-// of ctx.
-func (s *Server) request(ctx context.Context, method, path string, body []byte) (*rows, error) {
+// errAbsent is the API's 404, for the client if nobody expects it.
+var errAbsent = unavailable("the registry's token API does not answer what the gateway asks for: are both of one version?")
+
+// request calls the API, reads its answer into answer, and counts the outcome. Its errors are meant
+// for the client, except the end of ctx.
+func (s *Server) request(ctx context.Context, method, path string, body []byte, answer any) error {
 	began := time.Now()
-	answer, outcome := s.roundTrip(ctx, method, path, body)
+	outcome := s.roundTrip(ctx, method, path, body, answer)
 	if ctx.Err() != nil {
 		outcome = "canceled"
 	}
@@ -66,24 +70,26 @@ func (s *Server) request(ctx context.Context, method, path string, body []byte) 
 	s.metrics.seconds.Observe(time.Since(began).Seconds())
 	switch outcome {
 	case "ok":
-		return answer, nil
+		return nil
+	case "absent":
+		return errAbsent
 	case "canceled":
-		return nil, ctx.Err()
+		return ctx.Err()
 	case "limited":
-		return nil, unavailable("the registry's token API is at its limit for the gateway: configure api.internal_token at both")
+		return unavailable("the registry's token API is at its limit for the gateway: configure api.internal_token at both")
 	}
-	return nil, unavailable("the registry's token API does not answer: try again")
+	return unavailable("the registry's token API does not answer: try again")
 }
 
 func unavailable(text string) error {
 	return &jsonrpc.CallError{Code: message.CodeUnavailable, Status: http.StatusServiceUnavailable, Message: text}
 }
 
-// roundTrip makes one request. outcome is a metric label; answer is set if outcome is ok.
-func (s *Server) roundTrip(ctx context.Context, method, path string, body []byte) (answer *rows, outcome string) {
+// roundTrip makes one request. outcome is a metric label; answer is whole if it is ok.
+func (s *Server) roundTrip(ctx context.Context, method, path string, body []byte, answer any) (outcome string) {
 	req, err := http.NewRequestWithContext(ctx, method, s.cfg.API+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, "error"
+		return "error"
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "mintlake")
@@ -92,23 +98,24 @@ func (s *Server) roundTrip(ctx context.Context, method, path string, body []byte
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, "connection"
+		return "connection"
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests:
-		return nil, "limited"
+		return "limited"
+	case resp.StatusCode == http.StatusNotFound:
+		return "absent"
 	case resp.StatusCode != http.StatusOK:
-		return nil, "status"
+		return "status"
 	}
 	limited := &io.LimitedReader{R: resp.Body, N: s.cfg.maxBytes}
 	decoder := json.NewDecoder(limited)
-	answer = &rows{}
 	if err := decoder.Decode(answer); err != nil {
-		return nil, "malformed"
+		return "malformed"
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) || limited.N == 0 {
-		return nil, "malformed"
+		return "malformed"
 	}
-	return answer, "ok"
+	return "ok"
 }

@@ -70,16 +70,21 @@ type authority struct {
 	Scopes  []string `json:"scopes"`
 }
 
-// ownership is the same for each fungible token: its holders are many, so owner is empty. Whether
-// their accounts are frozen or delegated is no matter of the token.
+// ownership is the same for each fungible token unless an owner was asked for: its holders are
+// many, so owner is empty. Whether their accounts are frozen or delegated is no matter of the
+// token.
 type ownership struct {
 	Frozen    bool   `json:"frozen"`
 	Delegated bool   `json:"delegated"`
 	Model     string `json:"ownership_model"`
 	Owner     string `json:"owner"`
+	// Delegate is that of the owner's account, where an owner is asked for who has one account.
+	Delegate string `json:"delegate,omitempty"`
 }
 
 type tokenInfo struct {
+	// Balance is the raw sum of the owner's accounts, where an owner is asked for.
+	Balance         json.Number `json:"balance,omitempty"`
 	Supply          json.Number `json:"supply,omitempty"`
 	Decimals        uint8       `json:"decimals"`
 	TokenProgram    string      `json:"token_program"`

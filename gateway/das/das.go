@@ -1,13 +1,14 @@
 // Package das answers, from the registry, the methods of the Digital Asset Standard (DAS) that are
 // about fungible tokens: getAsset, getAssets, getAssetBatch, and searchAssets with tokenType
-// fungible.
+// fungible, and getTokenAccounts of an owner.
 //
 // In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
 // the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
 // Guarantees: what a fungible token does not have, or the registry does not know, is absent, not
 // invented; but for ownership, which clients' types demand: it names no owner. The upstreams answer
-// for assets that are not in the registry, and for searches by what the registry does not know.
-// Calls in flight, their time and the API's answers are bounded.
+// for assets that are not in the registry, for searches by what the registry does not know, and for
+// owners of whom not all accounts are known. Calls in flight, their time and the API's answers are
+// bounded.
 //
 // The API is called over HTTP, because the gateway may run in a process of its own. The API
 // recognizes the gateway by a token and does not limit it: the gateway limits its callers by their
@@ -98,11 +99,14 @@ const (
 	getAssets     = "getAssets"
 	getAssetBatch = "getAssetBatch"
 	searchAssets  = "searchAssets"
+	// getTokenAccounts is of other providers: the accounts of an owner, of a mint, or of both.
+	getTokenAccounts = "getTokenAccounts"
+	getAssetsByOwner = "getAssetsByOwner"
 )
 
 // Methods implements jsonrpc.Local.
 func (s *Server) Methods() []string {
-	return []string{getAsset, getAssets, getAssetBatch, searchAssets}
+	return []string{getAsset, getAssets, getAssetBatch, searchAssets, getTokenAccounts, getAssetsByOwner}
 }
 
 // Answer implements jsonrpc.Local.
@@ -120,7 +124,7 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 			return upstreams(ctx, method, params)
 		}
 	}
-	if method == searchAssets && ask != nil && isList(params) {
+	if method != getAsset && method != getAssets && method != getAssetBatch && ask != nil && isList(params) {
 		return nil, jsonrpc.ErrElsewhere
 	}
 	members, err := named(method, params)
@@ -132,6 +136,10 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 		return s.getAsset(ctx, params, members, ask)
 	case searchAssets:
 		return s.searchAssets(ctx, members, ask)
+	case getTokenAccounts:
+		return s.getTokenAccounts(ctx, members, ask)
+	case getAssetsByOwner:
+		return nil, refuse(ask, "getAssetsByOwner lists NFTs and compressed assets too, which the registry does not have: call searchAssets with tokenType fungible")
 	}
 	return s.getAssets(ctx, method, members, ask)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/mr-tron/base58"
@@ -30,6 +31,8 @@ type api struct {
 	sorts  []string
 	status int
 	junk   string
+	// owners are answers of GET /owners/{owner}/accounts by path.
+	owners map[string]string
 }
 
 func newAPI(t *testing.T, tokens int) *api {
@@ -66,6 +69,14 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Header.Get(internaltoken.Header) != secret:
 		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/owners/") {
+		text := a.owners[r.URL.Path+"?cursor="+r.URL.Query().Get("cursor")]
+		if text == "" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		fmt.Fprint(w, text)
 		return
 	}
 	items, more := []json.RawMessage{}, ""

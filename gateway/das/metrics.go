@@ -22,7 +22,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_gateway_das_api_seconds", Help: "Time of a request to the token API.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	counters.Preset(m.requests, []string{"ok", "limited", "status", "connection", "malformed", "canceled", "error"})
+	counters.Preset(m.requests, []string{"ok", "limited", "absent", "status", "connection", "malformed", "canceled", "error"})
 	if registerer == nil {
 		return m, nil
 	}

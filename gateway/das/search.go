@@ -47,6 +47,9 @@ func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMe
 	if !isFungible(members["tokenType"]) {
 		return nil, jsonrpc.ErrElsewhere
 	}
+	if members["ownerAddress"] != nil {
+		return s.searchOwned(ctx, members, ask)
+	}
 	q, unknown, err := parseSearch(members)
 	switch {
 	case unknown != "" && ask != nil:

@@ -116,15 +116,15 @@ func TestSearchesForTheUpstreams(t *testing.T) {
 	s := newServer(t, a)
 	for _, params := range []string{
 		`{}`, `{"ownerAddress":"` + usdc + `"}`, `{"tokenType":"All"}`, `{"tokenType":"nonFungible"}`, `{"tokenType":7}`,
-		`{"tokenType":"fungible","ownerAddress":"` + usdc + `"}`, `{"tokenType":"fungible","burnt":true}`, `{"tokenType":"fungible","before":"` + usdc + `"}`,
+		`{"tokenType":"fungible","ownerAddress":"` + usdc + `","sortBy":{}}`, `{"tokenType":"fungible","burnt":true}`, `{"tokenType":"fungible","before":"` + usdc + `"}`,
 		`{"tokenType":"fungible","sortBy":{"sortBy":"updated"}}`, `{"tokenType":"fungible","sortBy":{"sortBy":"id","sortDirection":"desc"}}`,
 		`{"tokenType":"fungible","whatever":1,"limit":0}`,
 	} {
 		_, err := answer(t, s, &upstream{result: "{}"}, "searchAssets", params)
 		require.ErrorIs(t, err, jsonrpc.ErrElsewhere, params)
 	}
-	_, err := answer(t, s, nil, "searchAssets", `{"tokenType":"fungible","ownerAddress":"`+usdc+`"}`)
-	requireCode(t, err, -32602, `"ownerAddress"`)
+	_, err := answer(t, s, nil, "searchAssets", `{"tokenType":"fungible","creatorAddress":"`+usdc+`"}`)
+	requireCode(t, err, -32602, `"creatorAddress"`)
 	for params, want := range map[string]string{
 		`"limit":0`: "from 1 to 1000", `"limit":1001`: "from 1 to 1000", `"limit":"5"`: "whole number", `"page":0`: "page must be", `"page":99999999999`: "page must be",
 		`"name":""`: "name must be", `"name":"` + strings.Repeat("x", 257) + `"`: "256 bytes", `"cursor":"x"`: "no address", `"options":[]`: "options must be",

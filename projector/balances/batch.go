@@ -153,19 +153,27 @@ func (b *Batch) addBalances(record *kafka.Record) error {
 	}
 	b.addStates(message, mint)
 	b.changes = append(b.changes, changes...)
+	b.enterBook(record, message, mint)
+	return nil
+}
+
+// enterBook notes what balance_mints_raw is to know of the message's mint.
+func (b *Batch) enterBook(record *kafka.Record, message *eventspb.BalanceChanges, mint pubkey.Key) {
 	part := mintPart{mint, record.Partition}
 	known, ok := b.mints[part]
 	if !ok {
 		known.first = math.MaxUint64
 	}
-	if known.touched = max(known.touched, record.Offset+1); len(changes) > 0 || message.GetIsWhole() {
+	if !message.GetIsAll() { // of no mint, so there are no holders to count
+		known.touched = max(known.touched, record.Offset+1)
+	}
+	if len(message.GetChanges()) > 0 || message.GetIsWhole() {
 		known.first = min(known.first, message.GetSlot())
 	}
-	if message.GetIsWhole() {
+	if message.GetIsWhole() || message.GetIsAll() {
 		known.based = max(known.based, message.GetSlot())
 	}
 	b.mints[part] = known
-	return nil
 }
 
 func states(c *eventspb.BalanceChange) (before, after state, err error) {

@@ -1,6 +1,7 @@
 package balances
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -233,4 +234,14 @@ func TestStatesBeforeAGap(t *testing.T) {
 		frozen, delegate = ask()
 		require.Equal(t, known, [2]bool{frozen != nil, delegate != nil}, "whole from %d", whole)
 	}
+}
+
+// TestAllWereRead: the record that says that all accounts of all mints were read makes no mint wait
+// to be counted.
+func TestAllWereRead(t *testing.T) {
+	value, err := proto.Marshal(&eventspb.BalanceChanges{Slot: 9, Mint: pubkey.Key{}.Bytes(), IsRead: true, IsAll: true})
+	require.NoError(t, err)
+	batch := NewBatch()
+	require.NoError(t, batch.Add(&kafka.Record{Topic: schemas.TopicBalances, Offset: 7, Value: value}))
+	require.Equal(t, map[mintPart]book{{pubkey.Key{}, 0}: {first: math.MaxUint64, based: 9}}, batch.mints)
 }

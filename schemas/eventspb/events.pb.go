@@ -5890,7 +5890,10 @@ type BalanceChanges struct {
 	// and are no more are among the changes, as closed.
 	IsWhole bool `protobuf:"varint,8,opt,name=is_whole,json=isWhole,proto3" json:"is_whole,omitempty"`
 	// What instructions did to delegates of accounts, and to whether accounts are frozen.
-	States        []*AccountStateChange `protobuf:"bytes,9,rep,name=states,proto3" json:"states,omitempty"`
+	States []*AccountStateChange `protobuf:"bytes,9,rep,name=states,proto3" json:"states,omitempty"`
+	// All token accounts of all mints were read at the slot: the mint is 32 zeros, and there are no
+	// changes.
+	IsAll         bool `protobuf:"varint,10,opt,name=is_all,json=isAll,proto3" json:"is_all,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5986,6 +5989,13 @@ func (x *BalanceChanges) GetStates() []*AccountStateChange {
 		return x.States
 	}
 	return nil
+}
+
+func (x *BalanceChanges) GetIsAll() bool {
+	if x != nil {
+		return x.IsAll
+	}
+	return false
 }
 
 // BalanceChange is what one transaction made of one token account. An account that was closed and
@@ -6971,7 +6981,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	" \x01(\x04R\x05bytes\x12\x14\n" +
 	"\x05units\x18\v \x01(\x04R\x05units\x12\x18\n" +
 	"\astreams\x18\f \x01(\x04R\astreams\x12\x1c\n" +
-	"\taddresses\x18\r \x01(\x04R\taddresses\"\xbe\x02\n" +
+	"\taddresses\x18\r \x01(\x04R\taddresses\"\xd5\x02\n" +
 	"\x0eBalanceChanges\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
 	"\n" +
@@ -6982,7 +6992,9 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\achanges\x18\x06 \x03(\v2!.mintlake.events.v1.BalanceChangeR\achanges\x12\x17\n" +
 	"\ais_read\x18\a \x01(\bR\x06isRead\x12\x19\n" +
 	"\bis_whole\x18\b \x01(\bR\aisWhole\x12>\n" +
-	"\x06states\x18\t \x03(\v2&.mintlake.events.v1.AccountStateChangeR\x06states\"\xb1\x01\n" +
+	"\x06states\x18\t \x03(\v2&.mintlake.events.v1.AccountStateChangeR\x06states\x12\x15\n" +
+	"\x06is_all\x18\n" +
+	" \x01(\bR\x05isAll\"\xb1\x01\n" +
 	"\rBalanceChange\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\x04R\x05place\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\fR\aaccount\x128\n" +

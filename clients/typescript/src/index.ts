@@ -25,6 +25,7 @@ export type AccountsResponse = Schemas["AccountsResponse"];
 export type HoldersResponse = Schemas["HoldersResponse"];
 export type HoldersHistoryResponse = Schemas["HoldersHistoryResponse"];
 export type TransfersResponse = Schemas["TransfersResponse"];
+export type OwnerAccountsResponse = Schemas["OwnerAccountsResponse"];
 export type OwnerTokensResponse = Schemas["OwnerTokensResponse"];
 export type OwnerTransfersResponse = Schemas["OwnerTransfersResponse"];
 export type Status = Schemas["Status"];
@@ -135,6 +136,11 @@ export class Mintlake {
   /** GET /tokens/{mint}/transfers: one page, newest first. */
   transfers(mint: string, query: Query<"getTransfers"> = {}, signal?: AbortSignal): Promise<TransfersResponse> {
     return this.#http.json(`/tokens/${encodeURIComponent(mint)}/transfers`, query, { signal: signal ?? null });
+  }
+
+  /** GET /owners/{owner}/accounts: one page, by mint. */
+  ownerAccounts(owner: string, query: Query<"getOwnerAccounts"> = {}, signal?: AbortSignal): Promise<OwnerAccountsResponse> {
+    return this.#json(`/owners/${encodeURIComponent(owner)}/accounts`, query, { signal: signal ?? null });
   }
 
   /** GET /owners/{owner}/tokens: one page, the highest value first. */

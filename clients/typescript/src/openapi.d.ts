@@ -224,6 +224,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/owners/{owner}/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The token accounts of a wallet
+         * @description Its open token accounts, by mint and address, empty ones too. Native SOL has no account. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getOwnerAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/owners/{owner}/tokens": {
         parameters: {
             query?: never;
@@ -1169,6 +1189,33 @@ export interface components {
             amount: string | null;
             /** @description Raw amount withheld of it as a Token-2022 fee; null when the transaction does not tell it. */
             fee: string | null;
+        };
+        OwnerAccountsResponse: {
+            owner: string;
+            items: {
+                mint: string;
+                /** @description Token account, base58. */
+                account: string;
+                /** @description The wallet asked for. */
+                owner: string | null;
+                /** @description Raw amount. */
+                amount: string;
+                /** @description Whether the account is frozen; null when that is not known. */
+                is_frozen: boolean | null;
+                /** @description Who may spend from the account, base58; null when nobody may, and when that is not known. */
+                delegate: string | null;
+                /** @description How much the delegate may spend, raw; null when that is not known. */
+                delegated_amount: string | null;
+            }[];
+            limit: number;
+            /** @description Cursor of the next page; null on the last one. */
+            next: string | null;
+            /** @description With mint, whether every change of the mint is counted. Without, whether besides that all accounts of all wallets are known: after a validator's snapshot, with balances.mode all. */
+            complete: boolean;
+            /** @description The highest since_slot of the mints listed and of the snapshot. */
+            since_slot: number | null;
+            /** @description The highest as_of_slot of the mints listed. */
+            as_of_slot: number | null;
         };
         OwnerTokensResponse: {
             owner: string;
@@ -2398,6 +2445,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TransfersResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            404: components["responses"]["NoBalances"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getOwnerAccounts: {
+        parameters: {
+            query?: {
+                /** @description Accounts per page. */
+                limit?: number;
+                /** @description The next of the page before; without it, or empty, the first page. */
+                cursor?: string;
+                /**
+                 * @description Only accounts of this mint, base58.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 address of a wallet, or of a program that owns token accounts.
+                 * @example 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM
+                 */
+                owner: components["parameters"]["owner"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of accounts. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerAccountsResponse"];
                 };
             };
             304: components["responses"]["NotModified"];
