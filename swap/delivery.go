@@ -104,6 +104,7 @@ func (p *parser) recipients(r *request) {
 // of them is to be had.
 var paysAnywhere = map[string]bool{
 	"raydium_amm_v4": true, "raydium_cpmm": true, "raydium_clmm": true, "orca_whirlpool": true, "meteora_dlmm": true, "meteora_damm_v2": true, "meteora_dbc": true,
+	"meteora_damm_v1": true,
 }
 
 // paysLamports are the venues that move SOL from and to the wallet itself.

@@ -67,14 +67,17 @@ func run(t *testing.T, m *svmtest.Machine, file *executed.File[args, after], sta
 	if err != nil {
 		return string(venue.RefusalOf(err))
 	}
-	user := swaptest.Named("user")
+	user, owners := swaptest.Named("user"), [2]venue.Key{swaptest.Named("user"), swaptest.Named("user")}
+	if random.IntN(2) == 0 {
+		owners[1-side] = swaptest.Named("another") // the program pays to any account
+	}
 	const has = 1 << 62
 	accounts[user] = &solana.Account{Lamports: svmtest.Rich, Owner: venue.SystemProgram}
 	var held [2]venue.Key
 	for i, of := range mints {
-		held[i], err = venue.AssociatedAccount(user, of, swaptest.TokenProgram)
+		held[i], err = venue.AssociatedAccount(owners[i], of, swaptest.TokenProgram)
 		require.NoError(t, err)
-		account := layout.TokenAccount{Mint: of, Owner: user, Amount: has}
+		account := layout.TokenAccount{Mint: of, Owner: owners[i], Amount: has}
 		accounts[held[i]] = &solana.Account{Owner: swaptest.TokenProgram, Data: account.Bytes(), Lamports: svmtest.Rich}
 	}
 	of := func(key venue.Key) txn.Side {
@@ -86,7 +89,10 @@ func run(t *testing.T, m *svmtest.Machine, file *executed.File[args, after], sta
 	}
 	built, err := txn.Build(txn.Request{User: user, In: of(o.In), Out: of(q.Out), HasWrapped: true, Swaps: []txn.Swap{{
 		In: of(o.In), Out: of(q.Out), Spend: q.AmountIn, Units: q.ComputeUnits,
-		Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) { return p.Instructions(q, limit, user) },
+		Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) {
+			user.Destination = held[1-side]
+			return p.Instructions(q, limit, user)
+		},
 	}}})
 	require.NoError(t, err)
 	m.Set(accounts)
