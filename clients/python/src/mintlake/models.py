@@ -548,6 +548,25 @@ class Item(BaseModel):
         str | None, Field(description='Null where the source did not tell it.')
     ]
     amount: Annotated[str, Field(description='Raw amount.', pattern='^[0-9]+$')]
+    is_frozen: Annotated[
+        bool | None,
+        Field(
+            description='Whether the account is frozen; null when that is not known.'
+        ),
+    ]
+    delegate: Annotated[
+        str | None,
+        Field(
+            description='Who may spend from the account, base58; null when nobody may, and when that is not known.'
+        ),
+    ]
+    delegated_amount: Annotated[
+        str | None,
+        Field(
+            description='How much the delegate may spend, raw; null when that is not known.',
+            pattern='^[0-9]+$',
+        ),
+    ]
 
 
 class AccountsResponse(BaseModel):
@@ -1152,6 +1171,40 @@ class ValidatorSnapshot(BaseModel):
     recorded_at_ms: Annotated[int, Field(description='Epoch milliseconds.')]
 
 
+class Documents(BaseModel):
+    """
+    How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    left: Annotated[
+        int,
+        Field(
+            description='Tokens that have a URI and neither a document nor a try in this walk.',
+            ge=0,
+        ),
+    ]
+    hosts: Annotated[
+        int,
+        Field(
+            description='Hosts that have such tokens; those with few count as one.',
+            ge=0,
+        ),
+    ]
+    per_second: Annotated[float, Field(description='Answers a second, lately.', ge=0.0)]
+    left_seconds: Annotated[
+        int | None,
+        Field(
+            description='How long it takes at that rate until the last host is done; null if that is not known.',
+            ge=0,
+        ),
+    ]
+    recorded_at_ms: Annotated[int, Field(description='Epoch milliseconds.')]
+
+
 class Unknown(BaseModel):
     model_config = ConfigDict(
         extra='allow',
@@ -1233,6 +1286,12 @@ class Status(BaseModel):
         ValidatorSnapshot | None,
         Field(
             description="The validator's snapshot that filled the registry last; null if none did."
+        ),
+    ]
+    documents: Annotated[
+        Documents | None,
+        Field(
+            description='How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.'
         ),
     ]
     unknowns: Annotated[
