@@ -124,8 +124,9 @@ type internet struct {
 	order []*site
 }
 
-// newInternet makes sites; others is how many small ones, and slowest, fastest bound the rates.
-func newInternet(n, others int, largest, slowest, fastest float64) *internet {
+// newInternet makes sites; others is how many small ones. The largest bears largest requests a
+// second, the next ten large to fastest, the small ones slowest to fastest.
+func newInternet(n, others int, largest, large, slowest, fastest float64) *internet {
 	net := &internet{sites: map[string]*site{}}
 	add := func(name string, docs int, bears float64, latency time.Duration) *site {
 		s := &site{name: name, docs: docs, bears: bears, latency: latency}
@@ -133,12 +134,12 @@ func newInternet(n, others int, largest, slowest, fastest float64) *internet {
 		net.order = append(net.order, s)
 		return s
 	}
-	between := func(i, of int) float64 { // geometric
-		return slowest * math.Pow(fastest/slowest, float64(i)/float64(of-1))
+	between := func(least float64, i, of int) float64 { // geometric
+		return least * math.Pow(fastest/least, float64(i)/float64(of-1))
 	}
 	add("largest.test", n*4/10, largest, 60*time.Millisecond)
 	for i := range 10 {
-		s := add(fmt.Sprintf("large%d.test", i), n*4/100, between(i+5, 15), time.Duration(20+30*i)*time.Millisecond)
+		s := add(fmt.Sprintf("large%d.test", i), n*4/100, between(large, i, 10), time.Duration(20+30*i)*time.Millisecond)
 		switch i % 4 {
 		case 1:
 			s.silent = true
@@ -149,7 +150,7 @@ func newInternet(n, others int, largest, slowest, fastest float64) *internet {
 		}
 	}
 	for i := range others {
-		add(fmt.Sprintf("small%d.test", i), n*2/10/others, between(i, others), time.Duration(20+i)*time.Millisecond)
+		add(fmt.Sprintf("small%d.test", i), n*2/10/others, between(slowest, i, others), time.Duration(20+i)*time.Millisecond)
 	}
 	return net
 }

@@ -49,7 +49,7 @@ func TestDocumentsOverSockets(t *testing.T) {
 	if *overSockets == 0 {
 		t.Skip("-documents.sockets is not set: make test-documents")
 	}
-	web := newInternet(*overSockets, 189, 400, 2, 150)
+	web := newInternet(*overSockets, 189, 400, 25, 2, 150)
 	server := httptest.NewServer(web)
 	defer server.Close()
 	fetcher, err := fetch.New(fetch.Config{PerHost: 64, Large: 64}, fetch.Deps{

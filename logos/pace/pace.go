@@ -45,6 +45,8 @@ const (
 	// slower is how many times the lowest latency means that the host slows down, if it is also
 	// slack more than that.
 	slower, slack = 2, 50 * time.Millisecond
+	// slowRounds is how many rounds in a row must be slow.
+	slowRounds = 2
 	// failing is the share of a round's requests that must fail for the rate to be too high.
 	failing = 0.1
 	// catchUp is how much time lost to scheduling is made good by requests closer to each other.
@@ -83,6 +85,7 @@ type Host struct {
 	// latency is a moving mean, lowest the mean of the quickest round.
 	latency, lowest time.Duration
 	round           round
+	slow            int // rounds in a row that were slow
 	// cut is when the rate was lowered last: requests from before say nothing about the new one.
 	cut time.Time
 }
@@ -238,11 +241,16 @@ func (h *Host) endRound(now time.Time) {
 	if h.lowest == 0 || mean < h.lowest {
 		h.lowest = mean
 	}
+	if mean > slower*h.lowest && mean > h.lowest+slack {
+		if h.slow++; h.slow >= slowRounds {
+			h.slowed(now, float64(r.ended)/lasted)
+		}
+		h.allowed = min(max(h.allowed/2, strangers), h.most)
+		return
+	}
+	h.slow = 0
 	h.allow()
-	switch {
-	case mean > slower*h.lowest && mean > h.lowest+slack:
-		h.slowed(now, float64(r.ended)/lasted)
-	case float64(r.asked) >= 0.8*h.rate*lasted: // else nobody wanted more
+	if float64(r.asked) >= 0.8*h.rate*lasted { // else nobody wanted more
 		h.borne(now)
 	}
 }
@@ -254,12 +262,13 @@ func (h *Host) allow() {
 	h.allowed = min(max(strangers, min(2*h.allowed, enough)), h.most)
 }
 
-// slowed goes on as fast as the host answered while it was asked for more.
+// slowed goes on as fast as the host answered while it was asked for more, and searches from there:
+// it may have been slow for another reason.
 func (h *Host) slowed(now time.Time, delivered float64) {
 	h.lowest += h.lowest / 16 // the way to the host may have become longer
-	h.bad, h.good = h.rate, min(h.rate, delivered)
-	h.keep(now)
-	h.cut, h.round, h.draining = now, round{}, true
+	h.bad, h.good = h.rate, max(min(h.rate, delivered), leastRate)
+	h.rate, h.kept = h.good, false
+	h.cut, h.round, h.slow, h.draining = now, round{}, 0, true
 }
 
 // borne takes the present rate for one that the host bears.
