@@ -93,7 +93,7 @@ func TestADestinationIsPaid(t *testing.T) {
 	w.fund(user.PublicKey())
 	w.fund(friend.PublicKey())
 	paid := 0
-	for _, name := range []string{"raydium_clmm", "raydium_cpmm", "raydium_amm_v4"} {
+	for _, name := range []string{"raydium_amm_v4", "raydium_cpmm", "raydium_clmm", "orca_whirlpool", "meteora_dlmm", "meteora_damm_v2"} {
 		for _, mint := range w.majors() {
 			buy := query(executed.NativeMint, mint, "1000000000", fieldDexes, name)
 			if status, _ := f.do(t, http.MethodGet, buy, ""); status != http.StatusOK {
@@ -116,5 +116,5 @@ func TestADestinationIsPaid(t *testing.T) {
 			break
 		}
 	}
-	require.Equal(t, 3, paid)
+	require.Equal(t, 6, paid)
 }
