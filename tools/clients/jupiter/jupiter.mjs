@@ -162,7 +162,10 @@ class Client {
     if (got === BigInt(quote.outAmount)) seen.exact++;
     if (o.payer) {
       assert.equal(all[0], this.payer.publicKey.toBase58());
-      assert.ok(lamports(all[0]) <= -BigInt(landed.meta.fee), asked);
+      // Unread, an account for wrapped SOL that was there is closed like one that the payer opened: its rent goes to him.
+      const wrapped = ata(this.user.publicKey, SOL).toBase58();
+      const rent = o.skipUserAccountsRpcCalls && all.includes(wrapped) ? BigInt(landed.meta.preBalances[all.indexOf(wrapped)]) - tokens(landed.meta.preTokenBalances, wrapped) : 0n;
+      assert.ok(lamports(all[0]) <= rent - BigInt(landed.meta.fee), asked);
     }
     if (q.platformFeeBps && quote.platformFee) {
       // A part of what the route gave when the transaction was built: up to the slippage another one than quoted.
