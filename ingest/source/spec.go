@@ -64,7 +64,7 @@ func ParseSpec(s string) (Spec, error) {
 	u.RawQuery = query.Encode()
 	spec.Endpoint = u.String()
 	if kind == KindGeyser && (u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "") {
-		return Spec{}, fmt.Errorf("source geyser: want only host and port (and ?commitment=); the token goes into MINTLAKE_GEYSER_TOKEN")
+		return Spec{}, fmt.Errorf("source geyser: want only host and port (and ?commitment=, ?from=); the token goes into MINTLAKE_GEYSER_TOKEN")
 	}
 	return spec, nil
 }
@@ -118,17 +118,18 @@ func (spec *Spec) own(query url.Values) error {
 		}
 		spec.Commitment = v
 	}
-	if spec.Kind != KindRPC {
-		return nil
+	slots := map[string]**uint64{"from": &spec.From, "to": &spec.To}
+	if spec.Kind == KindGeyser {
+		delete(slots, "to") // a stream has no end
 	}
-	for name, to := range map[string]**uint64{"from": &spec.From, "to": &spec.To} {
+	for name, to := range slots {
 		v, ok := take(name)
 		if !ok {
 			continue
 		}
 		slot, err := strconv.ParseUint(v, 10, 63)
 		if err != nil {
-			return fmt.Errorf("source rpc: %s is %.30q, want a slot number", name, v)
+			return fmt.Errorf("source %s: %s is %.30q, want a slot number", spec.Kind, name, v)
 		}
 		*to = &slot
 	}

@@ -22,6 +22,7 @@ func TestParseSpec(t *testing.T) {
 		"file:a?b?speed=2.5":         {Kind: KindFile, Path: "a?b", Speed: 2.5},
 		"geyser+https://h:443":       {Kind: KindGeyser, Endpoint: "https://h:443"},
 		"geyser+http://127.0.0.1:10000?commitment=finalized": {Kind: KindGeyser, Endpoint: "http://127.0.0.1:10000", Commitment: "finalized"},
+		"geyser+http://h:1?from=7":                           {Kind: KindGeyser, Endpoint: "http://h:1", From: slot(7)},
 		"rpc+https://h/path?api-key=K&from=5&to=9":           {Kind: KindRPC, Endpoint: "https://h/path?api-key=K", From: slot(5), To: slot(9)},
 		"rpc+http://h":        {Kind: KindRPC, Endpoint: "http://h"},
 		"rpc+http://h?from=5": {Kind: KindRPC, Endpoint: "http://h", From: slot(5)},
@@ -32,7 +33,7 @@ func TestParseSpec(t *testing.T) {
 		require.Equal(t, want, got, s)
 	}
 	bad := []string{"", "x", "file:?speed=1", "file:a?speed=0", "file:a?speed=-1", "file:a?speed=NaN", "file:a?speed=fast", "file:", "file", "https://h", "rpc+ftp://h", "rpc+https:", "geyser+https://u:SECRET@h", "geyser+https://h?x-token=SECRET",
-		"geyser+https://h/SECRET", "rpc+https://h?apiKey=SECRET&from=x", "rpc+https://h?from=9&to=5", "rpc+https://h?to=5", "rpc+https://h?from=-1",
+		"geyser+https://h/SECRET", "geyser+https://h?from=x", "geyser+https://h?to=5", "rpc+https://h?apiKey=SECRET&from=x", "rpc+https://h?from=9&to=5", "rpc+https://h?to=5", "rpc+https://h?from=-1",
 		"rpc+https://h?commitment=processed", "demo:tps=1", "demo:?%zz", "rpc+https://h?%zz"}
 	for _, s := range bad {
 		_, err := ParseSpec(s)

@@ -48,6 +48,9 @@ type Config struct {
 	accounts []string
 	// AllTransactions asks for all transactions of a block instead.
 	AllTransactions bool
+	// From is the slot that the server is asked to replay from if the ledger has no block of this
+	// kind of source. Nil means that the source begins with what is live then.
+	From *uint64
 	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. If the server
 	// refuses that subscription, the stream goes on without it too.
 	NoAccountUpdates bool
@@ -157,11 +160,15 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	buffer := accounts.NewBuffer(s.metrics)
 	carrier := order.NewCarrier(sink, buffer, s.metrics)
 	resume := ledger.Resume()
+	begin := resume
+	if begin == 0 && s.cfg.From != nil {
+		begin = *s.cfg.From - min(*s.cfg.From, 1)
+	}
 	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
 		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s.deps.Filler, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})
 	carrier.OnGap = repairer.OnGap
 	f := &follower{Source: s, carrier: carrier, buffer: buffer, repairer: repairer,
-		line: order.New(order.Config{MaxBlocks: s.cfg.maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, resume)}
+		line: order.New(order.Config{MaxBlocks: s.cfg.maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, begin)}
 	group.Go(func() error { return f.follow(inner) })
 	group.Go(func() error { return repairer.Run(inner) })
 	err := group.Wait()

@@ -276,6 +276,30 @@ func TestResumesBehindTheLedger(t *testing.T) {
 	sourcetest.RequireChain(t, c[20:], sink.Blocks())
 }
 
+// TestBeginsWhereItIsTold if the ledger has none of its blocks, as a demo's past is before what is
+// live. Later it resumes as ever.
+func TestBeginsWhereItIsTold(t *testing.T) {
+	c := sourcetest.NewChain(1000, 30)
+	for known, first := range map[int]int{0: 5, 20: 20} {
+		f := &fake{chain: c}
+		s, sink := open(t, f.start(t), func(cfg *Config, _ *Deps) { cfg.From = &c[5].Slot }), &sourcetest.Sink{}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		ledger := sourcetest.Ledger{}
+		if known > 0 {
+			ledger = sourcetest.LedgerOf(c, known)
+		}
+		go func() { done <- s.Run(ctx, ledger, sink) }()
+		sink.Wait(t, "blocks", func() bool { return len(sink.Blocks()) == 30-first })
+		cancel()
+		require.NoError(t, <-done)
+		sourcetest.RequireChain(t, c[first:], sink.Blocks())
+		if known == 0 {
+			require.Equal(t, c[5].Slot, f.subs[0].req.GetFromSlot())
+		}
+	}
+}
+
 func TestWrongToken(t *testing.T) {
 	f := &fake{chain: sourcetest.NewChain(1000, 5), token: "right"}
 	addr := f.start(t)
