@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -170,9 +171,15 @@ func TestExactOutOverTwoPoolsBuysMore(t *testing.T) {
 		buy(user, in, 20_000_000_000)
 		buy(other, in, 20_000_000_000)
 		asked := number(t, f.quoteOK(t, query(in, out, decimal(w.holds(user.PublicKey(), in.String())/4))).AmountOut)
+		ask := func(slippage uint64) string {
+			return query(in, out, "", fieldMode, modeOut, fieldAmountOut, decimal(asked/4), fieldSlippage, decimal(slippage), fieldUser, user.PublicKey().String())
+		}
 		for _, slippage := range []uint64{0, 20, 100, 300} {
 			for _, moves := range []bool{false, true} {
-				r := f.quoteOK(t, query(in, out, "", fieldMode, modeOut, fieldAmountOut, decimal(asked/4), fieldSlippage, decimal(slippage), fieldUser, user.PublicKey().String()))
+				if status, body := f.do(t, http.MethodGet, ask(slippage), ""); status == http.StatusNotFound && strings.Contains(string(body), "too_large_for_a_transaction") {
+					continue // not all pools have lookup tables
+				}
+				r := f.quoteOK(t, ask(slippage))
 				if moves { // another one sells first
 					w.send(other, f.quoteOK(t, query(in, executed.NativeMint, decimal(w.holds(other.PublicKey(), in.String())/400), fieldUser, other.PublicKey().String())))
 				}
@@ -201,7 +208,7 @@ func TestExactOutOverTwoPoolsBuysMore(t *testing.T) {
 		}
 	}
 	t.Logf("%d routes over two pools, %d with a price that moved", routes, moved)
-	require.Positive(t, routes)
+	require.Greater(t, routes, 10)
 	require.Positive(t, moved)
 }
 

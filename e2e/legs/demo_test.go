@@ -136,7 +136,7 @@ func TestDemoSwapsAreTheVenues(t *testing.T) {
 	held := map[venue.Key]*account{}
 	apply(held, g.Genesis())
 	equal := map[string]int{}
-	for range 70 {
+	for range 140 {
 		s, _ := g.Next(nil)
 		if s.Kind != chain.Live {
 			continue

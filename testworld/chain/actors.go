@@ -15,11 +15,13 @@ type actor struct {
 
 // mix is what the transactions of a slot are without votes, in parts of 1000 less votesOf1000.
 var mix = []actor{
-	{510, planSwap},
+	{490, planSwap},
+	{20, planRoute},
 	{10, planPool},
 	{120, planTokenTransfer},
 	{10, planOddity},
-	{70, planSOLTransfer},
+	{68, planSOLTransfer},
+	{2, planGraduation},
 	{45, (*Generator).planCreation},
 	{45, planSupply},
 	{15, planAuthority},

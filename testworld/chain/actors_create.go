@@ -133,16 +133,35 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 
 // createLaunch creates the mint inside a launcher's instruction; the curve holds all of it.
 func (g *Generator) createLaunch(r *rand.Rand, t *token, mint, creator *Signer) *plan {
-	t.decimals, t.updateAuth = launchDecimals, creator
+	t.decimals, t.updateAuth, t.curve = launchDecimals, creator, true
 	if r.IntN(2) == 0 {
 		t.program = Token2022Program
 	} else {
 		t.metadata = g.x.derived.metadata(mint.Key)
 	}
-	curve, _ := pda(LauncherProgram, []byte("bonding-curve"), mint.Key[:])
-	metadata := g.x.derived.metadata(mint.Key)
-	ixs := append(budget(r, 200_000), ixLaunch(mint.Key, curve, AssociatedAddress(curve, mint.Key, t.program), creator.Key, t.program,
-		metadata, launchAuthority, launchEvents, t.name, t.symbol, t.uri))
+	ixs := append(budget(r, 200_000), ixLaunch(t, creator.Key))
 	rank := g.rank(r)
 	return &plan{payer: creator, ixs: ixs, signers: []*Signer{mint}, v0: r.IntN(3) > 0, done: func() { g.adopt(t, rank) }}
+}
+
+// planGraduation takes a launched SPL token from its curve to a PumpSwap pool, where it is traded.
+func planGraduation(g *Generator, r *rand.Rand) *plan {
+	t := g.choose(r, func(t *token) bool { return t.curve && t.program == TokenProgram })
+	user, _ := g.wallet(r)
+	if t == nil || len(g.pools) >= maxPools || g.lamports(user.Key) < 2*graduationSOL {
+		return nil
+	}
+	p := g.pumpPoolOf(t, graduationAuthority(t.mint))
+	rank := 3 + r.IntN(len(g.pools))
+	return &plan{payer: user, v0: true, ixs: append(budget(r, 400_000), ixGraduate(user.Key, p)), done: func() {
+		if !t.curve {
+			return // by another transaction, before this one was included again
+		}
+		t.curve, t.pool = false, p
+		p.setTarget([2]uint64{graduationTokens, graduationSOL})
+		g.pools = append(g.pools, p)
+		if last := len(g.pools) - 1; rank < last {
+			g.pools[rank], g.pools[last] = g.pools[last], g.pools[rank]
+		}
+	}}
 }

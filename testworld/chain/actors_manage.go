@@ -24,7 +24,9 @@ func (g *Generator) choose(r *rand.Rand, ok func(*token) bool) *token {
 // planSupply mints to or burns from a holder.
 func planSupply(g *Generator, r *rand.Rand) *plan {
 	mint := r.IntN(2) == 0
-	t := g.choose(r, func(t *token) bool { return t.mint != NativeMint && len(t.holders) > 0 && (!mint || t.mintAuth != nil) })
+	t := g.choose(r, func(t *token) bool {
+		return t.mint != NativeMint && len(t.holders) > 0 && (!mint || t.mintAuth != nil)
+	})
 	if t == nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 const maxShortLived = 2_000
 
 // planShortLived makes a pool of a plain token and wrapped SOL, on PumpSwap, Whirlpool and DLMM in
-// turn, or drains such a pool.
+// turn, or drains such a pool. Its price is that of the token's other pool.
 func planShortLived(g *Generator, r *rand.Rand) *plan {
 	if n := len(g.shortLived); n > 3 && r.IntN(2) == 0 || g.shortLivedMade >= maxShortLived {
 		if n == 0 {
@@ -18,8 +18,9 @@ func planShortLived(g *Generator, r *rand.Rand) *plan {
 		}
 		return g.planDrain(g.shortLived[r.IntN(n)])
 	}
+	sol := g.tokens[0]
 	t := g.choose(r, func(t *token) bool {
-		return t.program == TokenProgram && len(t.holders) > 0 && t.mint != NativeMint && t.mint != USDCMint
+		return t.program == TokenProgram && len(t.holders) > 0 && t.pool != nil && t.pool.tokens[t.pool.quote] == sol && t.mint != USDCMint
 	})
 	if t == nil {
 		return nil
@@ -28,11 +29,17 @@ func planShortLived(g *Generator, r *rand.Rand) *plan {
 	if w == nil || have < 1_000_000 || g.lamports(w.Key) < 5*lamportsPerSOL {
 		return nil
 	}
-	funds := g.balance(g.ata(w.Key, g.tokens[0]))
+	funds := g.balance(g.ata(w.Key, sol))
 	if funds < 20*lamportsPerSOL {
 		return nil
 	}
-	amounts := [2]uint64{have / 4, funds / 20}
+	res := g.reserves(t.pool)
+	price := float64(res[t.pool.quote]) / float64(res[1-t.pool.quote])
+	base := min(float64(have/4), float64(funds/20)/price)
+	amounts := [2]uint64{uint64(base), uint64(base * price)}
+	if isqrt(amounts[0], amounts[1]) < 1_000_000 {
+		return nil
+	}
 	switch g.shortLivedMade % 3 {
 	case 0:
 		return g.bornPumpSwap(r, w, t, amounts)
@@ -46,13 +53,9 @@ func planShortLived(g *Generator, r *rand.Rand) *plan {
 // bornPumpSwap plans a PumpSwap pool of a token and wrapped SOL.
 func (g *Generator) bornPumpSwap(r *rand.Rand, w *Signer, t *token, amounts [2]uint64) *plan {
 	sol := g.tokens[0]
-	p := &pool{dex: pumpDex{}, tokens: [2]*token{t, sol}, quote: 1, creator: w}
-	if p.key = pumpPoolKey(0, w.Key, t.mint, sol.mint); g.st.get(p.key) != nil {
+	p := g.pumpPoolOf(t, w.Key)
+	if p.creator = w; g.st.get(p.key) != nil {
 		return nil
-	}
-	p.lp, _ = pda(PumpSwapProgram, []byte("pool_lp_mint"), p.key[:])
-	for i, t := range p.tokens {
-		p.vaults[i] = AssociatedAddress(p.key, t.mint, t.program)
 	}
 	ix := ixPumpCreate(w.Key, p, [2]Key{g.ata(w.Key, t), g.ata(w.Key, sol)}, AssociatedAddress(w.Key, p.lp, Token2022Program), amounts)
 	return &plan{payer: w, ixs: append(budget(r, 250_000), ix), v0: true, done: func() { g.born(p, amounts) }}

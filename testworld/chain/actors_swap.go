@@ -34,7 +34,11 @@ func (g *Generator) swap(r *rand.Rand, greedy bool) *plan {
 	if user == nil {
 		return nil
 	}
-	amount := uint64(float64(res[in]) * math.Exp(-8.5+1.4*r.NormFloat64()))
+	share := math.Exp(-8.5 + 1.4*r.NormFloat64())
+	if g.inPast(g.x.slot) {
+		share *= pastTrade
+	}
+	amount := uint64(float64(res[in]) * share)
 	amount = min(amount, have/2, res[in]/20)
 	if amount < 2 {
 		return nil
@@ -101,7 +105,11 @@ func (g *Generator) swapPlan(r *rand.Rand, p *pool, in int, user *Signer, wrap b
 			}
 		}
 	}
-	ixs = append(ixs, p.dex.swap(g, user.Key, p, in, accounts, first, second, base))
+	trade := p.dex.swap(g, user.Key, p, in, accounts, first, second, base)
+	if r.IntN(4) == 0 {
+		trade = ixRoute(user.Key, hop{trade, accounts[in], accounts[1-in]})
+	}
+	ixs = append(ixs, trade)
 	if unwrap {
 		ixs = append(ixs, ixCloseAccount(TokenProgram, g.x.derived.associated(user.Key, NativeMint, TokenProgram), user.Key, user.Key))
 	}

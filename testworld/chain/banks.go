@@ -28,7 +28,7 @@ func (g *Generator) lose(slot uint64) {
 	if !every(g.cfg.Switched) {
 		kind = Dead
 	}
-	if len(g.losing)+len(g.redo) > 0 || slot < g.cfg.GenesisSlot+2 || kind == Dead && !every(g.cfg.Dead) {
+	if len(g.losing)+len(g.redo) > 0 || slot < g.cfg.Live()+2 || kind == Dead && !every(g.cfg.Dead) {
 		return
 	}
 	r := rand.New(rand.NewPCG(g.cfg.Seed^0x6c6f73696e67, slot)) //nolint:gosec // a simulation wants reproducible numbers

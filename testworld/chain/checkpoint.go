@@ -36,7 +36,7 @@ type checkpointToken struct {
 	Pool                                      int // -1 for none
 	Revision                                  int
 	FeeBPS                                    uint16
-	Unpoolable                                bool
+	Unpoolable, Curve                         bool
 }
 
 type checkpointPool struct {
@@ -109,7 +109,7 @@ func (t *token) checkpoint(pools map[*pool]int) checkpointToken {
 	return checkpointToken{
 		Mint: t.mint, Program: t.program, Metadata: t.metadata, Decimals: t.decimals, Name: t.name, Symbol: t.symbol, URI: t.uri,
 		MintAuth: t.mintAuth.private(), FreezeAuth: t.freezeAuth.private(), UpdateAuth: t.updateAuth.private(), FeeAuth: t.feeAuth.private(),
-		Holders: slices.Clone(t.holders), Pool: at, Revision: t.revision, FeeBPS: t.feeBPS, Unpoolable: t.unpoolable,
+		Holders: slices.Clone(t.holders), Pool: at, Revision: t.revision, FeeBPS: t.feeBPS, Unpoolable: t.unpoolable, Curve: t.curve,
 	}
 }
 
@@ -180,7 +180,7 @@ func (g *Generator) resumeToken(t *token, c *checkpointToken, all signers) bool 
 	*t = token{
 		mint: c.Mint, program: c.Program, metadata: c.Metadata, decimals: c.Decimals, name: c.Name, symbol: c.Symbol, uri: c.URI,
 		mintAuth: all.of(c.MintAuth), freezeAuth: all.of(c.FreezeAuth), updateAuth: all.of(c.UpdateAuth), feeAuth: all.of(c.FeeAuth),
-		holders: c.Holders, revision: c.Revision, feeBPS: c.FeeBPS, unpoolable: c.Unpoolable,
+		holders: c.Holders, revision: c.Revision, feeBPS: c.FeeBPS, unpoolable: c.Unpoolable, curve: c.Curve,
 	}
 	if c.Pool >= len(g.pools) || slices.ContainsFunc(c.Holders, func(w uint32) bool { return uint(w) >= uint(len(g.wallets)) }) {
 		return false

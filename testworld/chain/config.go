@@ -36,15 +36,18 @@ type Config struct {
 	Votes bool
 	// SlotTime is the block time from one slot to the next; default 200 ms.
 	SlotTime time.Duration
+	// Past is how many slots the chain has before its first live one, see PastStep; default none.
+	Past uint64
 	// GenesisSlot is the first slot of the history; default 400,000,000.
 	GenesisSlot uint64
 	// ParentSlot is the parent of the first block; default GenesisSlot-1.
 	ParentSlot uint64
-	// GenesisTime is the block time of GenesisSlot; default 2026-01-01 00:00 UTC.
+	// GenesisTime is the block time of GenesisSlot, unless an anchor says otherwise; default
+	// 2026-01-01 00:00 UTC.
 	GenesisTime time.Time
 	// Anchors move the clock: from an anchor's slot on, block times count from its time. They are
 	// in rising order of slots; a node that was down for an hour adds one, so that the slots before
-	// keep their block times.
+	// keep their block times. The past is counted back from its end.
 	Anchors []Anchor
 	// ForkRate and SkipRate are the shares of slots that die on a fork and that have no block; 0
 	// means none.
@@ -120,6 +123,7 @@ func (c Config) Validate() error {
 	check(c.V1 >= NoV1 && c.V1 <= 100, "v1 %d: must be 0 to 100 percent", c.V1)
 	check(c.Switched == 0 || c.Switched >= minBetween, "switched %d: must be 0, or %d slots at least", c.Switched, minBetween)
 	check(c.Dead == 0 || c.Dead >= minBetween, "dead %d: must be 0, or %d slots at least", c.Dead, minBetween)
+	check(c.Past <= maxPast, "past %d: must be at most %d slots", c.Past, maxPast)
 	check(c.SlotTime >= time.Millisecond && c.SlotTime <= time.Minute, "slot_time %s: must be 1ms to 1m", c.SlotTime)
 	check(c.ForkRate >= 0 && c.ForkRate <= 0.5, "fork_rate %g: must be 0 to 0.5", c.ForkRate)
 	check(c.SkipRate >= 0 && c.SkipRate <= 0.5, "skip_rate %g: must be 0 to 0.5", c.SkipRate)

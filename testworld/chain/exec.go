@@ -109,6 +109,7 @@ func newPrograms() map[Key]*program {
 		newProgram(CLMMProgram, false, runCLMM),
 		newProgram(WhirlpoolProgram, false, runWhirlpool),
 		newProgram(DLMMProgram, false, runDLMM),
+		newProgram(JupiterProgram, false, runJupiter),
 	} {
 		out[p.id] = p
 	}

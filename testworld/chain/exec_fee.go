@@ -13,9 +13,9 @@ const (
 	feeDenominator = 10_000
 
 	tokHasWithheld     = 35
-	tokFeeMismatch     = 30
+	tokFeeMismatch     = 32
 	tokMintRequired    = 31
-	tokFeeExceedsLimit = 29
+	tokFeeExceedsLimit = 30
 )
 
 // feeConfig returns the transfer fee extension of a mint; nil if it has none.

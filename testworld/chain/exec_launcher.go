@@ -2,15 +2,20 @@ package chain
 
 import "github.com/mintlake/mintlake/testworld/layout"
 
-// The launcher's instruction and event discriminators, made as Anchor makes them, and the prefix of
-// Anchor's self-CPI events.
+// The launchpad's instructions and event, made as Anchor makes them, and the prefix of Anchor's
+// self-CPI events. It is pump.fun as far as tokens see it: create makes an SPL mint, create_v2 one
+// of Token-2022, and migrate takes a token to a pool. Nobody trades on its curve.
 var (
 	launchCreate      = layout.Discriminator("global:create")
+	launchCreateV2    = layout.Discriminator("global:create_v2")
+	launchMigrate     = layout.Discriminator("global:migrate")
 	launchCreateEvent = layout.Discriminator("event:CreateEvent")
 	anchorEventPrefix = [8]byte{0xe4, 0x45, 0xa5, 0x2e, 0x51, 0xcb, 0x9a, 0x1d}
 	// launchAuthority is the mint authority while a launch runs.
 	launchAuthority, _ = pda(LauncherProgram, []byte("mint-authority"))
 	launchEvents, _    = pda(LauncherProgram, []byte("__event_authority"))
+	launchGlobal, _    = pda(LauncherProgram, []byte("global"))
+	launchMayhem, _    = pda(LauncherProgram, []byte("mayhem"))
 )
 
 // launchSupply and launchDecimals are those of every launched token: a billion tokens of six
@@ -20,36 +25,55 @@ const (
 	launchDecimals = 6
 )
 
-// runLauncher creates a mint by calls of other programs only, as launch pads do. Accounts of
-// create: mint (signer), mint authority (its PDA), curve (PDA), curve's token account, creator
-// (signer), system program, token program, associated token program, metadata, metadata program,
-// event authority, launcher.
+func launchCurve(mint Key) Key {
+	k, _ := pda(LauncherProgram, []byte("bonding-curve"), mint[:])
+	return k
+}
+
+// launchAccounts says where create and create_v2 have what a launch needs: mint (signer), mint
+// authority (its PDA), curve, curve's token account, creator (signer), system program, token
+// program, associated token program, metadata, metadata program, event authority, program
+// (pump-fun/pump-public-docs idl/pump.json). create_v2 has no metadata accounts.
+var launchAccounts = map[[8]byte][12]int{
+	launchCreate:   {0, 1, 2, 3, 7, 8, 9, 10, 6, 5, 12, 13},
+	launchCreateV2: {0, 1, 2, 3, 5, 6, 7, 8, 0, 0, 14, 15},
+}
+
+// runLauncher creates a mint by calls of other programs only, as launch pads do, or moves it to a
+// pool.
 func runLauncher(x *machine, f *frame) error {
 	x.used += 12_000
 	if len(f.data) < 8 {
 		return failCustom(anchorInstructionMissing)
 	}
-	switch [8]byte(f.data[:8]) {
+	switch tag := [8]byte(f.data[:8]); tag {
 	case anchorEventPrefix:
 		x.used += 2000
 		return nil
-	case launchCreate:
+	case launchMigrate:
+		x.log("Program log: Instruction: Migrate")
+		return launchGraduate(x, f)
+	case launchCreate, launchCreateV2:
 		x.log("Program log: Instruction: Create")
-		return launch(x, f)
+		inner := *f
+		inner.accs = nil
+		for _, at := range launchAccounts[tag] {
+			if at >= len(f.accs) {
+				return fail(ErrNotEnoughAccountKeys)
+			}
+			inner.accs = append(inner.accs, f.accs[at])
+		}
+		return launch(x, &inner, tag == launchCreateV2)
 	}
 	return failCustom(anchorFallbackNotFound)
 }
 
-// launch runs the launchpad's one instruction: it makes a token with its metadata, and mints
-// all of it to the curve.
-func launch(x *machine, f *frame) error {
+// launch makes a token with its metadata, and mints all of it to the curve.
+func launch(x *machine, f *frame, token2022 bool) error {
 	r := layout.Reader{Rest: f.data[8:]}
 	d := layout.MetaplexData{Name: r.Text(), Symbol: r.Text(), URI: r.Text()}
 	if r.Bad {
 		return failCustom(anchorNotDeserialized)
-	}
-	if err := f.need(12); err != nil {
-		return err
 	}
 	mint, creator, token := f.accs[0], f.accs[4], f.accs[6]
 	if !mint.signer || !creator.signer {
@@ -58,8 +82,11 @@ func launch(x *machine, f *frame) error {
 	if x.key(f.accs[1]) != launchAuthority {
 		return failCustom(anchorConstraintSeeds)
 	}
+	if token2022 != (x.key(token) == Token2022Program) {
+		return failCustom(anchorConstraintRaw)
+	}
 	steps := launchSPL
-	if x.key(token) == Token2022Program {
+	if token2022 {
 		steps = launchToken2022
 	}
 	if err := steps(x, f, &d); err != nil {
@@ -141,9 +168,11 @@ func launchFinish(x *machine, f *frame, d *layout.MetaplexData) error {
 	if err := x.call(f, program, []ref{mint, authority}, layout.SetAuthority(layout.AuthorityMint, nil)); err != nil {
 		return err
 	}
-	m, c := x.key(f.accs[0]), x.key(f.accs[4])
 	event := append(append([]byte(nil), anchorEventPrefix[:]...), launchCreateEvent[:]...)
 	event = layout.AppendString(layout.AppendString(layout.AppendString(event, d.Name), d.Symbol), d.URI)
-	event = append(append(event, m[:]...), c[:]...)
+	for _, account := range []int{0, 2, 4, 4} { // mint, curve, user, creator
+		key := x.key(f.accs[account])
+		event = append(event, key[:]...)
+	}
 	return x.call(f, LauncherProgram, []ref{{idx: f.accs[10].idx, signer: true}}, event)
 }

@@ -111,10 +111,15 @@ func pumpWithdrawAll(x *machine, f *frame) error {
 	return nil
 }
 
+// pumpCreateData is create_pool of index 0, without a creator of the coin.
+func pumpCreateData(base, quote uint64) []byte {
+	data := append(append([]byte(nil), pumpCreate[:]...), 0, 0)
+	return append(layout.AppendU64(layout.AppendU64(data, base), quote), make([]byte, 32)...)
+}
+
 func ixPumpCreate(creator Key, p *pool, accounts [2]Key, lp Key, amounts [2]uint64) Instruction {
 	base, quote := p.tokens[0], p.tokens[1]
-	data := append(append([]byte(nil), pumpCreate[:]...), 0, 0)
-	return Instruction{Program: PumpSwapProgram, Data: append(layout.AppendU64(layout.AppendU64(data, amounts[0]), amounts[1]), make([]byte, 32)...), Accounts: []AccountMeta{
+	return Instruction{Program: PumpSwapProgram, Data: pumpCreateData(amounts[0], amounts[1]), Accounts: []AccountMeta{
 		writable(p.key), readonly(pumpGlobal), signerW(creator), readonly(base.mint), readonly(quote.mint), writable(p.lp), writable(accounts[0]),
 		writable(accounts[1]), writable(lp), writable(p.vaults[0]), writable(p.vaults[1]), readonly(SystemProgram), readonly(Token2022Program),
 		readonly(base.program), readonly(quote.program), readonly(AssociatedProgram), readonly(pumpEvents), readonly(PumpSwapProgram)}}

@@ -158,18 +158,6 @@ func (g *Generator) rng(slot uint64) *rand.Rand {
 // BlockTime is the Unix time in seconds of a slot.
 func (g *Generator) BlockTime(slot uint64) int64 { return g.cfg.TimeMS(slot) / 1000 }
 
-// TimeMS is the time of a slot in Unix milliseconds: counted from the last anchor at or before it,
-// else from genesis.
-func (c Config) TimeMS(slot uint64) int64 {
-	from, at := c.GenesisSlot, c.GenesisTime.UnixMilli()
-	for _, a := range c.Anchors {
-		if a.Slot <= slot {
-			from, at = a.Slot, a.TimeMS
-		}
-	}
-	return at + c.SlotTime.Microseconds()*int64(slot-from)/1000
-}
-
 // Next makes the next slot. The submitted transactions, which must be signed, come first in its
 // first live block; taken is their number, and 0 if there is no such block. One whose payer cannot
 // pay is taken, but dropped. The blocks' own transactions are unsigned until Sign.
@@ -223,15 +211,21 @@ func (g *Generator) live(slot uint64, r *rand.Rand, submitted []*Tx) *Block {
 			b.Txs = append(b.Txs, tx)
 		}
 	}
-	g.fill(b, r, g.count(r), false)
+	if g.inPast(slot) {
+		g.drift(slot)
+		g.fill(b, r, pastTransactions, false)
+	} else {
+		g.fill(b, r, g.count(r), false)
+	}
 	g.parent, g.height, g.hash = slot, b.Height, b.Hash
 	return b
 }
 
-// kind draws what becomes of a slot. The first two are live, so that there is a chain.
+// kind draws what becomes of a slot. Those of the past and the next two are live, so that there is
+// a chain.
 func (g *Generator) kind(r *rand.Rand, slot uint64) Kind {
 	p, q := r.Float64(), r.Float64()
-	if slot < g.cfg.GenesisSlot+2 {
+	if slot < g.cfg.Live()+2 {
 		return Live
 	}
 	switch {
@@ -265,6 +259,10 @@ func (g *Generator) fill(b *Block, r *rand.Rand, n int, fork bool) {
 		}
 		g.replay = g.replay[:0]
 		burst := min(g.pending, max(200, n))
+		if g.inPast(b.Slot) {
+			burst = min(g.pending, pastCreations)
+			n -= burst
+		}
 		g.pending -= burst
 		for range burst {
 			g.run(b, r, g.planCreation(r), fork)

@@ -23,6 +23,7 @@ type token struct {
 	feeBPS        uint16  // Token-2022 transfer fee
 	feeAuth       *Signer // who collects it
 	unpoolable    bool    // has an extension that pools refuse
+	curve         bool    // all of it is on the launchpad's curve
 }
 
 type pool struct {
@@ -109,7 +110,7 @@ func (g *Generator) genesisPrograms() {
 		g.place(k, &Account{Lamports: 1, Owner: NativeLoader, Executable: true, Data: []byte("demo")})
 	}
 	for _, k := range []Key{TokenProgram, Token2022Program, AssociatedProgram, MetaplexProgram, MemoProgram, LauncherProgram, CPMMProgram, AMMv4Program,
-		PumpSwapProgram, PumpFeeProgram, DAMMv2Program, CLMMProgram, WhirlpoolProgram, DLMMProgram} {
+		PumpSwapProgram, PumpFeeProgram, DAMMv2Program, CLMMProgram, WhirlpoolProgram, DLMMProgram, JupiterProgram} {
 		data := layout.UpgradeableProgram(k)
 		g.place(k, &Account{Lamports: RentExempt(len(data)), Owner: UpgradeableLoader, Executable: true, Data: data})
 	}

@@ -165,11 +165,23 @@ func UpdateMetaplex(metadata, authority Key, d *layout.MetaplexData, next *Key, 
 	return Instruction{Program: MetaplexProgram, Accounts: []AccountMeta{writable(metadata), signer(authority)}, Data: data}
 }
 
-func ixLaunch(mint, curve, curveAccount, creator, tokenProgram, metadata, authority, events Key, name, symbol, uri string) Instruction {
-	data := layout.AppendString(layout.AppendString(layout.AppendString(append([]byte(nil), launchCreate[:]...), name), symbol), uri)
-	return Instruction{Program: LauncherProgram, Data: append(data, creator[:]...), Accounts: []AccountMeta{signerW(mint), readonly(authority),
-		writable(curve), writable(curveAccount), signerW(creator), readonly(SystemProgram), readonly(tokenProgram),
-		readonly(AssociatedProgram), writable(metadata), readonly(MetaplexProgram), readonly(events), readonly(LauncherProgram)}}
+// ixLaunch is create of an SPL token, or create_v2 of one of Token-2022.
+func ixLaunch(t *token, creator Key) Instruction {
+	curve := launchCurve(t.mint)
+	accounts := []AccountMeta{signerW(t.mint), readonly(launchAuthority), writable(curve), writable(AssociatedAddress(curve, t.mint, t.program)), readonly(launchGlobal)}
+	tag := launchCreate
+	if t.program == Token2022Program {
+		tag = launchCreateV2
+		accounts = append(accounts, signerW(creator), readonly(SystemProgram), readonly(t.program), readonly(AssociatedProgram))
+		for range 5 { // the accounts of a mode that tokens need not have
+			accounts = append(accounts, readonly(launchMayhem))
+		}
+	} else {
+		accounts = append(accounts, readonly(MetaplexProgram), writable(t.metadata), signerW(creator), readonly(SystemProgram), readonly(t.program),
+			readonly(AssociatedProgram), readonly(RentSysvar))
+	}
+	data := layout.AppendString(layout.AppendString(layout.AppendString(append([]byte(nil), tag[:]...), t.name), t.symbol), t.uri)
+	return Instruction{Program: LauncherProgram, Data: append(data, creator[:]...), Accounts: append(accounts, readonly(launchEvents), readonly(LauncherProgram))}
 }
 
 // ixSwap is swap_base_input (first is the amount in, second the least out) with base, and

@@ -19,8 +19,7 @@ type Hash = pubkey.Key
 // Signature is an ed25519 signature of a message.
 type Signature = solana.Signature
 
-// Addresses of the programs and accounts that the chain knows; all are those of mainnet except
-// LauncherProgram.
+// Addresses of the programs and accounts that the chain knows; all are those of mainnet.
 var (
 	SystemProgram         = Key(solana.SystemProgramID)
 	TokenProgram          = Key(solana.TokenProgramID)
@@ -41,6 +40,7 @@ var (
 	CLMMProgram           = pubkey.MustParse("CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK")
 	WhirlpoolProgram      = pubkey.MustParse("whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc")
 	DLMMProgram           = pubkey.MustParse("LBUZKhRxPF3XUpBCjp4YzTKgLccjZhTSDM9YuVaPwxo")
+	JupiterProgram        = pubkey.MustParse("JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4")
 	NativeMint            = Key(solana.WrappedSol)
 	USDCMint              = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 	RentSysvar            = Key(solana.SysVarRentPubkey)
@@ -48,9 +48,8 @@ var (
 	NativeLoader          = pubkey.MustParse("NativeLoader1111111111111111111111111111111")
 	UpgradeableLoader     = Key(solana.BPFLoaderUpgradeableProgramID)
 	cpmmCreatePoolFeeDest = pubkey.MustParse("DNXgeM9EiiaAbaWvwjHj9fQQLAX5ZsfHyvmYUNRAdNC8")
-	// LauncherProgram stands for a launch pad that creates mints through CPI. It is no program of
-	// mainnet: its address is a hash.
-	LauncherProgram = Key(sha256.Sum256([]byte("mintlake demo launcher program")))
+	// LauncherProgram is pump.fun's: it creates mints through CPI, and takes them to PumpSwap.
+	LauncherProgram = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
 )
 
 // Derived addresses of the venues beside CPMM. The recipient of PumpSwap's protocol fee is the

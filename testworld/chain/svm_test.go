@@ -267,7 +267,7 @@ func TestLiteSVMAgrees(t *testing.T) {
 	dir := filepath.Join(testkit.Root(t), "tools", "svm-check")
 	node := nodeTools(t, dir)
 	sample := filepath.Join(t.TempDir(), "sample.jsonl")
-	writeSVMSample(t, sample, 45)
+	writeSVMSample(t, sample, 75)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, filepath.Join(dir, "check.mjs"), sample)

@@ -55,7 +55,8 @@ const (
 	maxSamples   = 720
 )
 
-// getRecentPerformanceSamples counts slots and transactions by minutes, the newest first.
+// getRecentPerformanceSamples counts slots and transactions by minutes, the newest first. The past
+// has none: its slots took a minute each.
 func getRecentPerformanceSamples(s *Server, params []json.RawMessage) (any, error) {
 	limit := maxSamples
 	if len(params) > 0 && string(params[0]) != "null" {
@@ -76,8 +77,8 @@ func getRecentPerformanceSamples(s *Server, params []json.RawMessage) (any, erro
 	}
 	out := []sample{}
 	window := uint64(samplePeriod / max(s.chain.SlotTime, time.Millisecond))
-	tip := s.ledger.Slot(0)
-	for to := tip; len(out) < limit && to >= s.ledger.First()+window; to -= window {
+	tip, first := s.ledger.Slot(0), max(s.ledger.First(), s.chain.Live())
+	for to := tip; len(out) < limit && to >= first+window; to -= window {
 		at := sample{Slot: to, NumSlots: window, SamplePeriodSec: int(samplePeriod / time.Second)}
 		for _, n := range s.ledger.Slots(to-window+1, to, int(window), 0) {
 			b, _, ok := s.ledger.Block(n)
