@@ -108,11 +108,11 @@ func (n *Node) checkpointName(slot uint64) string {
 	return filepath.Join(n.cfg.Checkpoints, strconv.FormatUint(slot, 10)+checkpointSuffix)
 }
 
-// resume returns the chain at the newest checkpoint that is keptSlots before StartSlot, and the
+// resume returns the chain at the newest checkpoint before the slots that are kept, and the
 // number of its transactions; at genesis if there is none.
 func (n *Node) resume(cfg chain.Config) (*chain.Generator, uint64, error) {
 	for _, slot := range slices.Backward(checkpointSlots(n.cfg.Checkpoints)) {
-		if slot > n.cfg.StartSlot || n.cfg.StartSlot-slot < keptSlots {
+		if slot > n.firstKept() {
 			continue
 		}
 		name := n.checkpointName(slot)

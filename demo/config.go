@@ -36,16 +36,21 @@ type Config struct {
 	Votes bool
 	// SlotTime is the time of a slot; default 200 ms.
 	SlotTime time.Duration
-	// GenesisSlot is where the history begins; default StartSlot.
+	// Past is how long the chain's market goes on before its first live slot: a slot a minute, with
+	// 13 transactions. Whole minutes, at most 24 h; default none.
+	Past time.Duration
+	// GenesisSlot is where the history begins; default StartSlot, less the slots of the past.
 	GenesisSlot uint64
-	// StartSlot is the first slot that is served; default 400,000,000, or GenesisSlot if that is
-	// higher. Above GenesisSlot, the slots between are generated without being served (about 70,000
-	// transactions a second), so that a restart goes on with the same accounts.
+	// StartSlot is the first slot that this node makes on the clock; default 400,000,000, or the
+	// one after the past if that is higher. The slots between are generated at the start (about
+	// 70,000 transactions a second), so that a restart goes on with the same accounts. keptSlots of
+	// them are served.
 	StartSlot uint64
 	// ParentSlot is the parent of the block at GenesisSlot; default GenesisSlot-1.
 	ParentSlot uint64
 	// genesisTime is the block time of GenesisSlot. Default: in real time, such that StartSlot
-	// happens now; else 2026-01-01 00:00 UTC.
+	// happens now; else 2026-01-01 00:00 UTC. In real time the slots of the past end at the first
+	// live one.
 	genesisTime time.Time
 	// GenesisHash is what getGenesisHash answers; zero: a function of Seed. A chain that goes on
 	// under other settings keeps it.
@@ -101,20 +106,24 @@ type Anchor = chain.Anchor
 
 // ChainVersion is the version of the code that makes the chain. Another one makes other blocks of
 // the same settings.
-const ChainVersion = 2
+const ChainVersion = 3
 
 // NoV1 in Config.V1 means no transactions of version 1.
 const NoV1 = chain.NoV1
 
-const defaultTokens = 300
+const (
+	defaultTokens = 300
+	defaultPast   = 24 * time.Hour
+)
 
 // ParseSource reads a source text: `demo:` or `demo:?key=value&…`. The keys are seed, tps, tokens,
-// max_tokens, wallets, slot_time, start_slot, genesis_slot, parent_slot, fork_rate, skip_rate,
-// max_slots, history, history_txs, base_url, and of a node that offers less: account_filters, pages
-// and rpc_rate. All unknown keys and wrong values are reported at once. The defaults are those of
-// `make run`: real time, 300 tokens, 2 % forks, 3 % skipped slots.
+// max_tokens, wallets, past, slot_time, start_slot, genesis_slot, parent_slot, fork_rate,
+// skip_rate, max_slots, history, history_txs, base_url, and of a node that offers less:
+// account_filters, pages and rpc_rate. All unknown keys and wrong values are reported at once. The
+// defaults are those of `make run`: real time, a day of past, 300 tokens, 2 % forks, 3 % skipped
+// slots.
 func ParseSource(source string) (Config, error) {
-	c := Config{TPS: 100, Tokens: defaultTokens, ForkRate: 0.02, SkipRate: 0.03, RealTime: true}
+	c := Config{TPS: 100, Tokens: defaultTokens, Past: defaultPast, ForkRate: 0.02, SkipRate: 0.03, RealTime: true}
 	rest, ok := strings.CutPrefix(source, "demo:")
 	if !ok {
 		return c, fmt.Errorf("source %q: must have the scheme demo", source)
@@ -215,12 +224,17 @@ func (c *Config) sourceFields() map[string]func(string) error {
 			c.publicBaseURL = strings.TrimRight(s, "/")
 			return nil
 		},
-		"slot_time": func(s string) (err error) {
-			if c.SlotTime, err = time.ParseDuration(s); err != nil {
-				return errors.New("must be a duration such as 200ms")
-			}
-			return nil
-		},
+		"slot_time": duration(&c.SlotTime, "200ms"), "past": duration(&c.Past, "24h, or 0 for none"),
+	}
+}
+
+// duration parses a duration. example ends the error.
+func duration(to *time.Duration, example string) func(string) error {
+	return func(s string) (err error) {
+		if *to, err = time.ParseDuration(s); err != nil {
+			return errors.New("must be a duration such as " + example)
+		}
+		return nil
 	}
 }
 
@@ -239,11 +253,26 @@ func percent(to *int) func(string) error {
 }
 
 func (c Config) withDefaults() Config {
-	c.StartSlot = cmp.Or(c.StartSlot, max(400_000_000, c.GenesisSlot))
-	c.GenesisSlot = cmp.Or(c.GenesisSlot, c.StartSlot)
+	past := c.pastSlots()
+	if c.StartSlot == 0 {
+		c.StartSlot = max(400_000_000, c.GenesisSlot+past)
+	}
+	if c.GenesisSlot == 0 {
+		c.GenesisSlot = c.StartSlot - min(c.StartSlot-1, past)
+	}
 	c.GeyserAddr = cmp.Or(c.GeyserAddr, "127.0.0.1:0")
 	c.HTTPAddr = cmp.Or(c.HTTPAddr, "127.0.0.1:0")
 	c.ledger.Votes = c.Votes
+	return c
+}
+
+// pastSlots is how many slots the past has.
+func (c Config) pastSlots() uint64 { return uint64(max(c.Past, 0) / chain.PastStep) }
+
+// WithSlots returns the configuration with GenesisSlot and StartSlot filled in.
+func (c Config) WithSlots() Config {
+	d := c.withDefaults()
+	c.GenesisSlot, c.StartSlot = d.GenesisSlot, d.StartSlot
 	return c
 }
 
@@ -252,7 +281,7 @@ func (c Config) withDefaults() Config {
 // now. If a chain goes on, the anchor is resumeMargin slots after StartSlot instead, and its time
 // is not before that of the earlier run's clock.
 func (c Config) chain(baseURL string, now time.Time) chain.Config {
-	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.maxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime,
+	out := chain.Config{Seed: c.Seed, TPS: c.TPS, Tokens: c.Tokens, MaxTokens: c.maxTokens, Wallets: c.Wallets, SlotTime: c.SlotTime, Past: c.pastSlots(),
 		GenesisSlot: c.GenesisSlot, ParentSlot: c.ParentSlot, GenesisTime: c.genesisTime, ForkRate: c.ForkRate, SkipRate: c.SkipRate,
 		V1: c.V1, Votes: c.Votes, Switched: c.Switched, Dead: c.Dead,
 		BaseURL: baseURL, Anchors: c.Anchors}.WithDefaults()
@@ -260,7 +289,8 @@ func (c Config) chain(baseURL string, now time.Time) chain.Config {
 		return out
 	}
 	if len(c.Anchors) == 0 {
-		out.Anchors = []chain.Anchor{{Slot: c.GenesisSlot, TimeMS: now.Add(-time.Duration(c.StartSlot-c.GenesisSlot) * out.SlotTime).UnixMilli()}}
+		live := out.Live()
+		out.Anchors = []chain.Anchor{{Slot: live, TimeMS: now.Add(-time.Duration(c.StartSlot-live) * out.SlotTime).UnixMilli()}}
 		return out
 	}
 	next := chain.Anchor{Slot: c.StartSlot + resumeMargin}
@@ -280,8 +310,11 @@ const resumeMargin = 8
 func (c Config) validate() error {
 	c = c.withDefaults()
 	errs := []error{c.chain(c.publicBaseURL, time.Unix(0, 0)).Validate()}
-	if c.StartSlot < c.GenesisSlot {
-		errs = append(errs, fmt.Errorf("start_slot %d: must not be below genesis_slot %d", c.StartSlot, c.GenesisSlot))
+	if c.Past < 0 || c.Past%chain.PastStep != 0 {
+		errs = append(errs, fmt.Errorf("past %s: must be whole minutes, 0 or more", c.Past))
+	}
+	if c.StartSlot < c.GenesisSlot+c.pastSlots() {
+		errs = append(errs, fmt.Errorf("start_slot %d: must not be below genesis_slot %d and the %d slots of the past", c.StartSlot, c.GenesisSlot, c.pastSlots()))
 	}
 	if c.ledger.Blocks < 0 || c.ledger.Blocks > 0 && c.ledger.Blocks < 100 || c.ledger.Blocks > 1_000_000 {
 		errs = append(errs, fmt.Errorf("history %d: must be 100 to 1000000 blocks", c.ledger.Blocks))

@@ -14,8 +14,9 @@ func TestParseSource(t *testing.T) {
 		require.Equal(t, 100, c.TPS)
 		require.Equal(t, 300, c.Tokens)
 		require.True(t, c.RealTime)
+		require.Equal(t, 24*time.Hour, c.Past)
 	}
-	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&slot_time=100ms&fork_rate=0&skip_rate=0.1&v1=0&votes=true&switched=50&dead=70&bank_ids=false&replay=false&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
+	c, err := ParseSource("demo:?tps=2000&tokens=50000&seed=9&past=0&slot_time=100ms&fork_rate=0&skip_rate=0.1&v1=0&votes=true&switched=50&dead=70&bank_ids=false&replay=false&max_slots=7&start_slot=500&parent_slot=480&base_url=http://x.test/")
 	require.NoError(t, err)
 	require.Equal(t, Config{Seed: 9, TPS: 2000, Tokens: 50000, SlotTime: 100 * time.Millisecond, SkipRate: 0.1, V1: NoV1, Votes: true, Switched: 50, Dead: 70, WithoutBankIDs: true, WithoutReplay: true, maxSlots: 7, StartSlot: 500, ParentSlot: 480,
 		publicBaseURL: "http://x.test", RealTime: true}, c)
@@ -35,6 +36,10 @@ func TestParseSourceTellsEveryProblem(t *testing.T) {
 		"demo:?genesis_slot=100&start_slot=50":        {"start_slot 50: must not be below genesis_slot 100"},
 		"demo:?v1=101&votes=yes&bank_ids=2":           {`v1="101": must be a whole number from 0 to 100`, `votes="yes": must be true or false`, `bank_ids="2"`},
 		"demo:?switched=3&dead=2":                     {"switched 3: must be 0, or 5", "dead 2: must be 0, or 5"},
+		"demo:?past=90s":                              {"past 1m30s: must be whole minutes"},
+		"demo:?past=-1m":                              {"past -1m0s: must be"},
+		"demo:?past=48h":                              {"past 2880: must be at most 1440 slots"},
+		"demo:?past=soon":                             {"must be a duration such as 24h"},
 		"demo:?history=5":                             {"history 5: must be 100 to"},
 		"demo:?%zz":                                   {"invalid URL escape"},
 		"file:x":                                      {"must have the scheme demo"},

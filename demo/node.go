@@ -146,7 +146,7 @@ func (n *Node) build(ctx context.Context) error {
 			return ctx.Err()
 		}
 		s, _ := gen.Next(nil)
-		if s.Number+keptSlots < n.cfg.StartSlot {
+		if s.Number < n.firstKept() {
 			n.ledger.Forward(s)
 			continue
 		}
@@ -161,6 +161,17 @@ func (n *Node) build(ctx context.Context) error {
 // keptSlots is how many slots before StartSlot can be read and replayed. They must be signed, which
 // takes most of the start: so it is not the whole history.
 const keptSlots = 1000
+
+// firstKept is the first slot that can be read and replayed after the start. That is all of the
+// past until keptSlots slots have come after it: a node that was stopped in its first minutes
+// may have told nobody of it.
+func (n *Node) firstKept() uint64 {
+	first := n.cfg.StartSlot - min(n.cfg.StartSlot, keptSlots)
+	if first < n.cfg.GenesisSlot+n.cfg.pastSlots() {
+		return n.cfg.GenesisSlot
+	}
+	return first
+}
 
 // serve starts both servers in g. They stop when ctx ends.
 func (n *Node) serve(ctx context.Context, g *errgroup.Group, gs *grpc.Server, rs http.Handler) {

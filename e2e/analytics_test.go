@@ -103,7 +103,7 @@ const demoPrice = 150.0
 func TestAnalyticsQueriesAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	live := launch(t, dir, append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
+	live := launch(t, dir, append(kafkaFlags(t), "--source", "demo:?past=0&tps=100&tokens=300&seed=3")...)
 	begin := time.Now()
 	queries := analyticsQueries(t)
 	// The pools that were created last are asked for with LIMIT 20.

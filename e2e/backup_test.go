@@ -32,7 +32,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		t.Skip("a backup is of the embedded engines")
 	}
 	dir, to, restored := t.TempDir(), filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "restored")
-	up := launch(t, dir, "--source", "demo:?tps=200&tokens=200&seed=5")
+	up := launch(t, dir, "--source", "demo:?past=0&tps=200&tokens=200&seed=5")
 	begin := time.Now()
 	for up.number("(SELECT count() FROM mintlake.swaps WHERE usd_value > 0)") < 800 {
 		require.Less(t, time.Since(begin), hang, up.log())

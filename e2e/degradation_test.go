@@ -91,7 +91,7 @@ func (i *instance) awaitMore(tokens int) {
 // is a success, /status says what is away, and what happened meanwhile is there afterwards.
 func TestSearchGoesOnWithoutBackends(t *testing.T) {
 	broker := kafkatest.StartBroker(t)
-	up := launch(t, t.TempDir(), "--kafka-brokers", strings.Join(broker.Brokers(), ","), "--source", "demo:?tps=50&tokens=200&seed=5", "--rate-limits-enabled=false")
+	up := launch(t, t.TempDir(), "--kafka-brokers", strings.Join(broker.Brokers(), ","), "--source", "demo:?past=0&tps=50&tokens=200&seed=5", "--rate-limits-enabled=false")
 	up.awaitMore(50)
 	up.awaitHealth("kafka", true)
 	up.awaitHealth("clickhouse", true)

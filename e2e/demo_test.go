@@ -13,7 +13,7 @@ import (
 )
 
 // TestDemoIsFreshAndSearchable runs what `make run` runs: tokens that the demo chain creates are
-// found by their name a moment later.
+// found by their name a moment later, and its past makes a market of a day.
 func TestDemoIsFreshAndSearchable(t *testing.T) {
 	up := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=300&seed=3")...)
 	deadline := time.Now().Add(hang)
@@ -41,6 +41,8 @@ func TestDemoIsFreshAndSearchable(t *testing.T) {
 		}
 	}
 
+	requireAlive(t, up)
+
 	s := up.status()
 	for late(s.Freshness.P50) && time.Now().Before(deadline) {
 		time.Sleep(200 * time.Millisecond)
@@ -55,6 +57,35 @@ func TestDemoIsFreshAndSearchable(t *testing.T) {
 	require.Zero(t, up.stop(), up.log())
 }
 
+// requireAlive waits until the demo's market is what a visitor of the first minutes finds: movers
+// up and down by a change of a day, caps, launches and graduations, routes; and no gap in its
+// blocks.
+func requireAlive(t *testing.T, up *instance) {
+	t.Helper()
+	ranked := func(query, field string) int {
+		code, body := up.get("/tokens?market=true&limit=100&" + query)
+		require.Equal(t, http.StatusOK, code, string(body))
+		var page struct {
+			Items []struct{ Market map[string]any }
+		}
+		require.NoError(t, json.Unmarshal(body, &page))
+		n := 0
+		for _, item := range page.Items {
+			if item.Market[field] != nil {
+				n++
+			}
+		}
+		return n
+	}
+	until(t, func() bool {
+		return ranked("sort=market_cap_usd", "market_cap_usd") > 10 && ranked("sort=price_change_24h", "price_change_24h") > 10 && ranked("sort=trending", "price_usd") > 10
+	}, 3*time.Second, "caps, movers and trends of a day")
+	for _, table := range []string{"tokens WHERE launchpad = 'pump'", "tokens WHERE graduated_at IS NOT NULL", "routes WHERE aggregator = 'jupiter_v6' AND legs = 2"} {
+		require.NotEqual(t, []string{"0"}, up.query("SELECT count() FROM mintlake."+table), table)
+	}
+	require.Empty(t, up.status().Coverage.Gaps)
+}
+
 func number(n *float64) string {
 	if n == nil {
 		return "?"
@@ -66,7 +97,7 @@ func number(n *float64) string {
 // data.
 func TestARestartGoesOn(t *testing.T) {
 	t.Parallel()
-	dir, flags := t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=100&tokens=50&seed=4")
+	dir, flags := t.TempDir(), append(kafkaFlags(t), "--source", "demo:?past=0&tps=100&tokens=50&seed=4")
 	tokens := 0
 	for _, end := range []func(*instance){func(i *instance) { require.Zero(t, i.stop(), i.log()) }, (*instance).kill, (*instance).kill} {
 		up := launch(t, dir, flags...)

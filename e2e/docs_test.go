@@ -25,7 +25,7 @@ func TestDocs(t *testing.T) {
 	const token = "MINTLAKE_ADMIN_TOKEN=a-token-that-only-this-test-knows"
 	folder := t.TempDir()
 	up := beginWith(t, []string{token, "MINTLAKE_ENRICH_OFFCHAIN=true"}, "up", filepath.Join(folder, ".mintlake"),
-		"--source", "demo:?tps=60&tokens=100&slot_time=200ms", "--admin-addr", "127.0.0.1:0", "--metrics-pprof", "--stream-processed", "--rate-limits-enabled=false", "--clickhouse-memory-bytes", "2147483648")
+		"--source", "demo:?past=0&tps=60&tokens=100&slot_time=200ms", "--admin-addr", "127.0.0.1:0", "--metrics-pprof", "--stream-processed", "--rate-limits-enabled=false", "--clickhouse-memory-bytes", "2147483648")
 	up.awaitUp()
 	up.awaitTold(t)
 

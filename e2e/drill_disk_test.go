@@ -48,7 +48,7 @@ func TestDrillDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
 	dir, ballast := filepath.Join(disk, "data"), filepath.Join(disk, "ballast")
-	up := launch(t, dir, "--source", "demo:?tps=50&tokens=200&seed=5", "--rate-limits-enabled=false")
+	up := launch(t, dir, "--source", "demo:?past=0&tps=50&tokens=200&seed=5", "--rate-limits-enabled=false")
 	up.awaitMore(50)
 
 	for range 2 {

@@ -21,7 +21,7 @@ const covered = `SELECT count() FROM mintlake.token_facts_raw AS delta FINAL INN
 // imports what it got: both have the same root.
 func TestExportOfALiveDemo(t *testing.T) {
 	t.Parallel()
-	demo := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?tps=200&tokens=60&seed=9")...)
+	demo := launch(t, t.TempDir(), append(kafkaFlags(t), "--source", "demo:?past=0&tps=200&tokens=60&seed=9")...)
 	for deadline := time.Now().Add(hang); demo.query(covered)[0] == "0"; time.Sleep(200 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), "no account of a busy mint was read again\n%s", demo.log())
 	}

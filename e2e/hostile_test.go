@@ -102,7 +102,7 @@ func underAttack(t *testing.T, limit int, flags ...string) *instance {
 // underAttackAt has so many transactions a second.
 func underAttackAt(t *testing.T, tps, limit int, flags ...string) *instance {
 	t.Helper()
-	source := fmt.Sprintf("demo:?tps=%d&tokens=100&seed=8", tps)
+	source := fmt.Sprintf("demo:?past=0&tps=%d&tokens=100&seed=8", tps)
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte(adminToken), 0o600))
 	up := launch(t, t.TempDir(), append([]string{

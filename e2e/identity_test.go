@@ -92,7 +92,7 @@ func TestAnUpstreamOfAnotherChainIsLeftOut(t *testing.T) {
 	right.Store(2)
 	require.Contains(t, fails(t, dir, nil, append(gateway, wrongURL+","+rightURL)...), "--data-dir")
 
-	beside := launch(t, t.TempDir(), "--source", "demo:?tokens=20&seed=5&tps=20", "--rooms", "ingest,gateway", "--rpc-upstream", wrongURL)
+	beside := launch(t, t.TempDir(), "--source", "demo:?past=0&tokens=20&seed=5&tps=20", "--rooms", "ingest,gateway", "--rpc-upstream", wrongURL)
 	require.EqualValues(t, 1, beside.metric("mintlake_rpc_upstream_other_chain"))
 	require.Zero(t, beside.stop())
 }
@@ -126,7 +126,7 @@ func TestTheDemoStaysOneChain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start := func(tps string) []string {
-		return []string{"--source", "demo:?tokens=20&seed=5&tps=" + tps, "--rooms", "ingest,gateway"}
+		return []string{"--source", "demo:?past=0&tokens=20&seed=5&tps=" + tps, "--rooms", "ingest,gateway"}
 	}
 	for _, tps := range []string{"20", "20", "40"} {
 		require.Zero(t, launch(t, dir, start(tps)...).stop(), tps)

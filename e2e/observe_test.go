@@ -28,7 +28,7 @@ func TestObserve(t *testing.T) {
 	prometheus := program(t, "prometheus")
 	folder := t.TempDir()
 	data := filepath.Join(folder, ".mintlake")
-	args := []string{"--source", "demo:?tps=100&tokens=100&seed=3", "--enrich-offchain=true", "--clickhouse-memory-bytes", "2147483648"}
+	args := []string{"--source", "demo:?past=0&tps=100&tokens=100&seed=3", "--enrich-offchain=true", "--clickhouse-memory-bytes", "2147483648"}
 	i := launch(t, data, args...)
 	p := startPrometheus(t, prometheus, i.addresses["metrics"])
 	enough := traffic(t, i)

@@ -78,10 +78,10 @@ func TestPreflightTellsWhatIsMissing(t *testing.T) {
 		less        map[string]preflight.State // besides
 		gone        []string
 	}{
-		"whole":           {"demo:?tps=100&seed=5", "--for 3s", 1, nil, nil},
-		"account filters": {"demo:?tps=100&seed=5&account_filters=false", "--for 3s", 2, map[string]preflight.State{"source.blocks": preflight.Fails}, []string{"source.accounts", "source.from_slot", "source.versions"}},
-		"pages":           {"demo:?tps=100&seed=5&pages=false", "--for 0s", 1, map[string]preflight.State{"upstream.program_accounts_v2": preflight.Less}, nil},
-		"rate":            {"demo:?tps=100&seed=5&rpc_rate=4", "--for 0s", 1, map[string]preflight.State{"upstream.rate": preflight.Less}, nil},
+		"whole":           {"demo:?past=0&tps=100&seed=5", "--for 3s", 1, nil, nil},
+		"account filters": {"demo:?past=0&tps=100&seed=5&account_filters=false", "--for 3s", 2, map[string]preflight.State{"source.blocks": preflight.Fails}, []string{"source.accounts", "source.from_slot", "source.versions"}},
+		"pages":           {"demo:?past=0&tps=100&seed=5&pages=false", "--for 0s", 1, map[string]preflight.State{"upstream.program_accounts_v2": preflight.Less}, nil},
+		"rate":            {"demo:?past=0&tps=100&seed=5&rpc_rate=4", "--for 0s", 1, map[string]preflight.State{"upstream.rate": preflight.Less}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -319,7 +319,7 @@ func TestSwapsEndToEnd(t *testing.T) {
 	for pool := range 16 {
 		tables = append(tables, chain.TableKey(18, pool).String())
 	}
-	up := launch(t, t.TempDir(), "--source", "demo:?tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap",
+	up := launch(t, t.TempDir(), "--source", "demo:?past=0&tps=20&tokens=20&seed=18&wallets=64&slot_time=200ms&fork_rate=0&skip_rate=0", "--rooms", "gateway,swap",
 		"--swap-lookup-tables", strings.Join(tables, ","))
 	const workers = 10
 	seen := &swapCounts{venues: map[string]int{}, versions: map[string]int{}, mostExpired: swaps / 10}

@@ -59,7 +59,7 @@ func TestAWeekInFastMotion(t *testing.T) {
 	m := &bill{}
 	front := httptest.NewServer(m)
 	defer front.Close()
-	node := liveDemo(t, "demo:?seed=6&slot_time=10ms&tps=600&tokens=300&base_url="+url.QueryEscape(front.URL))
+	node := liveDemo(t, "demo:?past=0&seed=6&slot_time=10ms&tps=600&tokens=300&base_url="+url.QueryEscape(front.URL))
 	target, err := url.Parse(node.RPCURL())
 	require.NoError(t, err)
 	m.target.Store(httputil.NewSingleHostReverseProxy(target))

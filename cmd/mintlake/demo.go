@@ -39,9 +39,11 @@ type demoState struct {
 	// ChainVersion is that of the code that made the chain; 0 in the files of earlier versions.
 	ChainVersion int    `json:"chain_version"`
 	GenesisSlot  uint64 `json:"genesis_slot"`
-	ParentSlot   uint64 `json:"parent_slot"`
-	Slot         uint64 `json:"slot"`
-	HTTPAddr     string `json:"http_addr"`
+	// Past is how long the chain's market went on before its first live slot.
+	Past       time.Duration `json:"past"`
+	ParentSlot uint64        `json:"parent_slot"`
+	Slot       uint64        `json:"slot"`
+	HTTPAddr   string        `json:"http_addr"`
 	// GenesisHash identifies the chain, even after its settings have changed. It is zero in the
 	// files of earlier versions.
 	GenesisHash pubkey.Key `json:"genesis_hash"`
@@ -83,6 +85,9 @@ func (s *system) startDemo(ctx context.Context) error {
 		rememberDemo(ctx, path, state, node.Slot, s.logger)
 		return nil
 	})
+	if state.Past > 0 {
+		s.demoFrom = &state.GenesisSlot
+	}
 	s.demoGeyser, s.demoRPC = "geyser+http://"+node.GeyserAddr(), node.RPCURL()
 	s.cfg.Enrich.AllowPrivate = append(s.cfg.Enrich.AllowPrivate, strings.TrimPrefix(node.BaseURL(), "http://"))
 	if len(s.cfg.RPC.Upstream) == 0 {
@@ -122,12 +127,7 @@ func (s *system) freeAddress(addr string) bool {
 // lost tells what else is known of the last run if the file is damaged; it may be nil. A file that
 // is missing may never have been there.
 func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bool, lost func(damaged error) (demoState, bool, error)) (demoState, error) {
-	if cfg.StartSlot == 0 {
-		cfg.StartSlot = max(demoFirstSlot, cfg.GenesisSlot)
-	}
-	if cfg.GenesisSlot == 0 {
-		cfg.GenesisSlot = cfg.StartSlot
-	}
+	*cfg = cfg.WithSlots()
 	var last demoState
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +195,7 @@ func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (las
 // chain is lost, the next chain has another hash, and the rooms of the data folder refuse it.
 func beginDemo(path, source string, cfg *demo.Config) (demoState, error) {
 	_, _ = rand.Read(cfg.GenesisHash[:]) // never fails
-	state := demoState{Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.GenesisSlot, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
+	state := demoState{Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.GenesisSlot, Past: cfg.Past, ParentSlot: cfg.ParentSlot, Slot: cfg.StartSlot - 1, GenesisHash: cfg.GenesisHash}
 	// Synced to disk before the first block: if a power cut lost the hash, the rooms would refuse
 	// the next chain.
 	return state, state.write(path, durable.Replace)
@@ -215,7 +215,8 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 
 // nextDemo continues the same chain. If that would take too long, the settings or the code have
 // changed, or its address is not free, it begins another chain after the last slot. That chain has
-// the genesis hash of the last one, so the rooms accept it.
+// the genesis hash of the last one, so the rooms accept it, and no past: it would be at the same
+// time as the last one's blocks.
 func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoState {
 	cfg.StartSlot = last.Slot + 1
 	if !free {
@@ -223,10 +224,10 @@ func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoSt
 	}
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
 	if free && last.Source == source && last.ChainVersion == demo.ChainVersion && cfg.StartSlot-last.GenesisSlot <= maxFastForward {
-		cfg.GenesisSlot, cfg.ParentSlot, cfg.Anchors = last.GenesisSlot, last.ParentSlot, last.Anchors
+		cfg.GenesisSlot, cfg.Past, cfg.ParentSlot, cfg.Anchors = last.GenesisSlot, last.Past, last.ParentSlot, last.Anchors
 		return last
 	}
-	cfg.GenesisSlot, cfg.ParentSlot = cfg.StartSlot, last.Slot
+	cfg.GenesisSlot, cfg.ParentSlot, cfg.Past = cfg.StartSlot, last.Slot, 0
 	cfg.Seed ^= cfg.StartSlot // other tokens than before
 	return demoState{
 		Source: source, ChainVersion: demo.ChainVersion, GenesisSlot: cfg.StartSlot, ParentSlot: last.Slot, Slot: last.Slot,

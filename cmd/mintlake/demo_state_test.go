@@ -22,7 +22,7 @@ import (
 // on the address it is given.
 func TestServedDemoRemembersItsChain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.json")
-	const source = "demo:?tps=10&tokens=5&wallets=16&slot_time=20ms&base_url=http://demo.test"
+	const source = "demo:?past=0&tps=10&tokens=5&wallets=16&slot_time=20ms&base_url=http://demo.test"
 	run := func(past uint64) (last demoState) {
 		cfg, err := demo.ParseSource(source)
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestServedDemoRemembersItsChain(t *testing.T) {
 // slot, as the address is part of the URIs of the one before.
 func TestADemoWhoseAddressIsTakenTakesAnother(t *testing.T) {
 	cfg := defaults()
-	cfg.DataDir, cfg.Source = t.TempDir(), []string{"demo:?tps=10&tokens=5&wallets=16&slot_time=20ms"}
+	cfg.DataDir, cfg.Source = t.TempDir(), []string{"demo:?past=0&tps=10&tokens=5&wallets=16&slot_time=20ms"}
 	path, err := cfg.dataPath("demo.json")
 	require.NoError(t, err)
 	run := func() (last demoState) {

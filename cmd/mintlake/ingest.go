@@ -212,6 +212,7 @@ func (r *ingestRoom) stream(spec source.Spec) (source.Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("source demo: %w", err)
 		}
+		demoSpec.From = r.s.demoFrom
 		return r.geyserSource(demoSpec, source.KindDemo)
 	default:
 		return r.geyserSource(spec, source.KindGeyser)
@@ -249,7 +250,7 @@ func (r *ingestRoom) geyserSource(spec source.Spec, kind string) (source.Source,
 	return geyser.New(geyser.Config{
 		Endpoint: spec.Endpoint, Token: r.s.cfg.Geyser.Token, Commitment: commitment, Kind: kind,
 		NoAccountUpdates: !r.s.cfg.Geyser.Accounts, BlocksMeta: r.s.cfg.Record != "",
-		AllTransactions: r.s.cfg.allTransactions(), Silence: r.s.cfg.Geyser.Silence, MaxPause: r.s.cfg.Geyser.MaxPause,
+		From: spec.From, AllTransactions: r.s.cfg.allTransactions(), Silence: r.s.cfg.Geyser.Silence, MaxPause: r.s.cfg.Geyser.MaxPause,
 		Reader: r.s.reader(),
 	}, deps)
 }

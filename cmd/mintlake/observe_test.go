@@ -117,7 +117,7 @@ var bornLate = map[string]string{
 func demoConfig(t *testing.T) *Config {
 	t.Helper()
 	cfg := defaults()
-	cfg.DataDir, cfg.Source = t.TempDir(), []string{"demo:?tps=50&tokens=50&seed=7"}
+	cfg.DataDir, cfg.Source = t.TempDir(), []string{"demo:?past=0&tps=50&tokens=50&seed=7"}
 	for _, addr := range []*string{
 		&cfg.API.Addr, &cfg.Swap.Addr, &cfg.RPC.Addr, &cfg.Stream.Addr, &cfg.Metrics.Addr, &cfg.Kafka.Addr, &cfg.ClickHouse.Addr,
 	} {

@@ -76,7 +76,7 @@ END
 )
 
 # Nothing outside this machine is asked for. A slow machine may take long to stop.
-MINTLAKE_ENRICH_OFFCHAIN=false MINTLAKE_STOP_TIMEOUT=2m "$bin" up --data-dir "$work/data" --source 'demo:?tps=50&tokens=200' \
+MINTLAKE_ENRICH_OFFCHAIN=false MINTLAKE_STOP_TIMEOUT=2m "$bin" up --data-dir "$work/data" --source 'demo:?past=0&tps=50&tokens=200' \
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr "127.0.0.1:$rpc_port" --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!

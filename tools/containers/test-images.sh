@@ -59,7 +59,7 @@ fi
 
 # The default image: everything, over the demo chain.
 version=$(docker image inspect -f '{{index .Config.Labels "org.opencontainers.image.version"}}' "$engine")
-id=$(docker run -d "${bare[@]}" --memory 4g -p 127.0.0.1::8080 "$engine" up --source 'demo:?tps=100&tokens=50')
+id=$(docker run -d "${bare[@]}" --memory 4g -p 127.0.0.1::8080 "$engine" up --source 'demo:?past=0&tps=100&tokens=50')
 api=http://$(docker port "$id" 8080/tcp | head -n 1)
 items() { [ "$(curl -sS --fail --max-time 10 "$api/tokens?limit=3" | python3 -c 'import json,sys; print(len(json.load(sys.stdin)["items"]))')" = 3 ]; }
 healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$id")" = healthy ]; }
@@ -82,7 +82,7 @@ id=
 
 # The rooms' image: the same binary without the engine. A room of it that needs no server is the
 # demo's node.
-id=$(docker run -d "${bare[@]}" --memory 1g "$rooms" demo --chain 'demo:?tps=20&tokens=20' --geyser-addr 0.0.0.0:10001 --http-addr 0.0.0.0:8898 --state /var/lib/mintlake/demo.json)
+id=$(docker run -d "${bare[@]}" --memory 1g "$rooms" demo --chain 'demo:?past=0&tps=20&tokens=20' --geyser-addr 0.0.0.0:10001 --http-addr 0.0.0.0:8898 --state /var/lib/mintlake/demo.json)
 until_true "the rooms' image runs a room" inside mintlake probe http://127.0.0.1:8898/health
 [ "$(inside id -u)" = 10001 ] || fail "it runs as root"
 ! inside touch /usr/written 2>/dev/null || fail "it can write to its root file system"

@@ -8,7 +8,7 @@ GO=${GO:-go} CHROMIUM=${CHROMIUM:-$(tools/web/install.sh)}
 work=$(mktemp -d)
 export MINTLAKE_ADMIN_TOKEN=a-token-of-test-dashboard
 free=127.0.0.1:0
-bin/mintlake up --data-dir "$work/data" --source 'demo:?tps=50&tokens=100' --kafka-addr $free --clickhouse-addr $free --api-addr $free --rpc-addr $free \
+bin/mintlake up --data-dir "$work/data" --source 'demo:?past=0&tps=50&tokens=100' --kafka-addr $free --clickhouse-addr $free --api-addr $free --rpc-addr $free \
 	--stream-addr $free --swap-addr $free --metrics-addr $free --admin-addr $free >"$work/log" 2>&1 &
 node=$!
 trap 'kill $node 2>/dev/null; wait $node 2>/dev/null || true; rm -rf "$work"' EXIT

@@ -93,7 +93,7 @@ func soak(ctx context.Context, o *options) error {
 		return fmt.Errorf("idle: %w", err)
 	}
 	fmt.Printf("idle: %s\n", idle)
-	n, err := start(ctx, o, fmt.Sprintf("demo:?tps=%d&tokens=%d&max_tokens=%d", o.tps, o.tokens, o.maxTokens))
+	n, err := start(ctx, o, fmt.Sprintf("demo:?past=0&tps=%d&tokens=%d&max_tokens=%d", o.tps, o.tokens, o.maxTokens))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ for tries in $(seq 300); do
   sleep 0.2
 done
 # Tests ask faster than people do. The limits have a node of their own, in gap.test.mjs.
-"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?tps=20&tokens=100' --rate-limits-enabled=false --enrich-allow-private "$DOCUMENTS" \
+"$root/bin/mintlake" up --data-dir "$work/data" --source 'demo:?past=0&tps=20&tokens=100' --rate-limits-enabled=false --enrich-allow-private "$DOCUMENTS" \
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr 127.0.0.1:0 --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!
