@@ -88,6 +88,12 @@ class TransfersQuery(TypedDict, total=False):
     min_amount: str
 
 
+class OwnerAccountsQuery(TypedDict, total=False):
+    limit: int
+    cursor: str
+    mint: str
+
+
 class OwnerTokensQuery(TypedDict, total=False):
     limit: int
     cursor: str

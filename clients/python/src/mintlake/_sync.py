@@ -17,7 +17,7 @@ from ._errors import MintlakeError, NotAFeed, error_of
 from ._feed import QUIET_LIMIT, Event, Feed
 from ._pages import Batch, Tokens
 from ._queries import (
-    CandlesQuery, Filters, HoldersHistoryQuery, HoldersQuery, OwnerTokensQuery, OwnerTransfersQuery, Page, Parts, SearchQuery, TokenQuery, TradeOptions,
+    CandlesQuery, Filters, HoldersHistoryQuery, HoldersQuery, OwnerAccountsQuery, OwnerTokensQuery, OwnerTransfersQuery, Page, Parts, SearchQuery, TokenQuery, TradeOptions,
     TradesQuery, TransfersQuery, encoded, path,
 )
 
@@ -107,6 +107,10 @@ class Mintlake:
     def transfers(self, mint: str, **query: Unpack[TransfersQuery]) -> models.TransfersResponse:
         """GET /tokens/{mint}/transfers: one page, newest first."""
         return self._get(models.TransfersResponse, path("tokens", mint, "transfers"), {**query})
+
+    def owner_accounts(self, owner: str, **query: Unpack[OwnerAccountsQuery]) -> models.OwnerAccountsResponse:
+        """GET /owners/{owner}/accounts: one page, by mint."""
+        return self._get(models.OwnerAccountsResponse, path("owners", owner, "accounts"), {**query})
 
     def owner_tokens(self, owner: str, **query: Unpack[OwnerTokensQuery]) -> models.OwnerTokensResponse:
         """GET /owners/{owner}/tokens: one page, the highest value first."""

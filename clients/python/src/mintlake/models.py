@@ -681,6 +681,66 @@ class Transfer(BaseModel):
     ]
 
 
+class Item1(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: str
+    account: Annotated[str, Field(description='Token account, base58.')]
+    owner: Annotated[str | None, Field(description='The wallet asked for.')]
+    amount: Annotated[str, Field(description='Raw amount.', pattern='^[0-9]+$')]
+    is_frozen: Annotated[
+        bool | None,
+        Field(
+            description='Whether the account is frozen; null when that is not known.'
+        ),
+    ]
+    delegate: Annotated[
+        str | None,
+        Field(
+            description='Who may spend from the account, base58; null when nobody may, and when that is not known.'
+        ),
+    ]
+    delegated_amount: Annotated[
+        str | None,
+        Field(
+            description='How much the delegate may spend, raw; null when that is not known.',
+            pattern='^[0-9]+$',
+        ),
+    ]
+
+
+class OwnerAccountsResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    owner: str
+    items: List[Item1]
+    limit: int
+    next: Annotated[
+        str | None, Field(description='Cursor of the next page; null on the last one.')
+    ]
+    complete: Annotated[
+        bool,
+        Field(
+            description="With mint, whether every change of the mint is counted. Without, whether besides that all accounts of all wallets are known: after a validator's snapshot, with balances.mode all."
+        ),
+    ]
+    since_slot: Annotated[
+        int | None,
+        Field(
+            description='The highest since_slot of the mints listed and of the snapshot.',
+            ge=0,
+        ),
+    ]
+    as_of_slot: Annotated[
+        int | None,
+        Field(description='The highest as_of_slot of the mints listed.', ge=0),
+    ]
+
+
 class OwnerToken(BaseModel):
     """
     What is null is not known; symbol, name and decimals are of the registry.
