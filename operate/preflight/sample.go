@@ -51,6 +51,13 @@ type Sample struct {
 // maxSampled bounds the bytes that the dry run reads of the source.
 const maxSampled = 2 << 30
 
+const (
+	// fewest is of how many blocks a day can be told.
+	fewest = 3
+	// mostSlots is more slots a second than any chain has: what a server says beyond is not true.
+	mostSlots = 10_000
+)
+
 // dry is a dry run under way. It stands between ingest and its source, and counts what passes.
 type dry struct {
 	source.Source
@@ -116,13 +123,13 @@ func (r *run) sample(ctx context.Context) (*Sample, error) {
 	if err := r.dryRun(ctx, d, scale, dir); err != nil {
 		return nil, fmt.Errorf("preflight: dry run of ingest: %w", err)
 	}
-	const fewest = 3
-	if d.blocks < fewest || d.last.Slot <= d.first.Slot {
-		r.add(Check{Name: "sample", Endpoint: solana.Host(r.cfg.Source.Endpoint), State: Less, Found: fmt.Sprintf("%d blocks came in %s", d.blocks, r.cfg.For), Means: "what a day costs cannot be told"})
+	took := d.last.ReceivedAt.Sub(d.first.ReceivedAt)
+	if slots := d.last.Slot - d.first.Slot; d.blocks < fewest || took < time.Second || d.last.Slot <= d.first.Slot || float64(slots) > mostSlots*took.Seconds() {
+		r.add(Check{Name: "sample", Endpoint: solana.Host(r.cfg.Source.Endpoint), State: Less, Found: fmt.Sprintf("%d blocks came in %s, of slots %d to %d", d.blocks, took.Round(time.Millisecond), d.first.Slot, d.last.Slot), Means: "what a day costs cannot be told"})
 		return nil, ctx.Err()
 	}
 	s := scale.sample(d.last.ReceivedAt)
-	s.Seconds, s.Slots, s.Blocks = d.last.ReceivedAt.Sub(d.first.ReceivedAt).Seconds(), d.last.Slot-d.first.Slot, d.blocks
+	s.Seconds, s.Slots, s.Blocks = took.Seconds(), d.last.Slot-d.first.Slot, d.blocks
 	s.SourceBytes = d.bytes
 	if r.cfg.Source.Kind == source.KindRPC {
 		s.SourceBytes = int64(d.blocks) * int64(r.blockBytes)
