@@ -64,6 +64,7 @@ func askEndpoints(ctx context.Context, cfg *Config, logger *slog.Logger, ask pre
 	ask.Token, ask.Commitment = cfg.Geyser.Token, cfg.commitmentOf(ask.Source)
 	ask.AllTransactions, ask.AccountUpdates = cfg.allTransactions(), cfg.Geyser.Accounts
 	ask.Upstreams, ask.UpstreamsWS = cfg.RPC.Upstream, cfg.RPC.UpstreamWS
+	ask.Swap = slices.Contains(cfg.Rooms, roomSwap)
 	ask.Gateway = slices.Contains(cfg.Rooms, roomGateway)
 	if cfg.Enrich.Rereads {
 		ask.RereadCalls = cfg.Enrich.RereadCalls

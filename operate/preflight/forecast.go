@@ -122,6 +122,9 @@ func calls(cfg Config, s *Sample, slots float64, day func(float64) float64) (all
 		changed := min(batches(day(s.ChangedReads), batchMints, changedWait), float64(cfg.RereadCalls)*secondsADay)
 		all = append(all, Calls{"changed mints", checks * changed})
 	}
+	if cfg.Swap {
+		all = append(all, Calls{"new pools", batches(day(s.Units[sizing.NewPool]), batchAccounts, newWait)})
+	}
 	if cfg.Gateway {
 		all = append(all, Calls{"the gateway, without callers", n * pollCalls * secondsADay / pollEvery})
 	}

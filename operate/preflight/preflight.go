@@ -41,8 +41,8 @@ type Config struct {
 
 // Use is what Mintlake will do with the endpoints.
 type Use struct {
-	// Gateway asks each upstream for its slots.
-	Gateway bool
+	// Gateway asks each upstream for its slots, and Swap reads pools that are new.
+	Gateway, Swap bool
 	// RereadCalls is the most calls a second for changed mints; 0 if they are not read again.
 	RereadCalls int
 	// RereadQuiet and RereadMaxWait: see enrich.RereadConfig.

@@ -40,8 +40,9 @@ type Sample struct {
 	SourceBytes int64 `json:"source_bytes"`
 	// Topics are the bytes on disk of each topic.
 	Topics map[string]int64 `json:"topic_bytes"`
-	// NewMintReads and ChangedReads are reads of mints, ResolverReads of metadata accounts whose
-	// mint is not known. Documents are those that new metadata names.
+	// NewMintReads are reads of mints that enrichment is asked for, ChangedReads of mints that
+	// events changed, ResolverReads of metadata accounts whose mint is not known. Documents are
+	// those that new metadata names.
 	NewMintReads  float64 `json:"new_mint_reads"`
 	ChangedReads  float64 `json:"changed_mint_reads"`
 	ResolverReads float64 `json:"metadata_account_reads"`

@@ -34,7 +34,9 @@ type scale struct {
 	// changed has the changes of each mint that wait for a read, and reads how many were due.
 	changed map[string]change
 	reads   float64
-	newMint map[string]struct{}
+	// asked is how many requests need a read of a mint's accounts, unnamed the metadata accounts
+	// whose mint has to be found first.
+	asked   float64
 	unnamed map[string]struct{}
 	uris    map[string]struct{}
 }
@@ -44,7 +46,7 @@ type change struct{ first, last time.Time }
 
 func newScale(quiet, most time.Duration) *scale {
 	return &scale{quiet: quiet, most: max(most, time.Second), units: map[sizing.Unit]float64{}, pools: map[string]struct{}{}, mints: map[string]struct{}{}, changed: map[string]change{},
-		newMint: map[string]struct{}{}, unnamed: map[string]struct{}{}, uris: map[string]struct{}{}}
+		unnamed: map[string]struct{}{}, uris: map[string]struct{}{}}
 }
 
 // note adds a key to a set.
@@ -151,11 +153,11 @@ func (s *scale) request(value []byte) bool {
 	if proto.Unmarshal(value, &request) != nil || request.GetReason() == eventspb.RequestReason_REQUEST_REASON_SIGHTED {
 		return false
 	}
-	switch {
-	case len(request.GetMint()) == 0:
+	if len(request.GetMint()) == 0 || len(request.GetUri()) == 0 {
+		s.asked++ // a later request of the same mint is of a later slot, and needs a read of its own
+	}
+	if len(request.GetMint()) == 0 {
 		note(s.unnamed, string(request.GetMetadataAccount()))
-	case len(request.GetUri()) == 0:
-		note(s.newMint, string(request.GetMint()))
 	}
 	note(s.uris, string(request.GetUri()))
 	return true
@@ -175,5 +177,5 @@ func (s *scale) sample(now time.Time) *Sample {
 		reads += min(1, float64(now.Sub(pending.first))/float64(s.most))
 	}
 	return &Sample{Units: s.units, Routes: s.routes, PoolMinutes: len(s.pools), MintMinutes: len(s.mints),
-		NewMintReads: float64(len(s.newMint)), ChangedReads: reads, ResolverReads: float64(len(s.unnamed)), Documents: float64(len(s.uris))}
+		NewMintReads: s.asked, ChangedReads: reads, ResolverReads: float64(len(s.unnamed)), Documents: float64(len(s.uris))}
 }
