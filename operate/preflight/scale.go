@@ -154,7 +154,7 @@ func (s *scale) request(value []byte) bool {
 		return false
 	}
 	if len(request.GetMint()) == 0 || len(request.GetUri()) == 0 {
-		s.asked++ // a later request of the same mint is of a later slot, and needs a read of its own
+		s.asked++ // a later request of a mint is of a later slot, and needs a read of its own
 	}
 	if len(request.GetMint()) == 0 {
 		note(s.unnamed, string(request.GetMetadataAccount()))
