@@ -29,6 +29,9 @@ var packages = map[string]string{
 	"pumpswap":        "@pump-fun/pump-swap-sdk@1.20.0",
 	"meteora_damm_v1": "@meteora-ag/dynamic-amm-sdk@1.4.1",
 	"meteora_dbc":     "@meteora-ag/dynamic-bonding-curve-sdk@1.5.12",
+	"raydium_clmm":    "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
+	"orca_whirlpool":  "@orca-so/whirlpools-core@3.1.0",
+	"meteora_dlmm":    "@meteora-ag/dlmm@1.9.14",
 }
 
 // sdks measures quotes of each venue against the venue's own SDK on the same accounts, in a process
@@ -56,7 +59,7 @@ func sdks(r *report.Report) error {
 		if t == product && string(coin[:]) > string(mint.WrappedSOL[:]) {
 			mints[0], mints[1] = mints[1], mints[0]
 		}
-		if err := beside(r, modules, t.pool("quoted", mints, [2]uint64{123_456_789_012, 987_654_321_098})); err != nil {
+		if err := beside(r, modules, t.pool("quoted", mints, [2]uint64{123_456_789_012, 987_654_321_098}), amounts(1_234_567)); err != nil {
 			return fmt.Errorf("%s: %w", t.venue.Name(), err)
 		}
 	}
@@ -65,11 +68,29 @@ func sdks(r *report.Report) error {
 		return err
 	}
 	for _, p := range recorded {
-		if err := beside(r, modules, p); err != nil {
+		if err := beside(r, modules, p, amounts(1_234_567)); err != nil {
 			return fmt.Errorf("%s%s: %w", p.venue.Name(), p.form, err)
 		}
 	}
+	deep, err := deepPools()
+	if err != nil {
+		return err
+	}
+	for _, p := range deep {
+		// The largest of these amounts cross ticks, or bins.
+		if err := beside(r, modules, p, amounts(10_000_000_000)); err != nil {
+			return fmt.Errorf("%s: %w", p.venue.Name(), err)
+		}
+	}
 	return nil
+}
+
+// amounts are 64 of them, at equal distances.
+func amounts(distance uint64) (list []uint64) {
+	for i := range uint64(64) {
+		list = append(list, 1_000_003+i*distance)
+	}
+	return list
 }
 
 // install puts the SDKs in a folder beside the program, and returns it.
@@ -98,17 +119,13 @@ func install() (string, error) {
 	return folder, npm.Run()
 }
 
-// beside quotes a pool by both.
-func beside(r *report.Report, modules string, p *pool) error {
+// beside quotes amounts of both tokens of a pool by both.
+func beside(r *report.Report, modules string, p *pool, amounts []uint64) error {
 	state, err := decode(p)
 	if err != nil {
 		return err
 	}
 	clock := venue.Clock{Slot: 400_000_000, Epoch: 926, UnixTime: 1_753_750_263}
-	amounts := make([]uint64, 0, 64)
-	for i := range cap(amounts) {
-		amounts = append(amounts, uint64(1_000_003+i*1_234_567))
-	}
 	theirs, err := ask(modules, p, clock, amounts)
 	if err != nil {
 		return err
@@ -153,7 +170,9 @@ type sdkAnswer struct {
 func ask(modules string, p *pool, clock venue.Clock, amounts []uint64) (*sdkAnswer, error) {
 	accounts := map[string][]byte{}
 	for key, a := range p.all() {
-		accounts[key.String()] = a.Data
+		if a != nil {
+			accounts[key.String()] = a.Data
+		}
 	}
 	texts := make([]string, len(amounts))
 	for i, a := range amounts {

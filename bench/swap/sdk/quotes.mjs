@@ -1,9 +1,11 @@
 // Quotes a pool with the SDK of its venue: node quotes.mjs, with the question as JSON on standard
 // input. Prints the amounts bought and the nanoseconds of a quote. The folder in the environment
-// variable SDK_MODULES has the packages. Decoding the accounts is not timed.
+// variable SDK_MODULES has the packages. Decoding the accounts is not timed. A quote that does not
+// end within its time limit is refused.
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runInThisContext } from 'node:vm'
 
 const require = createRequire(join(process.env.SDK_MODULES, 'package.json'))
 const BN = require('bn.js')
@@ -13,6 +15,28 @@ const question = JSON.parse(readFileSync(0, 'utf8'))
 const account = (key) => Buffer.from(question.accounts[key], 'base64')
 const amountOf = (key) => new BN(account(key).readBigUInt64LE(64).toString())
 const supplyOf = (key) => account(key).readBigUInt64LE(36)
+
+const MILLISECONDS_PER_QUOTE = 2000
+
+// Reads the ticks of a Whirlpool's tick array: a fixed one, or a dynamic one, which has bytes for
+// initialized ticks only.
+function whirlpoolTicks(d) {
+  const dynamic = d.length !== 9988
+  const ticks = []
+  for (let at = dynamic ? 60 : 12; ticks.length < 88; at += dynamic && d[at] === 0 ? 1 : 113) {
+    const initialized = d[at] !== 0
+    const wide = (from) => (initialized ? d.readBigUInt64LE(from) | (d.readBigUInt64LE(from + 8) << 64n) : 0n)
+    ticks.push({
+      initialized, liquidityNet: BigInt.asIntN(128, wide(at + 1)), liquidityGross: wide(at + 17), feeGrowthOutsideA: 0n, feeGrowthOutsideB: 0n,
+      rewardGrowthsOutside: [0n, 0n, 0n],
+    })
+  }
+  return { startTickIndex: d.readInt32LE(8), ticks }
+}
+
+// The accounts of the question that begin with a discriminator, in hexadecimal digits.
+const those = (...discriminators) =>
+  Object.keys(question.accounts).filter((key) => discriminators.includes(account(key).subarray(0, 8).toString('hex')))
 
 // Each venue returns a function from an amount to the amount bought; aToB: the first mint is sold.
 const venues = {
@@ -94,17 +118,65 @@ const venues = {
     const point = new BN(config.activationType === 0 ? question.slot : question.time)
     return (amount) => swapQuoteExactIn(pool, config, aToB, amount, 0, false, point, false).outputAmount
   },
+  raydium_clmm(aToB) {
+    const { swapInternal } = require('@raydium-io/raydium-sdk-v2/lib/raydium/clmm/libraries/swapSimulator.js')
+    const { PoolInfoLayout, ClmmConfigLayout, TickArrayLayout } = require('@raydium-io/raydium-sdk-v2')
+    const { PublicKey } = require('@solana/web3.js')
+    const poolInfo = PoolInfoLayout.decode(account(question.pool))
+    const configInfo = ClmmConfigLayout.decode(account(poolInfo.configId.toBase58()))
+    const tickArrays = those('c09b55cd31f9812a').map((key) => ({ address: new PublicKey(key), value: TickArrayLayout.decode(account(key)) }))
+    const empty = () => Array.from({ length: 14 }, () => Array.from({ length: 8 }, () => new BN(0)))
+    const common = {
+      programId: new PublicKey('CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK'), poolId: new PublicKey(question.pool), poolInfo, tickArrays, configInfo,
+      tickarrayBitmapExtension: { poolId: new PublicKey(question.pool), positiveTickArrayBitmap: empty(), negativeTickArrayBitmap: empty() },
+      sqrtPriceLimitX64: aToB ? new BN('4295048017') : new BN('79226673521066979257578248090'), zeroForOne: aToB, isBaseInput: true,
+      blockTimestamp: question.time, includeExtraTickArrays: false,
+    }
+    return (amountSpecified) => swapInternal({ ...common, amountSpecified }).amountCalculated
+  },
+  orca_whirlpool(aToB) {
+    const { swapQuoteByInputToken } = require('@orca-so/whirlpools-core')
+    const d = account(question.pool)
+    const wide = (at) => d.readBigUInt64LE(at) | (d.readBigUInt64LE(at + 8) << 64n)
+    const tickSpacing = d.readUInt16LE(41)
+    const pool = {
+      feeTierIndexSeed: new Uint8Array(d.subarray(43, 45)), tickSpacing, feeRate: d.readUInt16LE(45), protocolFeeRate: 0, liquidity: wide(49), sqrtPrice: wide(65),
+      tickCurrentIndex: d.readInt32LE(81), feeGrowthGlobalA: 0n, feeGrowthGlobalB: 0n, rewardLastUpdatedTimestamp: 0n,
+      rewardInfos: Array.from({ length: 3 }, () => ({ emissionsPerSecondX64: 0n, growthGlobalX64: 0n })),
+    }
+    const held = those('4561bdbe6e0742bb', '11d8f68ee1c7da38').map((key) => whirlpoolTicks(account(key)))
+    const width = 88 * tickSpacing
+    const none = { initialized: false, liquidityNet: 0n, liquidityGross: 0n, feeGrowthOutsideA: 0n, feeGrowthOutsideB: 0n, rewardGrowthsOutside: [0n, 0n, 0n] }
+    const arrays = [-2, -1, 0, 1, 2].map((n) => {
+      const startTickIndex = (Math.floor(pool.tickCurrentIndex / width) + n) * width
+      return held.find((a) => a.startTickIndex === startTickIndex) ?? { startTickIndex, ticks: Array.from({ length: 88 }, () => none) }
+    })
+    return (amountIn) => swapQuoteByInputToken(amountIn.big, aToB, 0, pool, null, arrays, BigInt(question.time)).tokenEstOut
+  },
+  meteora_dlmm(aToB) {
+    const DLMM = require('@meteora-ag/dlmm') // the class, with all else that is exported on it
+    const { createProgram, decodeAccount } = DLMM
+    const { PublicKey } = require('@solana/web3.js')
+    const program = createProgram(new Connection('http://127.0.0.1:1'))
+    const binArrays = those('5c8e5cdc059446b5').map((key) => ({ publicKey: new PublicKey(key), account: decodeAccount(program, 'binArray', account(key)) }))
+    const plain = { mint: { tlvData: Buffer.alloc(0) } }
+    const pool = {
+      lbPair: decodeAccount(program, 'lbPair', account(question.pool)), tokenX: plain, tokenY: plain, binArrayBitmapExtension: null, clock: { epoch: new BN(926) },
+    }
+    return (amountIn) => DLMM.prototype.swapQuote.call(pool, amountIn, aToB, new BN(0), binArrays).outAmount
+  },
 }
 
 const answers = []
-const amounts = question.amounts.map((a) => new BN(a))
+const amounts = question.amounts.map((a) => Object.assign(new BN(a), { big: BigInt(a) }))
 let count = 0
 let elapsed = 0n
 for (const aToB of [true, false]) {
   const quote = venues[question.venue](aToB)
   answers.push(amounts.map((a) => {
     try {
-      return quote(a).toString()
+      globalThis.ask = () => quote(a).toString()
+      return runInThisContext('ask()', { timeout: MILLISECONDS_PER_QUOTE })
     } catch (e) {
       return `refused: ${e.message}`
     }
