@@ -45,6 +45,8 @@ type Pool struct {
 	// pool did not trade in them, or no trade has a value.
 	DailyVolumeUSD *float64 `json:"daily_volume_usd"`
 	Trades         uint64   `json:"trades"`
+	// LPMint is the mint of its liquidity tokens; nil if it has none, or none is known.
+	LPMint *string `json:"lp_mint"`
 }
 
 // Venue is what was traded on a venue in 1,440 minutes.
@@ -71,6 +73,14 @@ type Reader interface {
 	Candles(ctx context.Context, question *CandleQuestion) (Candles, error)
 	// Pools returns at most limit pools of a mint, the highest daily volume first.
 	Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error)
+	// PoolLiquidity returns at most limit changes of a pool's liquidity right before a cursor.
+	PoolLiquidity(ctx context.Context, pool pubkey.Key, before LiquidityCursor, limit int) (LiquidityPage, error)
+	// PoolReserves returns what a pool held in the newest limit hours of block time that state it,
+	// oldest first. The hours begin at from or later, and before to.
+	PoolReserves(ctx context.Context, pool pubkey.Key, from, to time.Time, limit int) ([]Reserves, error)
+	// MintLiquidity returns what the pools of a mint held at the end of each of the newest limit
+	// hours, oldest first. Hours without a pool that stated it in the 24 hours are left out.
+	MintLiquidity(ctx context.Context, mint pubkey.Key, from, to time.Time, limit int) ([]Liquidity, error)
 	// Venues returns the venues with what was traded on them in the 1,440 minutes of block time of
 	// which asOf is in the last, the highest volume first. asOf is zero if there are no venues.
 	Venues(ctx context.Context) (asOf time.Time, venues []Venue, err error)

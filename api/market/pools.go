@@ -21,7 +21,7 @@ const (
 	// {candidates} may bound the pools that are looked at.
 	selectPools = `WITH (SELECT max(until) FROM {db}.daily_volumes_raw) AS latest,
 		held AS (SELECT * FROM {db}.pools WHERE (mint_a = {mint:String} OR mint_b = {mint:String}) {candidates})
-		SELECT pool, venue, mint_a, mint_b, reserve_a, reserve_b, created_at, volume, trades FROM held LEFT JOIN (
+		SELECT pool, venue, mint_a, mint_b, reserve_a, reserve_b, created_at, volume, trades, lp_mint FROM held LEFT JOIN (
 			SELECT pool, mint_a, mint_b, toFloat64(sumOrNullIf(volume_usd, hours.trades > unpriced)) AS volume, sum(hours.trades) AS trades FROM {db}.pool_volume_1h_raw AS hours FINAL
 			WHERE pool IN (SELECT pool FROM held) AND bucket > latest - INTERVAL 24 HOUR GROUP BY pool, mint_a, mint_b
 		) AS traded USING (pool, mint_a, mint_b) ORDER BY volume DESC NULLS LAST, pool LIMIT {limit:UInt32}`
@@ -57,11 +57,12 @@ func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]P
 			pool    Pool
 			a, b    *uint64
 			created *time.Time
+			lpMint  string
 		)
-		if err := rows.Scan(&pool.Pool, &pool.Venue, &pool.MintA, &pool.MintB, &a, &b, &created, &pool.DailyVolumeUSD, &pool.Trades); err != nil {
+		if err := rows.Scan(&pool.Pool, &pool.Venue, &pool.MintA, &pool.MintB, &a, &b, &created, &pool.DailyVolumeUSD, &pool.Trades, &lpMint); err != nil {
 			return err
 		}
-		pool.ReserveA, pool.ReserveB = decimal(a), decimal(b)
+		pool.ReserveA, pool.ReserveB, pool.LPMint = decimal(a), decimal(b), given(lpMint)
 		if created != nil {
 			ms := created.UnixMilli()
 			pool.CreatedAt = &ms

@@ -27,8 +27,9 @@ var tokenProgram = pubkey.MustParse(schemas.ProgramToken)
 
 // trade is what one recorded transaction swapped and created.
 type trade struct {
-	legs  []*eventspb.SwapLeg
-	pools []*eventspb.Pool
+	legs    []*eventspb.SwapLeg
+	pools   []*eventspb.Pool
+	changes []*eventspb.LiquidityChange
 }
 
 // history makes more of the recorded trades: the same ones at other times, with other amounts, and
@@ -62,9 +63,11 @@ func newHistory(t *testing.T, random *rand.Rand, mints int) *history {
 					seen[string(m.GetMintIn())], seen[string(m.GetMintOut())] = true, true
 				case *eventspb.Pool:
 					told.pools = append(told.pools, m)
+				case *eventspb.LiquidityChange:
+					told.changes = append(told.changes, m)
 				}
 			}
-			if len(told.legs) > 0 || len(told.pools) > 0 {
+			if len(told.legs)+len(told.pools)+len(told.changes) > 0 {
 				h.trades = append(h.trades, told)
 			}
 		}
@@ -92,6 +95,9 @@ func (h *history) trade(until time.Time, mints int, first bool) (fresh, facts []
 			fresh = append(fresh, message)
 			if leg, ok := message.(*eventspb.SwapLeg); ok && first && h.random.IntN(2) == 0 {
 				fresh = append(fresh, h.creationOf(leg))
+			}
+			if leg, ok := message.(*eventspb.SwapLeg); ok && leg.ReserveIn != nil && leg.ReserveOut != nil && h.random.IntN(8) == 0 {
+				fresh = append(fresh, h.changeOf(leg))
 			}
 		}
 	}
@@ -163,6 +169,25 @@ func (h *history) creationOf(leg *eventspb.SwapLeg) *eventspb.Pool {
 	}
 }
 
+// changeOf fills or empties the leg's pool within a minute of the leg.
+func (h *history) changeOf(leg *eventspb.SwapLeg) *eventspb.LiquidityChange {
+	h.n++
+	at := leg.GetBlockTime() - h.random.Int64N(60)
+	signature := make([]byte, 64)
+	copy(signature, hash(fmt.Sprint("transaction ", h.n)))
+	c := &eventspb.LiquidityChange{
+		Position: &eventspb.Position{Slot: uint64(at)*1_000 + h.n%1_000, TransactionIndex: proto.Uint32(0), InstructionIndex: 2}, BlockTime: at, Signature: signature,
+		ProgramId: leg.GetProgramId(), Venue: leg.GetVenue(), Pool: leg.GetPool(), Added: h.random.IntN(2) == 0, MintA: leg.GetMintIn(), MintB: leg.GetMintOut(),
+		AmountA: leg.GetAmountIn(), AmountB: leg.GetAmountOut(), DecimalsA: leg.DecimalsIn, DecimalsB: leg.DecimalsOut, Provider: leg.GetTrader(), Instruction: "deposit",
+		ReserveA: proto.Uint64(leg.GetReserveIn() / 3), ReserveB: proto.Uint64(leg.GetReserveOut() / 2),
+	}
+	if c.GetAdded() {
+		c.LpMint, c.LpAmount = hash("shares of " + string(leg.GetPool()))[:32], proto.Uint64(h.n)
+		c.ReserveA, c.ReserveB = proto.Uint64(leg.GetReserveIn()*2), proto.Uint64(leg.GetReserveOut()*2)
+	}
+	return c
+}
+
 // ago is how old a trade is: most are as old as a window is long, so that they lie at its edges.
 // Prices need trades within the same hour, so most of the first lie in a few hours.
 func (h *history) ago(first bool) time.Duration {
@@ -191,6 +216,12 @@ func (h *history) again(source trade, variant int, at time.Time) (messages []pro
 		l.MintIn, l.MintOut, l.Pool = other(l.GetMintIn(), variant), other(l.GetMintOut(), variant), other(l.GetPool(), variant)
 		l.AmountIn, l.AmountOut = l.GetAmountIn()/factor, l.GetAmountOut()/factor
 		messages = append(messages, l)
+	}
+	for _, change := range source.changes {
+		c := proto.CloneOf(change)
+		c.Position, c.BlockTime, c.Signature = position(c.GetPosition()), at.Unix(), signature
+		c.MintA, c.MintB, c.Pool = other(c.GetMintA(), variant), other(c.GetMintB(), variant), other(c.GetPool(), variant)
+		messages = append(messages, c)
 	}
 	for _, pool := range source.pools {
 		p := proto.CloneOf(pool)

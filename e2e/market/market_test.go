@@ -144,7 +144,11 @@ func record(t *testing.T, message proto.Message) kafka.Record {
 	if _, pool := message.(*eventspb.Pool); pool {
 		return kafka.Record{Topic: schemas.TopicPools, Value: value}
 	}
-	return kafka.Record{Topic: schemas.TopicSwaps, Value: value, Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(schemas.TypeSwapLegIn)}}}
+	kind := schemas.TypeSwapLegIn
+	if _, liquidity := message.(*eventspb.LiquidityChange); liquidity {
+		kind = schemas.TypeLiquidity
+	}
+	return kafka.Record{Topic: schemas.TopicSwaps, Value: value, Headers: []kafka.Header{{Key: schemas.HeaderType, Value: []byte(kind)}}}
 }
 
 var errKilled = errors.New("killed")

@@ -130,6 +130,7 @@ func (o *Oracle) Require(t testing.TB, ask Node, when string) (told map[string]i
 	requireOrders(t, ask, want, when)
 	o.requireV2(t, ask, want, tokens, when)
 	o.requireTrades(t, ask, tokens, until, when)
+	told["changes of liquidity"] = o.requireLiquidity(t, ask, tokens, until, when)
 	told["rows"] = len(want)
 	return told
 }
@@ -173,7 +174,7 @@ func (o *Oracle) requireLaunchpads(t testing.TB, ask Node, tokens map[string]tok
 
 // Figures are the names of the figures that Require counts.
 func Figures() []string {
-	return append(slices.Collect(maps.Keys(new(row).figures())), "price_at", "launchpad", "graduated_at")
+	return append(slices.Collect(maps.Keys(new(row).figures())), "price_at", "launchpad", "graduated_at", "changes of liquidity")
 }
 
 // figures are those that tokens can be sorted by, by the name of the order. Nil: unknown.

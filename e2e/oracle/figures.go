@@ -91,7 +91,7 @@ func (o *Oracle) organic(rows map[string]*row, until time.Time) {
 func (o *Oracle) pools(rows map[string]*row, day time.Time, solPrice *float64) {
 	type state struct {
 		first, created *creation
-		last           *leg
+		last           *held
 	}
 	states := map[pooled]*state{}
 	see := func(key pooled, c creation) {
@@ -115,7 +115,12 @@ func (o *Oracle) pools(rows map[string]*row, day time.Time, solPrice *float64) {
 	for _, l := range o.legs {
 		see(l.pooled(), creation{place: l.place, at: l.at})
 		if s := states[l.pooled()]; l.reserve != nil && (s.last == nil || s.last.before(l.place)) {
-			s.last = l
+			s.last = &held{l.place, l.at, l.mint, l.reserve}
+		}
+	}
+	for _, c := range o.changes {
+		if s := states[c.pooled()]; s != nil && c.reserve != nil && (s.last == nil || s.last.before(c.place)) {
+			s.last = &held{c.place, c.at, c.mint, c.reserve}
 		}
 	}
 	for mint, r := range rows {

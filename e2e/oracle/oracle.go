@@ -85,7 +85,10 @@ type launched struct {
 
 // Oracle knows everything that was told.
 type Oracle struct {
-	legs      []*leg
+	legs    []*leg
+	changes []*liquidity
+	// priced are the prices of all minutes with legs, in order, as market computed them last.
+	priced    []*prices
 	creations map[pooled][]creation
 	launches  map[string]*launched
 	// supplies are what was read of mint accounts, in the smallest unit.
@@ -155,9 +158,7 @@ func (o *Oracle) Add(message proto.Message) {
 		key := pooled{base58.Encode(m.GetPool()), min(a, b), max(a, b)}
 		o.creations[key] = append(o.creations[key], creation{placeOf(m.GetPosition()), time.Unix(m.GetBlockTime(), 0).UTC(), m.GetCreated()})
 	case *eventspb.LiquidityChange:
-		a, b := base58.Encode(m.GetMintA()), base58.Encode(m.GetMintB())
-		key := pooled{base58.Encode(m.GetPool()), min(a, b), max(a, b)}
-		o.creations[key] = append(o.creations[key], creation{placeOf(m.GetPosition()), time.Unix(m.GetBlockTime(), 0).UTC(), false})
+		o.liquidity(m)
 	case *eventspb.TokenEvent:
 		o.event(m)
 	case *eventspb.Enrichment:
@@ -213,6 +214,7 @@ func (o *Oracle) market() (rows map[string]*row, until time.Time) {
 		all, at[start] = append(all, p), p
 	}
 	slices.SortFunc(all, func(a, b *prices) int { return a.start.Compare(b.start) })
+	o.priced = all
 	for _, l := range o.legs {
 		l.value = valueOf(l, at[l.at.Truncate(time.Minute)])
 	}

@@ -150,7 +150,7 @@ func (g *trade) require(t testing.TB, l *leg, mint, what string) {
 	}
 	whole := float64(l.amount[mine]) / math.Pow10(int(*l.decimals[mine]))
 	if l.value != nil {
-		require.InEpsilon(t, 1+*l.value/whole, 1+*g.PriceUSD, 1e-6, what)
+		require.InDelta(t, *l.value/whole, *g.PriceUSD, (2e-6+1e-9**l.value)/whole, what)
 	}
 	if l.decimals[other] != nil {
 		require.InEpsilon(t, 1+float64(l.amount[other])/math.Pow10(int(*l.decimals[other]))/whole, 1+*g.Price, 1e-9, what)

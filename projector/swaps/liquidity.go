@@ -63,6 +63,12 @@ func (b *Batch) addPoolOfChange(c *change, record *kafka.Record) {
 	}
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
 	row.lpMint = later(row.lpMint, keyIn(c.GetLpMint()))
+	if c.ReserveA != nil && c.ReserveB != nil && c.position.Compare(row.last.position) > 0 {
+		row.last = reserves{c.position, at, c.GetReserveA(), c.GetReserveB()}
+		if c.turned {
+			row.last.a, row.last.b = row.last.b, row.last.a
+		}
+	}
 	if at.Unix() != 0 {
 		minute := touchedMinute{at.Truncate(time.Minute), record.Partition}
 		b.touched[minute] = max(b.touched[minute], record.Offset+1)

@@ -23,6 +23,9 @@ export type TradesResponse = Schemas["TradesResponse"];
 export type Trade = Schemas["Trade"];
 export type AccountsResponse = Schemas["AccountsResponse"];
 export type HoldersResponse = Schemas["HoldersResponse"];
+export type PoolLiquidityResponse = Schemas["PoolLiquidityResponse"];
+export type PoolReservesResponse = Schemas["PoolReservesResponse"];
+export type LiquidityHistoryResponse = Schemas["LiquidityHistoryResponse"];
 export type HoldersHistoryResponse = Schemas["HoldersHistoryResponse"];
 export type TransfersResponse = Schemas["TransfersResponse"];
 export type OwnerAccountsResponse = Schemas["OwnerAccountsResponse"];
@@ -99,6 +102,21 @@ export class Mintlake {
   /** GET /tokens/{mint}/pools, those that trade most first. */
   pools(mint: string, query: Query<"getPools"> = {}, signal?: AbortSignal): Promise<PoolsResponse> {
     return this.#http.json(`/tokens/${encodeURIComponent(mint)}/pools`, query, { signal: signal ?? null });
+  }
+
+  /** GET /tokens/{mint}/liquidity/history, oldest first. */
+  liquidityHistory(mint: string, query: Query<"getLiquidityHistory"> = {}, signal?: AbortSignal): Promise<LiquidityHistoryResponse> {
+    return this.#json(`/tokens/${encodeURIComponent(mint)}/liquidity/history`, query, { signal: signal ?? null });
+  }
+
+  /** GET /pools/{pool}/liquidity: one page, newest first. */
+  poolLiquidity(pool: string, query: Query<"getPoolLiquidity"> = {}, signal?: AbortSignal): Promise<PoolLiquidityResponse> {
+    return this.#json(`/pools/${encodeURIComponent(pool)}/liquidity`, query, { signal: signal ?? null });
+  }
+
+  /** GET /pools/{pool}/liquidity/history, oldest first. */
+  poolReserves(pool: string, query: Query<"getPoolLiquidityHistory"> = {}, signal?: AbortSignal): Promise<PoolReservesResponse> {
+    return this.#json(`/pools/${encodeURIComponent(pool)}/liquidity/history`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/trades: one page, newest first. */

@@ -104,6 +104,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tokens/{mint}/liquidity/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the pools of a mint hold, over time
+         * @description By hour of block time, oldest first: stables and SOL in the vaults of the mint's pools at the end of the hour, each pool as its latest leg or change of liquidity in the hour and the 23 before it states. Hours without one are left out. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getLiquidityHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/pools/{pool}/liquidity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was put into a pool and taken out
+         * @description Liquidity that was added and removed, newest first; trades are not in it. A pool that is not known has none. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getPoolLiquidity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/pools/{pool}/liquidity/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a pool held, over time
+         * @description By hour of block time, oldest first: the raw balances of the vaults after the last leg or change of liquidity in the hour that states them. Hours without one are left out. Counts to the limit of lookups, 180 requests a minute together.
+         */
+        get: operations["getPoolLiquidityHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tokens/{mint}/trades": {
         parameters: {
             query?: never;
@@ -1016,9 +1076,9 @@ export interface components {
             mint_a: string;
             /** @description The other mint, base58. */
             mint_b: string;
-            /** @description Raw balance of mint_a after the pool's latest leg that states it. */
+            /** @description Raw balance of mint_a after the pool's latest leg or change of liquidity that states it. */
             reserve_a: string | null;
-            /** @description Raw balance of mint_b after the pool's latest leg that states it. */
+            /** @description Raw balance of mint_b after the pool's latest leg or change of liquidity that states it. */
             reserve_b: string | null;
             /** @description Block time of its creation, epoch milliseconds; null when that was not seen. */
             created_at: number | null;
@@ -1026,6 +1086,86 @@ export interface components {
             daily_volume_usd: number | null;
             /** @description Legs in that time. */
             trades: number;
+            /** @description Mint of its liquidity tokens, base58; null when it has none, or no record names it. */
+            lp_mint: string | null;
+        };
+        /** @description What was put into a pool and taken out, newest first. */
+        PoolLiquidityResponse: {
+            /** @description Pool account, base58. */
+            pool: string;
+            /** @description Mint of its liquidity tokens, base58; null when it has none, or no record names it. */
+            lp_mint: string | null;
+            changes: components["schemas"]["LiquidityChange"][];
+            /** @description For the next page, as before; null: these are the oldest. */
+            next: string | null;
+        };
+        /** @description Tokens that somebody put into a pool for a share of it, or took out. Amounts are raw. */
+        LiquidityChange: {
+            /** @description Orders the changes of a pool; a value for before. */
+            id: string;
+            /** @description Block time, epoch milliseconds; null when the source does not say. */
+            time: number | null;
+            /** Format: int64 */
+            slot: number;
+            /** @description Of the transaction, base58. */
+            signature: string;
+            /** @enum {string} */
+            kind: "added" | "removed";
+            /** @description raydium_amm_v4, orca_whirlpool … */
+            venue: string;
+            /** @description The mint that sorts first as text, base58. */
+            mint_a: string;
+            /** @description The other mint; null when the instruction names one side of the pool only. */
+            mint_b: string | null;
+            /** @description What the vault of mint_a received, net of a Token-2022 fee, or all that left it. */
+            amount_a: string;
+            amount_b: string;
+            decimals_a: number | null;
+            decimals_b: number | null;
+            /** @description Swap fees of the position in amount_a; null when no event told them. */
+            fees_a: string | null;
+            fees_b: string | null;
+            /** @description Wallet that provides the liquidity, base58. */
+            provider: string | null;
+            /** @description Liquidity tokens minted or burned; null when unknown or without them. */
+            lp_amount: string | null;
+            /** @description Balance of the vault of mint_a after it; null when unknown or shared with other pools. */
+            reserve_a: string | null;
+            reserve_b: string | null;
+            /** @description Published name, e.g. add_liquidity. */
+            instruction: string;
+        };
+        PoolReservesResponse: {
+            pool: string;
+            points: {
+                /**
+                 * Format: int64
+                 * @description Start of the hour, Unix seconds.
+                 */
+                time: number;
+                mint_a: string;
+                mint_b: string;
+                /** @description Raw balance of the vault of mint_a. */
+                reserve_a: string;
+                reserve_b: string;
+            }[];
+        };
+        LiquidityHistoryResponse: {
+            mint: string;
+            points: {
+                /**
+                 * Format: int64
+                 * @description Start of the hour, Unix seconds.
+                 */
+                time: number;
+                /** @description Stables and SOL in US dollars; null when SOL has no price. */
+                liquidity_usd: number | null;
+                /**
+                 * Format: int64
+                 * @description Pools that it is made of.
+                 */
+                pools: number;
+            }[];
         };
         /** @description What was traded of a mint, newest first. */
         TradesResponse: {
@@ -1759,6 +1899,17 @@ export interface components {
          */
         mint: string;
         /**
+         * @description Base58 address of a pool.
+         * @example 58oQChx4yWmvKdwLLZzBi4ChoCc2fqCUWBkwMihLYQo2
+         */
+        pool: string;
+        /** @description Hours that begin at this time or later, Unix seconds. */
+        hours_from: number;
+        /** @description Hours that begin before this time, Unix seconds. */
+        hours_to: number;
+        /** @description The newest so many of them. */
+        hours_limit: number;
+        /**
          * @description Base58 address of a wallet, or of a program that owns token accounts.
          * @example 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM
          */
@@ -2125,6 +2276,169 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             403: components["responses"]["ForeignHost"];
             /** @description The mint is not in the registry. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getLiquidityHistory: {
+        parameters: {
+            query?: {
+                /** @description Hours that begin at this time or later, Unix seconds. */
+                from?: components["parameters"]["hours_from"];
+                /** @description Hours that begin before this time, Unix seconds. */
+                to?: components["parameters"]["hours_to"];
+                /** @description The newest so many of them. */
+                limit?: components["parameters"]["hours_limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 mint address, of the standard or the extended token program.
+                 * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+                 */
+                mint: components["parameters"]["mint"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hours. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LiquidityHistoryResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            /** @description The mint is not in the registry. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getPoolLiquidity: {
+        parameters: {
+            query?: {
+                /** @description Changes per page. */
+                limit?: number;
+                /** @description The next of the page before, or the id of a change; without it the newest. */
+                before?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 address of a pool.
+                 * @example 58oQChx4yWmvKdwLLZzBi4ChoCc2fqCUWBkwMihLYQo2
+                 */
+                pool: components["parameters"]["pool"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolLiquidityResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            /** @description The pool is no address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["TooLargeHeaders"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getPoolLiquidityHistory: {
+        parameters: {
+            query?: {
+                /** @description Hours that begin at this time or later, Unix seconds. */
+                from?: components["parameters"]["hours_from"];
+                /** @description Hours that begin before this time, Unix seconds. */
+                to?: components["parameters"]["hours_to"];
+                /** @description The newest so many of them. */
+                limit?: components["parameters"]["hours_limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Base58 address of a pool.
+                 * @example 58oQChx4yWmvKdwLLZzBi4ChoCc2fqCUWBkwMihLYQo2
+                 */
+                pool: components["parameters"]["pool"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hours. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolReservesResponse"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["ForeignHost"];
+            /** @description The pool is no address. */
             404: {
                 headers: {
                     [name: string]: unknown;

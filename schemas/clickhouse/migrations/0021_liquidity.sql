@@ -94,9 +94,9 @@ CREATE OR REPLACE VIEW {{.Database}}.pools {{onCluster}}
     created_at    Nullable(DateTime('UTC')) COMMENT 'Block time of its creation; null when that was not seen',
     creator       String                    COMMENT 'Account that created it, base58; empty when unknown',
     first_seen_at Nullable(DateTime('UTC')) COMMENT 'Block time of the earliest record of it',
-    reserve_a     Nullable(UInt64)          COMMENT 'Raw balance of vault_a after the latest leg that states it',
-    reserve_b     Nullable(UInt64)          COMMENT 'Raw balance of vault_b after the latest leg that states it',
-    reserves_at   Nullable(DateTime('UTC')) COMMENT 'Block time of that leg',
+    reserve_a     Nullable(UInt64)          COMMENT 'Raw balance of vault_a after the latest leg or change of liquidity that states it',
+    reserve_b     Nullable(UInt64)          COMMENT 'Raw balance of vault_b after the latest leg or change of liquidity that states it',
+    reserves_at   Nullable(DateTime('UTC')) COMMENT 'Block time of that leg or change',
     lp_mint       String                    COMMENT 'Mint of its liquidity tokens, base58; empty when it has none or no record names it'
 )
 AS SELECT pool, venue, program_id, mint_a, mint_b, vault_a, vault_b, decimals_a, decimals_b,

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/url"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// poolReservesResponse is the body of GET /pools/{pool}/liquidity/history.
+type poolReservesResponse struct {
+	Pool   pubkey.Key        `json:"pool"`
+	Points []market.Reserves `json:"points"`
+}
+
+// liquidityResponse is the body of GET /tokens/{mint}/liquidity/history.
+type liquidityResponse struct {
+	Mint   pubkey.Key         `json:"mint"`
+	Points []market.Liquidity `json:"points"`
+}
+
+// getPoolLiquidity is GET /pools/{pool}/liquidity: what was put into a pool and taken out, newest
+// first. It reads ClickHouse.
+func (s *Server) getPoolLiquidity(c *fiber.Ctx) error {
+	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
+	if err != nil {
+		return err
+	}
+	text, given, err := queryOnce(c, "before")
+	if err != nil {
+		return err
+	}
+	before, parseErr := market.ParseLiquidityCursor(text)
+	if parseErr != nil || given && text == "" {
+		return invalid("before", quoted(text), "must be next of an earlier page, or the id of a change")
+	}
+	pool, err := s.marketPool(c)
+	if err != nil {
+		return err
+	}
+	page, err := s.deps.Market.PoolLiquidity(context.WithoutCancel(c.UserContext()), pool, before, int(limit))
+	if err != nil {
+		return s.marketError(err)
+	}
+	return c.JSON(page)
+}
+
+// getPoolLiquidityHistory is GET /pools/{pool}/liquidity/history: what a pool held by hour of block
+// time. It reads ClickHouse.
+func (s *Server) getPoolLiquidityHistory(c *fiber.Ctx) error {
+	from, to, limit, err := queryHours(c)
+	if err != nil {
+		return err
+	}
+	pool, err := s.marketPool(c)
+	if err != nil {
+		return err
+	}
+	points, err := s.deps.Market.PoolReserves(context.WithoutCancel(c.UserContext()), pool, from, to, limit)
+	if err != nil {
+		return s.marketError(err)
+	}
+	return c.JSON(poolReservesResponse{pool, points})
+}
+
+// getLiquidityHistory is GET /tokens/{mint}/liquidity/history: what the pools of a mint held in
+// stables and SOL by hour of block time. It reads ClickHouse.
+func (s *Server) getLiquidityHistory(c *fiber.Ctx) error {
+	from, to, limit, err := queryHours(c)
+	if err != nil {
+		return err
+	}
+	mint, err := s.marketMint(c)
+	if err != nil {
+		return err
+	}
+	points, err := s.deps.Market.MintLiquidity(context.WithoutCancel(c.UserContext()), mint, from, to, limit)
+	if err != nil {
+		return s.marketError(err)
+	}
+	return c.JSON(liquidityResponse{mint, points})
+}
+
+// queryHours reads which hours are asked for.
+func queryHours(c *fiber.Ctx) (from, to time.Time, limit int, err error) {
+	most, err := queryInteger(c, "limit", defaultPoints, maxPoints)
+	if err != nil {
+		return from, to, 0, err
+	}
+	first, err := queryInteger(c, "from", 0, math.MaxUint32)
+	if err != nil {
+		return from, to, 0, err
+	}
+	end, err := queryInteger(c, "to", math.MaxUint32, math.MaxUint32)
+	return time.Unix(first, 0), time.Unix(end, 0), int(most), err
+}
+
+// marketPool returns the pool of a request. It is an error if the node has no ClickHouse.
+func (s *Server) marketPool(c *fiber.Ctx) (pubkey.Key, error) {
+	text := c.Params("pool")
+	if unescaped, err := url.PathUnescape(text); err == nil {
+		text = unescaped
+	}
+	pool, err := pubkey.Parse(text)
+	switch {
+	case err != nil:
+		return pool, newError(fiber.StatusNotFound, "pool %s is no address", quoted(text))
+	case s.deps.Market == nil:
+		return pool, noMarket()
+	}
+	return pool, nil
+}

@@ -1,0 +1,277 @@
+package market
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/schemas"
+	"github.com/mintlake/mintlake/schemas/pubkey"
+)
+
+// What a change of liquidity did.
+const (
+	Added   = "added"
+	Removed = "removed"
+)
+
+// LiquidityChange is what somebody put into a pool for a share of it, or took out. Amounts are raw,
+// as decimal strings; what is not known is nil.
+type LiquidityChange struct {
+	// ID orders the changes of a pool, and is a cursor: see LiquidityCursor.
+	ID        string `json:"id"`
+	Time      *int64 `json:"time"` // Unix milliseconds
+	Slot      uint64 `json:"slot"`
+	Signature string `json:"signature"`
+	Kind      string `json:"kind"`
+	Venue     string `json:"venue"`
+	MintA     string `json:"mint_a"`
+	// MintB is nil if the instruction names one side of the pool only.
+	MintB     *string `json:"mint_b"`
+	AmountA   string  `json:"amount_a"`
+	AmountB   string  `json:"amount_b"`
+	DecimalsA *uint8  `json:"decimals_a"`
+	DecimalsB *uint8  `json:"decimals_b"`
+	// FeesA and FeesB are swap fees in the amounts.
+	FeesA       *string `json:"fees_a"`
+	FeesB       *string `json:"fees_b"`
+	Provider    *string `json:"provider"`
+	LPAmount    *string `json:"lp_amount"`
+	ReserveA    *string `json:"reserve_a"`
+	ReserveB    *string `json:"reserve_b"`
+	Instruction string  `json:"instruction"`
+}
+
+// LiquidityPage is a part of a pool's changes, newest first.
+type LiquidityPage struct {
+	Pool pubkey.Key `json:"pool"`
+	// LPMint is the mint of the pool's liquidity tokens; nil if it has none, or none is known.
+	LPMint  *string           `json:"lp_mint"`
+	Changes []LiquidityChange `json:"changes"`
+	// Next is the cursor of the next page; nil if this is the last.
+	Next *string `json:"next"`
+}
+
+// Reserves are what a pool held after the last leg or change of an hour that states it.
+type Reserves struct {
+	Time     int64  `json:"time"` // start of the hour of block time, Unix seconds
+	MintA    string `json:"mint_a"`
+	MintB    string `json:"mint_b"`
+	ReserveA string `json:"reserve_a"`
+	ReserveB string `json:"reserve_b"`
+}
+
+// Liquidity is what the pools of a mint held in stables and SOL at the end of an hour.
+type Liquidity struct {
+	Time int64 `json:"time"` // start of the hour of block time, Unix seconds
+	// USD is nil if SOL has no price in the 24 hours.
+	USD   *float64 `json:"liquidity_usd"`
+	Pools uint64   `json:"pools"`
+}
+
+// LiquidityCursor is a place among the changes of a pool: right before the change at this position.
+type LiquidityCursor schemas.Position
+
+// ErrCursor says that a text is no cursor.
+var ErrCursor = errors.New("no cursor of changes")
+
+var cursorForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// String returns the cursor as clients get it: slot and order in hexadecimal.
+func (c LiquidityCursor) String() string { return fmt.Sprintf("%016x%016x", c.Slot, c.Order) }
+
+// ParseLiquidityCursor is the inverse of String. The empty text is the end of all changes.
+func ParseLiquidityCursor(text string) (LiquidityCursor, error) {
+	if text == "" {
+		return LiquidityCursor{Slot: 1<<64 - 1, Order: 1<<64 - 1}, nil
+	}
+	if !cursorForm.MatchString(text) {
+		return LiquidityCursor{}, ErrCursor
+	}
+	slot, slotErr := strconv.ParseUint(text[:16], 16, 64)
+	order, orderErr := strconv.ParseUint(text[16:], 16, 64)
+	return LiquidityCursor{Slot: slot, Order: order}, errors.Join(slotErr, orderErr)
+}
+
+const (
+	selectLPMint = "SELECT max(lp_mint) FROM {db}.pools_raw WHERE pool = {pool:String}"
+
+	selectChanges = `SELECT toUnixTimestamp(block_time), slot, toUInt64(bitAnd(position, 18446744073709551615)), signature, added, toString(venue), mint_a, mint_b,
+			amount_a, amount_b, decimals_a, decimals_b, fees_a, fees_b, provider, lp_amount, reserve_a, reserve_b, toString(instruction)
+		FROM {db}.liquidity_raw FINAL WHERE pool = {pool:String} AND slot <= {slot:UInt64} AND position < {position:UInt128} ORDER BY position DESC LIMIT {limit:UInt32}`
+
+	// statements are what pools held, as legs state it by minute and changes of liquidity each.
+	statements = `SELECT toStartOfHour(minute) AS hour, pool, mint_a, mint_b, last.1 AS at, last.2 AS a, last.3 AS b FROM {db}.pool_reserves_raw
+			WHERE ({of}) AND minute >= {first:DateTime} AND minute < {end:DateTime}
+		UNION ALL
+		SELECT toStartOfHour(block_time) AS hour, pool, mint_a, mint_b, position AS at, assumeNotNull(reserve_a) AS a, assumeNotNull(reserve_b) AS b FROM {db}.liquidity_raw FINAL
+			WHERE ({of}) AND block_time >= {first:DateTime} AND block_time < {end:DateTime} AND mint_b != '' AND isNotNull(reserve_a) AND isNotNull(reserve_b)`
+
+	selectReserves = `SELECT toUnixTimestamp(hour) AS time, mint_a, mint_b, argMax(a, at), argMax(b, at) FROM (` + statements + `)
+		GROUP BY hour, mint_a, mint_b ORDER BY hour DESC, mint_a, mint_b LIMIT {limit:UInt32}`
+
+	// Each statement holds for its hour and the 23 after it, until a later one of the same pool. A
+	// mint that is an anchor now or was one is worth what volume gives it.
+	selectLiquidity = `WITH
+			stated AS (SELECT hour, pool, mint_a, mint_b, argMax((a, b), at) AS held FROM (` + statements + `) GROUP BY hour, pool, mint_a, mint_b),
+			anchors AS (SELECT mint FROM {db}.daily_volumes_raw GROUP BY mint HAVING argMax(anchor, generation)),
+			decimals AS (SELECT pool, mint_a, mint_b, max(decimals_a) AS places_a, max(decimals_b) AS places_b FROM {db}.pools_raw WHERE {of} GROUP BY pool, mint_a, mint_b),
+			priced AS (SELECT bucket, argMax(price, hour) AS price FROM (
+				SELECT toStartOfHour(minute) AS hour, argMax(raw_price_usd, minute) AS price, arrayJoin(arrayMap(n -> hour + 3600 * n, range(24))) AS bucket FROM {db}.prices_1m_raw FINAL
+				WHERE mint = {sol:String} AND isNotNull(raw_price_usd) AND minute >= {first:DateTime} AND minute < {end:DateTime} GROUP BY hour
+			) GROUP BY bucket)
+		SELECT toUnixTimestamp(bucket) AS time, sum(stable) AS stables, sum(lamports) AS sol, any(price) AS sol_price, uniqExact(pool) AS pools FROM (
+			SELECT bucket, pool, held.1 AS a, held.2 AS b, mint_a IN anchors AS known_a, mint_b IN anchors AS known_b,
+				if(known_a AND mint_a != {sol:String}, toFloat64(a) / pow(10, ifNull(places_a, 6)), 0) + if(known_b AND mint_b != {sol:String}, toFloat64(b) / pow(10, ifNull(places_b, 6)), 0) AS stable,
+				if(mint_a = {sol:String}, toFloat64(a), 0) + if(mint_b = {sol:String}, toFloat64(b), 0) AS lamports
+			FROM (
+				SELECT bucket, pool, mint_a, mint_b, argMax(held, hour) AS held FROM (SELECT *, arrayJoin(arrayMap(n -> hour + 3600 * n, range(24))) AS bucket FROM stated)
+				WHERE bucket >= {from:DateTime} AND bucket < {end:DateTime} GROUP BY bucket, pool, mint_a, mint_b
+			) AS holding LEFT JOIN decimals USING (pool, mint_a, mint_b)
+			WHERE known_a OR known_b
+		) AS sums LEFT JOIN priced USING (bucket) GROUP BY bucket ORDER BY bucket SETTINGS join_use_nulls = 1`
+)
+
+// PoolLiquidity implements Reader.
+func (c *ClickHouse) PoolLiquidity(ctx context.Context, pool pubkey.Key, before LiquidityCursor, limit int) (page LiquidityPage, err error) {
+	page.Pool, page.Changes = pool, []LiquidityChange{}
+	args := []any{
+		text("pool", pool.String()), text("slot", strconv.FormatUint(before.Slot, 10)), text("position", schemas.Position(before).BigInt().String()),
+		text("limit", strconv.Itoa(limit+1)),
+	}
+	var lpMint string
+	if err = read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&lpMint) }, c.sql(selectLPMint), args[0]); err != nil {
+		return page, err
+	}
+	page.LPMint = given(lpMint)
+	err = read(ctx, c.public, func(rows driver.Rows) error {
+		change, err := scanChange(rows)
+		page.Changes = append(page.Changes, change)
+		return err
+	}, c.sql(selectChanges), args...)
+	if err == nil && len(page.Changes) > limit {
+		page.Changes = page.Changes[:limit]
+		page.Next = &page.Changes[limit-1].ID
+	}
+	return page, err
+}
+
+func scanChange(rows driver.Rows) (m LiquidityChange, err error) {
+	var (
+		at                                   uint32
+		place, a, b                          uint64
+		added                                bool
+		mintB, provider                      string
+		feesA, feesB, lp, reserveA, reserveB *uint64
+	)
+	err = rows.Scan(&at, &m.Slot, &place, &m.Signature, &added, &m.Venue, &m.MintA, &mintB, &a, &b, &m.DecimalsA, &m.DecimalsB, &feesA, &feesB, &provider, &lp, &reserveA, &reserveB,
+		&m.Instruction)
+	if err != nil {
+		return m, err
+	}
+	m.ID = LiquidityCursor{Slot: m.Slot, Order: place}.String()
+	if at > 0 {
+		ms := int64(at) * 1000
+		m.Time = &ms
+	}
+	if m.Kind = Removed; added {
+		m.Kind = Added
+	}
+	m.MintB, m.Provider, m.AmountA, m.AmountB = given(mintB), given(provider), *decimal(&a), *decimal(&b)
+	m.FeesA, m.FeesB, m.LPAmount, m.ReserveA, m.ReserveB = decimal(feesA), decimal(feesB), decimal(lp), decimal(reserveA), decimal(reserveB)
+	return m, nil
+}
+
+// PoolReserves implements Reader.
+func (c *ClickHouse) PoolReserves(ctx context.Context, pool pubkey.Key, from, to time.Time, limit int) ([]Reserves, error) {
+	list := []Reserves{}
+	query := strings.ReplaceAll(c.sql(selectReserves), "{of}", "pool = {pool:String}")
+	err := read(ctx, c.public, func(rows driver.Rows) error {
+		var r Reserves
+		var at uint32
+		var a, b uint64
+		if err := rows.Scan(&at, &r.MintA, &r.MintB, &a, &b); err != nil {
+			return err
+		}
+		r.Time, r.ReserveA, r.ReserveB = int64(at), *decimal(&a), *decimal(&b)
+		list = append(list, r)
+		return nil
+	}, query, text("pool", pool.String()), moment("first", from), moment("end", to), text("limit", strconv.Itoa(limit)))
+	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
+		list[i], list[j] = list[j], list[i]
+	}
+	return list, err
+}
+
+// MintLiquidity implements Reader.
+func (c *ClickHouse) MintLiquidity(ctx context.Context, mint pubkey.Key, from, to time.Time, limit int) ([]Liquidity, error) {
+	var until time.Time
+	err := read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&until) }, "SELECT max(until) FROM "+c.database+".daily_volumes_raw")
+	if err != nil {
+		return nil, err
+	}
+	list := []Liquidity{}
+	from, to = hours(from, to, until, limit)
+	if !from.Before(to) {
+		return list, nil
+	}
+	query := strings.ReplaceAll(c.sql(selectLiquidity), "{of}", "mint_a = {mint:String} OR mint_b = {mint:String}")
+	err = read(ctx, c.public, func(rows driver.Rows) error {
+		var l Liquidity
+		var at uint32
+		var stables, lamports float64
+		var price *float64
+		if err := rows.Scan(&at, &stables, &lamports, &price, &l.Pools); err != nil {
+			return err
+		}
+		l.Time = int64(at)
+		switch {
+		case lamports == 0:
+			l.USD = &stables
+		case price != nil:
+			usd := stables + lamports**price
+			l.USD = &usd
+		}
+		list = append(list, l)
+		return nil
+	}, query, text("mint", mint.String()), text("sol", schemas.MintWrappedSOL), moment("first", from.Add(-23*time.Hour)), moment("from", from), moment("end", to))
+	return list, err
+}
+
+// hours bounds what is asked for to the newest limit hours that begin before to and have blocks.
+// Both results are starts of hours.
+func hours(from, to, until time.Time, limit int) (first, end time.Time) {
+	end = until.Truncate(time.Hour).Add(time.Hour)
+	if asked := to.Add(time.Hour - time.Second).Truncate(time.Hour); asked.Before(end) {
+		end = asked
+	}
+	first = from.Add(time.Hour - time.Second).Truncate(time.Hour)
+	if least := end.Add(-time.Duration(limit) * time.Hour); first.Before(least) {
+		first = least
+	}
+	if earliest := time.Unix(24*3600, 0); first.Before(earliest) {
+		first = earliest // a day before it, time begins
+	}
+	return first, end
+}
+
+func (c *ClickHouse) sql(query string) string { return strings.ReplaceAll(query, "{db}", c.database) }
+
+func text(name, value string) driver.NamedValue { return driver.NamedValue{Name: name, Value: value} }
+
+func moment(name string, at time.Time) driver.NamedValue {
+	return text(name, at.UTC().Format(time.DateTime))
+}
+
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
