@@ -17,8 +17,8 @@ from ._errors import MintlakeError, NotAFeed, error_of
 from ._feed import QUIET_LIMIT, Event, Feed
 from ._pages import Batch, Tokens
 from ._queries import (
-    CandlesQuery, Filters, HoldersHistoryQuery, HoldersQuery, OwnerAccountsQuery, OwnerTokensQuery, OwnerTransfersQuery, Page, Parts, SearchQuery, TokenQuery, TradeOptions,
-    TradesQuery, TransfersQuery, encoded, path,
+    CandlesQuery, Filters, HoldersQuery, HoursQuery, OwnerAccountsQuery, OwnerTokensQuery, OwnerTransfersQuery, Page, Parts, PoolLiquidityQuery, SearchQuery,
+    TokenQuery, TradeOptions, TradesQuery, TransfersQuery, encoded, path,
 )
 
 M = TypeVar("M", bound=BaseModel)
@@ -88,6 +88,18 @@ class AsyncMintlake:
         """GET /tokens/{mint}/pools, those that trade most first."""
         return await self._get(models.PoolsResponse, path("tokens", mint, "pools"), {"limit": limit})
 
+    async def liquidity_history(self, mint: str, **query: Unpack[HoursQuery]) -> models.LiquidityHistoryResponse:
+        """GET /tokens/{mint}/liquidity/history, oldest first."""
+        return await self._get(models.LiquidityHistoryResponse, path("tokens", mint, "liquidity", "history"), {**query})
+
+    async def pool_liquidity(self, pool: str, **query: Unpack[PoolLiquidityQuery]) -> models.PoolLiquidityResponse:
+        """GET /pools/{pool}/liquidity: one page, newest first."""
+        return await self._get(models.PoolLiquidityResponse, path("pools", pool, "liquidity"), {**query})
+
+    async def pool_reserves(self, pool: str, **query: Unpack[HoursQuery]) -> models.PoolReservesResponse:
+        """GET /pools/{pool}/liquidity/history, oldest first."""
+        return await self._get(models.PoolReservesResponse, path("pools", pool, "liquidity", "history"), {**query})
+
     async def trades(self, mint: str, **query: Unpack[TradesQuery]) -> models.TradesResponse:
         """GET /tokens/{mint}/trades: one page, newest first."""
         return await self._get(models.TradesResponse, path("tokens", mint, "trades"), {**query})
@@ -100,7 +112,7 @@ class AsyncMintlake:
         """GET /tokens/{mint}/holders: one page, those with the most first."""
         return await self._get(models.HoldersResponse, path("tokens", mint, "holders"), {**query})
 
-    async def holders_history(self, mint: str, **query: Unpack[HoldersHistoryQuery]) -> models.HoldersHistoryResponse:
+    async def holders_history(self, mint: str, **query: Unpack[HoursQuery]) -> models.HoldersHistoryResponse:
         """GET /tokens/{mint}/holders/history, oldest first."""
         return await self._get(models.HoldersHistoryResponse, path("tokens", mint, "holders", "history"), {**query})
 

@@ -73,10 +73,15 @@ class HoldersQuery(TypedDict, total=False):
     at_slot: int
 
 
-class HoldersHistoryQuery(TypedDict, total=False):
+class HoursQuery(TypedDict, total=False):
     from_: int
     to: int
     limit: int
+
+
+class PoolLiquidityQuery(TypedDict, total=False):
+    limit: int
+    before: str
 
 
 class TransfersQuery(TypedDict, total=False):

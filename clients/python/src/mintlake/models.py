@@ -446,13 +446,13 @@ class Pool(BaseModel):
     reserve_a: Annotated[
         str | None,
         Field(
-            description="Raw balance of mint_a after the pool's latest leg that states it."
+            description="Raw balance of mint_a after the pool's latest leg or change of liquidity that states it."
         ),
     ]
     reserve_b: Annotated[
         str | None,
         Field(
-            description="Raw balance of mint_b after the pool's latest leg that states it."
+            description="Raw balance of mint_b after the pool's latest leg or change of liquidity that states it."
         ),
     ]
     created_at: Annotated[
@@ -468,6 +468,131 @@ class Pool(BaseModel):
         ),
     ]
     trades: Annotated[int, Field(description='Legs in that time.', ge=0)]
+    lp_mint: Annotated[
+        str | None,
+        Field(
+            description='Mint of its liquidity tokens, base58; null when it has none, or no record names it.'
+        ),
+    ]
+
+
+class LiquidityChange(BaseModel):
+    """
+    Tokens that somebody put into a pool for a share of it, or took out. Amounts are raw.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    id: Annotated[
+        str,
+        Field(
+            description='Orders the changes of a pool; a value for before.',
+            pattern='^[0-9a-f]{32}$',
+        ),
+    ]
+    time: Annotated[
+        int | None,
+        Field(
+            description='Block time, epoch milliseconds; null when the source does not say.'
+        ),
+    ]
+    slot: Annotated[int, Field(ge=0)]
+    signature: Annotated[str, Field(description='Of the transaction, base58.')]
+    kind: Literal['added', 'removed'] | str
+    venue: Annotated[str, Field(description='raydium_amm_v4, orca_whirlpool …')]
+    mint_a: Annotated[
+        str, Field(description='The mint that sorts first as text, base58.')
+    ]
+    mint_b: Annotated[
+        str | None,
+        Field(
+            description='The other mint; null when the instruction names one side of the pool only.'
+        ),
+    ]
+    amount_a: Annotated[
+        str,
+        Field(
+            description='What the vault of mint_a received, net of a Token-2022 fee, or all that left it.',
+            pattern='^[0-9]+$',
+        ),
+    ]
+    amount_b: Annotated[str, Field(pattern='^[0-9]+$')]
+    decimals_a: Annotated[int | None, Field(ge=0, le=255)]
+    decimals_b: Annotated[int | None, Field(ge=0, le=255)]
+    fees_a: Annotated[
+        str | None,
+        Field(
+            description='Swap fees of the position in amount_a; null when no event told them.'
+        ),
+    ]
+    fees_b: str | None
+    provider: Annotated[
+        str | None, Field(description='Wallet that provides the liquidity, base58.')
+    ]
+    lp_amount: Annotated[
+        str | None,
+        Field(
+            description='Liquidity tokens minted or burned; null when unknown or without them.'
+        ),
+    ]
+    reserve_a: Annotated[
+        str | None,
+        Field(
+            description='Balance of the vault of mint_a after it; null when unknown or shared with other pools.'
+        ),
+    ]
+    reserve_b: str | None
+    instruction: Annotated[
+        str, Field(description='Published name, e.g. add_liquidity.')
+    ]
+
+
+class Point(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    time: Annotated[int, Field(description='Start of the hour, Unix seconds.')]
+    mint_a: str
+    mint_b: str
+    reserve_a: Annotated[
+        str,
+        Field(description='Raw balance of the vault of mint_a.', pattern='^[0-9]+$'),
+    ]
+    reserve_b: Annotated[str, Field(pattern='^[0-9]+$')]
+
+
+class PoolReservesResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    pool: str
+    points: List[Point]
+
+
+class Point1(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    time: Annotated[int, Field(description='Start of the hour, Unix seconds.')]
+    liquidity_usd: Annotated[
+        float | None,
+        Field(description='Stables and SOL in US dollars; null when SOL has no price.'),
+    ]
+    pools: Annotated[int, Field(description='Pools that it is made of.', ge=0)]
+
+
+class LiquidityHistoryResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: str
+    points: List[Point1]
 
 
 class Trade(BaseModel):
@@ -612,7 +737,7 @@ OwnerKind = TypeAliasType(
 )
 
 
-class Point(BaseModel):
+class Point2(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -627,7 +752,7 @@ class HoldersHistoryResponse(BaseModel):
         populate_by_name=True,
     )
     mint: str
-    points: List[Point]
+    points: List[Point2]
 
 
 TransferKind = TypeAliasType("TransferKind", Literal['burn', 'close_account', 'confidential_deposit', 'confidential_withdraw', 'harvest_withheld', 'mint', 'open_native', 'sync_native', 'transfer', 'unwrap_lamports', 'withdraw_withheld'] | str)
@@ -1526,6 +1651,29 @@ class PoolsResponse(BaseModel):
     )
     mint: Annotated[str, Field(description='Base58 mint address.')]
     pools: Annotated[List[Pool], Field(max_length=200)]
+
+
+class PoolLiquidityResponse(BaseModel):
+    """
+    What was put into a pool and taken out, newest first.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    pool: Annotated[str, Field(description='Pool account, base58.')]
+    lp_mint: Annotated[
+        str | None,
+        Field(
+            description='Mint of its liquidity tokens, base58; null when it has none, or no record names it.'
+        ),
+    ]
+    changes: Annotated[List[LiquidityChange], Field(max_length=200)]
+    next: Annotated[
+        str | None,
+        Field(description='For the next page, as before; null: these are the oldest.'),
+    ]
 
 
 class TradesResponse(BaseModel):
