@@ -106,17 +106,17 @@ export class Mintlake {
 
   /** GET /tokens/{mint}/liquidity/history, oldest first. */
   liquidityHistory(mint: string, query: Query<"getLiquidityHistory"> = {}, signal?: AbortSignal): Promise<LiquidityHistoryResponse> {
-    return this.#json(`/tokens/${encodeURIComponent(mint)}/liquidity/history`, query, { signal: signal ?? null });
+    return this.#http.json(`/tokens/${encodeURIComponent(mint)}/liquidity/history`, query, { signal: signal ?? null });
   }
 
   /** GET /pools/{pool}/liquidity: one page, newest first. */
   poolLiquidity(pool: string, query: Query<"getPoolLiquidity"> = {}, signal?: AbortSignal): Promise<PoolLiquidityResponse> {
-    return this.#json(`/pools/${encodeURIComponent(pool)}/liquidity`, query, { signal: signal ?? null });
+    return this.#http.json(`/pools/${encodeURIComponent(pool)}/liquidity`, query, { signal: signal ?? null });
   }
 
   /** GET /pools/{pool}/liquidity/history, oldest first. */
   poolReserves(pool: string, query: Query<"getPoolLiquidityHistory"> = {}, signal?: AbortSignal): Promise<PoolReservesResponse> {
-    return this.#json(`/pools/${encodeURIComponent(pool)}/liquidity/history`, query, { signal: signal ?? null });
+    return this.#http.json(`/pools/${encodeURIComponent(pool)}/liquidity/history`, query, { signal: signal ?? null });
   }
 
   /** GET /tokens/{mint}/trades: one page, newest first. */
@@ -158,7 +158,7 @@ export class Mintlake {
 
   /** GET /owners/{owner}/accounts: one page, by mint. */
   ownerAccounts(owner: string, query: Query<"getOwnerAccounts"> = {}, signal?: AbortSignal): Promise<OwnerAccountsResponse> {
-    return this.#json(`/owners/${encodeURIComponent(owner)}/accounts`, query, { signal: signal ?? null });
+    return this.#http.json(`/owners/${encodeURIComponent(owner)}/accounts`, query, { signal: signal ?? null });
   }
 
   /** GET /owners/{owner}/tokens: one page, the highest value first. */
