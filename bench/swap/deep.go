@@ -48,7 +48,8 @@ func deepPool(v venue.Venue, held map[pubkey.Key]*solana.Account, order []pubkey
 		}
 		p := &pool{venue: v, mints: ref.Mints()}
 		for _, key := range slices.Concat(ref.Accounts(), ref.(venue.Windowed).Near()) {
-			p.accounts = append(p.accounts, account{key, held[key], false}) // nil: it does not exist
+			// held[key] is nil where the account does not exist.
+			p.accounts = append(p.accounts, account{key, held[key], false})
 		}
 		return p, nil
 	}
