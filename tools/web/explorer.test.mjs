@@ -19,15 +19,19 @@ test("search by keyboard", () =>
     await page.keyboard.press("/");
     await page.keyboard.type("lake", { delay: 40 });
     // Until the answer is there, the list has what earlier letters found.
-    await page.waitForSelector(`#hits li:first-child:has(code:text-is("${lake.slice(0, 5)}…${lake.slice(-5)}"))`);
-    assert.match(await page.textContent("#hits li >> nth=0"), /LAKE.*Mintlake/s);
+    const hit = await page.waitForSelector(`#hits li:has(code:text-is("${lake.slice(0, 5)}…${lake.slice(-5)}"))`);
+    assert.match(await hit.textContent(), /LAKE.*Mintlake/s);
+    const id = await hit.getAttribute("id"); // tokens that look the same may be traded more
     await picture(page, "explorer-search");
     await clean(page);
     await page.keyboard.press("ArrowDown");
     assert.equal(await page.getAttribute("#q", "aria-activedescendant"), "hit-0");
     await page.keyboard.press("Escape");
     assert.ok(await page.isHidden("#hits"), "Escape closes the list");
-    await page.keyboard.press("ArrowDown");
+    for (let steps = 0; (await page.getAttribute("#q", "aria-activedescendant")) !== id; steps++) {
+      assert.ok(steps < 50, `${id} is reached by the arrows`);
+      await page.keyboard.press("ArrowDown");
+    }
     await page.keyboard.press("Enter");
     await page.waitForURL(`${base}/token/${lake}`);
     await page.waitForSelector("h1:has-text('LAKE')");

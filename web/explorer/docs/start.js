@@ -17,18 +17,18 @@ const shortened = (value) => {
 /** What a node answers that keeps balances. */
 const ofBalances = /^\/owners\/|\/(holders|transfers|accounts)\b/;
 
-/** Asks this node for an example of each response. A refused one stays without. Without an owner the node keeps no balances. */
-const addExamples = async (document, mint, owner) => {
+/** Asks this node for an example of each response. A refused one stays without. Without an owner the node keeps no balances; a mint may have no pool. */
+const addExamples = async (document, mint, owner, pool) => {
   const asked = Object.entries(document.paths).map(async ([path, { get: operation, post }]) => {
     const content = (operation ?? post)?.responses["200"]?.content?.["application/json"];
-    if (!content || path === "/openapi.json" || (!owner && ofBalances.test(path))) return;
+    if (!content || path === "/openapi.json" || (!owner && ofBalances.test(path)) || (!pool && path.startsWith("/pools/"))) return;
     const query = new URLSearchParams();
     const inPath = { mint };
     for (const { in: place, name, required, example } of (operation ?? post).parameters ?? []) {
       if (place === "query" && required) query.set(name, example);
       if (place === "path" && example !== undefined) inPath[name] = example;
     }
-    inPath.owner = owner;
+    Object.assign(inPath, { owner, pool });
     if (path === "/tokens") query.set("limit", "2");
     const body = post && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ mints: [mint], states: true }) };
     const response = await fetch(`${path.replace(/\{(\w+)\}/g, (_, name) => inPath[name])}?${query}`, body);
@@ -56,7 +56,8 @@ const start = async () => {
   if (mint) {
     document_.components.parameters.mint.example = mint;
     const owner = holders ? (await get(`/tokens/${mint}/holders?limit=1`))?.items[0]?.owner : undefined;
-    await addExamples(document_, mint, owner);
+    const pool = (await get(`/tokens/${mint}/pools?limit=1`))?.pools?.[0]?.pool;
+    await addExamples(document_, mint, owner, pool);
   }
   sendOnlyExamples(document_);
   Scalar.createApiReference("#reference", {
