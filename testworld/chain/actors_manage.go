@@ -71,11 +71,15 @@ func planFees(g *Generator, r *rand.Rand) *plan {
 	return &plan{payer: t.feeAuth, v0: r.IntN(2) == 0, ixs: append(budget(r, 40_000), ixHarvest(t.mint, sources), ixWithdrawFees(t.mint, dst, t.feeAuth.Key))}
 }
 
+// isMajor reports whether the token is of genesis: these keep names and authorities, so that pages
+// and tests can name them.
+func (g *Generator) isMajor(t *token) bool { return g.majors[t.mint] != "" }
+
 // planAuthority hands over or gives up a mint or freeze authority, or freezes and thaws a holder.
 func planAuthority(g *Generator, r *rand.Rand) *plan {
 	kind := r.IntN(3)
 	t := g.choose(r, func(t *token) bool {
-		return t.mint != USDCMint && (kind == 0 && t.mintAuth != nil || kind > 0 && t.freezeAuth != nil)
+		return !g.isMajor(t) && (kind == 0 && t.mintAuth != nil || kind > 0 && t.freezeAuth != nil)
 	})
 	if t == nil {
 		return nil
@@ -143,7 +147,7 @@ func (g *Generator) planFreeze(r *rand.Rand, t *token) *plan {
 // planMetadataUpdate renames a token, moves its URI, adds a field, hands over the update authority
 // or makes the metadata immutable.
 func planMetadataUpdate(g *Generator, r *rand.Rand) *plan {
-	t := g.choose(r, func(t *token) bool { return t.updateAuth != nil && t.mint != NativeMint && t.mint != USDCMint })
+	t := g.choose(r, func(t *token) bool { return t.updateAuth != nil && !g.isMajor(t) })
 	if t == nil {
 		return nil
 	}

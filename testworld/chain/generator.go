@@ -89,7 +89,7 @@ type Generator struct {
 	validators []*validator
 	treasury   *Signer
 	tokens     []*token
-	// majors are the symbols that the mints of genesis had then; never changed after New.
+	// majors are the symbols of the mints of genesis; never changed after New.
 	majors map[Key]string
 	pools  []*pool
 	frozen []frozen

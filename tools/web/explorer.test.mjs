@@ -145,23 +145,23 @@ test("who holds a token, and what a wallet has", () =>
 
 test("a token's page tells who launched it", () =>
   open("/", async (page) => {
-    // The node's own answer, as of a token of pump.fun: the demo's chain has no launchpad.
+    // The node's own answer, as of a token of Meteora DBC: the demo's chain has pump.fun alone.
     const creator = "5xyaTEAbh7eHoeLmWb9uFgyAry9JfVHrmNszvPgHAnMY";
     await page.route(`**/tokens/${lake}?evidence=*`, async (route) => {
       const token = await (await route.fetch()).json();
-      await route.fulfill({ json: { ...token, launchpad: "pump", creator, graduated_at: Date.now() - 9_000_000 } });
+      await route.fulfill({ json: { ...token, launchpad: "meteora_dbc", creator, graduated_at: Date.now() - 9_000_000 } });
     });
     await page.click(`${rows}[href='/token/${lake}']`);
     const figure = (name) => page.textContent(`.figures div:has(dt:text-is("${name}")) dd`);
     assert.match(await figure("Creator"), /^5xyaT…HAnMY/);
     assert.equal(await figure("Graduated"), "2 h ago");
     await clean(page);
-    await page.click("a.badge:has-text('pump.fun')");
-    await page.waitForURL(`${base}/?launchpad=pump`);
-    await page.waitForSelector(".chip[aria-pressed='true']:has-text('pump.fun')");
-    await page.waitForSelector(".found:has-text('No token matches')"); // of this one the node itself knows none
-    await page.click("button.chip:has-text('Meteora DBC')");
+    await page.click("a.badge:has-text('Meteora DBC')");
     await page.waitForURL(`${base}/?launchpad=meteora_dbc`);
+    await page.waitForSelector(".chip[aria-pressed='true']:has-text('Meteora DBC')");
+    await page.waitForSelector(".found:has-text('No token matches')"); // of this one the node itself knows none
+    await page.click("button.chip:has-text('pump.fun')");
+    await page.waitForURL(`${base}/?launchpad=pump`);
   }));
 
 test("a token's page says who can do what, and copies the mint", () =>
