@@ -197,8 +197,9 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 
 // tokenAccount checks that r is an initialized token account of this program.
 func tokenAccount(x *machine, f *frame, r ref) error {
+	// p-token looks at the length alone: the owner is the runtime's to check.
 	if f.p.id == TokenProgram && len(x.acc(r).Data) != layout.TokenAccountSize {
-		return fail(ErrInvalidAccountData) // p-token looks at the length alone: the owner is the runtime's to check
+		return fail(ErrInvalidAccountData)
 	}
 	if x.acc(r).Owner != f.p.id {
 		return fail(ErrIncorrectProgramID)
