@@ -25,6 +25,7 @@ import (
 
 // world is two tokens of a supply of 1,000 and three wallets, in a log and in tables.
 type world struct {
+	reached int // calls of reach
 	*node
 	conn             driver.Conn
 	one, two         string
@@ -72,6 +73,14 @@ func newWorld(t *testing.T) *world {
 func (w *world) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
 	require.NoError(t, w.conn.Exec(t.Context(), fmt.Sprintf(query, args...)))
+}
+
+// reach sets from which slot balances are whole. The latest call counts, in whatever order the
+// tests run.
+func (w *world) reach(t *testing.T, slot int) {
+	t.Helper()
+	w.reached++
+	w.exec(t, `INSERT INTO mintlake.balance_reach_raw (name, whole, at) VALUES ('balances', %d, now64(3) + %d)`, slot, 100*w.reached)
 }
 
 // hold gives an owner an account of a mint.
@@ -137,7 +146,7 @@ func accountsRoute(t *testing.T, w *world) {
 
 	// Of the account of bob, who holds 300, everything was read; 12 of 50 are spent.
 	bob := items[1].(map[string]any)["account"].(string)
-	w.exec(t, `INSERT INTO mintlake.balance_reach_raw (name, whole, at) VALUES ('balances', 1, now64(3) + 1)`)
+	w.reach(t, 1)
 	w.exec(t, `INSERT INTO mintlake.account_states_raw (mint, account, opened, frozen, approved) VALUES
 		('%s', base58Decode('%s'), bitShiftLeft(toUInt128(5), 64), (bitShiftLeft(toUInt128(5), 64), true), (bitShiftLeft(toUInt128(6), 64), true, base58Decode('%s'), 50))`, w.one, bob, w.alice)
 	w.exec(t, `INSERT INTO mintlake.delegate_spends_raw (mint, account, slot, place, delegate, amount) SELECT '%s', base58Decode('%s'), 5 + number, 7, base58Decode('%s'), 12 FROM numbers(2)`, w.one, bob, w.alice)
@@ -165,7 +174,7 @@ func ownerAccountsRoute(t *testing.T, w *world) {
 	require.Equal(t, false, w.body(t, "OwnerAccountsResponse", "/owners/"+nobody+"/accounts")["complete"])
 
 	// A validator's snapshot had all accounts, and all slots since have balances of all mints.
-	w.exec(t, `INSERT INTO mintlake.balance_reach_raw (name, whole, at) VALUES ('balances', 15, now64(3) + 10)`)
+	w.reach(t, 15)
 	w.exec(t, `INSERT INTO mintlake.balance_mints_raw (mint, partition, based) VALUES ('%s', 0, 16)`, pubkey.Key{}.String())
 	w.exec(t, `INSERT INTO mintlake.slots_raw (slot, status, balances) VALUES (40, 'ingested', 1)`)
 	empty := w.body(t, "OwnerAccountsResponse", "/owners/"+nobody+"/accounts")
