@@ -138,19 +138,30 @@ func whirlTicks(a *Account, spacing int32) (ticks []whirlTick) {
 	return ticks
 }
 
-// runWhirlpool runs swap_v2(amount, threshold, price limit, exact in, a to b, further accounts)
-// without a price limit and further accounts, and what makes and ends pools. Accounts of a swap:
-// program of a, program of b, memo, user, pool, mint a, mint b, the user's a, vault a, the user's
-// b, vault b, three tick arrays, oracle.
+// runWhirlpool runs swap_v2, two_hop_swap_v2, and what makes and ends pools.
 func runWhirlpool(x *machine, f *frame) error {
-	const accounts, exactIn, aToB, size = 15, 40, 41, 43
 	x.used += 45_000
-	if len(f.data) >= 8 {
-		if err, ok := whirlPool(x, f); ok {
-			return err
-		}
+	if len(f.data) < 8 {
+		return failCustom(anchorFallbackNotFound)
 	}
-	if len(f.data) < size || [8]byte(f.data[:8]) != layout.WhirlpoolSwapV2 || !getWide(f.data[24:]).IsZero() {
+	if err, ok := whirlPool(x, f); ok {
+		return err
+	}
+	switch [8]byte(f.data[:8]) {
+	case layout.WhirlpoolSwapV2:
+		return whirlSwapV2(x, f)
+	case whirlTwoHopV2:
+		return whirlTwoHops(x, f)
+	}
+	return failCustom(anchorFallbackNotFound)
+}
+
+// whirlSwapV2 runs swap_v2(amount, threshold, price limit, exact in, a to b, further accounts)
+// without a price limit and further accounts. Accounts: program of a, program of b, memo, user,
+// pool, mint a, mint b, the user's a, vault a, the user's b, vault b, three tick arrays, oracle.
+func whirlSwapV2(x *machine, f *frame) error {
+	const accounts, exactIn, aToB, size = 15, 40, 41, 43
+	if len(f.data) < size || !getWide(f.data[24:]).IsZero() {
 		return failCustom(anchorFallbackNotFound)
 	}
 	if err := f.need(accounts); err != nil {
@@ -158,53 +169,79 @@ func runWhirlpool(x *machine, f *frame) error {
 	}
 	x.log("Program log: Instruction: SwapV2")
 	a := f.accs
-	pool := x.acc(a[4])
-	if pool.Owner != WhirlpoolProgram || len(pool.Data) != layout.WhirlpoolSize {
-		return failCustom(anchorWrongOwner)
-	}
-	in := 1
-	if f.data[aToB] != 0 {
-		in = 0
-	}
 	if !a[3].signer {
 		return failCustom(anchorNotSigner)
 	}
+	in := whirlIn(f.data[aToB])
+	hop := whirlHop{pool: a[4], in: in, mints: [2]ref{a[5], a[6]}, programs: [2]ref{a[0], a[1]}, vaults: [2]ref{a[8], a[10]}, arrays: a[11:14]}
+	amount, threshold := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:])
+	t, err := hop.trade(x, amount, f.data[exactIn] != 0)
+	switch {
+	case err != nil:
+		return err
+	case t.exactIn && t.sends < threshold:
+		return failCustom(whirlTooLittle)
+	case !t.exactIn && t.pays > threshold:
+		return failCustom(whirlTooMuch)
+	}
+	hop.move(x, &t)
+	if err := hop.transfer(x, f, in, a[7+2*in], hop.vaults[in], a[3], t.pays); err != nil {
+		return err
+	}
+	return hop.transfer(x, f, 1-in, hop.vaults[1-in], a[9-2*in], hop.signer(), t.sends)
+}
+
+// whirlIn is the side that is sold: a if the flag a_to_b is set.
+func whirlIn(aToB byte) int {
+	if aToB != 0 {
+		return 0
+	}
+	return 1
+}
+
+// whirlHop is a swap on one pool: its accounts by side, and the side that is sold.
+type whirlHop struct {
+	pool                    ref
+	in                      int
+	mints, programs, vaults [2]ref
+	arrays                  []ref
+}
+
+// trade checks the accounts and computes the swap.
+func (h *whirlHop) trade(x *machine, amount uint64, exactIn bool) (t clmmTrade, err error) {
+	pool := x.acc(h.pool)
+	if pool.Owner != WhirlpoolProgram || len(pool.Data) != layout.WhirlpoolSize {
+		return t, failCustom(anchorWrongOwner)
+	}
 	for side := range 2 {
-		if x.key(a[5+side]) != keyAt(pool.Data, whirlMints+whirlSide*side) || x.key(a[8+2*side]) != keyAt(pool.Data, whirlVaults+whirlSide*side) ||
-			x.key(a[side]) != x.acc(a[5+side]).Owner {
-			return failCustom(anchorConstraintAddress)
+		if x.key(h.mints[side]) != keyAt(pool.Data, whirlMints+whirlSide*side) || x.key(h.vaults[side]) != keyAt(pool.Data, whirlVaults+whirlSide*side) ||
+			x.key(h.programs[side]) != x.acc(h.mints[side]).Owner {
+			return t, failCustom(anchorConstraintAddress)
 		}
 	}
-	way := whirlWay(pool.Data, in, func(number int32) ([]whirlTick, bool) {
-		key := x.derived.array(x.key(a[4]), number, whirlArrayKey)
-		for _, r := range a[11:14] {
+	way := whirlWay(pool.Data, h.in, func(number int32) ([]whirlTick, bool) {
+		key := x.derived.array(x.key(h.pool), number, whirlArrayKey)
+		for _, r := range h.arrays {
 			if x.key(r) == key {
 				return whirlTicks(x.acc(r), whirlSpacing), true
 			}
 		}
 		return nil, false
 	})
-	amount, threshold := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:])
-	t, code := whirlSwap(pool.Data, in, amount, f.data[exactIn] != 0, way)
-	switch {
-	case code != 0:
-		return failCustom(code)
-	case t.exactIn && t.sends < threshold:
-		return failCustom(whirlTooLittle)
-	case !t.exactIn && t.pays > threshold:
-		return failCustom(whirlTooMuch)
+	t, code := whirlSwap(pool.Data, h.in, amount, exactIn, way)
+	if code != 0 {
+		return t, failCustom(code)
 	}
-	return whirlSettle(x, f, &t)
+	return t, nil
 }
 
-// whirlSettle moves the price and the tokens, and logs Traded: pool, direction, the square roots of
-// both prices, amounts, transfer fees, the fee.
-func whirlSettle(x *machine, f *frame, t *clmmTrade) error {
-	a := f.accs
-	pool := x.key(a[4])
+// move moves the price, and logs Traded: pool, direction, the square roots of both prices, amounts,
+// transfer fees, the fee.
+func (h *whirlHop) move(x *machine, t *clmmTrade) {
+	pool := x.key(h.pool)
 	event := append(append(append([]byte(nil), whirlTraded[:]...), pool[:]...), byte(1-t.in))
-	event = append(event, x.acc(a[4]).Data[layout.WhirlpoolPrice:layout.WhirlpoolPrice+16]...)
-	d := x.mutable(a[4]).Data
+	event = append(event, x.acc(h.pool).Data[layout.WhirlpoolPrice:layout.WhirlpoolPrice+16]...)
+	d := x.mutable(h.pool).Data
 	putWide(d[layout.WhirlpoolLiquidity:], t.liquidity)
 	putWide(d[layout.WhirlpoolPrice:], t.price)
 	binary.LittleEndian.PutUint32(d[layout.WhirlpoolTickAt:], uint32(t.tick))
@@ -213,9 +250,12 @@ func whirlSettle(x *machine, f *frame, t *clmmTrade) error {
 		event = layout.AppendU64(event, n)
 	}
 	x.log("Program data: " + base64Std(event))
-	from, to := 7+2*t.in, 9-2*t.in // the user's accounts
-	if err := cpmmTransfer(x, f, a[from], a[from+1], a[3], a[t.in], a[5+t.in], t.pays); err != nil {
-		return err
-	}
-	return cpmmTransfer(x, f, a[to+1], a[to], ref{idx: a[4].idx, signer: true}, a[1-t.in], a[6-t.in], t.sends)
+}
+
+// signer is the pool, which owns its vaults.
+func (h *whirlHop) signer() ref { return ref{idx: h.pool.idx, signer: true} }
+
+// transfer moves tokens of one side.
+func (h *whirlHop) transfer(x *machine, f *frame, side int, from, to, authority ref, amount uint64) error {
+	return cpmmTransfer(x, f, from, to, authority, h.programs[side], h.mints[side], amount)
 }
