@@ -85,13 +85,19 @@ func ends(fact *Fact) bool {
 	}
 }
 
+// FieldShown reports whether a fact about an additional field of the mint's own metadata shows among
+// its extensions. One with an empty text does not; neither does one whose key would be shown
+// otherwise than it is, since it could be taken for another one.
+func FieldShown(f *Fact) bool {
+	return f.Item != "" && f.Value != "" && !strings.ContainsFunc(f.Item, hidden)
+}
+
 // fields returns the additional fields of the mint's own metadata whose text is not empty, by key,
-// as they are shown; nil if there are none. A key that would be shown otherwise than it is could be
-// taken for another one, so its field is left out.
+// as they are shown; nil if there are none.
 func (s *State) fields() (fields map[string]string) {
 	first, _ := s.find(RegisterToken2022Field, "")
 	for i := first; i < len(s.facts) && s.facts[i].Register == RegisterToken2022Field; i++ {
-		if s.facts[i].Item == "" || s.facts[i].Value == "" || strings.ContainsFunc(s.facts[i].Item, hidden) {
+		if !FieldShown(&s.facts[i]) {
 			continue
 		}
 		if fields == nil {

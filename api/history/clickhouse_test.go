@@ -23,6 +23,7 @@ import (
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -310,6 +311,34 @@ func checkProvenance(t *rapid.T, snapshot *history.Snapshot, token registry.Toke
 		if _, ok := origins[name]; !ok && name != "decimals" && name != "is_token22" {
 			require.Fail(t, "no origin", "%s: %v", name, shown[name])
 		}
+	}
+}
+
+// TestAFieldThatIsNotShownHasNoOrigin: a key with a control character shows nowhere, so no fact is
+// named as what stated the extensions.
+func TestAFieldThatIsNotShownHasNoOrigin(t *testing.T) {
+	db := start(t)
+	mint := registrytest.Mint(0)
+	program := pubkey.MustParse(schemas.ProgramToken2022)
+	account := &eventspb.MintAccount{
+		ProgramId: program[:], Decimals: 6, MetadataPointer: mint,
+		TokenMetadata: &eventspb.MetadataSet{
+			MetadataProgram:  eventspb.MetadataProgram_METADATA_PROGRAM_TOKEN_2022,
+			AdditionalFields: []*eventspb.AdditionalField{{Key: []byte("web\x07site"), Value: []byte("https://example.org")}},
+		},
+		Extensions: []*eventspb.ExtensionSet{{Extension: registry.ExtensionMetadataPointer, Attributes: []*eventspb.Attribute{{Name: registry.AttributeMetadataAddress, Value: pubkey.Key(mint).String()}}}},
+	}
+	read := registrytest.Message{Enrichment: &eventspb.Enrichment{Mint: mint, Slot: 5, Fact: &eventspb.Enrichment_MintAccount{MintAccount: account}}}
+	for _, key := range []string{"web\x07site", "website"} {
+		account.TokenMetadata.AdditionalFields[0].Key = []byte(key)
+		require.NoError(t, db.conn.Exec(t.Context(), "TRUNCATE TABLE token_fact_history_raw"))
+		require.NoError(t, db.store.Write(t.Context(), batchOf([]registrytest.Message{read})))
+		snapshot, err := history.New(db.reader).AsOf(t.Context(), pubkey.Key(mint), 9)
+		require.NoError(t, err)
+		token, _ := snapshot.Token()
+		require.Equal(t, key == "website", token.Extensions != nil)
+		_, has := snapshot.Provenance()["extensions"]
+		require.Equal(t, key == "website", has, "%q", key)
 	}
 }
 

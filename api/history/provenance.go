@@ -192,7 +192,7 @@ func (p *provenance) fields() {
 	}
 	var newest Held
 	for _, h := range p.snapshot.held {
-		if h.Fact.Register != registry.RegisterToken2022Field || h.Fact.Item == "" || h.Fact.Value == "" {
+		if h.Fact.Register != registry.RegisterToken2022Field || !registry.FieldShown(&h.Fact) {
 			continue
 		}
 		order := h.Fact.Position.Compare(newest.Fact.Position)
