@@ -7,6 +7,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -42,7 +43,7 @@ func (c *ClickHouse) Accounts(ctx context.Context, mint pubkey.Key, limit int) (
 		}
 		accounts = append(accounts, Account{Mint: mint, Account: keyOf(account), Owner: keyOf(owner), Amount: strconv.FormatUint(amount, 10)})
 		return nil
-	}, "SELECT account, owner, amount FROM "+accountsNow+" ORDER BY amount DESC, account DESC LIMIT {limit:UInt32}", named("mint", mint.String()), named("limit", limit))
+	}, "SELECT account, owner, amount FROM "+accountsNow+" ORDER BY amount DESC, account DESC LIMIT {limit:UInt32}", clickhouse.Named("mint", mint.String()), clickhouse.Named("limit", limit))
 	if err != nil || len(accounts) == 0 {
 		return accounts, err
 	}
@@ -69,13 +70,13 @@ func ParseAccountCursor(text string) (c AccountCursor, err error) {
 
 // OwnerAccounts implements Reader.
 func (c *ClickHouse) OwnerAccounts(ctx context.Context, owner pubkey.Key, mint *pubkey.Key, after AccountCursor, limit int) ([]Account, error) {
-	where, args := "", []any{named("owner", owner.String()), named("limit", limit)}
+	where, args := "", []any{clickhouse.Named("owner", owner.String()), clickhouse.Named("limit", limit)}
 	if mint != nil {
-		where, args = " AND mint = {mint:String}", append(args, named("mint", mint.String()))
+		where, args = " AND mint = {mint:String}", append(args, clickhouse.Named("mint", mint.String()))
 	}
 	if after != (AccountCursor{}) {
 		where += " AND (mint > {after:String} OR mint = {after:String} AND account > toFixedString(base58Decode({behind:String}), 32))"
-		args = append(args, named("after", after.mint.String()), named("behind", after.account.String()))
+		args = append(args, clickhouse.Named("after", after.mint.String()), clickhouse.Named("behind", after.account.String()))
 	}
 	accounts := []Account{}
 	err := c.read(ctx, c.public, func(rows driver.Rows) error {
@@ -110,7 +111,7 @@ func (c *ClickHouse) AllSince(ctx context.Context) (slot uint64, err error) {
 		}
 		return nil
 	}, `SELECT ifNull((SELECT max(based) FROM {db}.balance_mints_raw WHERE mint = {all:String}), 0), ifNull((SELECT max(whole) FROM {db}.balance_reach_raw FINAL), 0),
-		(SELECT count() FROM {db}.balance_reach_raw), ifNull((SELECT balances FROM {db}.slots_raw WHERE balances > 0 ORDER BY slot DESC LIMIT 1), 0)`, named("all", allMints))
+		(SELECT count() FROM {db}.balance_reach_raw), ifNull((SELECT balances FROM {db}.slots_raw WHERE balances > 0 ORDER BY slot DESC LIMIT 1), 0)`, clickhouse.Named("all", allMints))
 	return slot, err
 }
 
@@ -143,5 +144,5 @@ func (c *ClickHouse) enterStates(ctx context.Context, accounts []Account) error 
 		return nil
 	}, `SELECT account_key, is_frozen, delegate, delegated_amount FROM {db}.account_states
 		WHERE (mint, account_key) IN (SELECT pair.1, toFixedString(base58Decode(pair.2), 32)
-			FROM (SELECT arrayJoin(arrayZip({mints:Array(String)}, {accounts:Array(String)})) AS pair))`, named("mints", mints), named("accounts", keys))
+			FROM (SELECT arrayJoin(arrayZip({mints:Array(String)}, {accounts:Array(String)})) AS pair))`, clickhouse.Named("mints", mints), clickhouse.Named("accounts", keys))
 }

@@ -3,7 +3,6 @@ package balances
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -50,17 +49,6 @@ func (c *ClickHouse) read(ctx context.Context, questions *clickhouse.Questions, 
 	})
 }
 
-func named(name string, value any) driver.NamedValue {
-	switch value := value.(type) {
-	case uint64:
-		return driver.NamedValue{Name: name, Value: strconv.FormatUint(value, 10)}
-	case int:
-		return driver.NamedValue{Name: name, Value: strconv.Itoa(value)}
-	default:
-		return driver.NamedValue{Name: name, Value: value}
-	}
-}
-
 // keyOf returns the key of a FixedString(32) that was made a String, which cuts zeros off its end.
 func keyOf(raw string) (key pubkey.Key) {
 	copy(key[:], raw)
@@ -89,7 +77,7 @@ func (c *ClickHouse) States(ctx context.Context, mints []pubkey.Key) (map[pubkey
 		mint, err := pubkey.Parse(text)
 		states[mint] = stateOf(complete, since, asOf)
 		return err
-	}, "SELECT mint, complete, since_slot, as_of_slot FROM {db}.holder_counts WHERE mint IN {mints:Array(String)}", named("mints", texts))
+	}, "SELECT mint, complete, since_slot, as_of_slot FROM {db}.holder_counts WHERE mint IN {mints:Array(String)}", clickhouse.Named("mints", texts))
 	return states, err
 }
 
@@ -115,7 +103,7 @@ func (c *ClickHouse) Points(ctx context.Context, mint pubkey.Key, from, to time.
 		return nil
 	}, "SELECT * FROM (SELECT hour, holders FROM {db}.holder_counts_1h_raw FINAL WHERE mint = {mint:String} AND hour >= {from:DateTime} AND hour < {to:DateTime}"+
 		" ORDER BY hour DESC LIMIT {limit:UInt32}) ORDER BY hour",
-		named("mint", mint.String()), named("from", from.UTC().Format(time.DateTime)), named("to", to.UTC().Format(time.DateTime)), named("limit", limit))
+		clickhouse.Named("mint", mint.String()), clickhouse.Named("from", from), clickhouse.Named("to", to), clickhouse.Named("limit", limit))
 	return points, err
 }
 

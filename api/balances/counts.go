@@ -7,6 +7,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -35,7 +36,7 @@ func (c *ClickHouse) Counts(ctx context.Context, since time.Time, each func(Coun
 	} else {
 		// Few rows pass, so it is cheaper to sort them than to join all rows of the table.
 		query += " WHERE counted_at >= fromUnixTimestamp64Milli({since:Int64}) ORDER BY counted_at"
-		args = append(args, named("since", int(since.UnixMilli())))
+		args = append(args, clickhouse.Named("since", int(since.UnixMilli())))
 	}
 	return c.read(ctx, c.counts, func(rows driver.Rows) error {
 		var text string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -88,7 +89,7 @@ func (c *ClickHouse) counted(ctx context.Context, mint pubkey.Key) (found count,
 	}, `SELECT holders, accounts, complete, since_slot, as_of_slot, arrayMap(t -> toString(t.owner), top), arrayMap(t -> toString(t.amount), top),
 		arrayMap(t -> t.accounts, top), arrayMap(t -> t.on_curve, top)
 		FROM (SELECT holders, accounts, complete, since_slot, as_of_slot, if(accounts > {live:UInt64}, top, []) AS top
-			FROM {db}.holder_counts WHERE mint = {mint:String})`, named("mint", mint.String()), named("live", liveAccounts))
+			FROM {db}.holder_counts WHERE mint = {mint:String})`, clickhouse.Named("mint", mint.String()), clickhouse.Named("live", liveAccounts))
 	return found, err
 }
 
@@ -103,7 +104,7 @@ func (c *ClickHouse) latest(ctx context.Context, mint pubkey.Key) (slot *uint64,
 			slot = &latest
 		}
 		return nil
-	}, "SELECT toUInt64(bitShiftRight(max(position), 64)), count() FROM {db}.token_accounts_raw WHERE mint = {mint:String}", named("mint", mint.String()))
+	}, "SELECT toUInt64(bitShiftRight(max(position), 64)), count() FROM {db}.token_accounts_raw WHERE mint = {mint:String}", clickhouse.Named("mint", mint.String()))
 	return slot, err
 }
 
@@ -115,7 +116,7 @@ func (c *ClickHouse) stateAt(ctx context.Context, mint pubkey.Key, now State, sl
 	}
 	var begin, based uint64
 	if err := c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&begin, &based) },
-		"SELECT min(first), max(based) FROM {db}.balance_mints_raw WHERE mint = {mint:String}", named("mint", mint.String())); err != nil {
+		"SELECT min(first), max(based) FROM {db}.balance_mints_raw WHERE mint = {mint:String}", clickhouse.Named("mint", mint.String())); err != nil {
 		return State{}, err
 	}
 	from := historyFrom(first, begin, based, now)
@@ -230,15 +231,15 @@ func holders(q *Ranking) string {
 }
 
 func (q *Ranking) args() []any {
-	args := []any{named("mint", q.Mint.String()), named("limit", q.Limit+1), named("places", mostPlaces)}
+	args := []any{clickhouse.Named("mint", q.Mint.String()), clickhouse.Named("limit", q.Limit+1), clickhouse.Named("places", mostPlaces)}
 	if q.Slot != nil {
-		args = append(args, named("slot", *q.Slot))
+		args = append(args, clickhouse.Named("slot", *q.Slot))
 	}
 	if len(q.Exclude) > 0 {
-		args = append(args, named("exclude", q.Exclude))
+		args = append(args, clickhouse.Named("exclude", q.Exclude))
 	}
 	if !q.After.zero() {
-		args = append(args, named("amount", q.After.amount.String()), named("owner", q.After.owner.String()))
+		args = append(args, clickhouse.Named("amount", q.After.amount.String()), clickhouse.Named("owner", q.After.owner.String()))
 	}
 	return args
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/tokenaccount"
@@ -103,7 +104,7 @@ func (c *ClickHouse) askKinds(ctx context.Context, mint pubkey.Key, unsure []pub
 			SELECT owner, of_curve FROM (SELECT owner, base58Encode(account) AS vault FROM {db}.wallet_accounts_raw WHERE owner IN {owners:Array(String)} AND mint = {mint:String}) AS a
 			JOIN (SELECT arrayJoin([vault_a, vault_b]) AS vault, venue IN (`+texts(schemas.CurveVenues())+`) AS of_curve
 				FROM {db}.pools_raw WHERE mint_a = {mint:String} OR mint_b = {mint:String} LIMIT 2 * {places:UInt32}) AS b USING vault
-		) GROUP BY owner`, named("owners", owners), named("mint", mint.String()), named("places", mostPlaces))
+		) GROUP BY owner`, clickhouse.Named("owners", owners), clickhouse.Named("mint", mint.String()), clickhouse.Named("places", mostPlaces))
 }
 
 func (r *ranked) onCurve() bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/mr-tron/base58"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -31,7 +32,7 @@ func (c *ClickHouse) Transfers(ctx context.Context, mint pubkey.Key, filter Filt
 	if !before.zero() {
 		where += " AND (slot, place, signature) < ({slot:UInt64}, {place:UInt64}, base58Decode({signature:String}))"
 	}
-	args = append(args, named("mint", mint.String()), named("limit", limit))
+	args = append(args, clickhouse.Named("mint", mint.String()), clickhouse.Named("limit", limit))
 	return c.movements(ctx, "SELECT mint, slot, place, block_time, toString(signature), toString(kind), toString(from_account), toString(from_owner), toString(to_account), toString(to_owner),"+
 		" amount, fee, decimals, false FROM {db}.transfers_raw WHERE mint = {mint:String}"+where+
 		" ORDER BY mint DESC, slot DESC, place DESC, signature DESC LIMIT 1 BY slot, signature, "+inTransaction+" LIMIT {limit:UInt32}", args)
@@ -42,7 +43,7 @@ func (c *ClickHouse) WalletTransfers(ctx context.Context, owner pubkey.Key, filt
 	where, args := filter.where(before)
 	if !before.zero() {
 		where += " AND (slot, place, signature, is_in) < ({slot:UInt64}, {place:UInt64}, base58Decode({signature:String}), {in:Bool})"
-		args = append(args, named("in", map[bool]string{true: "true", false: "false"}[before.in]))
+		args = append(args, clickhouse.Named("in", map[bool]string{true: "true", false: "false"}[before.in]))
 	}
 	switch filter.Direction {
 	case "in":
@@ -52,9 +53,9 @@ func (c *ClickHouse) WalletTransfers(ctx context.Context, owner pubkey.Key, filt
 	}
 	if filter.Mint != nil {
 		where += " AND mint = {mint:String}"
-		args = append(args, named("mint", filter.Mint.String()))
+		args = append(args, clickhouse.Named("mint", filter.Mint.String()))
 	}
-	args = append(args, named("owner", owner.String()), named("limit", limit))
+	args = append(args, clickhouse.Named("owner", owner.String()), clickhouse.Named("limit", limit))
 	side := func(in, out string) string { return "toString(if(is_in, " + in + ", " + out + "))" }
 	self := "toFixedString(base58Decode(owner), 32)"
 	return c.movements(ctx, "SELECT mint, slot, place, block_time, toString(signature), toString(kind), "+
@@ -70,11 +71,11 @@ func (f *Filter) where(before MoveCursor) (string, []any) {
 	var args []any
 	add := func(condition, name string, value any) {
 		where.WriteString(" AND " + condition)
-		args = append(args, named(name, value))
+		args = append(args, clickhouse.Named(name, value))
 	}
 	if !before.zero() {
 		add("slot <= {slot:UInt64}", "slot", before.slot)
-		args = append(args, named("place", before.place), named("signature", base58.Encode(before.signature[:])))
+		args = append(args, clickhouse.Named("place", before.place), clickhouse.Named("signature", base58.Encode(before.signature[:])))
 	}
 	if !f.From.IsZero() {
 		add("block_time >= {from:DateTime}", "from", f.From.UTC().Format(time.DateTime))

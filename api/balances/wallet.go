@@ -5,6 +5,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // Held implements Reader.
 func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, limit int, slot *uint64) (held Held, err error) {
-	query, args := heldNow, []any{named("owner", owner.String()), named("limit", limit)}
+	query, args := heldNow, []any{clickhouse.Named("owner", owner.String()), clickhouse.Named("limit", limit)}
 	if slot != nil {
 		var last uint64
 		if held.From, last, err = c.span(ctx); err != nil {
@@ -32,7 +33,7 @@ func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, l
 		if *slot < held.From || *slot > last {
 			return held, &OutsideHistory{From: held.From, To: last}
 		}
-		query, args = heldAt, append(args, named("slot", *slot))
+		query, args = heldAt, append(args, clickhouse.Named("slot", *slot))
 	}
 	held.Holdings = []Holding{}
 	err = c.read(ctx, c.public, func(rows driver.Rows) error {
@@ -45,7 +46,7 @@ func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, l
 		h.Mint, err = pubkey.Parse(text)
 		held.Holdings = append(held.Holdings, h)
 		return err
-	}, "SELECT mint, toString(sum), accounts FROM ("+query+") ORDER BY mint LIMIT {limit:UInt32} SETTINGS optimize_aggregation_in_order = 1", append(args, named("after", after))...)
+	}, "SELECT mint, toString(sum), accounts FROM ("+query+") ORDER BY mint LIMIT {limit:UInt32} SETTINGS optimize_aggregation_in_order = 1", append(args, clickhouse.Named("after", after))...)
 	if err != nil {
 		return held, err
 	}
@@ -54,6 +55,6 @@ func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, l
 		return held, nil
 	}
 	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&held.Total) },
-		"SELECT count() FROM ("+query+") SETTINGS optimize_aggregation_in_order = 1", append(args, named("after", ""))...)
+		"SELECT count() FROM ("+query+") SETTINGS optimize_aggregation_in_order = 1", append(args, clickhouse.Named("after", ""))...)
 	return held, err
 }

@@ -72,14 +72,14 @@ func (c *ClickHouse) Window(ctx context.Context, mint pubkey.Key, to uint64, atL
 	err = c.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
 		slots, err := column[uint64](ctx, conn, "SELECT slot FROM "+c.table+" WHERE mint = {mint:String} AND slot <= {to:UInt64}"+
 			" ORDER BY mint DESC, slot DESC LIMIT 1 OFFSET {offset:UInt64}",
-			named("mint", mint.String()), named("to", to), named("offset", uint64(atLeast-1)))
+			clickhouse.Named("mint", mint.String()), clickhouse.Named("to", to), clickhouse.Named("offset", uint64(atLeast-1)))
 		if err != nil {
 			return err
 		}
 		if len(slots) > 0 {
 			from = slots[0]
 		}
-		rows, err = c.rows(ctx, conn, mint, "slot BETWEEN {from:UInt64} AND {to:UInt64}", named("from", from), named("to", to))
+		rows, err = c.rows(ctx, conn, mint, "slot BETWEEN {from:UInt64} AND {to:UInt64}", clickhouse.Named("from", from), clickhouse.Named("to", to))
 		return err
 	})
 	return rows, from, err
@@ -102,7 +102,7 @@ func (c *ClickHouse) Held(ctx context.Context, mint pubkey.Key, to uint64, apart
 			slots = append(slots, delta.Position.Slot)
 		}
 		slices.Sort(slots)
-		rows, err := c.rows(ctx, conn, mint, "slot IN {slots:Array(UInt64)}", named("slots", slices.Compact(slots)))
+		rows, err := c.rows(ctx, conn, mint, "slot IN {slots:Array(UInt64)}", clickhouse.Named("slots", slices.Compact(slots)))
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.
 		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
 		" ARRAY JOIN facts.register AS register, facts.item AS item"+
 		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 AND "+c.believed+" GROUP BY register, item)",
-		named("mint", mint.String()), named("to", to))
+		clickhouse.Named("mint", mint.String()), clickhouse.Named("to", to))
 	if err != nil {
 		return nil, base, false, fmt.Errorf("what holds: %w", err)
 	}
@@ -157,7 +157,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.K
 		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
 		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
 		// transform needs an array that is not empty
-		named("mint", mint.String()), named("from", base.Slot), named("order", base.Order), named("to", to), named("apart", append([]string{""}, apart...)))
+		clickhouse.Named("mint", mint.String()), clickhouse.Named("from", base.Slot), clickhouse.Named("order", base.Order), clickhouse.Named("to", to), clickhouse.Named("apart", append([]string{""}, apart...)))
 	if err != nil {
 		return nil, fmt.Errorf("supply deltas: %w", err)
 	}
@@ -209,7 +209,7 @@ func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint pubkey.Key
 	rows, err := conn.Query(ctx, "SELECT slot, signature, place, kind, source, instruction,"+
 		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+
 		" arrayMap(f -> f.1, facts) AS registers, arrayMap(f -> f.2, facts) AS items, arrayMap(f -> f.3, facts) AS values"+
-		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, named("mint", mint.String()))...)
+		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, clickhouse.Named("mint", mint.String()))...)
 	if err != nil {
 		return nil, fmt.Errorf("rows: %w", err)
 	}
@@ -267,8 +267,4 @@ func column[T any](ctx context.Context, conn driver.Conn, query string, args ...
 		return nil, fmt.Errorf("window: %w", err)
 	}
 	return list, nil
-}
-
-func named(name string, value any) driver.NamedValue {
-	return driver.NamedValue{Name: name, Value: value}
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
 // mostLegs bounds the trades that candles of one pool are made of: they are read one by one.
@@ -60,14 +61,13 @@ func (c *ClickHouse) ofFigures(ctx context.Context, q *CandleQuestion) ([]Candle
 		" toFloat64(sum(volume_usd)), sum(figures.trades), "+q.Interval.traders()+" FROM (SELECT * FROM "+c.database+".volume_"+string(table)+"_raw FINAL"+
 		" WHERE mint = {mint:String} AND "+q.Interval.start("bucket")+" >= {from:DateTime} AND "+q.Interval.start("bucket")+" < {to:DateTime} AND bucket >= {from:DateTime}"+
 		" ORDER BY bucket DESC LIMIT {rows:UInt32}) AS figures GROUP BY start ORDER BY start DESC LIMIT {limit:UInt32}) ORDER BY start",
-		append(named(q), driver.NamedValue{Name: "rows", Value: strconv.Itoa((q.Limit + 1) * rows)})...)
+		append(named(q), clickhouse.Named("rows", (q.Limit+1)*rows))...)
 }
 
 // named are the arguments that all questions about candles share.
 func named(q *CandleQuestion) []any {
 	return []any{
-		driver.NamedValue{Name: "mint", Value: q.Mint.String()}, driver.NamedValue{Name: "from", Value: q.From.UTC().Format(time.DateTime)},
-		driver.NamedValue{Name: "to", Value: q.To.UTC().Format(time.DateTime)}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(q.Limit)},
+		clickhouse.Named("mint", q.Mint.String()), clickhouse.Named("from", q.From), clickhouse.Named("to", q.To), clickhouse.Named("limit", q.Limit),
 	}
 }
 
@@ -135,11 +135,11 @@ func (c *ClickHouse) ofLegs(ctx context.Context, q *CandleQuestion, of *legs) ([
 	}
 	// Legs of the last candle, and of its minute.
 	last := min(q.To.Unix()+max(int64(q.Interval.length().Seconds()), 60), math.MaxUint32)
-	args := append(named(q), driver.NamedValue{Name: "first", Value: first.UTC().Format(time.DateTime)},
-		driver.NamedValue{Name: "last", Value: time.Unix(last, 0).UTC().Format(time.DateTime)})
+	args := append(named(q), clickhouse.Named("first", first),
+		clickhouse.Named("last", time.Unix(last, 0)))
 	if of.pool != "" {
 		only = "AND pool = {pool:String} AND (mint_in = {quote:String} OR mint_out = {quote:String})"
-		args = append(args, driver.NamedValue{Name: "pool", Value: of.pool}, driver.NamedValue{Name: "quote", Value: of.quote})
+		args = append(args, clickhouse.Named("pool", of.pool), clickhouse.Named("quote", of.quote))
 	}
 	query := strings.NewReplacer("{start}", q.Interval.start("block_time"), "{price}", price, "{only}", only, "{db}", c.database).Replace(candlesOfLegs)
 	return c.candles(ctx, query, args...)
@@ -158,8 +158,8 @@ func (c *ClickHouse) poolCandles(ctx context.Context, q *CandleQuestion) (answer
 		}
 		of.pool = pools[0].Pool
 	}
-	mint := driver.NamedValue{Name: "mint", Value: q.Mint.String()}
-	pool := driver.NamedValue{Name: "pool", Value: of.pool}
+	mint := clickhouse.Named("mint", q.Mint.String())
+	pool := clickhouse.Named("pool", of.pool)
 	err = read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&of.quote) },
 		"SELECT if(mint_a = {mint:String}, mint_b, mint_a) AS other FROM "+c.database+".pools_raw FINAL WHERE pool = {pool:String} AND (mint_a = {mint:String} OR mint_b = {mint:String}) ORDER BY other LIMIT 1", mint, pool)
 	if err != nil || of.quote == "" {
@@ -188,7 +188,7 @@ func (c *ClickHouse) reach(ctx context.Context, q *CandleQuestion, of *legs) (fr
 		found  int
 		full   bool
 	)
-	args := append(named(q), driver.NamedValue{Name: "pool", Value: of.pool}, driver.NamedValue{Name: "quote", Value: of.quote})
+	args := append(named(q), clickhouse.Named("pool", of.pool), clickhouse.Named("quote", of.quote))
 	err = read(ctx, c.public, func(rows driver.Rows) error {
 		var hour, start time.Time
 		var n uint64

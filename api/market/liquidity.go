@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -142,8 +144,8 @@ const (
 func (c *ClickHouse) PoolLiquidity(ctx context.Context, pool pubkey.Key, before LiquidityCursor, limit int) (page LiquidityPage, err error) {
 	page.Pool, page.Changes = pool, []LiquidityChange{}
 	args := []any{
-		text("pool", pool.String()), text("slot", strconv.FormatUint(before.Slot, 10)), text("position", schemas.Position(before).BigInt().String()),
-		text("limit", strconv.Itoa(limit+1)),
+		clickhouse.Named("pool", pool.String()), clickhouse.Named("slot", before.Slot), clickhouse.Named("position", schemas.Position(before).BigInt().String()),
+		clickhouse.Named("limit", limit+1),
 	}
 	var lpMint string
 	if err = read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&lpMint) }, c.sql(selectLPMint), args[0]); err != nil {
@@ -202,10 +204,8 @@ func (c *ClickHouse) PoolReserves(ctx context.Context, pool pubkey.Key, from, to
 		r.Time, r.ReserveA, r.ReserveB = int64(at), *decimal(&a), *decimal(&b)
 		list = append(list, r)
 		return nil
-	}, query, text("pool", pool.String()), moment("first", from), moment("end", to), text("limit", strconv.Itoa(limit)))
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
+	}, query, clickhouse.Named("pool", pool.String()), clickhouse.Named("first", from), clickhouse.Named("end", to), clickhouse.Named("limit", limit))
+	slices.Reverse(list)
 	return list, err
 }
 
@@ -240,7 +240,7 @@ func (c *ClickHouse) MintLiquidity(ctx context.Context, mint pubkey.Key, from, t
 		}
 		list = append(list, l)
 		return nil
-	}, query, text("mint", mint.String()), text("sol", schemas.MintWrappedSOL), moment("first", from.Add(-23*time.Hour)), moment("from", from), moment("end", to))
+	}, query, clickhouse.Named("mint", mint.String()), clickhouse.Named("sol", schemas.MintWrappedSOL), clickhouse.Named("first", from.Add(-23*time.Hour)), clickhouse.Named("from", from), clickhouse.Named("end", to))
 	return list, err
 }
 
@@ -262,12 +262,6 @@ func hours(from, to, until time.Time, limit int) (first, end time.Time) {
 }
 
 func (c *ClickHouse) sql(query string) string { return strings.ReplaceAll(query, "{db}", c.database) }
-
-func text(name, value string) driver.NamedValue { return driver.NamedValue{Name: name, Value: value} }
-
-func moment(name string, at time.Time) driver.NamedValue {
-	return text(name, at.UTC().Format(time.DateTime))
-}
 
 func given(text string) *string {
 	if text == "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -39,8 +40,8 @@ const (
 // Pools implements Reader.
 func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]Pool, error) {
 	args := []any{
-		driver.NamedValue{Name: "mint", Value: mint.String()}, driver.NamedValue{Name: "limit", Value: strconv.Itoa(limit)},
-		driver.NamedValue{Name: "most", Value: strconv.Itoa(mostPools + 1)},
+		clickhouse.Named("mint", mint.String()), clickhouse.Named("limit", limit),
+		clickhouse.Named("most", mostPools+1),
 	}
 	var count uint64
 	if err := read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&count) }, strings.ReplaceAll(countPools, "{db}", c.database), args...); err != nil {

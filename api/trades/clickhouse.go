@@ -113,8 +113,8 @@ func (q *question) hours(ctx context.Context) (list []hour, more bool, err error
 			UNION ALL
 			SELECT DISTINCT toStartOfHour(minute) AS bucket, toUInt64(0) AS trades FROM {db}.waiting_minutes WHERE minute >= {from:DateTime} AND minute <= {to:DateTime}
 		) GROUP BY bucket ORDER BY bucket DESC LIMIT {most:UInt32}`, "{db}", q.database)
-	rows, err := q.conn.Query(ctx, query, named("mint", q.mint.String()), named("from", stamp(from.Truncate(time.Hour))), named("to", stamp(to)),
-		named("most", strconv.Itoa(mostHours+1)))
+	rows, err := q.conn.Query(ctx, query, clickhouse.Named("mint", q.mint.String()), clickhouse.Named("from", from.Truncate(time.Hour)), clickhouse.Named("to", to),
+		clickhouse.Named("most", strconv.Itoa(mostHours+1)))
 	if err != nil {
 		return nil, false, fmt.Errorf("query hours with trades: %w", err)
 	}
@@ -156,7 +156,7 @@ const columns = `toUnixTimestamp(block_time) AS at, slot, toUInt64(bitAnd(positi
 func (q *question) read(ctx context.Context, page *Page, spans []span, limit int) error {
 	where, args := q.where(spans)
 	rows, err := q.conn.Query(ctx, "SELECT "+columns+" FROM "+q.database+".swaps_raw FINAL WHERE "+where+
-		" ORDER BY block_time DESC, position DESC LIMIT {limit:UInt32}", append(args, named("limit", strconv.Itoa(limit)))...)
+		" ORDER BY block_time DESC, position DESC LIMIT {limit:UInt32}", append(args, clickhouse.Named("limit", strconv.Itoa(limit)))...)
 	if err != nil {
 		return fmt.Errorf("query trades: %w", err)
 	}
@@ -202,7 +202,7 @@ func known(text string) *string {
 func (q *question) where(spans []span) (string, []any) {
 	from, to := q.times()
 	args := []any{
-		named("mint", q.mint.String()), named("from", stamp(from)), named("to", stamp(to)), named("position", q.before.position.BigInt().String()),
+		clickhouse.Named("mint", q.mint.String()), clickhouse.Named("from", from), clickhouse.Named("to", to), clickhouse.Named("position", q.before.position.BigInt().String()),
 	}
 	times := make([]string, len(spans))
 	for i, s := range spans {
@@ -213,10 +213,10 @@ func (q *question) where(spans []span) (string, []any) {
 		"(block_time < toDateTime(" + strconv.FormatUint(uint64(q.before.time), 10) + ", 'UTC') OR position < {position:UInt128})", "(" + strings.Join(times, " OR ") + ")",
 	}
 	if pool := q.filter.Pool; pool != nil {
-		conditions, args = append(conditions, "pool = {pool:String}"), append(args, named("pool", pool.String()))
+		conditions, args = append(conditions, "pool = {pool:String}"), append(args, clickhouse.Named("pool", pool.String()))
 	}
 	if trader := q.filter.Trader; trader != nil {
-		conditions, args = append(conditions, "trader = {trader:String}"), append(args, named("trader", trader.String()))
+		conditions, args = append(conditions, "trader = {trader:String}"), append(args, clickhouse.Named("trader", trader.String()))
 	}
 	switch q.filter.Side {
 	case Buy:
@@ -225,12 +225,7 @@ func (q *question) where(spans []span) (string, []any) {
 		conditions = append(conditions, "mint_in = {mint:String}")
 	}
 	if least := q.filter.MinUSD; least != nil {
-		conditions, args = append(conditions, "toFloat64(usd_value) >= {least:Float64}"), append(args, named("least", strconv.FormatFloat(*least, 'g', -1, 64)))
+		conditions, args = append(conditions, "toFloat64(usd_value) >= {least:Float64}"), append(args, clickhouse.Named("least", strconv.FormatFloat(*least, 'g', -1, 64)))
 	}
 	return strings.Join(conditions, " AND "), args
 }
-
-func named(name, value string) driver.NamedValue { return driver.NamedValue{Name: name, Value: value} }
-
-// stamp is a time as a parameter of type DateTime takes it, in UTC.
-func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) }

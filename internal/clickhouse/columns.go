@@ -37,7 +37,7 @@ func (e *ColumnsError) Error() string {
 // matter. All problems come in one *ColumnsError.
 func CheckColumns(ctx context.Context, conn driver.Conn, database, table string, want []Column) error {
 	rows, err := conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",
-		driver.NamedValue{Name: "database", Value: database}, driver.NamedValue{Name: "table", Value: table})
+		Named("database", database), Named("table", table))
 	if err != nil {
 		return fmt.Errorf("read columns of %s.%s: %w", database, table, err)
 	}
