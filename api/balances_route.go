@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -55,10 +54,7 @@ func (s *Server) balancesMint(c *fiber.Ctx) (pubkey.Key, error) {
 
 // pathOwner returns the wallet that the path names.
 func pathOwner(c *fiber.Ctx) (pubkey.Key, error) {
-	text := c.Params("owner")
-	if unescaped, err := url.PathUnescape(text); err == nil {
-		text = unescaped
-	}
+	text := pathText(c, "owner")
 	owner, err := pubkey.Parse(text)
 	if err != nil {
 		return owner, newError(fiber.StatusNotFound, "owner %s is no address", quoted(text))

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"math"
-	"net/url"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -102,10 +101,7 @@ func queryHours(c *fiber.Ctx) (from, to time.Time, limit int, err error) {
 
 // marketPool returns the pool of a request. It is an error if the node has no ClickHouse.
 func (s *Server) marketPool(c *fiber.Ctx) (pubkey.Key, error) {
-	text := c.Params("pool")
-	if unescaped, err := url.PathUnescape(text); err == nil {
-		text = unescaped
-	}
+	text := pathText(c, "pool")
 	pool, err := pubkey.Parse(text)
 	switch {
 	case err != nil:

@@ -149,14 +149,17 @@ func querySlot(c *fiber.Ctx, field string) (slot uint64, given bool, err error) 
 	return slot, true, nil
 }
 
-// pathMint returns the path parameter mint. If its escapes are invalid, it is returned as it is.
-func pathMint(c *fiber.Ctx) string {
-	mint := c.Params("mint")
-	if unescaped, err := url.PathUnescape(mint); err == nil {
+// pathText returns a path parameter. If its escapes are invalid, it is returned as it is.
+func pathText(c *fiber.Ctx, name string) string {
+	text := c.Params(name)
+	if unescaped, err := url.PathUnescape(text); err == nil {
 		return unescaped
 	}
-	return mint
+	return text
 }
+
+// pathMint returns the path parameter mint.
+func pathMint(c *fiber.Ctx) string { return pathText(c, "mint") }
 
 // pathKey returns the mint that the path names. A text that is no key is in no registry.
 func pathKey(c *fiber.Ctx) (pubkey.Key, error) {

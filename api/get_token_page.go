@@ -8,7 +8,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -26,7 +25,7 @@ func (s *Server) getTokenPage(c *fiber.Ctx) error {
 	if token == nil {
 		return nil
 	}
-	title := strings.TrimSpace(fmt.Sprintf("%s %s", registry.Shown(token.Symbol), registry.Shown(token.Name)))
+	title := strings.TrimSpace(token.Symbol + " " + token.Name)
 	if title == "" {
 		title = mint.String()
 	}
