@@ -240,7 +240,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		History:  past,
 		Market:   trade,
 		Trades:   legs,
-		Explorer: web.Handler(web.Links{Swap: s.swapOrigin, Chain: s.chainExplorer()}),
+		Explorer: web.Handler(s.pageLinks()),
 		Docs:     web.Docs(),
 		Damage:   s.damage,
 		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/mintlake/mintlake/access/keys"
@@ -130,29 +129,6 @@ func (s *system) poolsFile() string {
 		return ""
 	}
 	return filepath.Join(folder, "pools.checkpoint")
-}
-
-// swapOrigin returns the URL of the swap API for the explorer; empty if there is none. It is the
-// setting, or else the address in this process if that is on loopback. The public URL of an API
-// that listens for other machines is known only from the setting.
-func (s *system) swapOrigin() string {
-	if s.cfg.API.SwapURL != "" {
-		return s.cfg.API.SwapURL
-	}
-	url, _ := s.swapURL.Load().(string)
-	return url
-}
-
-// chainExplorer returns the explorer to which the pages' links lead; empty if there is none. No
-// other explorer knows the demo chain.
-func (s *system) chainExplorer() string {
-	switch {
-	case s.cfg.API.ChainExplorer == "none", s.cfg.API.ChainExplorer == "" && slices.ContainsFunc(s.cfg.Source, isDemo):
-		return ""
-	case s.cfg.API.ChainExplorer == "":
-		return "https://explorer.solana.com"
-	}
-	return s.cfg.API.ChainExplorer
 }
 
 // bounds returns how much is held from the stream.

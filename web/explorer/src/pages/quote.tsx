@@ -8,10 +8,9 @@ import { Chips } from "../parts/chips";
 import { Problem, Section } from "../parts/small";
 import { Pick } from "./quote/pick";
 import { Of, RouteDrawing, type Tokens, name } from "./quote/route";
-import { type Quote, swapURL, useSwap } from "./quote/swap";
+import { type Quote, sol, swapURL, useSwap } from "./quote/swap";
 import { VenuesCard } from "./quote/venues";
 
-const sol = "So11111111111111111111111111111111111111112";
 const usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
 const slippages = [["10", "0.1 %"], ["50", "0.5 %"], ["100", "1 %"]] as const;
 /** every is how often a quote is asked for anew, in milliseconds: the state of pools changes with each slot. */

@@ -10,6 +10,9 @@ export type Fee = Schemas["Fee"];
 export type Venue = Schemas["Venue"];
 export type Pool = Schemas["Pool"];
 
+/** sol is the mint of wrapped SOL. */
+export const sol = "So11111111111111111111111111111111111111112";
+
 /** swapURL is where the swap API is; empty where this node names none. */
 export const swapURL = document.querySelector<HTMLMetaElement>("meta[name=mintlake-swap]")?.content ?? "";
 

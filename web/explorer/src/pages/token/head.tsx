@@ -4,9 +4,7 @@ import type { Token } from "../../api";
 import { count, cut, launchpadName, percent, plain, short, title } from "../../format";
 import { Address, Ago, Amount, Copy, Logo, OnChain, Price, Text, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
-import { swapURL } from "../quote/swap";
-
-const sol = "So11111111111111111111111111111111111111112";
+import { sol, swapURL } from "../quote/swap";
 
 /** safe keeps links that lead to the page that they name: what they are comes from whoever made the token. */
 function safe(url: string | null | undefined): URL | null {

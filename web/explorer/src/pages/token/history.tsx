@@ -60,7 +60,7 @@ export function HistoryCard({ base, token }: { base: string; token: Token }) {
   );
 }
 
-/** folded puts reads that found nothing new and follow one another together; everything else stands alone. */
+/** folded puts reads together that found nothing new and follow one another. All else stands alone. */
 function folded(items: HistoryEntry[]): HistoryEntry[][] {
   const runs: HistoryEntry[][] = [];
   const empty = (entry: HistoryEntry | undefined) => entry !== undefined && !entry.instruction && entry.changes.length === 0;
