@@ -1,5 +1,6 @@
 // The token API of Mintlake; swap.ts has the swap API. Types are made of the OpenAPI documents by
-// openapi-typescript. A refused request (429, or 503 while a node loads) is made again when Retry-After says.
+// openapi-typescript. A refused request (429, or 503 while a node loads) is made again when
+// Retry-After says.
 import type { components, operations } from "./openapi.js";
 import { errorOf, Http, MintlakeError, sleep, type Options } from "./http.js";
 import { events, NotAFeed } from "./sse.js";

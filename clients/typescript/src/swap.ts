@@ -50,7 +50,10 @@ export class MintlakeSwap {
     return this.#http.post("/api/v2/swap", {}, body, signal);
   }
 
-  /** POST /api/v2/send: sends the signed transaction of a quote, and waits until it is confirmed or expired: up to minutes. */
+  /**
+   * POST /api/v2/send: sends the signed transaction of a quote, and waits until it is confirmed or
+   * expired: up to minutes.
+   */
   send(body: SendRequest, signal?: AbortSignal): Promise<Sent> {
     return this.#http.post("/api/v2/send", {}, body, signal);
   }

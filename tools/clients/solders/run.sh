@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# solders, Solana's Rust types in Python: transactions of all versions are sent, what comes back is read by Rust's own types, and swaps have its bytes.
+# solders, Solana's Rust types in Python: transactions of all versions are sent, what comes back is
+# read by Rust's own types, and swaps have its bytes.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

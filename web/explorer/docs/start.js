@@ -17,7 +17,10 @@ const shortened = (value) => {
 /** What a node answers that keeps balances. */
 const ofBalances = /^\/owners\/|\/(holders|transfers|accounts)\b/;
 
-/** Asks this node for an example of each response. A refused one stays without. Without an owner the node keeps no balances; a mint may have no pool. */
+/**
+ * Asks this node for an example of each response. A refused one stays without. Without an owner the
+ * node keeps no balances; a mint may have no pool.
+ */
 const addExamples = async (document, mint, owner, pool) => {
   const asked = Object.entries(document.paths).map(async ([path, { get: operation, post }]) => {
     const content = (operation ?? post)?.responses["200"]?.content?.["application/json"];
