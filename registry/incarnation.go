@@ -85,8 +85,8 @@ func ends(fact *Fact) bool {
 	}
 }
 
-// FieldShown reports whether a fact about an additional field of the mint's own metadata shows among
-// its extensions. One with an empty text does not; neither does one whose key would be shown
+// FieldShown reports whether a fact about an additional field of the mint's own metadata shows
+// among its extensions. One with an empty text does not; neither does one whose key would be shown
 // otherwise than it is, since it could be taken for another one.
 func FieldShown(f *Fact) bool {
 	return f.Item != "" && f.Value != "" && !strings.ContainsFunc(f.Item, hidden)
