@@ -1,4 +1,5 @@
-// Package cli has the commands that ask a running node: tokens, owners, status, quote and mcp.
+// Package cli has the commands that ask a running node: tokens, owners, pools, status, quote
+// and mcp.
 //
 // In: the URL of a token API. Out: tables for people, or with --json the API's answer as it came.
 // Guarantees: text that creators of tokens wrote cannot control the terminal; a command that fails
@@ -26,7 +27,7 @@ import (
 
 // Commands returns the commands for the root command of a binary. version is the binary's.
 func Commands(version string) []*cobra.Command {
-	return []*cobra.Command{tokensCommand(), ownersCommand(), statusCommand(), quoteCommand(), mcpCommand(version)}
+	return []*cobra.Command{tokensCommand(), ownersCommand(), poolsCommand(), statusCommand(), quoteCommand(), mcpCommand(version)}
 }
 
 // ask is one run of a command: the client of the node, and where the output goes.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,10 +26,11 @@ import (
 var update = flag.Bool("update", false, "write the screens of docs/cli.md anew")
 
 const (
-	usdc     = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
-	sol      = "So11111111111111111111111111111111111111112"
-	impostor = "FakeUSDC1111111111111111111111111111111111"
-	wallet   = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
+	usdc       = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	sol        = "So11111111111111111111111111111111111111112"
+	impostor   = "FakeUSDC1111111111111111111111111111111111"
+	poolOfUSDC = "7JuwJuNU88gurFnyWeiyGKbFmExMWcmRZntn9imEzdny"
+	wallet     = "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
 )
 
 // marketOfUSDC is a member of its row where market=true asks for it.
@@ -83,7 +85,10 @@ func canned(t *testing.T) *httptest.Server {
 	answer("GET /tokens/{mint}/ohlcv", func(*http.Request) string {
 		return `{"mint":"` + usdc + `","interval":"1h","candles":[{"time":1,"open":1,"high":1,"low":1,"close":1,"volume_usd":5,"trades":1,"traders":1}]}`
 	})
-	answer("POST /tokens/batch", func(*http.Request) string {
+	answer("POST /tokens/batch", func(r *http.Request) string {
+		if asked, _ := io.ReadAll(r.Body); bytes.Contains(asked, []byte(sol)) {
+			return `{"items":[` + real + `,` + wrapped + `],"unknown":[]}`
+		}
 		return `{"items":[` + real + `],"unknown":["` + impostor + `"],"states":[{"mint":"` + usdc + `","state":"ready","retry_after_ms":null},` +
 			`{"mint":"` + impostor + `","state":"not_a_mint","reason":"no_mint_there","retry_after_ms":3600000}]}`
 	})
@@ -107,6 +112,30 @@ func canned(t *testing.T) *httptest.Server {
 		return fmt.Sprintf(`{"owner":%q,"limit":20,"total":3,"sort":"value","next":"00cd","complete":false,"since_slot":null,"as_of_slot":400000123,"items":[
 			{"mint":%q,"symbol":"USDC","name":"USD Coin","decimals":6,"amount":"1234567890","accounts":1,"price_usd":1,"value_usd":1234.56789,"complete":false},
 			{"mint":%q,"symbol":null,"name":null,"decimals":null,"amount":"7","accounts":1,"price_usd":null,"value_usd":null,"complete":false}]}`, wallet, usdc, impostor)
+	})
+	answer("GET /owners/{owner}/accounts", func(*http.Request) string {
+		return fmt.Sprintf(`{"owner":%q,"limit":20,"next":"00ef","complete":true,"since_slot":400000001,"as_of_slot":400000123,"items":[
+			{"mint":%q,"account":"7JuwJuNU88gurFnyWeiyGKbFmExMWcmRZntn9imEzdny","owner":%q,"amount":"1234567890","is_frozen":false,"delegate":%q,"delegated_amount":"500000000"},
+			{"mint":%q,"account":"5xyaTEAbh7eHoeLmWb9uFgyAry9JfVHrmNszvPgHAnMY","owner":%q,"amount":"7","is_frozen":true,"delegate":null,"delegated_amount":null},
+			{"mint":%q,"account":"BJE5MMbqXjVwjAF7oxwPYXnTXDyspzZyt4vwenNw5ruG","owner":%q,"amount":"0","is_frozen":null,"delegate":null,"delegated_amount":null}]}`,
+			wallet, usdc, wallet, sol, impostor, wallet, impostor, wallet)
+	})
+	answer("GET /tokens/{mint}/pools", func(*http.Request) string {
+		return fmt.Sprintf(`{"mint":%q,"pools":[{"pool":%q,"venue":"raydium_cpmm","mint_a":%q,"mint_b":%q,"reserve_a":"150000000000","reserve_b":"1000000000000","created_at":%d,"daily_volume_usd":12345.6,"trades":321,"lp_mint":null}]}`,
+			sol, poolOfUSDC, usdc, sol, since(3*time.Hour))
+	})
+	answer("GET /tokens/{mint}/liquidity/history", func(*http.Request) string {
+		return fmt.Sprintf(`{"mint":%q,"points":[{"time":1789999200,"liquidity_usd":298000.5,"pools":2},{"time":1790002800,"liquidity_usd":null,"pools":1}]}`, usdc)
+	})
+	answer("GET /pools/{pool}/liquidity", func(*http.Request) string {
+		change := fmt.Sprintf(`"slot":400000123,"venue":"raydium_cpmm","mint_a":%q,"fees_a":null,"fees_b":null,"reserve_a":null,"reserve_b":null,"instruction":"deposit","provider":%q`, usdc, wallet)
+		return fmt.Sprintf(`{"pool":%q,"lp_mint":"5xyaTEAbh7eHoeLmWb9uFgyAry9JfVHrmNszvPgHAnMY","next":"%032x","changes":[
+			{"id":"%032x","time":%d,"signature":"5sig","kind":"added","mint_b":%q,"amount_a":"1500000000","amount_b":"10000000000","decimals_a":6,"decimals_b":9,"lp_amount":"3872983",%s},
+			{"id":"%032x","time":null,"signature":"4sig","kind":"removed","mint_b":null,"amount_a":"750","amount_b":"0","decimals_a":null,"decimals_b":null,"lp_amount":null,%s}]}`,
+			poolOfUSDC, 1, 2, since(time.Minute), sol, change, 1, change)
+	})
+	answer("GET /pools/{pool}/liquidity/history", func(*http.Request) string {
+		return fmt.Sprintf(`{"pool":%q,"points":[{"time":1790002800,"mint_a":%q,"mint_b":%q,"reserve_a":"150000000000","reserve_b":"1000000000000"}]}`, poolOfUSDC, usdc, sol)
 	})
 	answer("GET /owners/{owner}/transfers", func(*http.Request) string {
 		return fmt.Sprintf(`{"owner":%q,"limit":20,"next":null,"complete":false,"since_slot":null,"as_of_slot":1,"items":[{"direction":"in","mint":%q,"from_owner":%q}]}`, wallet, usdc, sol)
@@ -151,7 +180,8 @@ func call(t *testing.T, input string, args ...string) (string, error) {
 
 // screens are the commands of docs/cli.md with what they print.
 var screens = []string{
-	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "tokens holders USDC", "owners get " + wallet, "status", "quote SOL USDC 1.5",
+	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "tokens holders USDC", "owners get " + wallet, "owners accounts " + wallet,
+	"tokens pools SOL", "tokens liquidity USDC --limit 2", "pools liquidity " + poolOfUSDC, "pools history " + poolOfUSDC, "status", "quote SOL USDC 1.5",
 }
 
 // Every screen of docs/cli.md is what the command prints: -update writes them.

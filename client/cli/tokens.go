@@ -18,8 +18,8 @@ import (
 )
 
 func tokensCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, trades, holders"}
-	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), tradesCommand(), holdersCommand())
+	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, trades, pools, liquidity, holders"}
+	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), tradesCommand(), tokenPoolsCommand(), liquidityCommand(), holdersCommand())
 	return cmd
 }
 

@@ -54,12 +54,6 @@ func tradesCommand() *cobra.Command {
 
 func (a *ask) showTrades(page *rest.TradesResponse) error {
 	table := terminal.Table{Head: []string{"AGE", "SIDE", "AMOUNT", "PRICE", "VALUE", "VENUE", "THROUGH", "TRADER", "SIGNATURE"}, Right: map[int]bool{0: true, 2: true, 3: true, 4: true}}
-	or := func(text *string) string {
-		if text == nil {
-			return "-"
-		}
-		return *text
-	}
 	for i := range page.Trades {
 		trade := &page.Trades[i]
 		amount, price, value := trade.Amount, "-", "-"
