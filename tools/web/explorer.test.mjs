@@ -9,7 +9,8 @@ const rows = "main .tokens a.row";
 
 before(async () => {
   await until("50 tokens", async () => (await get("/status")).registry.tokens >= 50);
-  await until("candles", async () => (await get(`/tokens/${lake}/ohlcv?interval=1m`).catch(() => ({ candles: [] }))).candles.length >= 2, 480);
+  // Of a second each: a minute's candle takes a minute.
+  await until("candles", async () => (await get(`/tokens/${lake}/ohlcv?interval=1s`).catch(() => ({ candles: [] }))).candles.filter(({ close }) => close != null).length >= 2, 480);
 });
 after(() => browser.close());
 
@@ -99,7 +100,7 @@ test("a token that is made now appears live", () =>
   }));
 
 test("a token's page draws candles", () =>
-  open(`/token/${lake}?interval=1m`, async (page) => {
+  open(`/token/${lake}?interval=1s`, async (page) => {
     await page.waitForSelector(".chart canvas");
     // The colours of rising and falling candles, counted in what was really drawn.
     const colours = await until("drawn candles", () =>
@@ -142,6 +143,61 @@ test("who holds a token, and what a wallet has", () =>
     assert.equal(await page.locator("table.held tbody tr").count(), held.items.length);
     await clean(page);
   }));
+
+test("a wallet's token accounts say who may spend, and which are frozen", async () => {
+  const holder = (await until("a holder", () => get(`/tokens/${lake}/holders?limit=20`).then(({ items }) => items.find(({ owner_kind }) => owner_kind === "wallet")))).owner;
+  await open("/coverage", async (page) => {
+    // The node's own answer, with a delegate and a frozen account: the demo freezes and approves by chance.
+    let accounts;
+    await page.route(`**/owners/${holder}/accounts?*`, async (route) => {
+      accounts = await (await route.fetch()).json();
+      Object.assign(accounts.items[0], { is_frozen: true, delegate: lake, delegated_amount: accounts.items[0].amount });
+      await route.fulfill({ json: accounts });
+    });
+    await page.goto(`${base}/owner/${holder}`);
+    await page.waitForSelector("table.accounts tbody tr");
+    const rows = page.locator("table.accounts tbody tr");
+    assert.equal(await rows.count(), accounts.items.length);
+    const first = rows.first();
+    assert.match(await first.textContent(), /frozen/);
+    assert.equal(await first.locator("td:nth-child(2) code").getAttribute("title"), accounts.items[0].account);
+    assert.equal(await first.locator("a[href^='/owner/'] code").getAttribute("title"), lake, "the delegate");
+    await first.locator("td:nth-child(6) span[title*='raw ']").waitFor(); // raw until the token's decimals are there
+    await clean(page);
+    await picture(page, "explorer-wallet");
+  });
+});
+
+test("a pool tells what was put in and taken out, and what it held", async () => {
+  const { pool, mint } = await until("a pool whose liquidity changed", async () => {
+    for (const { mint } of (await get("/tokens?limit=40&sort=volume&fields=mint")).items) {
+      for (const { pool } of (await get(`/tokens/${mint}/pools?limit=20`)).pools) if ((await get(`/pools/${pool}/liquidity?limit=1`)).changes.length > 0) return { pool, mint };
+    }
+  });
+  await open("/coverage", async (page) => {
+    // A young demo has the one hour: here are two, so that there is a line.
+    const hours = (answer, field) => ({ ...answer, points: [0, 1].map((n) => ({ ...answer.points.at(-1), time: answer.points.at(-1).time - 3600 * (1 - n), [field]: n ? answer.points.at(-1)[field] : "1000" })) });
+    await page.route(`**/pools/${pool}/liquidity/history?*`, async (route) => {
+      const answer = await (await route.fetch()).json();
+      await route.fulfill({ json: answer.points.length ? hours(answer, "reserve_a") : answer });
+    });
+    await page.route(`**/tokens/${mint}/liquidity/history?*`, (route) => route.fulfill({ json: { mint, points: [1, 2].map((n) => ({ time: 1790000000 + 3600 * n, liquidity_usd: 1000 * n, pools: n })) } }));
+    await page.goto(`${base}/token/${mint}`);
+    await page.waitForSelector("svg[aria-label='Liquidity from $1.00K to $2.00K'], svg[aria-label='Liquidity from $1K to $2K']", { state: "attached" });
+    const row = page.locator(`.pools > li:has(code[title="${pool}"])`).first();
+    const [asked] = await Promise.all([page.waitForResponse((response) => response.url().includes(`/pools/${pool}/liquidity?`)), row.locator("summary").click()]);
+    const { changes } = await asked.json();
+    await row.locator("tbody tr").first().waitFor();
+    assert.equal(await row.locator("tbody tr").count(), changes.length);
+    const shown = row.locator("tbody tr").first();
+    assert.match(await shown.textContent(), new RegExp(changes[0].kind));
+    assert.equal(await shown.locator("td:nth-child(6) code").getAttribute("title"), changes[0].signature);
+    await row.locator("svg[aria-label^='What the pool holds']").waitFor({ state: "attached" });
+    await clean(page);
+    await page.setViewportSize(phone.viewport);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, "nothing stands out at the side of a phone");
+  });
+});
 
 test("a token's page tells who launched it", () =>
   open("/", async (page) => {

@@ -17,8 +17,6 @@ CHROMIUM=$("$here/install.sh") || exit 1
 export CHROMIUM
 
 packages=$("$here/packages.sh")
-cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
-
 work=$(mktemp -d "${TMPDIR:-/tmp}/mintlake-web.XXXXXX")
 node='' documents=''
 leave() {
@@ -28,8 +26,12 @@ leave() {
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
+# Modules are looked for beside the script. The folder of packages is one for all checkouts.
+mkdir "$work/tests"
+cp "$here"/*.mjs "$work/tests/"
+ln -s "$packages/node_modules" "$work/tests/node_modules"
 (cd "$root" && "${GO:-go}" build -o "$work/tokens" ./tools/web/tokens)
-node "$packages/documents.mjs" >"$work/documents" &
+node "$work/tests/documents.mjs" >"$work/documents" &
 documents=$!
 for tries in $(seq 300); do
   DOCUMENTS=$(cat "$work/documents")
@@ -52,7 +54,7 @@ done
 address() { sed -n "s/^addresses .*\\b$1=\\([^ ]*\\).*/\\1/p" "$work/stdout"; }
 MINTLAKE_SWAP=$(address swap) MINTLAKE_RPC=$(address rpc)
 export MINTLAKE_API MINTLAKE_SWAP MINTLAKE_RPC DOCUMENTS TOKENS=$work/tokens MINTLAKE=$root/bin/mintlake PICTURES=${PICTURES:+$(cd "$PICTURES" && pwd)}
-cd "$packages"
+cd "$work/tests"
 if [ "${1:-}" = bench ]; then
   node bench.mjs
   exit

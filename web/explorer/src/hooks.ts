@@ -45,6 +45,9 @@ export function useGet<T>(path: string | null, every = 0): Answer<T> {
   return { data: path === null ? undefined : (answers.get(path) as T | undefined), error: undefined };
 }
 
+/** most is how many mints a batch takes. */
+const most = 500;
+
 /**
  * useTokens are tokens by mint, with what it takes to name them and their amounts. Without them mints are shown. When it is done and has
  * no error, a mint that is missing is not in the registry.
@@ -55,8 +58,10 @@ export function useTokens(mints: string[]): { tokens: Map<string, Token>; done: 
   useEffect(() => {
     if (key === "") return;
     const abort = new AbortController();
-    post<Batch>("/tokens/batch?fields=mint,symbol,name,decimals,logo_status", { mints: key.split(",") }, abort.signal).then(
-      ({ items }) => setState({ key, tokens: new Map(items.map((token) => [token.mint, token])) }),
+    const all = key.split(",");
+    const parts = Array.from({ length: Math.ceil(all.length / most) }, (_, n) => all.slice(n * most, (n + 1) * most));
+    Promise.all(parts.map((part) => post<Batch>("/tokens/batch?fields=mint,symbol,name,decimals,logo_status", { mints: part }, abort.signal))).then(
+      (answers) => setState({ key, tokens: new Map(answers.flatMap(({ items }) => items.map((token) => [token.mint, token] as const))) }),
       (error: unknown) => {
         if (!cancelled(error)) setState(({ tokens }) => ({ key, tokens, error: words(error) }));
       },

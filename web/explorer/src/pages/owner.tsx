@@ -1,9 +1,9 @@
 // One wallet: /owner/ADDRESS.
 import { useRoute } from "preact-iso";
-import type { OwnerToken, OwnerTokens, OwnerTransfer, OwnerTransfers } from "../api";
+import type { OwnerAccount, OwnerAccounts, OwnerToken, OwnerTokens, OwnerTransfer, OwnerTransfers } from "../api";
 import { count, short, usd } from "../format";
 import { useTitle, useTokens } from "../hooks";
-import { TransfersTable, Whole } from "../parts/balances";
+import { Owner, TransfersTable, Whole } from "../parts/balances";
 import { usePages } from "../parts/pages";
 import { Address, Amount, Called, Copy, OnChain, Price, Problem, Section, Usd } from "../parts/small";
 
@@ -24,6 +24,7 @@ export function OwnerPage() {
         </div>
       </header>
       <Held key={owner} base={`/owners/${encodeURIComponent(owner)}`} />
+      <Accounts key={`${owner} accounts`} base={`/owners/${encodeURIComponent(owner)}`} />
       <Moves key={`${owner} transfers`} base={`/owners/${encodeURIComponent(owner)}`} />
     </article>
   );
@@ -39,7 +40,7 @@ function Held({ base }: { base: string }) {
       {answer && items.length > 0 && (
         <>
           <p>
-            <b>{count(answer.total)} tokens</b>
+            <b>{answer.total === 1 ? "1 token" : `${count(answer.total)} tokens`}</b>
             <small>{more ? `, those below worth ${usd(worth)}` : `, worth ${usd(worth)}`}</small>
           </p>
           <div class="scroll" tabIndex={0} role="region" aria-label="Tokens">
@@ -79,6 +80,63 @@ function Held({ base }: { base: string }) {
             </button>
           )}
         </>
+      )}
+    </Section>
+  );
+}
+
+function Accounts({ base }: { base: string }) {
+  const { items, answer, error, more } = usePages<OwnerAccount, OwnerAccounts>(`${base}/accounts?limit=50`);
+  const { tokens } = useTokens(items.map(({ mint }) => mint));
+  const amountOf = (raw: string | null, mint: string) => {
+    const token = tokens.get(mint);
+    return token ? <Amount raw={raw} decimals={token.decimals} /> : (raw ?? "–");
+  };
+  return (
+    <Section title="Token accounts" aside={answer && <Whole of={answer} />}>
+      {error && <Problem>{error}</Problem>}
+      {answer && items.length === 0 && <p class="empty">It has no token account that Mintlake knows.</p>}
+      {items.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Token accounts">
+          <table class="accounts">
+            <thead>
+              <tr>
+                <th>Token</th>
+                <th>Account</th>
+                <th class="number">Amount</th>
+                <th>State</th>
+                <th>Delegate</th>
+                <th class="number">May spend</th>
+              </tr>
+            </thead>
+            <tbody>
+              {items.map((item) => {
+                const token = tokens.get(item.mint);
+                return (
+                  <tr key={item.account}>
+                    <td>
+                      <a href={`/token/${item.mint}`}>{token ? <Called token={token} /> : short(item.mint)}</a>
+                    </td>
+                    <td>
+                      <Address value={item.account} what="the token account" />
+                    </td>
+                    <td class="number">{amountOf(item.amount, item.mint)}</td>
+                    <td>{item.is_frozen == null ? "not known" : item.is_frozen ? <span class="mark warn">frozen</span> : "open"}</td>
+                    <td>
+                      <Owner value={item.delegate} />
+                    </td>
+                    <td class="number">{item.delegate == null ? "–" : amountOf(item.delegated_amount, item.mint)}</td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {more && (
+        <button type="button" class="chip" onClick={more}>
+          More
+        </button>
       )}
     </Section>
   );

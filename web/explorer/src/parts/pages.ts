@@ -2,13 +2,20 @@
 import { useEffect, useState } from "preact/hooks";
 import { cancelled, get, words } from "../api";
 
-interface Page<Item> {
-  items: Item[];
+interface Page {
   next: string | null;
 }
 
+/** Kind says how a list is told: where its items are in an answer, and which parameter takes the next page's place. */
+interface Kind<Item, Answer> {
+  list: (answer: Answer) => Item[];
+  place: string;
+}
+
+const usual = { list: (answer: { items: unknown[] }) => answer.items, place: "cursor" };
+
 /** Pages are the pages so far; `answer` is the last one. */
-export interface Pages<Item, Answer extends Page<Item>> {
+export interface Pages<Item, Answer extends Page> {
   items: Item[];
   answer: Answer | undefined;
   error: string | undefined;
@@ -17,14 +24,14 @@ export interface Pages<Item, Answer extends Page<Item>> {
 }
 
 /** usePages loads a list page by page. The component has the path as its key: a cursor is good for one list. */
-export function usePages<Item, Answer extends Page<Item>>(path: string): Pages<Item, Answer> {
+export function usePages<Item, Answer extends Page>(path: string, { list, place } = usual as unknown as Kind<Item, Answer>): Pages<Item, Answer> {
   const [state, setState] = useState<{ items: Item[]; answer?: Answer; error?: string }>({ items: [] });
   const [cursor, setCursor] = useState("");
   useEffect(() => {
     const abort = new AbortController();
-    const url = cursor === "" ? path : `${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`;
+    const url = cursor === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${place}=${encodeURIComponent(cursor)}`;
     get<Answer>(url, abort.signal).then(
-      (answer) => setState((now) => ({ items: cursor === "" ? answer.items : [...now.items, ...answer.items], answer })),
+      (answer) => setState((now) => ({ items: cursor === "" ? list(answer) : [...now.items, ...list(answer)], answer })),
       (error: unknown) => {
         if (!cancelled(error)) setState((now) => ({ ...now, error: words(error) }));
       },

@@ -3,6 +3,7 @@ import type { Pools, Token } from "../../api";
 import { count, short, venueName } from "../../format";
 import { useGet, useTokens } from "../../hooks";
 import { Address, Ago, Amount, Called, Problem, Section, Usd } from "../../parts/small";
+import { LiquidityOverTime, PoolChanges } from "./liquidity";
 
 export function PoolsCard({ base, token }: { base: string; token: Token }) {
   const { data, error } = useGet<Pools>(`${base}/pools?limit=20`, 30_000);
@@ -12,6 +13,7 @@ export function PoolsCard({ base, token }: { base: string; token: Token }) {
     <Section title="Pools">
       {error && <Problem>{error}</Problem>}
       {data && pools.length === 0 && <p class="empty">No pool that Mintlake knows holds it.</p>}
+      {pools.length > 0 && <LiquidityOverTime base={base} />}
       <ul class="pools">
         {pools.map((pool) => {
           const isA = pool.mint_a === token.mint;
@@ -38,6 +40,7 @@ export function PoolsCard({ base, token }: { base: string; token: Token }) {
               <Cell name="Made">
                 <Ago ms={pool.created_at} />
               </Cell>
+              <PoolChanges pool={pool.pool} token={token} other={other} />
             </li>
           );
         })}
