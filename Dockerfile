@@ -9,6 +9,7 @@ WORKDIR /src/web/explorer
 COPY web/explorer/package.json web/explorer/package-lock.json web/explorer/.npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY schemas/openapi/openapi.yaml schemas/openapi/swap.yaml /src/schemas/openapi/
+COPY docs /src/docs
 COPY web/explorer ./
 RUN npm run build
 

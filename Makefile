@@ -33,7 +33,7 @@ build: web ## Build bin/mintlake
 web: web/dist/index.html ## Build the explorer into web/dist, which the binary embeds (needs Node with npm)
 
 EXPLORER := $(shell find web/explorer -name node_modules -prune -o -type f ! -name '*.d.ts' -print)
-web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) schemas/openapi/openapi.yaml schemas/openapi/swap.yaml
+web/dist/index.html: web/explorer/node_modules/.package-lock.json $(EXPLORER) schemas/openapi/openapi.yaml schemas/openapi/swap.yaml $(wildcard docs/*.md)
 	@echo "make: building the explorer's pages"
 	@cd web/explorer && npm run --silent build
 

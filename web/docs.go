@@ -1,29 +1,45 @@
 package web
 
 import (
+	"bytes"
 	"io/fs"
 	"net/http"
+	"regexp"
 )
 
-// docsPolicy lets the page load its own files and call this node. Inline styles are allowed because
-// its renderer inserts style elements; inline scripts are not.
-const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// firstPage is the page of /docs itself; ?page= names another one.
+const firstPage = "apis"
 
-// Docs serves the API's reference: one page, whose files Handler serves. It returns nil in a binary
-// that was built without `make web`.
-func Docs() http.Handler {
-	page, err := fs.ReadFile(dist, "dist/docs/index.html")
+var pageName = regexp.MustCompile(`^[a-z-]{1,40}$`)
+
+// Docs serves the documentation of the APIs: the pages of explorer/docs/pages.mjs, each by its name
+// in ?page=, without one the first. A page that is not there is answered with status 404 and the
+// first page. Handler serves the files that they load. Docs returns nil in a binary that was built
+// without `make web`.
+func Docs(links Links) http.Handler {
+	first, err := fs.ReadFile(dist, docsFile(firstPage))
 	if err != nil {
 		return nil
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	swapURL := links.swapURL()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Type", "text/html; charset=utf-8")
-		header.Set("Content-Security-Policy", docsPolicy)
+		header.Set("Content-Security-Policy", contentSecurityPolicy(swapURL()))
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-cache")
-		_, _ = w.Write(page)
+		page := first
+		if name := r.URL.Query().Get("page"); name != "" {
+			named, err := fs.ReadFile(dist, docsFile(name))
+			if err == nil && pageName.MatchString(name) {
+				page = named
+			} else {
+				w.WriteHeader(http.StatusNotFound)
+			}
+		}
+		_, _ = w.Write(bytes.Replace(page, []byte(swapMeta), []byte(swapMeta+swapURL()), 1)) //nolint:gosec // a page of ours and the address of a setting
 	})
 }
+
+func docsFile(name string) string { return "dist/docs/" + name + ".html" }

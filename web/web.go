@@ -1,5 +1,5 @@
-// Package web has the web pages: the token explorer, the operator's dashboard and the API's
-// reference.
+// Package web has the web pages: the token explorer, the operator's dashboard and the APIs'
+// documentation.
 //
 // In: nothing; the pages call the APIs of the node that they were loaded from, and the explorer the
 // swap API. Out: HTTP handlers.
@@ -12,10 +12,10 @@ import (
 	"bytes"
 	"embed"
 	"io/fs"
-	"mime"
 	"net/http"
-	"path"
 	"strings"
+
+	"github.com/mintlake/mintlake/schemas/openapi"
 )
 
 //go:embed all:dist
@@ -46,16 +46,25 @@ type Links struct {
 	Chain string
 }
 
+// swapURL is Swap, or a function that returns "".
+func (l Links) swapURL() func() string {
+	if l.Swap == nil {
+		return func() string { return "" }
+	}
+	return l.Swap
+}
+
+// swapDocument is the name of the swap API's OpenAPI document, which the pages of Docs read. The
+// swap API itself may be of another process, or of none.
+const swapDocument = "docs/swap.json"
+
 // prefix is the path of the files that the pages load.
 const prefix = "/explorer/"
 
 // Handler serves the explorer: its files under /explorer/, and its one HTML document at every other
 // path.
 func Handler(links Links) http.Handler {
-	swapURL := links.Swap
-	if swapURL == nil {
-		swapURL = func() string { return "" }
-	}
+	swapURL := links.swapURL()
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
 		panic(err) // the folder is embedded above
@@ -65,6 +74,10 @@ func Handler(links Links) http.Handler {
 		page = placeholder
 	}
 	page = bytes.Replace(page, []byte(chainMeta), []byte(chainMeta+links.Chain), 1)
+	document, err := openapi.SwapJSON()
+	if err != nil {
+		panic(err) // it is embedded
+	}
 	server := http.StripPrefix(prefix, http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -78,20 +91,18 @@ func Handler(links Links) http.Handler {
 			return
 		}
 		name := strings.TrimPrefix(r.URL.Path, prefix)
+		if name == swapDocument {
+			header.Set("Content-Type", "application/json")
+			_, _ = w.Write(document)
+			return
+		}
 		if info, err := fs.Stat(files, name); err != nil || info.IsDir() {
 			http.NotFound(w, r)
 			return
 		}
-		// These names contain a hash or a version, so the files never change.
-		if strings.HasPrefix(name, "assets/") || strings.HasPrefix(name, "docs/scalar-") {
+		// These names contain a hash, so the files never change.
+		if strings.HasPrefix(name, "assets/") {
 			header.Set("Cache-Control", "public, max-age=31536000, immutable")
-		}
-		if packed, err := fs.ReadFile(files, name+".br"); err == nil && strings.Contains(r.Header.Get("Accept-Encoding"), "br") {
-			header.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
-			header.Set("Content-Encoding", "br")
-			header.Set("Vary", "Accept-Encoding")
-			_, _ = w.Write(packed) //nolint:gosec // a file that is embedded, by its name
-			return
 		}
 		server.ServeHTTP(w, r)
 	})

@@ -241,7 +241,7 @@ func (s *system) startAPI(ctx context.Context) error {
 		Market:   trade,
 		Trades:   legs,
 		Explorer: web.Handler(s.pageLinks()),
-		Docs:     web.Docs(),
+		Docs:     web.Docs(s.pageLinks()),
 		Damage:   s.damage,
 		Logger:   s.logger, Registerer: s.registerer, Tracer: s.tracer,
 	}

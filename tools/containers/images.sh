@@ -103,11 +103,11 @@ nodeimage() {
   libchdb
   command -v node >/dev/null && command -v npm >/dev/null || fail "node and npm are not installed"
   # The explorer's own code is no part of it: the cache holds packages only.
-  stamp=$({ node --version && npm --version && cat web/explorer/package-lock.json web/explorer/docs/build.mjs "$here/node.Dockerfile" \
+  stamp=$({ node --version && npm --version && cat web/explorer/package-lock.json "$here/node.Dockerfile" \
     tools/containers/images.sh && tools/deps/libchdb.sh --pin; } | sha256sum | cut -c1-16)
   stamped node:20-bookworm-slim && return
   rm -rf "$work/node" && mkdir -p "$work/node/fill/web" "$work/node/context/lib/node_modules" "$work/node/context/bin"
-  cp -r schemas "$work/node/fill/"
+  cp -r schemas docs "$work/node/fill/"
   tar -C web --exclude=node_modules -c explorer | tar -C "$work/node/fill/web" -x
   (cd "$work/node/fill/web/explorer" && export npm_config_cache=$work/node/context/npm &&
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build) >&2 || fail "the explorer cannot be built"

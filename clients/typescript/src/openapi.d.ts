@@ -634,8 +634,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This document for people
-         * @description Try-it, examples and this node's own answers; `?plain` gives a page without scripts.
+         * The documentation of the APIs
+         * @description First calls, keys, limits and errors; guides and rules; every operation with this node's own answers and a form that sends it. `?plain` gives this document as one page without scripts.
          */
         get: operations["getDocs"];
         put?: never;
@@ -3437,7 +3437,13 @@ export interface operations {
     };
     getDocs: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Another page than the first, as the links of the page name it.
+                 * @example token-operations
+                 */
+                page?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3461,6 +3467,15 @@ export interface operations {
             };
             304: components["responses"]["NotModified"];
             403: components["responses"]["ForeignHost"];
+            /** @description There is no such page; the answer is the first one. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["TooLargeHeaders"];
             500: components["responses"]["Failure"];
