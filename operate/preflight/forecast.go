@@ -117,13 +117,13 @@ func calls(cfg Config, s *Sample, slots float64, day func(float64) float64) (all
 	}
 	checks := min(2, n) // with several, a second one is asked about each mint
 	all = append(all, Calls{"new mints and metadata",
-		checks*batches(day(s.NewMintReads), batchMints, newWait) + batches(day(s.ResolverReads), batchAccounts, newWait)})
+		checks*batches(day(s.NewMintReads), slots, batchMints, newWait) + batches(day(s.ResolverReads), slots, batchAccounts, newWait)})
 	if cfg.RereadCalls > 0 {
-		changed := min(batches(day(s.ChangedReads), batchMints, changedWait), float64(cfg.RereadCalls)*secondsADay)
+		changed := min(batches(day(s.ChangedReads), slots, batchMints, changedWait), float64(cfg.RereadCalls)*secondsADay)
 		all = append(all, Calls{"changed mints", checks * changed})
 	}
 	if cfg.Swap {
-		all = append(all, Calls{"new pools", batches(day(s.Units[sizing.NewPool]), batchAccounts, newWait)})
+		all = append(all, Calls{"new pools", batches(day(s.Units[sizing.NewPool]), slots, batchAccounts, newWait)})
 	}
 	if cfg.Gateway {
 		all = append(all, Calls{"the gateway, without callers", n * pollCalls * secondsADay / pollEvery})
@@ -131,10 +131,12 @@ func calls(cfg Config, s *Sample, slots float64, day func(float64) float64) (all
 	return append(all, Calls{"which chain it is", n * secondsADay / chainEvery})
 }
 
-// batches returns how many calls a day reads of so many a day make. The first of a call waits for
-// others, in seconds, until size are together.
-func batches(reads, size, wait float64) float64 {
-	return max(reads/size, reads/(1+reads/secondsADay*wait))
+// batches returns how many calls a day reads of so many a day make. Those of a slot come at once,
+// and the first of a call waits for others, in seconds, until size are together. Which slots have
+// some is taken for chance: a share of 1-exp(-reads a slot).
+func batches(reads, slots, size, wait float64) float64 {
+	moments := slots * -math.Expm1(-reads/slots)
+	return max(reads/size, moments/(1+moments/secondsADay*wait))
 }
 
 // total returns all calls of a day.

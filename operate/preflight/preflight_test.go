@@ -110,7 +110,7 @@ func TestADayOfCalls(t *testing.T) {
 	}
 	require.InDelta(t, 69_120, calls["the gateway, without callers"], 1)
 	require.InDelta(t, 2_880, calls["which chain it is"], 1)
-	require.InDelta(t, 43_200, calls["changed mints"], 200, "one of each second waits a second for others: a call every two seconds")
+	require.InDelta(t, 41_006, calls["changed mints"], 1, "60 reads a minute come in 54 of its 299 slots, and the first of a call waits a second for others")
 	require.InDelta(t, 0.926, f.BacklogDays, 0.001, "the host with 40 % decides")
 	cfg.MissingPerMinute = 60
 	require.InDelta(t, 23.15, forecast(cfg, s).BacklogDays, 0.01, "or the setting")
@@ -124,6 +124,14 @@ func TestADayOfCalls(t *testing.T) {
 	require.InDelta(t, 864_000, forecast(cfg, s).Calls[1].Day, 1, "a second upstream is asked about the same mints")
 	cfg.Upstreams = nil
 	require.Empty(t, forecast(cfg, s).Calls)
+}
+
+func TestReadsOfASlotShareACall(t *testing.T) {
+	const slots = secondsADay
+	require.InDelta(t, slots, batches(30*slots, slots, 50, 0), 1, "each slot has some")
+	require.InDelta(t, slots/2, batches(20*slots, slots, 50, 1), 1, "and every second one waits with the one before it")
+	require.InDelta(t, 2*slots, batches(100*slots, slots, 50, 0), 1, "a call bears 50")
+	require.InDelta(t, 100, batches(100, slots, 50, 0), 1, "few come alone")
 }
 
 func TestAMintThatKeepsChangingIsReadOnceAMinute(t *testing.T) {
