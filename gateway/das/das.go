@@ -1,6 +1,6 @@
 // Package das answers, from the registry, the methods of the Digital Asset Standard (DAS) that are
-// about fungible tokens: getAsset, getAssets, getAssetBatch, and searchAssets with tokenType
-// fungible, and getTokenAccounts of an owner.
+// about fungible tokens: getAsset, getAssets, getAssetBatch, searchAssets and getAssetsByOwner with
+// tokenType fungible, and getTokenAccounts of an owner.
 //
 // In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
 // the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
@@ -139,7 +139,10 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 	case getTokenAccounts:
 		return s.getTokenAccounts(ctx, members, ask)
 	case getAssetsByOwner:
-		return nil, refuse(ask, "getAssetsByOwner lists NFTs and compressed assets too, which the registry does not have: call searchAssets with tokenType fungible")
+		if !isFungible(members["tokenType"]) {
+			return nil, refuse(ask, "getAssetsByOwner without tokenType fungible lists NFTs and compressed assets too, which the registry does not have")
+		}
+		return s.searchOwned(ctx, method, members, ask)
 	}
 	return s.getAssets(ctx, method, members, ask)
 }

@@ -47,7 +47,7 @@ func (q *ofOwner) set(name string, raw json.RawMessage, owner string) (known boo
 	switch name {
 	case owner:
 		q.owner, err = mintOf(raw, name)
-	case "tokenType": // checked by searchAssets
+	case "tokenType": // checked by the caller
 		return owner == "ownerAddress", nil
 	case "mint":
 		key, err = mintOf(raw, name)

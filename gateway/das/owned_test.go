@@ -66,7 +66,10 @@ func TestWhatWouldBeAGuess(t *testing.T) {
 		{"getTokenAccounts", `{"owner":"` + partial + `","before":"x"}`, `"before"`},
 		{"searchAssets", `{"tokenType":"fungible","ownerAddress":"` + partial + `"}`, "not all accounts of this owner are known"},
 		{"searchAssets", `{"tokenType":"fungible","ownerAddress":"` + partial + `","name":"x"}`, `"name"`},
-		{"getAssetsByOwner", `{"ownerAddress":"` + partial + `"}`, "searchAssets with tokenType fungible"},
+		{"getAssetsByOwner", `{"ownerAddress":"` + partial + `"}`, "without tokenType fungible lists NFTs"},
+		{"getAssetsByOwner", `{"ownerAddress":"` + partial + `","tokenType":"all"}`, "without tokenType fungible lists NFTs"},
+		{"getAssetsByOwner", `{"ownerAddress":"` + partial + `","tokenType":"fungible"}`, "getAssetsByOwner cannot be answered: not all accounts of this owner are known"},
+		{"getAssetsByOwner", `{"ownerAddress":"` + partial + `","tokenType":"fungible","sortBy":{"sortBy":"created"}}`, `"sortBy"`},
 	} {
 		_, err := answer(t, s, nil, call[0], call[1])
 		requireCode(t, err, -32602, call[2])
@@ -94,6 +97,9 @@ func TestTokensOfAnOwner(t *testing.T) {
 		"content":{"$schema":"https://schema.metaplex.com/nft1.0.json","json_uri":"","metadata":{"name":"Token 2","symbol":"T2"}},
 		"ownership":{"frozen":false,"delegated":true,"ownership_model":"token","owner":"`+owner+`"},"mutable":false,"burnt":false,
 		"token_info":{"balance":23,"supply":5,"decimals":6,"token_program":"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"}}]}`, got)
+	byOwner, err := answer(t, s, nil, "getAssetsByOwner", `{"tokenType":"fungible","ownerAddress":"`+owner+`","limit":1,"page":2,"options":{"showGrandTotal":true}}`)
+	require.NoError(t, err)
+	require.Equal(t, got, byOwner)
 	got, err = answer(t, s, nil, "searchAssets", `{"tokenType":"fungible","ownerAddress":"`+owner+`","limit":1}`)
 	require.NoError(t, err)
 	require.Contains(t, got, `"ownership":{"frozen":true,"delegated":true,"ownership_model":"token","owner":"`+owner+`","delegate":"9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"}`)

@@ -48,7 +48,7 @@ func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMe
 		return nil, jsonrpc.ErrElsewhere
 	}
 	if members["ownerAddress"] != nil {
-		return s.searchOwned(ctx, members, ask)
+		return s.searchOwned(ctx, searchAssets, members, ask)
 	}
 	q, unknown, err := parseSearch(members)
 	switch {

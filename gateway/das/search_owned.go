@@ -17,8 +17,9 @@ type holding struct {
 	accounts []*owned
 }
 
-// searchOwned answers searchAssets for the fungible tokens of an owner, sorted by mint.
-func (s *Server) searchOwned(ctx context.Context, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
+// searchOwned answers searchAssets, or getAssetsByOwner, for the fungible tokens of an owner,
+// sorted by mint. The caller has checked tokenType.
+func (s *Server) searchOwned(ctx context.Context, method string, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
 	q, unknown, err := parseOwner(members, "ownerAddress")
 	if unknown != "" {
 		return nil, refuse(ask, "the registry cannot search an owner's tokens by %.60q", unknown)
@@ -28,7 +29,7 @@ func (s *Server) searchOwned(ctx context.Context, members map[string]json.RawMes
 	}
 	all, why, err := s.accounts(ctx, &q)
 	if err != nil || why != "" {
-		return nil, cannot(err, ask, searchAssets, why)
+		return nil, cannot(err, ask, method, why)
 	}
 	holdings, err := s.holdings(ctx, all)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Server) searchOwned(ctx context.Context, members map[string]json.RawMes
 	for i := range page {
 		a := page[i].asset(q.owner)
 		if a == nil {
-			return nil, refuse(ask, "searchAssets cannot be answered: it is not known who may spend the owner's %s, or whether its account is frozen", page[i].mint)
+			return nil, refuse(ask, "%s cannot be answered: it is not known who may spend the owner's %s, or whether its account is frozen", method, page[i].mint)
 		}
 		list.Items = append(list.Items, a)
 	}
