@@ -98,13 +98,18 @@ func (c *Config) validate() error {
 	if *c.Cuts < 0 || *c.Cuts > 2 {
 		problems = append(problems, fmt.Errorf("cuts: %d: must be 0, 1 or 2", *c.Cuts))
 	}
-	if c.PageLimit > 10_000 {
-		problems = append(problems, fmt.Errorf("page limit: %d: must be at most 10000", c.PageLimit))
-	}
+	problems = append(problems, checkPageLimit(c.PageLimit))
 	if c.StateFile == "" {
 		problems = append(problems, errors.New("state file: must name a file"))
 	}
 	return errors.Join(problems...)
+}
+
+func checkPageLimit(limit int) error {
+	if limit > 10_000 {
+		return fmt.Errorf("page limit: %d: must be at most 10000", limit)
+	}
+	return nil
 }
 
 // Deps are a reader's collaborators.

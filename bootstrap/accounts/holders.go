@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -33,18 +34,21 @@ type Known interface {
 }
 
 // Holders reads all token accounts of single mints: a base, from which the holders of a mint are
-// whole. It uses Endpoints, RequestsPerSecond and the waits of its Config.
+// whole. It uses Endpoints, PageLimit, RequestsPerSecond and the waits of its Config. It reads one
+// mint at a time.
 type Holders struct {
 	repeater
 	deps   Deps
 	known  Known
 	client *client
+	// unpaged is set once the servers turn out not to offer pages.
+	unpaged bool
 }
 
 // NewHolders checks the configuration; it does no I/O.
 func NewHolders(cfg Config, deps Deps, known Known) (*Holders, error) {
 	cfg = cfg.withDefaults()
-	if err := checkEndpoints(cfg.Endpoints); err != nil {
+	if err := errors.Join(checkEndpoints(cfg.Endpoints), checkPageLimit(cfg.PageLimit)); err != nil {
 		return nil, fmt.Errorf("bootstrap holders: %w", err)
 	}
 	if deps.Producer == nil || deps.Logger == nil || known == nil {
@@ -55,9 +59,9 @@ func NewHolders(cfg Config, deps Deps, known Known) (*Holders, error) {
 
 // Base is one read of a mint's accounts.
 type Base struct {
-	// Slot is that of the answer. Accounts counts the accounts that it has, Closed those that were
-	// known and that it does not have.
-	Slot             uint64
+	// FirstSlot and Slot are the lowest and the highest slot of the pages; the same without pages.
+	FirstSlot, Slot uint64
+	// Accounts counts the accounts that were read, Closed those that were known and are no more.
 	Accounts, Closed int
 }
 
@@ -74,20 +78,14 @@ const (
 	accountTypeToken  = 2
 )
 
-// Read reads the accounts of a mint at one slot, and writes them to chain.balances.v1. What was
-// written before an error changes nothing: only the last record says that the read is whole.
+// Read reads the accounts of a mint, and writes them to chain.balances.v1. What was written before
+// an error changes nothing: only the last record says that the read is whole.
 func (h *Holders) Read(ctx context.Context, mint pubkey.Key) (Base, error) {
 	program, ok, err := h.known.Program(ctx, mint)
 	if err != nil || !ok {
 		return Base{}, errors.Join(err, notKnown(ok))
 	}
-	req := &request{kind: kind{name: "token-accounts", program: program, filters: accountFilters(program, mint), slice: &solana.DataSlice{Length: accountLength + 1}}}
-	var slot uint64
-	var read map[pubkey.Key]Balance
-	err = h.repeat(ctx, req, 0, func(turn int) (err error) {
-		slot, read, err = h.fetch(ctx, turn, req, mint)
-		return err
-	})
+	found, err := h.read(ctx, program, mint)
 	if err != nil {
 		return Base{}, fmt.Errorf("read the accounts of %s: %w", mint, err)
 	}
@@ -95,11 +93,11 @@ func (h *Holders) Read(ctx context.Context, mint pubkey.Key) (Base, error) {
 	if err != nil {
 		return Base{}, fmt.Errorf("read what is known of %s: %w", mint, err)
 	}
-	changes, closed := baseOf(read, known)
-	if err := h.write(ctx, mint, program, slot, changes); err != nil {
+	facts, closed := baseOf(found, known)
+	if err := h.write(ctx, mint, program, found, facts); err != nil {
 		return Base{}, err
 	}
-	return Base{Slot: slot, Accounts: len(read), Closed: closed}, nil
+	return Base{FirstSlot: found.first, Slot: found.last, Accounts: len(found.accounts), Closed: closed}, nil
 }
 
 func notKnown(ok bool) error {
@@ -117,22 +115,6 @@ func accountFilters(program, mint pubkey.Key) []solana.Filter {
 		filters = append(filters, solana.Filter{DataSize: accountLength})
 	}
 	return filters
-}
-
-// fetch makes one request, and returns the accounts of its answer.
-func (h *Holders) fetch(ctx context.Context, turn int, req *request, mint pubkey.Key) (uint64, map[pubkey.Key]Balance, error) {
-	read := map[pubkey.Key]Balance{}
-	answer, err := h.client.do(ctx, turn, req, func(_ uint64, a *account) error {
-		held, ok, err := balanceOf(req.kind.program, mint, a)
-		if err == nil && ok {
-			read[a.pubkey] = held
-		}
-		return err
-	})
-	if err == nil {
-		err = h.deps.Bounds.Read(solana.Host(h.client.endpoint(turn)), answer.slot)
-	}
-	return answer.slot, read, err
 }
 
 // balanceOf reads a token account; false if the account is not open, or is none. A server that
@@ -153,24 +135,29 @@ func balanceOf(program, mint pubkey.Key, a *account) (Balance, bool, error) {
 	}, true, nil
 }
 
-// baseOf returns the facts of a read, sorted by account: each account that it has, and as closed
-// each that is known and that it does not have.
-func baseOf(read, known map[pubkey.Key]Balance) (changes []*eventspb.BalanceChange, closed int) {
-	for key, held := range read {
-		change := &eventspb.BalanceChange{Place: math.MaxUint64, Account: key.Bytes(), After: stateOf(held)}
+// baseOf returns the facts of a read by slot: each account that it has, at the slot of its page;
+// and as closed, each that is known and that it does not have. Those are closed at the lowest slot,
+// so that what a block did to one of them while the pages were read comes behind.
+func baseOf(found *scan, known map[pubkey.Key]Balance) (facts map[uint64][]*eventspb.BalanceChange, closed int) {
+	facts = map[uint64][]*eventspb.BalanceChange{}
+	add := func(slot uint64, change *eventspb.BalanceChange) { facts[slot] = append(facts[slot], change) }
+	for key, held := range found.accounts {
+		change := &eventspb.BalanceChange{Place: math.MaxUint64, Account: key.Bytes(), After: stateOf(held.Balance)}
 		if before, ok := known[key]; ok {
 			change.Before = stateOf(before)
 		}
-		changes = append(changes, change)
+		add(held.slot, change)
 	}
 	for key, before := range known {
-		if _, ok := read[key]; !ok {
-			changes = append(changes, &eventspb.BalanceChange{Place: math.MaxUint64, Account: key.Bytes(), Before: stateOf(before)})
+		if _, ok := found.accounts[key]; !ok {
+			add(found.first, &eventspb.BalanceChange{Place: math.MaxUint64, Account: key.Bytes(), Before: stateOf(before)})
 			closed++
 		}
 	}
-	slices.SortFunc(changes, func(a, b *eventspb.BalanceChange) int { return slices.Compare(a.GetAccount(), b.GetAccount()) })
-	return changes, closed
+	for _, changes := range facts {
+		slices.SortFunc(changes, func(a, b *eventspb.BalanceChange) int { return slices.Compare(a.GetAccount(), b.GetAccount()) })
+	}
+	return facts, closed
 }
 
 func stateOf(b Balance) *eventspb.BalanceState {
@@ -185,18 +172,33 @@ func stateOf(b Balance) *eventspb.BalanceState {
 const baseRecord = 2000
 
 // write makes the facts durable, and then a record that says that they are all.
-func (h *Holders) write(ctx context.Context, mint, program pubkey.Key, slot uint64, changes []*eventspb.BalanceChange) error {
-	chunks := slices.Collect(slices.Chunk(changes, baseRecord))
-	for _, chunk := range append(chunks, nil) {
-		record, err := factrecord.Balances(&eventspb.BalanceChanges{
-			Slot: slot, Mint: mint.Bytes(), Program: program.Bytes(), Changes: chunk, IsRead: true, IsWhole: chunk == nil,
-		})
-		if err != nil {
-			return err
+func (h *Holders) write(ctx context.Context, mint, program pubkey.Key, found *scan, facts map[uint64][]*eventspb.BalanceChange) error {
+	message := func(slot uint64) *eventspb.BalanceChanges {
+		return &eventspb.BalanceChanges{Slot: slot, Mint: mint.Bytes(), Program: program.Bytes(), IsRead: true}
+	}
+	for _, slot := range slices.Sorted(maps.Keys(facts)) {
+		for chunk := range slices.Chunk(facts[slot], baseRecord) {
+			part := message(slot)
+			part.Changes = chunk
+			if err := h.produce(ctx, part); err != nil {
+				return err
+			}
 		}
-		if err := h.deps.Producer.Produce(ctx, record); err != nil {
-			return &writeError{fmt.Errorf("write %s: %w", schemas.TopicBalances, err)}
-		}
+	}
+	whole := message(found.last)
+	if whole.IsWhole = true; found.first < found.last {
+		whole.FirstSlot = found.first
+	}
+	return h.produce(ctx, whole)
+}
+
+func (h *Holders) produce(ctx context.Context, message *eventspb.BalanceChanges) error {
+	record, err := factrecord.Balances(message)
+	if err != nil {
+		return err
+	}
+	if err := h.deps.Producer.Produce(ctx, record); err != nil {
+		return &writeError{fmt.Errorf("write %s: %w", schemas.TopicBalances, err)}
 	}
 	return nil
 }

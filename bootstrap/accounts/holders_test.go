@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,9 +72,18 @@ func listed(key, mint, owner pubkey.Key, amount uint64, state byte) string {
 func readBase(t *testing.T, known held, out *written, answers ...string) (accounts.Base, error) {
 	t.Helper()
 	calls := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, answers[min(calls, len(answers)-1)])
+	return readFrom(t, known, out, func(string) string {
 		calls++
+		return answers[min(calls, len(answers))-1]
+	})
+}
+
+// readFrom reads from a server that answers a request with a body.
+func readFrom(t *testing.T, known held, out *written, answer func(body string) string) (accounts.Base, error) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, answer(string(body)))
 	}))
 	defer server.Close()
 	cfg := accounts.Config{Endpoints: []string{server.URL}}.WithWaits(time.Millisecond, time.Minute).WithAttempts(2)
@@ -90,7 +101,7 @@ func TestBaseOfAMint(t *testing.T) {
 	out := &written{}
 	base, err := readBase(t, held{key(2): {Owner: key(7), Amount: 5}, key(5): {Owner: key(6), Amount: 9}}, out, `{"jsonrpc":"2.0"`, answer)
 	require.NoError(t, err, "an answer that is cut off is asked for again")
-	require.Equal(t, accounts.Base{Slot: 77, Accounts: 2, Closed: 1}, base)
+	require.Equal(t, accounts.Base{FirstSlot: 77, Slot: 77, Accounts: 2, Closed: 1}, base)
 	require.Len(t, out.messages, 2)
 	facts, last := out.messages[0], out.messages[1]
 	require.True(t, facts.GetIsRead())
@@ -117,6 +128,89 @@ func stateText(s *eventspb.BalanceState) string {
 		return ""
 	}
 	return fmt.Sprintf("%s %d", pubkey.Key(s.GetOwner()), s.GetAmount())
+}
+
+// page is an answer of getProgramAccountsV2; no next is the last one.
+func page(slot uint64, next string, elements ...string) string {
+	cursor := "null"
+	if next != "" {
+		cursor = `"` + next + `"`
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":%d},"value":{"accounts":[%s],"paginationKey":%s}}}`, slot, strings.Join(elements, ","), cursor)
+}
+
+// TestBaseInPages: each account is a fact at the slot of its page, the later one if a server sends
+// it twice; what is no more is closed at the lowest slot; the last message tells both ends.
+func TestBaseInPages(t *testing.T) {
+	key := func(n byte) pubkey.Key { return pubkey.Key{n, 31: 9} }
+	pages := map[string]string{
+		"":  page(80, "b", listed(key(2), baseMint, key(7), 20, 1), listed(key(3), baseMint, key(7), 30, 1)),
+		"b": page(78, "c"), // a server that is behind, and has nothing
+		"c": page(83, "", listed(key(3), baseMint, key(8), 31, 1)),
+	}
+	broken := true
+	out := &written{}
+	base, err := readFrom(t, held{key(5): {Owner: key(6), Amount: 9}}, out, func(body string) string {
+		require.Contains(t, body, `"getProgramAccountsV2"`)
+		require.Contains(t, body, `"limit":10000`)
+		_, cursor, _ := strings.Cut(body, `"paginationKey":"`)
+		answer := pages[strings.Split(cursor, `"`)[0]]
+		if broken && strings.HasPrefix(cursor, "c") {
+			broken = false
+			return answer[:len(answer)-20]
+		}
+		return answer
+	})
+	require.NoError(t, err, "a page that is cut off is asked for again")
+	require.Equal(t, accounts.Base{FirstSlot: 78, Slot: 83, Accounts: 2, Closed: 1}, base)
+	var got []string
+	for _, m := range out.messages {
+		require.True(t, m.GetIsRead())
+		for _, c := range m.GetChanges() {
+			got = append(got, fmt.Sprintf("%d %d: %s", m.GetSlot(), c.GetAccount()[0], stateText(c.GetAfter())))
+		}
+		if m.GetIsWhole() {
+			got = append(got, fmt.Sprintf("%d to %d", m.GetFirstSlot(), m.GetSlot()))
+		}
+	}
+	require.Equal(t, []string{"78 5: ", "80 2: " + key(7).String() + " 20", "83 3: " + key(8).String() + " 31", "78 to 83"}, got)
+}
+
+// TestServersWithoutPages: one that does not know pages, or tells no slot of one, is asked for all
+// accounts in one answer.
+func TestServersWithoutPages(t *testing.T) {
+	whole := `{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":77},"value":[` + listed(pubkey.Key{3}, baseMint, pubkey.Key{7}, 1, 1) + `]}}`
+	for _, refusal := range []string{
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"accounts":[],"paginationKey":null}}`,
+	} {
+		out := &written{}
+		base, err := readFrom(t, held{}, out, func(body string) string {
+			if strings.Contains(body, `"getProgramAccountsV2"`) {
+				return refusal
+			}
+			require.NotContains(t, body, "limit")
+			return whole
+		})
+		require.NoError(t, err)
+		require.Equal(t, accounts.Base{FirstSlot: 77, Slot: 77, Accounts: 1}, base)
+		require.Zero(t, out.messages[len(out.messages)-1].GetFirstSlot())
+	}
+}
+
+// TestPagesWithoutEnd: a server that sends cursors for ever does not hold a read up.
+func TestPagesWithoutEnd(t *testing.T) {
+	for _, step := range []int{0, 1} {
+		calls, out := 0, &written{}
+		_, err := readFrom(t, held{}, out, func(string) string {
+			calls += step
+			return page(77, "c"+strconv.Itoa(calls), listed(pubkey.Key{3}, baseMint, pubkey.Key{7}, 1, 1))
+		})
+		require.ErrorContains(t, err, "the pages have no end")
+		require.Empty(t, out.messages)
+	}
+	_, err := accounts.NewHolders(accounts.Config{Endpoints: []string{"http://127.0.0.1:1"}, PageLimit: 10_001}, accounts.Deps{}, held{})
+	require.ErrorContains(t, err, "page limit")
 }
 
 // TestNoBase: what cannot be believed, or cannot be written, is no base.

@@ -60,7 +60,17 @@ func (t *Tables) Balances(ctx context.Context, mint pubkey.Key) (map[pubkey.Key]
 
 // Top returns the mints with the highest volume of the last 24 hours, at most limit.
 func (t *Tables) Top(ctx context.Context, limit int) ([]pubkey.Key, error) {
-	var top []pubkey.Key
+	return t.mints(ctx, "ORDER BY daily_volume_usd DESC NULLS LAST, mint LIMIT ?", limit)
+}
+
+// Above returns the mints that traded for usd US dollars or more in the last 24 hours.
+func (t *Tables) Above(ctx context.Context, usd float64) ([]pubkey.Key, error) {
+	return t.mints(ctx, "WHERE daily_volume_usd >= ? ORDER BY mint", usd)
+}
+
+// mints returns mints by a clause about their volume.
+func (t *Tables) mints(ctx context.Context, clause string, args ...any) ([]pubkey.Key, error) {
+	var mints []pubkey.Key
 	err := clickhouse.Each(ctx, t.conn, func(rows driver.Rows) error {
 		var text string
 		if err := rows.Scan(&text); err != nil {
@@ -70,11 +80,11 @@ func (t *Tables) Top(ctx context.Context, limit int) ([]pubkey.Key, error) {
 		if err != nil {
 			return fmt.Errorf("mint %q: %w", text, err)
 		}
-		top = append(top, mint)
+		mints = append(mints, mint)
 		return nil
-	}, "SELECT mint FROM "+t.database+".tokens ORDER BY daily_volume_usd DESC NULLS LAST, mint LIMIT ?", limit)
+	}, "SELECT mint FROM "+t.database+".tokens "+clause, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read the mints with the highest volume: %w", err)
+		return nil, fmt.Errorf("read mints by their volume: %w", err)
 	}
-	return top, nil
+	return mints, nil
 }

@@ -1,6 +1,7 @@
 package balances
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -64,8 +65,10 @@ type mintPart struct {
 
 // book is what balance_mints_raw learns of a mint.
 type book struct {
-	touched      int64
-	first, based uint64
+	touched int64
+	first   uint64
+	// based and from are the highest and the lowest slot of a base.
+	based, from uint64
 }
 
 // Batch is the content of one batch of records.
@@ -172,6 +175,7 @@ func (b *Batch) enterBook(record *kafka.Record, message *eventspb.BalanceChanges
 	}
 	if message.GetIsWhole() || message.GetIsAll() {
 		known.based = max(known.based, message.GetSlot())
+		known.from = max(known.from, cmp.Or(message.GetFirstSlot(), message.GetSlot()))
 	}
 	b.mints[part] = known
 }

@@ -32,7 +32,8 @@ func tables() map[string][]clickhouse.Column {
 		tableWalletTransfers: clickhouse.Columns("owner", "String", "slot", "UInt64", "place", "UInt64", "signature", "FixedString(64)", "is_in", "Bool", "mint", "String",
 			"block_time", time, "kind", low, "account", key, "other", key, "amount", "Nullable(UInt64)", "fee", "Nullable(UInt64)", "decimals", "UInt8"),
 		tableMints: clickhouse.Columns("mint", "String", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)",
-			"first", "SimpleAggregateFunction(min, UInt64)", "based", "SimpleAggregateFunction(max, UInt64)"),
+			"first", "SimpleAggregateFunction(min, UInt64)", "based", "SimpleAggregateFunction(max, UInt64)",
+			"based_from", "SimpleAggregateFunction(max, UInt64)"),
 		tableStates: clickhouse.Columns("mint", "String", "account", key, "opened", "SimpleAggregateFunction(max, UInt128)",
 			"frozen", "SimpleAggregateFunction(max, Tuple(position UInt128, is_frozen Bool))",
 			"approved", "SimpleAggregateFunction(max, Tuple(position UInt128, is_known Bool, delegate FixedString(32), amount UInt64))"),
@@ -132,7 +133,7 @@ func (c *ClickHouse) insertWalletTransfers(ctx context.Context, batch *Batch) er
 func (c *ClickHouse) insertMints(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tableMints, len(batch.mints), func(add func(...any) error) error {
 		for part, known := range batch.mints {
-			if err := add(part.mint.String(), int32(part.partition), known.touched, known.first, known.based); err != nil {
+			if err := add(part.mint.String(), int32(part.partition), known.touched, known.first, known.based, known.from); err != nil {
 				return err
 			}
 		}

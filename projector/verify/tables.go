@@ -97,7 +97,7 @@ func specs() []spec {
 		{table: "transfers_raw", key: "mint, slot, place, signature", slot: "slot", order: "0"},
 		{table: "wallet_transfers_raw", key: "owner, slot, place, signature, is_in", slot: "slot", order: "0"},
 		// Each of these only grows, or shrinks, as records are merged into a row.
-		{table: "balance_mints_raw", key: "mint, partition", slot: "toUInt64(0)", order: "(touched, bitNot(first), based)"},
+		{table: "balance_mints_raw", key: "mint, partition", slot: "toUInt64(0)", order: "(touched, bitNot(first), based, based_from)"},
 	}
 }
 

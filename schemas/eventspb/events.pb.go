@@ -5893,7 +5893,11 @@ type BalanceChanges struct {
 	States []*AccountStateChange `protobuf:"bytes,9,rep,name=states,proto3" json:"states,omitempty"`
 	// All token accounts of all mints were read at the slot: the mint is 32 zeros, and there are no
 	// changes.
-	IsAll         bool `protobuf:"varint,10,opt,name=is_all,json=isAll,proto3" json:"is_all,omitempty"`
+	IsAll bool `protobuf:"varint,10,opt,name=is_all,json=isAll,proto3" json:"is_all,omitempty"`
+	// With is_whole: the lowest slot at which one of the accounts was read, if they were read in pages
+	// with slots of their own. slot is the highest one then, and closed accounts are closed at
+	// first_slot. 0 when all were read at slot.
+	FirstSlot     uint64 `protobuf:"varint,11,opt,name=first_slot,json=firstSlot,proto3" json:"first_slot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5996,6 +6000,13 @@ func (x *BalanceChanges) GetIsAll() bool {
 		return x.IsAll
 	}
 	return false
+}
+
+func (x *BalanceChanges) GetFirstSlot() uint64 {
+	if x != nil {
+		return x.FirstSlot
+	}
+	return 0
 }
 
 // BalanceChange is what one transaction made of one token account. An account that was closed and
@@ -6981,7 +6992,7 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	" \x01(\x04R\x05bytes\x12\x14\n" +
 	"\x05units\x18\v \x01(\x04R\x05units\x12\x18\n" +
 	"\astreams\x18\f \x01(\x04R\astreams\x12\x1c\n" +
-	"\taddresses\x18\r \x01(\x04R\taddresses\"\xd5\x02\n" +
+	"\taddresses\x18\r \x01(\x04R\taddresses\"\xf4\x02\n" +
 	"\x0eBalanceChanges\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
 	"\n" +
@@ -6994,7 +7005,9 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\bis_whole\x18\b \x01(\bR\aisWhole\x12>\n" +
 	"\x06states\x18\t \x03(\v2&.mintlake.events.v1.AccountStateChangeR\x06states\x12\x15\n" +
 	"\x06is_all\x18\n" +
-	" \x01(\bR\x05isAll\"\xb1\x01\n" +
+	" \x01(\bR\x05isAll\x12\x1d\n" +
+	"\n" +
+	"first_slot\x18\v \x01(\x04R\tfirstSlot\"\xb1\x01\n" +
 	"\rBalanceChange\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\x04R\x05place\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\fR\aaccount\x128\n" +
