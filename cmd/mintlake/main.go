@@ -46,7 +46,7 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	apiKeys := keysCommand()
 	apiKeys.AddCommand(snapshotKeyCommand())
-	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), verifyCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), repairCommand(), bootstrapCommand(), exportCommand(), importCommand(), auditCommand(), deadLettersCommand(), unknownsCommand(), logosCommand(), versionCommand(), depsCommand())
+	root.AddCommand(upCommand(), migrateCommand(), rebuildCommand(), verifyCommand(), configCommand(), demoCommand(), apiKeys, recordCommand(), backfillCommand(), rootHashCommand(), repairCommand(), bootstrapCommand(), balancesCommand(), exportCommand(), importCommand(), auditCommand(), deadLettersCommand(), unknownsCommand(), logosCommand(), versionCommand(), depsCommand())
 	root.AddCommand(probeCommand(), preflightCommand())
 	root.AddCommand(backupCommand(), restoreCommand(), offsetsCommand())
 	root.AddCommand(roomCommands()...)

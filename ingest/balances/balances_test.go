@@ -127,6 +127,43 @@ func TestReadList(t *testing.T) {
 	}
 }
 
+// TestGrowList: mints are added, comments stay, and a list that would be the same is not written.
+func TestGrowList(t *testing.T) {
+	name, third := filepath.Join(t.TempDir(), "mints"), pubkey.Key{3}
+	grow := func(drop bool, mints ...pubkey.Key) (balances.Grown, string) {
+		done, err := balances.GrowList(name, mints, drop)
+		require.NoError(t, err)
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		return done, string(text)
+	}
+	_, err := balances.GrowList(name, nil, false)
+	require.ErrorContains(t, err, "no mint")
+	require.NoFileExists(t, name)
+	done, text := grow(false, mint)
+	require.Equal(t, balances.Grown{Mints: 1, New: 1}, done)
+	require.Equal(t, mint.String()+"\n", text)
+
+	require.NoError(t, os.WriteFile(name, []byte("# ours\n"+mint.String()+" # the first"), 0o600))
+	done, text = grow(false, third, third)
+	require.Equal(t, balances.Grown{Mints: 2, New: 1}, done)
+	require.Equal(t, "# ours\n"+mint.String()+" # the first\n"+third.String()+"\n", text)
+	before, err := os.Stat(name)
+	require.NoError(t, err)
+	done, _ = grow(false, mint)
+	require.Equal(t, balances.Grown{Mints: 2}, done)
+	after, err := os.Stat(name)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after), "it was not written")
+	done, text = grow(true, third, other)
+	require.Equal(t, balances.Grown{Mints: 2, New: 1, Gone: 1}, done)
+	require.Equal(t, "# ours\n"+third.String()+"\n"+other.String()+"\n", text)
+
+	require.NoError(t, os.WriteFile(name, []byte("nonsense"), 0o600))
+	_, err = balances.GrowList(name, []pubkey.Key{mint}, false)
+	require.ErrorContains(t, err, "line 1")
+}
+
 func TestConfig(t *testing.T) {
 	cfg := balances.DefaultConfig()
 	require.NoError(t, cfg.Validate())
