@@ -33,6 +33,14 @@ const (
 	pauses = 20
 	// alone is the number of accounts from which a mint is counted in a statement of its own.
 	alone = 50_000
+	// slow is the time from which a statement of several mints counts as slow: each is counted
+	// alone the next time, as one with few accounts may have millions of changes. Those that then
+	// take a tenth of that are counted with others again.
+	slow = time.Second
+	// mostSlow bounds the mints that are remembered for it.
+	mostSlow = 100_000
+	// failedPause is how long a mint waits at least whose count failed.
+	failedPause = 30 * time.Second
 	// sample is how many complete mints are compared with their supply at a time, and sampleEvery
 	// how often.
 	sample      = 1000
@@ -94,6 +102,8 @@ type Holders struct {
 	suspects []Difference
 	// due is when a mint may be counted again; those that may at once are not in it.
 	due map[string]time.Time
+	// slow are mints to be counted alone.
+	slow map[string]struct{}
 	// again is when what came late is looked for again, reach when gaps are.
 	again, reach time.Time
 	// whole and floor are what was found last.
@@ -110,7 +120,7 @@ func New(deps Deps) (*Holders, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holders: register metrics: %w", err)
 	}
-	return &Holders{deps: deps, metrics: metrics, due: map[string]time.Time{}, now: time.Now}, nil
+	return &Holders{deps: deps, metrics: metrics, due: map[string]time.Time{}, slow: map[string]struct{}{}, now: time.Now}, nil
 }
 
 // Run counts until ctx ends; then it returns nil. It retries transient errors of ClickHouse, and
@@ -140,7 +150,9 @@ func (h *Holders) Run(ctx context.Context) error {
 	}
 }
 
-// Once counts the mints that changed and are due.
+// Once counts the mints that changed and are due. It ends with the first error. The next call
+// counts the mints of that statement one by one, then one that fails again waits: it does not keep
+// others from being counted.
 func (h *Holders) Once(ctx context.Context) error {
 	changed, err := h.deps.Store.Changed(ctx)
 	if err != nil {
@@ -158,7 +170,7 @@ func (h *Holders) Once(ctx context.Context) error {
 	maps.DeleteFunc(h.due, func(_ string, at time.Time) bool { return !at.After(now) })
 	due := slices.DeleteFunc(changed, func(m Mint) bool { return h.due[m.Mint].After(now) })
 	h.metrics.waiting.Set(float64(len(due)))
-	for _, mints := range chunks(due) {
+	for _, mints := range h.chunks(due) {
 		if err := h.count(ctx, mints); err != nil {
 			return err
 		}
@@ -206,11 +218,11 @@ func (h *Holders) late(ctx context.Context) ([]Mint, error) {
 }
 
 // chunks divides mints into those of one statement each.
-func chunks(mints []Mint) [][]Mint {
+func (h *Holders) chunks(mints []Mint) [][]Mint {
 	var all [][]Mint
 	var small []Mint
 	for _, m := range mints {
-		if m.Accounts >= alone {
+		if _, isSlow := h.slow[m.Mint]; isSlow || m.Accounts >= alone {
 			all = append(all, []Mint{m})
 		} else {
 			small = append(small, m)
@@ -221,10 +233,15 @@ func chunks(mints []Mint) [][]Mint {
 
 func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	began := h.now()
-	if err := h.deps.Store.Count(ctx, mints, h.whole, h.floor); err != nil {
+	err := h.deps.Store.Count(ctx, mints, h.whole, h.floor)
+	took := h.now().Sub(began)
+	h.remember(mints, took, err != nil)
+	if err != nil {
+		if len(mints) == 1 {
+			h.due[mints[0].Mint] = began.Add(took + max(failedPause, took*pauses))
+		}
 		return fmt.Errorf("count the holders of %d mints, %s first: %w", len(mints), mints[0].Mint, err)
 	}
-	took := h.now().Sub(began)
 	h.metrics.counted.Add(float64(len(mints)))
 	h.metrics.seconds.Observe(took.Seconds())
 	wait := took * pauses / time.Duration(len(mints))
@@ -235,6 +252,21 @@ func (h *Holders) count(ctx context.Context, mints []Mint) error {
 		h.due[mint.Mint] = began.Add(took + wait)
 	}
 	return nil
+}
+
+// remember notes which mints are counted alone the next time.
+func (h *Holders) remember(mints []Mint, took time.Duration, failed bool) {
+	switch {
+	case len(mints) == 1 && !failed && took < slow/10:
+		delete(h.slow, mints[0].Mint)
+	case failed || took >= slow:
+		if len(h.slow) > mostSlow {
+			clear(h.slow)
+		}
+		for _, mint := range mints {
+			h.slow[mint.Mint] = struct{}{}
+		}
+	}
 }
 
 // compare compares balances with supplies. Another projector writes supplies, and either may be

@@ -1,7 +1,10 @@
 package holders
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -194,6 +197,54 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestBaseInPages: pages have slots of their own, and blocks go on changing accounts between them.
+// The mint is complete from the last page on, with what the blocks and the pages tell, unless a
+// slot since the first page is missing, or a change behind the last page does not fit.
+func TestBaseInPages(t *testing.T) {
+	alice, bob := key(2), key(3)
+	old, moved, gone, brief, fresh := key(10), key(11), key(12), key(13), key(14)
+	w := newTables(t)
+	mint := key(1)
+	w.slots(100, 106, 1) // 107 is missing, before the pages, and 112 between them
+	w.slots(108, 111, 1)
+	w.slots(113, 130, 1)
+	w.change(mint, gone, 105, held{alice, 6}, held{alice, 5}) // known, without its opening
+	// While pages are read at slots 110 to 115:
+	w.change(mint, gone, 111, held{alice, 5}, none)
+	w.change(mint, brief, 111, held{bob, 4}, none)           // never known, and on no page
+	w.change(mint, moved, 112, held{alice, 9}, held{bob, 8}) // before its page
+	w.change(mint, old, 113, held{alice, 3}, held{alice, 2}) // behind its page
+	w.change(mint, fresh, 114, none, held{bob, 1})           // behind where its page would be
+	w.fact(mint, gone, 110, true, held{alice, 5}, none)
+	w.fact(mint, old, 110, true, none, held{alice, 3})
+	w.fact(mint, moved, 115, true, none, held{bob, 8})
+	based := func(from, to uint64) {
+		w.touched++
+		w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first, based, based_from) VALUES (?, 0, ?, ?, ?, ?)", mint, w.touched, to, to, from)
+	}
+	based(110, 115)
+	// Behind them:
+	w.change(mint, moved, 116, held{bob, 8}, held{bob, 7})
+	w.change(mint, brief, 117, none, held{alice, 20})
+	want := count{holders: 2, accounts: 4, balance: 30, top10: 30}
+	require.Equal(t, want, w.count(mint))
+	w.slots(112, 112, 1)
+	want.since, want.complete = 115, true
+	require.Equal(t, want, w.count(mint))
+
+	w.change(mint, gone, 118, held{alice, 5}, held{alice, 4}) // it was closed
+	w.change(mint, key(15), 119, held{bob, 5}, none)          // nobody knew it
+	counted := w.count(mint)
+	require.Equal(t, uint64(2), counted.holes)
+	require.False(t, counted.complete)
+
+	// A later read at one slot makes it complete again.
+	w.fact(mint, gone, 120, true, held{alice, 4}, none)
+	based(120, 120)
+	want.since = 120
+	require.Equal(t, want, w.count(mint))
+}
+
 // TestLater: a gap that shows after the count, one that is filled, and a creation that comes late
 // all tell.
 func TestLater(t *testing.T) {
@@ -287,8 +338,66 @@ func TestChunks(t *testing.T) {
 		mints = append(mints, Mint{Mint: "small"})
 	}
 	mints = append(mints, Mint{Mint: "large", Accounts: alone})
-	parts := chunks(mints)
+	parts := (&Holders{}).chunks(mints)
 	require.Len(t, parts, 3)
 	require.Equal(t, "large", parts[0][0].Mint)
 	require.Len(t, parts[1], chunk)
+}
+
+// timed is a store whose counts take a time by mint, or fail.
+type timed struct {
+	Store
+	now     time.Time
+	takes   map[string]time.Duration
+	fails   map[string]bool
+	changed []Mint
+	counted [][]string
+}
+
+func (s *timed) Changed(context.Context) ([]Mint, error)     { return slices.Clone(s.changed), nil }
+func (s *timed) Late(context.Context) ([]Mint, error)        { return nil, nil }
+func (s *timed) Whole(context.Context) (uint64, error)       { return 1, nil }
+func (s *timed) Floor(context.Context) (uint64, error)       { return 1, nil }
+func (s *timed) Reach(context.Context, uint64, uint64) error { return nil }
+func (s *timed) Retryable(error) bool                        { return true }
+func (s *timed) Count(_ context.Context, mints []Mint, _, _ uint64) error {
+	var names []string
+	for _, m := range mints {
+		names = append(names, m.Mint)
+		s.now = s.now.Add(s.takes[m.Mint])
+		if s.fails[m.Mint] {
+			return errors.New("too large")
+		}
+	}
+	s.counted = append(s.counted, names)
+	return nil
+}
+
+// TestSlowMints: a mint with few accounts and many changes is counted alone once it made a
+// statement slow, so it takes a twentieth of the time; one that cannot be counted does not keep
+// others from it.
+func TestSlowMints(t *testing.T) {
+	s := &timed{now: time.Unix(0, 0), takes: map[string]time.Duration{"slow": 3 * time.Second}, fails: map[string]bool{}}
+	room, err := New(Deps{Store: s, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	room.now = func() time.Time { return s.now }
+	round := func(after time.Duration, mints ...string) [][]string {
+		s.now, s.counted, s.changed = s.now.Add(after), nil, nil
+		for _, m := range mints {
+			s.changed = append(s.changed, Mint{Mint: m})
+		}
+		_ = room.Once(t.Context())
+		return s.counted
+	}
+	require.Equal(t, [][]string{{"a", "slow"}}, round(0, "a", "slow"))
+	require.Equal(t, [][]string{{"a"}, {"slow"}}, round(time.Minute, "a", "slow"))
+	require.Equal(t, [][]string{{"a", "b"}}, round(59*time.Second, "a", "b", "slow"), "a is as others again")
+	require.Equal(t, [][]string{{"slow"}, {"a"}}, round(2*time.Second, "a", "slow"))
+
+	s.fails["b"] = true
+	require.Empty(t, round(time.Minute, "a", "b"))
+	require.Equal(t, [][]string{{"a"}}, round(time.Second, "a", "b"), "one by one")
+	require.Equal(t, [][]string{{"a", "c"}}, round(29*time.Second, "a", "b", "c"))
+	delete(s.fails, "b")
+	require.Equal(t, [][]string{{"b"}}, round(time.Minute, "b"))
 }

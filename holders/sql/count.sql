@@ -1,10 +1,11 @@
 -- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot of the changes that are held; {whole}, the slot
 -- from which there is no gap. Whether a mint is complete is for the view holder_counts to say: a gap may come, or be filled, after the count.
 INSERT INTO {database}.holder_counts_raw
-    (mint, holders, accounts, balance, top, top10, holes, unopened, created_slot, based_slot, pools, proved_since, as_of_slot, touched, counted_at)
+    (mint, holders, accounts, balance, top, top10, holes, unopened, created_slot, based_slot, based_from, pools, proved_since, as_of_slot, touched, counted_at)
 WITH
     books AS (
-        SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, max(based) AS based FROM {database}.balance_mints_raw WHERE mint IN ({mints}) GROUP BY mint
+        SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, based, if(pages_from = 0, based, pages_from) AS based_from
+        FROM (SELECT mint, max(b.based) AS based, max(b.based_from) AS pages_from FROM {database}.balance_mints_raw AS b WHERE b.mint IN ({mints}) GROUP BY mint)
     ),
     born AS (
         SELECT e.mint AS mint, min(e.slot) AS slot FROM {database}.token_events_raw AS e WHERE e.mint IN ({mints}) AND kind = 'initialize_mint' AND e.slot > 0 GROUP BY mint
@@ -34,21 +35,23 @@ WITH
     latest AS (
         SELECT mint, toUInt64(bitShiftRight(max(position), 64)) AS slot FROM {database}.token_accounts_raw WHERE mint IN ({mints}) GROUP BY mint
     ),
+    -- A base whose pages were read at slots from based_from to based has each account at the slot of its page. What blocks did in between is held, and
+    -- tells what came of an account; but whether an account was open before that is not known, so holes are counted behind based only.
     links AS (
-        SELECT mint, slot, is_read, open_before, owner_before, amount_before,
+        SELECT mint, slot, based, is_read, open_before, owner_before, amount_before,
             lagInFrame((open, owner, amount, toUInt8(1))) OVER (PARTITION BY mint, account ORDER BY slot, place ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS previous
         FROM (
-            SELECT c.* FROM (SELECT * FROM {database}.balance_changes_raw FINAL WHERE mint IN ({mints})) AS c
+            SELECT c.*, books.based AS based FROM (SELECT * FROM {database}.balance_changes_raw FINAL WHERE mint IN ({mints})) AS c
             JOIN books ON c.mint = books.mint
-            WHERE c.slot > books.based OR c.slot = books.based AND c.is_read
+            WHERE c.slot > books.based_from OR c.slot = books.based_from AND c.is_read
         )
     ),
     -- A first change that does not open its account follows one that was never seen, or that is no longer held.
     holes AS (
         SELECT mint,
-            countIf(NOT is_read AND previous.4 = 1 AND (previous.1 != open_before OR open_before AND (previous.3 != amount_before OR
+            countIf(slot > based AND NOT is_read AND previous.4 = 1 AND (previous.1 != open_before OR open_before AND (previous.3 != amount_before OR
                 previous.2 != owner_before AND previous.2 != toFixedString('', 32) AND owner_before != toFixedString('', 32)))) AS inside,
-            countIf(NOT is_read AND previous.4 = 0 AND open_before) AS first
+            countIf(slot > based AND NOT is_read AND previous.4 = 0 AND open_before) AS first
         FROM links GROUP BY mint
     ),
     before AS (
@@ -57,8 +60,8 @@ WITH
 SELECT books.mint AS mint, counts.holders, counts.accounts, counts.balance,
     arrayMap(o -> (o.2, bitNot(o.1), o.3, o.4), counts.highest) AS top,
     arraySum(arrayMap(o -> bitNot(o.1), counts.held)) AS top10,
-    holes.inside, holes.first, born.slot, books.based, listed.keys,
-    multiIf((multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
+    holes.inside, holes.first, born.slot, books.based, books.based_from, listed.keys,
+    multiIf((multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based_from >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
     latest.slot AS as_of_slot, books.upto, now64(3)
 FROM books
 LEFT JOIN counts ON counts.mint = books.mint
@@ -67,3 +70,5 @@ LEFT JOIN latest ON latest.mint = books.mint
 LEFT JOIN holes ON holes.mint = books.mint
 LEFT JOIN (SELECT mint, uniqExact(key) AS keys FROM pools GROUP BY mint) AS listed ON listed.mint = books.mint
 LEFT JOIN before ON before.mint = books.mint
+-- What is larger goes through files.
+SETTINGS max_bytes_before_external_group_by = 268435456, max_bytes_before_external_sort = 268435456
