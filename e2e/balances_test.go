@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -114,8 +115,8 @@ func (i *instance) heldBy(query string) held {
 }
 
 // TestBalancesEqualTheChain: a node follows a chain, is killed while it does, and reads a base of
-// mints in the middle of trading. Of every mint that it says is whole, it has the accounts that the
-// chain has; sums are the supplies.
+// mints in the middle of trading, of which the largest takes pages of several slots. Of every mint
+// that it says is whole, it has the accounts that the chain has; sums are the supplies.
 func TestBalancesEqualTheChain(t *testing.T) {
 	t.Parallel()
 	node := startDemo(t, demo.Config{Seed: 32, TPS: 200, Tokens: 60, SlotTime: 100 * time.Millisecond, StartSlot: 400_000_000, ForkRate: 0.05, SkipRate: 0.05})
@@ -137,12 +138,17 @@ func TestBalancesEqualTheChain(t *testing.T) {
 		old = up.query("SELECT mint FROM mintlake.holder_counts WHERE NOT complete ORDER BY holders DESC LIMIT 8")
 		return len(old) == 8
 	}, 100*time.Millisecond)
-	bootstrap := []string{"bootstrap", "holders", "--kafka-brokers", up.addresses["kafka"], "--clickhouse-dsn", up.addresses["clickhouse"], "--rpc-upstream", node.RPCURL()}
-	for _, mint := range old {
-		bootstrap = append(bootstrap, "--mint", mint)
+	stores := []string{"--kafka-brokers", up.addresses["kafka"], "--clickhouse-dsn", up.addresses["clickhouse"], "--data-dir", t.TempDir()}
+	run := func(args ...string) string {
+		out, err := exec.Command(binary, append(args, stores...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
 	}
-	out, err := exec.Command(binary, append(bootstrap, "--data-dir", t.TempDir())...).CombinedOutput()
-	require.NoError(t, err, string(out))
+	list := filepath.Join(t.TempDir(), "mints.txt")
+	require.NoError(t, os.WriteFile(list, []byte(strings.Join(old, "\n")), 0o600))
+	// At ten a second, pages of eight accounts have slots of their own.
+	out := run("bootstrap", "holders", "--mints", list, "--rpc-upstream", node.RPCURL(), "--page-limit", "8", "--rps", "10")
+	require.Regexp(t, `accounts at slot \d+ to \d+`, out)
 
 	last := enough()
 	until(t, func() bool {
@@ -165,6 +171,15 @@ func TestBalancesEqualTheChain(t *testing.T) {
 	}
 	up.requireStates(complete, states)
 	require.Empty(t, up.query("SELECT * FROM mintlake.supply_conservation WHERE complete AND missing != 0"))
+
+	traded := filepath.Join(t.TempDir(), "traded.txt")
+	until(t, func() bool { // volumes may still be computed
+		run("balances", "list", "--above-usd", "1", "--file", traded, "--drop")
+		text, err := os.ReadFile(traded)
+		require.NoError(t, err)
+		want := up.query("SELECT mint FROM mintlake.tokens WHERE daily_volume_usd >= 1 ORDER BY mint")
+		return len(want) > 0 && slices.Equal(slices.Sorted(slices.Values(strings.Fields(string(text)))), want)
+	}, 100*time.Millisecond)
 	require.Zero(t, up.stop(), up.log())
 }
 
