@@ -33,7 +33,7 @@ func blocksMarked(t *testing.T, mark string) map[string][]string {
 
 // elsewhere are pages whose blocks have tests of their own.
 var elsewhere = map[string]string{
-	"cli.md": "mcpAnswers", "analytics.md": "TestAnalyticsQueriesAnswer", "gateway-reference.md": "stream.TestNotificationsOfThePage",
+	"mcp.md": "mcpAnswers", "analytics.md": "TestAnalyticsQueriesAnswer", "gateway-reference.md": "stream.TestNotificationsOfThePage",
 }
 
 // shapesHold compares each JSON block of the pages with what the node answers: it has the same
@@ -161,7 +161,7 @@ func queriesRun(t *testing.T, up *instance) {
 	require.Greater(t, ran, 3)
 }
 
-// mcpAnswers starts the server of docs/cli.md as its settings say, by the official client.
+// mcpAnswers starts the server of docs/mcp.md as its settings say, by the official client.
 func mcpAnswers(t *testing.T, up *instance) {
 	var settings struct {
 		Servers map[string]struct {
@@ -169,18 +169,21 @@ func mcpAnswers(t *testing.T, up *instance) {
 			Args    []string
 		} `json:"mcpServers"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(blocksMarked(t, "json")["cli.md"][0]), &settings))
+	require.NoError(t, json.Unmarshal([]byte(blocksMarked(t, "json")["mcp.md"][0]), &settings))
 	server := settings.Servers["mintlake"]
 	require.Equal(t, "mintlake", server.Command)
-	address := slices.Index(server.Args, "http://127.0.0.1:8080")
-	require.Positive(t, address)
-	server.Args[address] = up.addresses["api"]
+	for name, standard := range map[string]string{"api": "http://127.0.0.1:8080", "swap": "http://127.0.0.1:8081"} {
+		address := slices.Index(server.Args, standard)
+		require.Positive(t, address)
+		server.Args[address] = up.addresses[name]
+	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: exec.CommandContext(t.Context(), binary, server.Args...)}, nil)
 	require.NoError(t, err)
 	defer session.Close()
 	for name, arguments := range map[string]map[string]any{
-		"search_tokens": {"query": "usdc"}, "get_token": {"mint": mintUSDC}, "token_history": {"mint": mintUSDC}, "token_ohlcv": {"mint": mintUSDC, "interval": "1m"}, "registry_status": nil,
+		"search_tokens": {"query": "usdc"}, "get_token": {"mint": mintUSDC}, "token_history": {"mint": mintUSDC}, "token_ohlcv": {"mint": mintUSDC, "interval": "1m"},
+		"token_pools": {"mint": mintUSDC}, "liquidity_over_time": {"mint": mintUSDC}, "quote_swap": {"sell": mintSOL, "buy": mintUSDC, "whole_amount": "1.5"}, "coverage": {"mint": mintUSDC}, "registry_status": nil,
 	} {
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
 		require.NoError(t, err, name)

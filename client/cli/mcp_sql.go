@@ -103,5 +103,8 @@ type sqlArgs struct {
 func (s *sqlServer) addSQL(server *mcp.Server) {
 	tool(server, "query_sql", "Ask the registry's tables by SQL (ClickHouse, database mintlake, read only, at most "+sqlRows+" rows, "+sqlSeconds+
 		" seconds). SELECT name, comment FROM system.tables WHERE database = 'mintlake' lists tables and views; DESCRIBE TABLE shows columns with their meaning."+writtenByCreators,
-		func(ctx context.Context, in sqlArgs) ([]byte, error) { return s.ask(ctx, in.SQL, "JSONCompact") })
+		func(ctx context.Context, in sqlArgs) (*told, error) {
+			rows, err := s.ask(ctx, in.SQL, "JSONCompact")
+			return &told{body: rows}, err
+		})
 }
