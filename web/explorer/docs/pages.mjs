@@ -25,7 +25,7 @@ export const groups = [
       { name: "gateway-reference", title: "Gateway: rules" },
     ],
   },
-  { title: "For all three", pages: [{ name: "keys", title: "API keys" }, { name: "cli", title: "Command line" }] },
+  { title: "For all three", pages: [{ name: "keys", title: "API keys" }, { name: "cli", title: "Command line" }, { name: "mcp", title: "Language models" }] },
   {
     title: "What figures mean",
     pages: [
