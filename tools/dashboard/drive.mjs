@@ -147,6 +147,17 @@ if (process.env.LETTERS) {
     await page.getByRole('heading', { name: 'Dead letters' }).waitFor();
     return (await replays.count()) > 0;
   }, true);
+  // By kind: the one that the projector made, of which the list below then has all and no other.
+  const kinds = page.locator('table.kinds tbody tr');
+  const kind = kinds.filter({ hasText: 'chain.swaps' }).first();
+  const counted = Number(await kind.locator('td.number').textContent());
+  assert.match(await kind.textContent(), /projector.*(now|\d+ (s|min) ago)/s, 'its room, and its time as elsewhere');
+  await kind.getByRole('button').click();
+  const listed = page.locator('table.letters tbody tr');
+  await until(() => listed.count(), counted);
+  for (const text of await listed.allTextContents()) assert.match(text, /chain\.swaps/);
+  await shot('dead-letters-by-kind');
+  await kinds.getByRole('button', { name: /List/, pressed: true }).click();
   await replays.first().click();
   await dialog.getByRole('button', { name: 'Replay' }).click();
   await page.getByText('The record is written again.').waitFor();

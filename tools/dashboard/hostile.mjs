@@ -48,13 +48,13 @@ async function both(what) {
   await page.setViewportSize(wide);
 }
 
-for (const [link, wanted] of [['Keys', 'tr:has-text("stranger-0")'], ['Usage', '.problem, table, .empty'], ['Upstreams', 'table'], ['Streams', 'h1'], ['Pipeline', '.cards'], ['Dead letters', 'tbody tr']]) {
+for (const [link, wanted] of [['Keys', 'tr:has-text("stranger-0")'], ['Usage', '.problem, table, .empty'], ['Upstreams', 'table'], ['Streams', 'h1'], ['Pipeline', '.cards'], ['Dead letters', 'table.kinds tbody tr']]) {
   await page.getByRole('link', { name: link, exact: true }).click();
   await page.getByRole('heading', { name: link, exact: true }).waitFor();
   await page.locator(wanted).first().waitFor();
   await both(link.toLowerCase());
 }
-const rows = page.locator('tbody tr');
+const rows = page.locator('table.letters tbody tr');
 const count = await rows.count();
 assert(count > payloads.length, `${count} dead letters are shown`);
 

@@ -16,9 +16,9 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 // table makes a table that becomes a list of cards on a phone: each cell names its column.
-export function table(caption, columns, rows, empty) {
+export function table(caption, columns, rows, empty, name) {
   if (rows.length === 0) return h('p', { class: 'empty' }, empty);
-  return h('table', {},
+  return h('table', { class: name },
     h('caption', { class: 'hidden' }, caption),
     h('thead', {}, h('tr', {}, columns.map(([name, kind]) => h('th', { scope: 'col', class: kind }, name)))),
     h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, i) =>
@@ -38,9 +38,33 @@ export function milliseconds(seconds) {
   return seconds == null ? '–' : `${(seconds * 1000).toFixed(seconds < 0.1 ? 1 : 0)} ms`;
 }
 
+// time writes a time that is to come.
 export function time(text) {
   return text ? new Date(text).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' }) : '–';
 }
+
+const steps = [[60, 's'], [60, 'min'], [24, 'h'], [365, 'd'], [Infinity, 'y']];
+
+// since writes a time of the past as the explorer does: 3 min ago.
+function since(at) {
+  let value = (Date.now() - at) / 1000;
+  if (value < 5) return 'now';
+  for (const [size, unit] of steps) {
+    if (value < size) return `${Math.floor(value)} ${unit} ago`;
+    value /= size;
+  }
+}
+
+// ago is a time as seen from now, in full in its tooltip.
+export function ago(text) {
+  if (!text) return '–';
+  const at = new Date(text);
+  return h('time', { datetime: at.toISOString(), title: at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' }) }, since(at));
+}
+
+setInterval(() => {
+  for (const shown of document.querySelectorAll('time[datetime]')) shown.textContent = since(new Date(shown.dateTime));
+}, 10_000);
 
 // dialog shows what build returns and resolves when it closes.
 export function dialog(title, build) {

@@ -1,5 +1,5 @@
 import { call } from './api.js';
-import { choice, dialog, field, form, h, table, tell, time } from './dom.js';
+import { ago, choice, dialog, field, form, h, table, tell, time } from './dom.js';
 
 const path = (key, action = '') => `/v1/keys/${key.product}/${encodeURIComponent(key.name)}${action}`;
 const list = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -146,7 +146,7 @@ export async function keys(page) {
         h('div', {}, (key.secrets || []).map((s) => h('div', {}, h('code', {}, `${s.prefix}…`), s.ends_at && h('small', {}, ` until ${time(s.ends_at)}`)))),
         h('small', {}, rules(key.rules)),
         key.state === 'configured' ? h('small', {}, 'of the configuration') : key.state === 'revoked'
-          ? h('small', {}, 'by ', h('bdi', {}, key.revoked_by), ` ${time(key.revoked_at)} `, h('bdi', {}, key.revoke_reason || ''))
+          ? h('small', {}, 'by ', h('bdi', {}, key.revoked_by), ' ', ago(key.revoked_at), ' ', h('bdi', {}, key.revoke_reason || ''))
           : h('div', { class: 'buttons' }, button('Restrict', restrict), button('Rotate', rotate), button('Revoke', revoke, 'danger')),
       ];
     }), 'There are no keys yet.'));

@@ -1,5 +1,5 @@
 import { call } from './api.js';
-import { bytes, h, milliseconds, number, table, tell, time, dialog, form } from './dom.js';
+import { ago, bytes, dialog, form, h, milliseconds, number, table, tell } from './dom.js';
 
 const orDash = (value, show = number) => (value == null ? '–' : show(value));
 const conditions = { well: 'well', behind: 'behind', in_trouble: 'breaker open', ahead: 'ahead of all' };
@@ -19,7 +19,7 @@ export async function streams(page) {
   page.replaceChildren(h('h1', {}, 'Streams'),
     h('p', {}, node.streams ? `${number(node.streams.clients)} clients${node.streams.slot ? `, at slot ${number(node.streams.slot)}` : ''}. The furthest behind come first.` : 'This process serves no stream.'),
     table('Clients of the stream', [['Key'], ['Form'], ['Since'], ['Waiting', 'number'], ['Buffer', 'number'], ['Lag', 'number'], ['Filters', 'number'], ['Addresses', 'number']],
-      (node.streams?.list || []).map((c) => [h('b', {}, c.key), c.form, time(c.since), number(c.waiting), number(c.buffer), c.waiting ? `${number(c.lag_slots)} slots` : '0', number(c.filters), number(c.addresses)]),
+      (node.streams?.list || []).map((c) => [h('b', {}, c.key), c.form, ago(c.since), number(c.waiting), number(c.buffer), c.waiting ? `${number(c.lag_slots)} slots` : '0', number(c.filters), number(c.addresses)]),
       'Nobody is connected.'));
 }
 
@@ -47,10 +47,52 @@ function replay(letter, again) {
   }, close));
 }
 
+// kindOf is what dead letters have in common that one cause made: the room, where the record lies,
+// and the reason but for its numbers and addresses.
+function kindOf(letter) {
+  const varies = /\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[1-9A-HJ-NP-Za-km-z]{32,}\b|\d+(?:[.:]\d+)*/g; // times, keys, numbers and addresses
+  const reason = letter.reason.replace(varies, '…');
+  return { room: letter.source, topic: letter.record?.topic ?? 'no record', reason };
+}
+
+const nameOf = (kind) => JSON.stringify([kind.room, kind.topic, kind.reason]);
+
+// kindsOf are the kinds of letters, which come newest first, those with the most letters first.
+function kindsOf(letters) {
+  const kinds = new Map();
+  for (const letter of letters) {
+    const kind = kindOf(letter);
+    const name = nameOf(kind);
+    if (!kinds.has(name)) kinds.set(name, { ...kind, name, letters: [] });
+    kinds.get(name).letters.push(letter);
+  }
+  return [...kinds.values()].sort((a, b) => b.letters.length - a.letters.length);
+}
+
+let chosen = ''; // name of the kind whose letters are listed; empty for all
+
 export async function deadLetters(page) {
   const { dead_letters: letters } = await call('GET', '/v1/dead-letters?limit=200');
-  page.replaceChildren(h('h1', {}, 'Dead letters'), table('Dead letters', [['When', 'when'], ['Room'], ['Record'], ['Reason'], ['Size', 'number'], ['', 'actions']],
-    letters.reverse().map((l) => [time(l.at), l.source, l.record ? h('code', {}, `${l.record.topic}/${l.record.partition}@${l.record.offset}`) : h('code', {}, l.key), l.reason, bytes(l.value_bytes),
-      l.record ? h('button', { type: 'button', 'aria-label': `Replay ${l.partition}/${l.offset}`, onclick: () => replay(l, () => deadLetters(page)) }, 'Replay') : h('small', {}, 'was no record')]),
-    'There are no dead letters.'));
+  const kinds = kindsOf(letters.sort((a, b) => Date.parse(b.at) - Date.parse(a.at)));
+  const again = () => deadLetters(page);
+  const draw = () => {
+    if (!kinds.some(({ name }) => name === chosen)) chosen = '';
+    const listed = kinds.find(({ name }) => name === chosen)?.letters ?? letters;
+    const choose = (name) => () => {
+      chosen = name;
+      draw();
+      page.querySelector('h2')?.focus();
+    };
+    page.replaceChildren(h('h1', {}, 'Dead letters'),
+      table('Dead letters by kind', [['Room'], ['Of'], ['Reason'], ['Letters', 'number'], ['Latest', 'when'], ['', 'actions']],
+        kinds.map((kind) => [kind.room, h('code', {}, kind.topic), kind.reason, number(kind.letters.length), ago(kind.letters[0].at),
+          h('button', { type: 'button', class: 'plain', 'aria-pressed': String(kind.name === chosen), 'aria-label': `List kind ${kinds.indexOf(kind) + 1}`, onclick: choose(kind.name === chosen ? '' : kind.name) }, kind.name === chosen ? 'List all' : 'List')]),
+        'There are no dead letters.', 'kinds'),
+      listed.length === 0 ? '' : h('h2', { tabindex: -1 }, chosen ? `Of this kind: ${number(listed.length)}` : `Of all kinds: the last ${number(listed.length)}`),
+      listed.length === 0 ? '' : table('Dead letters', [['When', 'when'], ['Room'], ['Record'], ['Reason'], ['Size', 'number'], ['', 'actions']],
+        listed.map((l) => [ago(l.at), l.source, h('code', {}, l.record ? `${l.record.topic}/${l.record.partition}@${l.record.offset}` : l.key), l.reason, bytes(l.value_bytes),
+          l.record ? h('button', { type: 'button', 'aria-label': `Replay ${l.partition}/${l.offset}`, onclick: () => replay(l, again) }, 'Replay') : h('small', {}, 'was no record')]),
+        '', 'letters'));
+  };
+  draw();
 }
