@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -72,11 +73,6 @@ func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, mints []pubkey.
 		}
 		where = " WHERE mint IN ('" + strings.Join(texts, "','") + "')"
 	}
-	rows, err := conn.Query(ctx, fmt.Sprintf("SELECT formatRow('RowBinary', mint, facts) FROM `%s`.tokens_raw FINAL%s SETTINGS max_block_size = %d", c.database, where, rowsAtOnce))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
 	batch := make([]string, 0, rowsPerBatch)
 	send := func() error {
 		select {
@@ -87,18 +83,16 @@ func (c *ClickHouse) read(ctx context.Context, conn driver.Conn, mints []pubkey.
 			return ctx.Err()
 		}
 	}
-	for rows.Next() {
+	if err := clickhouse.Each(ctx, conn, func(rows driver.Rows) error {
 		var row string
 		if err := rows.Scan(&row); err != nil {
 			return err
 		}
-		if batch = append(batch, row); len(batch) == rowsPerBatch {
-			if err := send(); err != nil {
-				return err
-			}
+		if batch = append(batch, row); len(batch) < rowsPerBatch {
+			return nil
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return send()
+	}, fmt.Sprintf("SELECT formatRow('RowBinary', mint, facts) FROM `%s`.tokens_raw FINAL%s SETTINGS max_block_size = %d", c.database, where, rowsAtOnce)); err != nil {
 		return err
 	}
 	return send()

@@ -164,28 +164,24 @@ func (c *ClickHouse) Begin(ctx context.Context) (generation uint64, err error) {
 
 // Dirty implements Store.
 func (c *ClickHouse) Dirty(ctx context.Context) ([]Minute, error) {
-	rows, err := c.conn.Query(ctx, "SELECT minute, partition, max(touched) AS t, max(valued) AS v FROM "+c.database+
-		".swap_minutes_raw GROUP BY minute, partition HAVING t > v ORDER BY minute, partition")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // Err tells what went wrong
 	var minutes []Minute
-	for rows.Next() {
+	err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
 		var (
 			minute          time.Time
 			partition       int32
 			touched, valued int64
 		)
 		if err := rows.Scan(&minute, &partition, &touched, &valued); err != nil {
-			return nil, err
+			return err
 		}
 		if len(minutes) == 0 || !minutes[len(minutes)-1].Start.Equal(minute) {
 			minutes = append(minutes, Minute{minute, map[int32]int64{}})
 		}
 		minutes[len(minutes)-1].Touched[partition] = touched
-	}
-	return minutes, rows.Err()
+		return nil
+	}, "SELECT minute, partition, max(touched) AS t, max(valued) AS v FROM "+c.database+
+		".swap_minutes_raw GROUP BY minute, partition HAVING t > v ORDER BY minute, partition")
+	return minutes, err
 }
 
 // Minutes implements Store.

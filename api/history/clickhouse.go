@@ -118,27 +118,23 @@ func (c *ClickHouse) Held(ctx context.Context, mint pubkey.Key, to uint64, apart
 // position. Of register 21, first_seen, the lowest position holds. Register 4, the supply delta, is
 // left to deltas.
 func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.Key, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
-	rows, err := conn.Query(ctx, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
-		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
-		" ARRAY JOIN facts.register AS register, facts.item AS item"+
-		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 AND "+c.believed+" GROUP BY register, item)",
-		clickhouse.Named("mint", mint.String()), clickhouse.Named("to", to))
-	if err != nil {
-		return nil, base, false, fmt.Errorf("what holds: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err = clickhouse.Each(ctx, conn, func(rows driver.Rows) error {
 		var register uint8
 		var position schemas.Position
 		if err := rows.Scan(&register, &position.Slot, &position.Order); err != nil {
-			return nil, base, false, fmt.Errorf("what holds: %w", err)
+			return err
 		}
 		slots = append(slots, position.Slot)
 		if registry.Register(register) == registry.RegisterSupply {
 			base, based = position, true
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, "SELECT register, toUInt64(bitShiftRight(p, 64)), toUInt64(bitAnd(p, toUInt128(18446744073709551615))) FROM ("+
+		"SELECT register, item, if(register = 21, min(position), max(position)) AS p FROM "+c.table+
+		" ARRAY JOIN facts.register AS register, facts.item AS item"+
+		" WHERE mint = {mint:String} AND slot <= {to:UInt64} AND register != 4 AND "+c.believed+" GROUP BY register, item)",
+		clickhouse.Named("mint", mint.String()), clickhouse.Named("to", to))
+	if err != nil {
 		return nil, base, false, fmt.Errorf("what holds: %w", err)
 	}
 	return slots, base, based, nil
@@ -148,7 +144,10 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.
 // others. Copies of a delta count once, by the fold's rule. Items are grouped by their hashes,
 // because a million of them must fit into memory.
 func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.Key, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
-	rows, err := conn.Query(ctx, "SELECT if(n = 0, '', {apart:Array(String)}[n]) AS key,"+
+	list, err := clickhouse.List(ctx, conn, func(rows driver.Rows, fact *registry.Fact) error {
+		fact.Mint, fact.Register = mint, registry.RegisterSupplyDelta
+		return rows.Scan(&fact.Item, &fact.Position.Slot, &fact.Position.Order, &fact.Value)
+	}, "SELECT if(n = 0, '', {apart:Array(String)}[n]) AS key,"+
 		" toUInt64(bitShiftRight(max(last), 64)), toUInt64(bitAnd(max(last), toUInt128(18446744073709551615))), toString(sum(amount)) FROM ("+
 		"SELECT id, any(n) AS n, max(position) AS last, argMax(toInt256OrZero(highest), position) AS amount FROM ("+
 		"SELECT sipHash128(item) AS id, any(transform(item, {apart:Array(String)}, arrayEnumerate({apart:Array(String)}), toUInt32(0))) AS n, position, max(value) AS highest FROM "+c.table+
@@ -161,19 +160,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.K
 	if err != nil {
 		return nil, fmt.Errorf("supply deltas: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	var deltas []registry.Fact
-	for rows.Next() {
-		fact := registry.Fact{Mint: mint, Register: registry.RegisterSupplyDelta}
-		if err := rows.Scan(&fact.Item, &fact.Position.Slot, &fact.Position.Order, &fact.Value); err != nil {
-			return nil, fmt.Errorf("supply deltas: %w", err)
-		}
-		deltas = append(deltas, fact)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("supply deltas: %w", err)
-	}
-	return deltas, nil
+	return list, nil
 }
 
 // heldOf folds rows, which include those of all facts that hold, and gives each fact its origin.
@@ -206,24 +193,12 @@ func heldOf(rows []Row, deltas []registry.Fact) []Held {
 // does not select facts.register and the like: FINAL merges columns, so a subcolumn would be that
 // of any copy.
 func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint pubkey.Key, where string, args ...any) ([]Row, error) {
-	rows, err := conn.Query(ctx, "SELECT slot, signature, place, kind, source, instruction,"+
-		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+
-		" arrayMap(f -> f.1, facts) AS registers, arrayMap(f -> f.2, facts) AS items, arrayMap(f -> f.3, facts) AS values"+
-		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, clickhouse.Named("mint", mint.String()))...)
-	if err != nil {
-		return nil, fmt.Errorf("rows: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var list []Row
-	for rows.Next() {
-		var (
-			row           Row
-			registers     []uint8
-			items, values []string
-		)
+	scan := func(rows driver.Rows, row *Row) error {
+		var registers []uint8
+		var items, values []string
 		if err := rows.Scan(&row.Position.Slot, &row.Signature, &row.Place, &row.Kind, &row.Source, &row.Instruction, &row.Position.Order,
 			&row.TransactionIndex, &row.BlockTime, &registers, &items, &values); err != nil {
-			return nil, fmt.Errorf("rows: %w", err)
+			return err
 		}
 		for i, register := range registers {
 			row.Facts = append(row.Facts, factAt(mint, row.Position, registry.Register(register), items[i], values[i]))
@@ -231,9 +206,13 @@ func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint pubkey.Key
 		slices.SortFunc(row.Facts, func(a, b registry.Fact) int {
 			return cmp.Or(int(a.Register)-int(b.Register), strings.Compare(a.Item, b.Item), strings.Compare(a.Value, b.Value))
 		})
-		list = append(list, row)
+		return nil
 	}
-	if err := rows.Err(); err != nil {
+	list, err := clickhouse.List(ctx, conn, scan, "SELECT slot, signature, place, kind, source, instruction,"+
+		" toUInt64(bitAnd(position, toUInt128(18446744073709551615))) AS order, transaction_index, toInt64(ifNull(toUnixTimestamp(block_time), 0)) AS time,"+
+		" arrayMap(f -> f.1, facts) AS registers, arrayMap(f -> f.2, facts) AS items, arrayMap(f -> f.3, facts) AS values"+
+		" FROM "+c.table+" FINAL WHERE mint = {mint:String} AND "+where, append(args, clickhouse.Named("mint", mint.String()))...)
+	if err != nil {
 		return nil, fmt.Errorf("rows: %w", err)
 	}
 	return list, nil
@@ -250,20 +229,8 @@ func factAt(mint pubkey.Key, position schemas.Position, register registry.Regist
 
 // column reads the only column of a query.
 func column[T any](ctx context.Context, conn driver.Conn, query string, args ...any) ([]T, error) {
-	rows, err := conn.Query(ctx, query, args...)
+	list, err := clickhouse.List(ctx, conn, func(rows driver.Rows, value *T) error { return rows.Scan(value) }, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("window: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var list []T
-	for rows.Next() {
-		var value T
-		if err := rows.Scan(&value); err != nil {
-			return nil, fmt.Errorf("window: %w", err)
-		}
-		list = append(list, value)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("window: %w", err)
 	}
 	return list, nil

@@ -113,23 +113,16 @@ func (q *question) hours(ctx context.Context) (list []hour, more bool, err error
 			UNION ALL
 			SELECT DISTINCT toStartOfHour(minute) AS bucket, toUInt64(0) AS trades FROM {db}.waiting_minutes WHERE minute >= {from:DateTime} AND minute <= {to:DateTime}
 		) GROUP BY bucket ORDER BY bucket DESC LIMIT {most:UInt32}`, "{db}", q.database)
-	rows, err := q.conn.Query(ctx, query, clickhouse.Named("mint", q.mint.String()), clickhouse.Named("from", from.Truncate(time.Hour)), clickhouse.Named("to", to),
+	list, err = clickhouse.List(ctx, q.conn, func(rows driver.Rows, h *hour) error { return rows.Scan(&h.start, &h.trades) },
+		query, clickhouse.Named("mint", q.mint.String()), clickhouse.Named("from", from.Truncate(time.Hour)), clickhouse.Named("to", to),
 		clickhouse.Named("most", strconv.Itoa(mostHours+1)))
 	if err != nil {
-		return nil, false, fmt.Errorf("query hours with trades: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // Err tells what went wrong
-	for rows.Next() {
-		var h hour
-		if err := rows.Scan(&h.start, &h.trades); err != nil {
-			return nil, false, fmt.Errorf("read hours with trades: %w", err)
-		}
-		list = append(list, h)
+		return nil, false, fmt.Errorf("read hours with trades: %w", err)
 	}
 	if more = len(list) > mostHours; more {
 		list = list[:mostHours]
 	}
-	return list, more, rows.Err()
+	return list, more, nil
 }
 
 // times bounds the page's block times: both are in. A leg without a block time has no place in
@@ -155,20 +148,16 @@ const columns = `toUnixTimestamp(block_time) AS at, slot, toUInt64(bitAnd(positi
 // read appends at most limit trades of the spans.
 func (q *question) read(ctx context.Context, page *Page, spans []span, limit int) error {
 	where, args := q.where(spans)
-	rows, err := q.conn.Query(ctx, "SELECT "+columns+" FROM "+q.database+".swaps_raw FINAL WHERE "+where+
+	err := clickhouse.Each(ctx, q.conn, func(rows driver.Rows) error {
+		trade, err := scan(rows)
+		page.Trades = append(page.Trades, trade)
+		return err
+	}, "SELECT "+columns+" FROM "+q.database+".swaps_raw FINAL WHERE "+where+
 		" ORDER BY block_time DESC, position DESC LIMIT {limit:UInt32}", append(args, clickhouse.Named("limit", strconv.Itoa(limit)))...)
 	if err != nil {
-		return fmt.Errorf("query trades: %w", err)
+		return fmt.Errorf("read trades: %w", err)
 	}
-	defer rows.Close() //nolint:errcheck // Err tells what went wrong
-	for rows.Next() {
-		trade, err := scan(rows)
-		if err != nil {
-			return fmt.Errorf("read trade: %w", err)
-		}
-		page.Trades = append(page.Trades, trade)
-	}
-	return rows.Err()
+	return nil
 }
 
 func scan(rows driver.Rows) (t Trade, err error) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -39,24 +39,12 @@ const wanted = `(
 
 // Count scans the whole table.
 func (c *ClickHouse) Count(ctx context.Context) ([]Count, error) {
-	rows, err := c.conn.Query(ctx, `SELECT if(n <= {hosts:UInt32}, host, '') AS lane, toInt64(sum(tokens)) FROM (
+	counts, err := clickhouse.List(ctx, c.conn, func(rows driver.Rows, count *Count) error { return rows.Scan(&count.Host, &count.Tokens) }, `SELECT if(n <= {hosts:UInt32}, host, '') AS lane, toInt64(sum(tokens)) FROM (
 			SELECT host, count() AS tokens, row_number() OVER (ORDER BY host = '', tokens DESC, host) AS n
 			FROM `+fmt.Sprintf(wanted, c.database)+` GROUP BY host
 		) GROUP BY lane`,
 		clickhouse.Named("hosts", uint32(maxHosts)))
 	if err != nil {
-		return nil, fmt.Errorf("count tokens without a document: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var counts []Count
-	for rows.Next() {
-		var count Count
-		if err := rows.Scan(&count.Host, &count.Tokens); err != nil {
-			return nil, fmt.Errorf("count tokens without a document: %w", err)
-		}
-		counts = append(counts, count)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("count tokens without a document: %w", err)
 	}
 	return counts, nil
@@ -69,7 +57,18 @@ func (c *ClickHouse) Wanted(ctx context.Context, hosts []string, places []Place,
 	for _, place := range places {
 		names, mints, classes = append(names, place.Host), append(mints, place.After.Mint), append(classes, uint32(place.After.Class))
 	}
-	rows, err := c.conn.Query(ctx, `WITH {names:Array(String)} AS names
+	list, err := clickhouse.List(ctx, c.conn, func(rows driver.Rows, w *Wanted) error {
+		var mint string
+		var place uint32
+		if err := rows.Scan(&w.Host, &w.Class, &mint, &w.URI, &w.Slot, &place); err != nil {
+			return err
+		}
+		var err error
+		if w.Mint, err = pubkey.Parse(mint); err != nil {
+			return fmt.Errorf("mint %q: %w", mint, err)
+		}
+		return nil
+	}, `WITH {names:Array(String)} AS names
 		SELECT if(host IN {hosts:Array(String)}, host, '') AS lane, class, mint, uri, slot,
 			transform(lane, names, arrayEnumerate(names), toUInt32(0)) AS place
 		FROM `+fmt.Sprintf(wanted, c.database)+`
@@ -78,23 +77,6 @@ func (c *ClickHouse) Wanted(ctx context.Context, hosts []string, places []Place,
 		clickhouse.Named("names", names), clickhouse.Named("hosts", hosts), clickhouse.Named("classes", classes), clickhouse.Named("mints", mints),
 		clickhouse.Named("limit", limit), clickhouse.Named("total", total))
 	if err != nil {
-		return nil, fmt.Errorf("look for tokens without a document: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var list []Wanted
-	for rows.Next() {
-		var w Wanted
-		var mint string
-		var place uint32
-		if err := rows.Scan(&w.Host, &w.Class, &mint, &w.URI, &w.Slot, &place); err != nil {
-			return nil, fmt.Errorf("read token without a document: %w", err)
-		}
-		if w.Mint, err = pubkey.Parse(mint); err != nil {
-			return nil, fmt.Errorf("read token without a document: mint %q: %w", mint, err)
-		}
-		list = append(list, w)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("look for tokens without a document: %w", err)
 	}
 	return list, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -43,34 +44,27 @@ func (c *ClickHouse) Count(ctx context.Context) (int64, error) {
 // Facts reads the table in the order of its sorting key, and sorts only the facts of one mint at a
 // time. So it takes little memory, however large the table is.
 func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) error) error {
-	rows, err := c.conn.Query(ctx, `SELECT mint, fact.1 AS register, fact.2 AS item, toUInt64(bitShiftRight(fact.3, 64)), toUInt64(fact.3), fact.4
-		FROM `+c.database+`.tokens_raw FINAL ARRAY JOIN facts AS fact ORDER BY mint, register, item`)
-	if err != nil {
-		return fmt.Errorf("read facts: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	var mint pubkey.Key
 	text := ""
-	for rows.Next() {
+	if err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
 		var fact registry.Fact
 		var next string
 		var register uint8
 		var position schemas.Position
 		if err := rows.Scan(&next, &register, &fact.Item, &position.Slot, &position.Order, &fact.Value); err != nil {
-			return fmt.Errorf("read fact: %w", err)
+			return err
 		}
 		if next != text || text == "" { // most facts are of the mint before
+			var err error
 			if mint, err = pubkey.Parse(next); err != nil {
-				return fmt.Errorf("read fact: mint %.64q: %w", next, err)
+				return fmt.Errorf("mint %.64q: %w", next, err)
 			}
 			text = next
 		}
 		fact.Mint, fact.Register, fact.Position = mint, registry.Register(register), position
-		if err := each(fact); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
+		return each(fact)
+	}, `SELECT mint, fact.1 AS register, fact.2 AS item, toUInt64(bitShiftRight(fact.3, 64)), toUInt64(fact.3), fact.4
+		FROM `+c.database+`.tokens_raw FINAL ARRAY JOIN facts AS fact ORDER BY mint, register, item`); err != nil {
 		return fmt.Errorf("read facts: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -29,24 +30,14 @@ func (c *ClickHouse) Sample(ctx context.Context, n int, seed uint64) ([]pubkey.K
 	if n > 0 {
 		query += fmt.Sprintf(" LIMIT %d", n)
 	}
-	rows, err := c.conn.Query(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var mints []pubkey.Key
-	for rows.Next() {
+	return clickhouse.List(ctx, c.conn, func(rows driver.Rows, mint *pubkey.Key) error {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
+		err := rows.Scan(&text)
+		if err == nil {
+			*mint, err = keyOf(text)
 		}
-		mint, err := keyOf(text)
-		if err != nil {
-			return nil, err
-		}
-		mints = append(mints, mint)
-	}
-	return mints, rows.Err()
+		return err
+	}, query)
 }
 
 // keyOf parses a mint as the tables have it, in base58.
@@ -73,24 +64,17 @@ func (c *ClickHouse) Rows(ctx context.Context, mints []pubkey.Key) (map[pubkey.K
 	for i, mint := range mints {
 		texts[i] = mint.String()
 	}
-	rows, err := c.conn.Query(ctx, fmt.Sprintf("SELECT mint, symbol, name, is_token22, ifNull(toString(supply), ''), ifNull(mint_authority, ''),"+
+	found := make(map[pubkey.Key]Row, len(mints))
+	err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
+		mint, row, err := scanRow(rows)
+		found[mint] = row
+		return err
+	}, fmt.Sprintf("SELECT mint, symbol, name, is_token22, ifNull(toString(supply), ''), ifNull(mint_authority, ''),"+
 		" ifNull(freeze_authority, ''), ifNull(metaplex_uri, ''), ifNull(update_authority, ''),"+
 		" arrayMap(f -> f.1, facts), arrayMap(f -> f.2, facts), arrayMap(f -> toUInt64(bitShiftRight(f.3, 64)), facts),"+
 		" arrayMap(f -> toUInt64(bitAnd(f.3, toUInt128(18446744073709551615))), facts), arrayMap(f -> f.4, facts)"+
 		" FROM `%s`.tokens_raw FINAL WHERE mint IN (?)", c.database), texts)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	found := make(map[pubkey.Key]Row, len(mints))
-	for rows.Next() {
-		mint, row, err := scanRow(rows)
-		if err != nil {
-			return nil, err
-		}
-		found[mint] = row
-	}
-	return found, rows.Err()
+	return found, err
 }
 
 func scanRow(rows driver.Rows) (mint pubkey.Key, row Row, err error) {

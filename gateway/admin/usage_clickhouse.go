@@ -55,21 +55,11 @@ func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows [
 		text += " GROUP BY " + list() + " ORDER BY " + list()
 	}
 	text += " LIMIT {limit:UInt64}"
+	scan := func(found driver.Rows, row *UsageRow) error { return found.Scan(row.targets(names)...) }
 	err = u.Ask(ctx, func(ctx context.Context, conn driver.Conn) error {
-		found, err := conn.Query(ctx, text, ch.Named("from", uint32(q.From.Unix())), ch.Named("to", uint32(q.To.Unix())), ch.Named("product", q.Product), ch.Named("key", q.Key),
+		rows, err = clickhouse.List(ctx, conn, scan, text, ch.Named("from", uint32(q.From.Unix())), ch.Named("to", uint32(q.To.Unix())), ch.Named("product", q.Product), ch.Named("key", q.Key),
 			ch.Named("method", q.Method), ch.Named("limit", uint64(limit)))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = found.Close() }()
-		for found.Next() {
-			var row UsageRow
-			if err := found.Scan(row.targets(names)...); err != nil {
-				return err
-			}
-			rows = append(rows, row)
-		}
-		return found.Err()
+		return err
 	})
 	return rows, err
 }

@@ -36,21 +36,14 @@ func (e *ColumnsError) Error() string {
 // CheckColumns checks that the table has every wanted column with its type. Other columns do not
 // matter. All problems come in one *ColumnsError.
 func CheckColumns(ctx context.Context, conn driver.Conn, database, table string, want []Column) error {
-	rows, err := conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",
-		Named("database", database), Named("table", table))
-	if err != nil {
-		return fmt.Errorf("read columns of %s.%s: %w", database, table, err)
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's, below
 	have := map[string]string{}
-	for rows.Next() {
+	if err := Each(ctx, conn, func(rows driver.Rows) error {
 		var name, typ string
-		if err := rows.Scan(&name, &typ); err != nil {
-			return fmt.Errorf("read columns of %s.%s: %w", database, table, err)
-		}
+		err := rows.Scan(&name, &typ)
 		have[name] = typ
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",
+		Named("database", database), Named("table", table)); err != nil {
 		return fmt.Errorf("read columns of %s.%s: %w", database, table, err)
 	}
 	if len(have) == 0 {

@@ -23,6 +23,23 @@ func Each(ctx context.Context, conn driver.Conn, visit func(driver.Rows) error, 
 	return rows.Err()
 }
 
+// List returns the rows of a query's answer, in order, each as scan reads it.
+func List[T any](ctx context.Context, conn driver.Conn, scan func(driver.Rows, *T) error, query string, args ...any) ([]T, error) {
+	var list []T
+	err := Each(ctx, conn, func(rows driver.Rows) error {
+		var next T
+		if err := scan(rows, &next); err != nil {
+			return err
+		}
+		list = append(list, next)
+		return nil
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
 // Columns makes columns from pairs of name and type.
 func Columns(pairs ...string) []Column {
 	list := make([]Column, 0, len(pairs)/2)

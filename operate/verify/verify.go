@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/operate/tables"
 	"github.com/mintlake/mintlake/projector/verify"
@@ -147,20 +149,9 @@ func (r *Run) create(ctx context.Context) error {
 
 // empty removes all rows of Database.
 func (r *Run) empty(ctx context.Context) error {
-	var names []string
-	rows, err := r.Conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND engine LIKE '%MergeTree'", Database)
+	names, err := clickhouse.List(ctx, r.Conn, func(rows driver.Rows, name *string) error { return rows.Scan(name) },
+		"SELECT name FROM system.tables WHERE database = $1 AND engine LIKE '%MergeTree'", Database)
 	if err != nil {
-		return fmt.Errorf("list the tables of %s: %w", Database, err)
-	}
-	defer rows.Close() //nolint:errcheck // Err has told
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return fmt.Errorf("list the tables of %s: %w", Database, err)
-		}
-		names = append(names, name)
-	}
-	if err := rows.Err(); err != nil {
 		return fmt.Errorf("list the tables of %s: %w", Database, err)
 	}
 	onCluster := ""

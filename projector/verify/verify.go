@@ -20,6 +20,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/clickhouse/parts"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/balances"
@@ -244,21 +245,15 @@ func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uin
 // rangeSums does the same for each range of slots. The key of the result is the slot divided by the
 // length of a range.
 func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map[uint64]rangeSum, error) {
-	rows, err := v.conn.Query(ctx, fmt.Sprintf("SELECT intDiv(%s, %d) AS at, count(), groupBitXor(%s) FROM %s.%s FINAL%s GROUP BY at", s.slot, s.perRange(v.slots), s.hash(), database, s.table, s.where(database))+bounded)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's
 	sums := map[uint64]rangeSum{}
-	for rows.Next() {
+	err := clickhouse.Each(ctx, v.conn, func(rows driver.Rows) error {
 		var at uint64
 		var sum rangeSum
-		if err := rows.Scan(&at, &sum.rows, &sum.sum); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&at, &sum.rows, &sum.sum)
 		sums[at] = sum
-	}
-	return sums, rows.Err()
+		return err
+	}, fmt.Sprintf("SELECT intDiv(%s, %d) AS at, count(), groupBitXor(%s) FROM %s.%s FINAL%s GROUP BY at", s.slot, s.perRange(v.slots), s.hash(), database, s.table, s.where(database))+bounded)
+	return sums, err
 }
 
 // bounded limits what a comparison takes from other work on the server.
@@ -286,23 +281,24 @@ func (v *Verifier) missing(ctx context.Context, s *spec, total uint64, expected 
 	found := map[uint64]*Finding{}
 	for shard := range shards {
 		in := fmt.Sprintf("cityHash64(%s) %% %d = %d", s.key, shards, shard)
-		rows, err := v.conn.Query(ctx, fmt.Sprintf(`SELECT intDiv(slot_of_row, %d) AS at, count(), min(slot_of_row), max(slot_of_row)
+		query := fmt.Sprintf(`SELECT intDiv(slot_of_row, %d) AS at, count(), min(slot_of_row), max(slot_of_row)
 FROM (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, toUInt64(%[5]s) AS slot_of_row FROM (SELECT * FROM %[6]s.%[8]s FINAL%[11]s) WHERE %[9]s AND intDiv(%[5]s, %[1]d) %[10]s) AS e
 LEFT JOIN (SELECT (%[2]s) AS k, %[3]s AS o, %[4]s AS h, 1 AS there FROM (SELECT * FROM %[7]s.%[8]s FINAL%[12]s) WHERE %[9]s) AS a ON e.k = a.k
 WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
-			s.perRange(v.slots), s.key, s.order, s.hash(), s.slot, v.expected, v.actual, s.table, in, among(ranges), s.where(v.expected), s.where(v.actual))+
-			" SETTINGS max_threads = 2, max_block_size = 8192")
-		if err != nil {
-			return nil, err
-		}
-		if err := eachMissing(rows, func(at, count, from, to uint64) {
+			s.perRange(v.slots), s.key, s.order, s.hash(), s.slot, v.expected, v.actual, s.table, in, among(ranges), s.where(v.expected), s.where(v.actual)) + " SETTINGS max_threads = 2, max_block_size = 8192"
+		if err := clickhouse.Each(ctx, v.conn, func(rows driver.Rows) error {
+			var at, count, from, to uint64
+			if err := rows.Scan(&at, &count, &from, &to); err != nil {
+				return err
+			}
 			f := found[at]
 			if f == nil {
 				f = &Finding{Table: s.table, FromSlot: from, Expected: expected[at].rows, Found: expected[at].rows}
 				found[at] = f
 			}
 			f.FromSlot, f.ToSlot, f.Found = min(f.FromSlot, from), max(f.ToSlot, to), f.Found-count
-		}); err != nil {
+			return nil
+		}, query); err != nil {
 			return nil, err
 		}
 	}
@@ -313,17 +309,4 @@ WHERE there = 0 OR a.o < e.o OR a.o = e.o AND a.h != e.h GROUP BY at`,
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Compare(a.FromSlot, b.FromSlot) })
 	return findings, nil
-}
-
-// eachMissing calls visit with each row of the query of missing, and closes rows.
-func eachMissing(rows driver.Rows, visit func(at, count, from, to uint64)) error {
-	defer func() { _ = rows.Close() }() // Err has its error
-	for rows.Next() {
-		var at, count, from, to uint64
-		if err := rows.Scan(&at, &count, &from, &to); err != nil {
-			return err
-		}
-		visit(at, count, from, to)
-	}
-	return rows.Err()
 }

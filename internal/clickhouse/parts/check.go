@@ -8,6 +8,8 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/mintlake/mintlake/internal/clickhouse"
 )
 
 // errGone says that a part is not in use any more: it was merged, for example.
@@ -69,23 +71,17 @@ func checkPart(ctx context.Context, conn driver.Conn, database string, p *part) 
 // checkByClickHouse lets ClickHouse check the part. A damaged block may keep it busy for hours: see
 // checkFiles.
 func checkByClickHouse(ctx context.Context, conn driver.Conn, database string, p *part) (passed bool, message string, err error) {
-	rows, err := conn.Query(ctx, "CHECK TABLE "+database+"."+p.Table+" PART '"+strings.ReplaceAll(p.Name, "'", "")+"' SETTINGS check_query_single_value_result = 0")
-	if err != nil {
-		return false, "", goneOr(err)
-	}
-	defer func() { _ = rows.Close() }() // its error is rows.Err's
 	passed = true
-	for rows.Next() {
+	err = clickhouse.Each(ctx, conn, func(rows driver.Rows) error {
 		var name, text string
 		var ok bool
-		if err := rows.Scan(&name, &ok, &text); err != nil {
-			return false, "", fmt.Errorf("read the answer of CHECK TABLE: %w", err)
-		}
-		if !ok {
+		err := rows.Scan(&name, &ok, &text)
+		if err == nil && !ok {
 			passed, message = false, text
 		}
-	}
-	if err := rows.Err(); err != nil && passed {
+		return err
+	}, "CHECK TABLE "+database+"."+p.Table+" PART '"+strings.ReplaceAll(p.Name, "'", "")+"' SETTINGS check_query_single_value_result = 0")
+	if err != nil && passed {
 		return false, "", goneOr(err)
 	}
 	return passed, message, nil
